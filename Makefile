@@ -1,0 +1,53 @@
+# Every target sets up what it needs: a virtual environment in .venv with pinned, hash-checked packages.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := src tests benchmarks recipes
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-extras lint bench docs pins clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: .venv/.ready ## create .venv with ropewalk and the tools in it
+
+.venv/.ready: requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) install --require-hashes -r requirements/dev.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup ## the synchronisation study: a table here, a page in out/sync.html
+	$(BIN)/ropewalk sync --page out/sync.html
+
+test: setup ## all tests but those that need the heavy extras
+	$(BIN)/python -m pytest -m "not extras"
+
+test-extras: .venv/.extras ## the tests that need torch, ray or a browser
+	$(BIN)/python -m pytest -m extras
+
+.venv/.extras: .venv/.ready requirements/constraints.txt
+	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web]'
+	@touch $@
+
+lint: setup ## ruff and mypy --strict
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+bench: setup ## speed against peers and growth; minutes
+	$(BIN)/python benchmarks/run_all.py
+
+docs: .venv/.docs ## the documentation as a site in site/
+	$(BIN)/mkdocs build --quiet --strict
+
+.venv/.docs: .venv/.ready requirements/constraints.txt
+	$(PIP) install --constraint requirements/constraints.txt --editable '.[docs]'
+	@touch $@
+
+pins: ## resolve the pinned requirements anew
+	sh requirements/pin.sh
+
+clean: ## remove what make made
+	rm -rf .venv out site build dist

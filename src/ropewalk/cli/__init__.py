@@ -1,0 +1,66 @@
+"""The command line: `ropewalk sync`, `ropewalk fabric`, `ropewalk simulate`.
+
+Commands import what they need when they run, so that help and input checks answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ropewalk import __version__
+from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.simulate import simulate_command
+from ropewalk.cli.sync import sync_command
+from ropewalk.errors import InputError, RopewalkError
+
+app = typer.Typer(
+    name="ropewalk",
+    help="Plan, simulate and run the network side of distributed deep-learning training.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ropewalk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Options of ropewalk itself."""
+
+
+app.command("sync")(sync_command)
+app.command("fabric")(fabric_command)
+app.command("simulate")(simulate_command)
+
+
+def main() -> None:
+    """Run the command line; every error that ropewalk raises on purpose is a message, never a traceback."""
+    try:
+        app(standalone_mode=True)
+    except InputError as error:
+        _complain(error)
+        sys.exit(2)
+    except RopewalkError as error:
+        _complain(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("ropewalk: stopped; nothing was written", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _complain(error: RopewalkError) -> None:
+    print(f"ropewalk: {error}", file=sys.stderr)

@@ -1,0 +1,88 @@
+"""`ropewalk fabric`: what is this fabric?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.screen import JSON, PAGE, print_json, write_page
+
+if TYPE_CHECKING:
+    from ropewalk.fabric import Fabric
+    from ropewalk.fabric.checks import FabricFacts
+
+
+def fabric_command(
+    fabric: str = typer.Argument(help="A builder expression (torus:8x8), a family with --hosts, or a fabric file."),
+    hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
+    bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
+    latency: str | None = typer.Option(None, help="Latency of a link, such as 1us."),
+    save: Path | None = typer.Option(
+        None, metavar="FILE", help="Write the fabric as .yaml, .json or .graphml (by the ending)."
+    ),
+    json: bool = JSON,
+    page: Path | None = PAGE,
+) -> None:
+    """Facts and a picture of a fabric: ports, diameter, bisection.
+
+    Example: `ropewalk fabric leaf-spine:16x8x4 --bandwidth 100Gbps --page fabric.html`
+    """
+    from ropewalk.fabric.checks import facts
+    from ropewalk.fabric.expression import fabric as read_fabric
+
+    found = read_fabric(
+        fabric,
+        bandwidth=units.bandwidth(bandwidth) if bandwidth else None,
+        latency=units.seconds(latency) if latency else None,
+        hosts=hosts,
+    )
+    known = facts(found)
+    if save is not None:
+        from ropewalk.fabric.files import write_fabric
+
+        write_fabric(found, save)
+        typer.echo(f"fabric: {save}", err=True)
+    if page is not None:
+        from ropewalk.report import fabric_page
+
+        write_page(page, fabric_page(found, known))
+    if json:
+        print_json({"name": found.name, **asdict(known)})
+    else:
+        _print_facts(found, known)
+
+
+def _print_facts(found: Fabric, known: FabricFacts) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, title=found.name, title_justify="left", title_style="bold")
+    for name, value in fact_lines(known):
+        table.add_row(name, value)
+    Console().print(table)
+
+
+def fact_lines(known: FabricFacts) -> list[tuple[str, str]]:
+    """The facts as people read them: (name, value with unit)."""
+    not_measured = "not measured (hosts are cut off, or too many)"
+    bound = " at most (best cut found)" if known.bisection_is_bound else ""
+    return [
+        ("hosts", str(known.hosts)),
+        ("switches", str(known.switches)),
+        ("links", f"{known.links} (one way each), {known.cables} cables"),
+        ("ports of a host", _range(*known.host_ports)),
+        ("ports of a switch", _range(*known.switch_ports) if known.switch_ports else "no switches"),
+        ("a host sends", " to ".join(dict.fromkeys(map(units.show_bandwidth, known.host_bandwidth)))),
+        ("connected", "every host reaches every other" if known.connected else "no: some hosts are cut off"),
+        ("diameter", f"{known.diameter} links" if known.diameter is not None else not_measured),
+        ("mean distance", f"{known.mean_distance:.4g} links" if known.mean_distance is not None else not_measured),
+        ("bisection", units.show_bandwidth(known.bisection) + bound if known.bisection is not None else "one host"),
+    ]
+
+
+def _range(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"

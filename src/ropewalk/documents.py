@@ -1,0 +1,77 @@
+"""YAML and JSON as people write them: read strictly, with the position of every mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ropewalk.errors import InputError
+
+Problem = type[InputError]
+Parser = Callable[[str, str, Problem], object]
+"""(text, what it is the text of, error to raise) -> the document as lists, mappings and scalars."""
+
+
+def read_bytes(path: Path, subject: str, error: Problem) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise error(f"{subject} does not exist: check the path") from None
+    except OSError as problem:
+        raise error(f"{subject} cannot be read: {problem.strerror or problem}: check the path") from None
+
+
+def decode(content: bytes, subject: str, error: Problem) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise error(f"{subject} is not UTF-8 text (byte {problem.start}): save it as UTF-8") from None
+
+
+def parse_json(text: str, subject: str, error: Problem) -> object:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice = _first_repeated([key for key, _ in pairs])
+        if twice is not None:
+            raise error(f"{subject}: the key {twice!r} is given twice in one object: remove one of the two")
+        return dict(pairs)
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as problem:
+        where = f"line {problem.lineno}, column {problem.colno}"
+        raise error(f"{subject}: {where}: {problem.msg}: mend the JSON") from None
+    except RecursionError:
+        raise error(f"{subject}: the JSON is nested too deeply: write flat lists") from None
+
+
+def parse_yaml(text: str, subject: str, error: Problem) -> object:
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        """PyYAML keeps the last of two equal keys; that would lose half of a file unseen."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            twice = _first_repeated([key.value for key, _ in node.value])
+            if twice is not None:
+                where = f"line {node.start_mark.line + 1}"
+                raise error(f"{subject}: {where}: the key {twice!r} is given twice: remove one of the two")
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise error(f"{subject}: {where}{problem.problem or problem.context}: mend the YAML there") from None
+    except (yaml.YAMLError, ValueError, TypeError) as problem:
+        raise error(f"{subject}: {' '.join(str(problem).split())}: mend the YAML") from None
+    except RecursionError:
+        raise error(f"{subject}: the YAML is nested too deeply: write flat lists") from None
+
+
+def _first_repeated(keys: list[Any]) -> Any | None:
+    return next((key for key in keys if keys.count(key) > 1), None)

@@ -1,0 +1,244 @@
+"""Fabrics as people write them: `fat-tree:8`, `torus:8x8`, `bcube:4,2`, or the path of a fabric file.
+
+>>> builder("torus:8x8")
+Torus(shape=(8, 8), bandwidth=12500000000.0, latency=0.0)
+>>> builder("fat-tree", hosts=64).expression
+'fat-tree:8,4'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ropewalk.errors import FabricError
+from ropewalk.fabric import sizing
+from ropewalk.fabric.bcube import BCube
+from ropewalk.fabric.circulant import Circulant
+from ropewalk.fabric.dgx import NIC_H100, NVLINK_H100, Dgx
+from ropewalk.fabric.dragonfly import Dragonfly
+from ropewalk.fabric.fabric import Builder, Fabric
+from ropewalk.fabric.fat_tree import FatTree
+from ropewalk.fabric.hypercube import Hypercube
+from ropewalk.fabric.leaf_spine import LeafSpine
+from ropewalk.fabric.random_regular import RandomRegular
+from ropewalk.fabric.switch import IdealSwitch
+from ropewalk.fabric.torus import Mesh, Ring, Torus
+
+FILE_SUFFIXES = (".yaml", ".yml", ".json", ".graphml")
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one family of fabrics is written and sized."""
+
+    usage: str
+    """Its numbers in order, optional ones in brackets."""
+    example: str
+    sizes: str
+    """The rule its numbers of hosts follow, for people whose size is not one of them."""
+    make: Callable[..., Builder]
+    sized: Callable[[int], Builder | None]
+    numbers: tuple[int, int] = (1, 1)
+    """Fewest and most numbers behind the colon."""
+
+
+def _h100(servers: int, *layout: int) -> Dgx:
+    return dataclasses.replace(Dgx(servers, *layout), nvlink_bandwidth=NVLINK_H100, bandwidth=NIC_H100)
+
+
+def _sized_h100(hosts: int) -> Dgx | None:
+    found = sizing.sized_dgx(hosts)
+    return _h100(found.servers) if found else None
+
+
+MANY = 64
+MOST_HOSTS = 1 << 22
+"""A typing slip such as torus:800x8000 should end in a sentence, not in the memory of the machine."""
+_DGX_USAGE = "SERVERS[,GPUS[,RAILS[,SPINES]]]"
+
+FAMILIES: dict[str, Family] = {
+    "fat-tree": Family(
+        "RADIX[,PODS]",
+        "fat-tree:8",
+        "radix^3/4, or radix^3/8 with half of the pods",
+        FatTree,
+        sizing.sized_fat_tree,
+        (1, 2),
+    ),
+    "leaf-spine": Family(
+        "LEAFSxSPINESxHOSTS_PER_LEAF[xCABLES]",
+        "leaf-spine:16x8x4",
+        "leafs times hosts per leaf, both at least 2",
+        LeafSpine,
+        sizing.sized_leaf_spine,
+        (3, 4),
+    ),
+    "bcube": Family("PORTS,LEVELS", "bcube:4,2", "ports^levels, at least 2 levels", BCube, sizing.sized_bcube, (2, 2)),
+    "torus": Family(
+        "SIDExSIDE…",
+        "torus:8x8",
+        "products of sides of at least 2",
+        lambda *sides: Torus(sides),
+        sizing.sized_torus,
+        (1, MANY),
+    ),
+    "mesh": Family(
+        "SIDExSIDE…",
+        "mesh:4x4",
+        "products of sides of at least 2",
+        lambda *sides: Mesh(sides),
+        sizing.sized_mesh,
+        (1, MANY),
+    ),
+    "ring": Family("HOSTS", "ring:8", "2 or more", Ring, sizing.sized_ring),
+    "hypercube": Family("DIMENSIONS", "hypercube:4", "powers of 2", Hypercube, sizing.sized_hypercube),
+    "dragonfly": Family(
+        "GROUPS,ROUTERS,HOSTS_PER_ROUTER,GLOBAL_LINKS",
+        "dragonfly:9,4,2,2",
+        "groups of 2 w^2 hosts, 2 to 2 w^2 + 1 of them",
+        Dragonfly,
+        sizing.sized_dragonfly,
+        (4, 4),
+    ),
+    "switch": Family("HOSTS", "switch:64", "2 or more", IdealSwitch, sizing.sized_switch),
+    "random-regular": Family(
+        "HOSTS,DEGREE[,SEED]",
+        "random-regular:64,4",
+        "5 or more",
+        RandomRegular,
+        sizing.sized_random_regular,
+        (2, 3),
+    ),
+    "circulant": Family(
+        "HOSTS,STRIDE[,STRIDE…]",
+        "circulant:16,1,3",
+        "5 or more",
+        lambda hosts, *strides: Circulant(hosts, strides),
+        sizing.sized_circulant,
+        (2, MANY),
+    ),
+    "dgx": Family(_DGX_USAGE, "dgx:2", "multiples of 8", Dgx, sizing.sized_dgx, (1, 4)),
+    "dgx-a100": Family(_DGX_USAGE, "dgx-a100:2", "multiples of 8", Dgx, sizing.sized_dgx, (1, 4)),
+    "dgx-h100": Family(_DGX_USAGE, "dgx-h100:4", "multiples of 8", _h100, _sized_h100, (1, 4)),
+}
+"""Every family that an expression can name."""
+
+
+def builder(
+    expression: str, bandwidth: float | None = None, latency: float | None = None, hosts: int | None = None
+) -> Builder:
+    """Read an expression; a bare family name is sized by `hosts`, a complete expression keeps its own size.
+
+    Bandwidth (bytes/s) and latency (s) replace the family's own; inside DGX servers NVLink keeps its speed.
+    """
+    name, colon, rest = expression.strip().partition(":")
+    if is_path(expression):
+        raise FabricError(f"{expression!r} is a fabric file, which has no builder: read it with fabric()")
+    family = _family(name)
+    if not colon:
+        if hosts is None:
+            raise FabricError(f"{name} has no size: write {family.example} ({name}:{family.usage}) or give hosts")
+        found = _sized(name, hosts)
+    else:
+        found = family.make(*_numbers(expression, name, rest, family))
+    if found.hosts > MOST_HOSTS:
+        raise FabricError(f"{expression} has {found.hosts} hosts: the most a fabric can have is {MOST_HOSTS}")
+    given = {"bandwidth": bandwidth, "latency": latency}
+    speeds = {key: value for key, value in given.items() if value is not None}
+    record: Any = found
+    replaced: Builder = dataclasses.replace(record, **speeds)
+    return replaced
+
+
+def fabric(
+    expression_or_path: str | Path,
+    bandwidth: float | None = None,
+    latency: float | None = None,
+    hosts: int | None = None,
+) -> Fabric:
+    """Build what an expression says, or read a fabric file (which keeps its own speeds and size).
+
+    >>> fabric("ring:8").links
+    16
+    """
+    text = str(expression_or_path)
+    if is_path(text):
+        from ropewalk.fabric.files import read_fabric  # keeps pydantic out of the start-up of the command line
+
+        return read_fabric(text)
+    return builder(text, bandwidth, latency, hosts).build()
+
+
+def is_path(text: str) -> bool:
+    """Does this name a fabric file rather than an expression?"""
+    return text.lower().endswith(FILE_SUFFIXES)
+
+
+def nearest(family: str, hosts: int) -> Builder:
+    """The member of a family whose number of hosts is nearest, the smaller of two that are equally near.
+
+    >>> nearest("fat-tree", 100).expression
+    'fat-tree:10,5'
+    """
+    return min(_sizes_near(family, hosts, 1), key=lambda found: (abs(found.hosts - hosts), found.hosts))
+
+
+def _sized(name: str, hosts: int) -> Builder:
+    if hosts < 2:
+        raise FabricError(f"{name} with {hosts} hosts is no network: give 2 hosts or more")
+    if hosts > MOST_HOSTS:
+        raise FabricError(f"{name} with {hosts} hosts is too large: the most a fabric can have is {MOST_HOSTS}")
+    found = FAMILIES[name].sized(hosts)
+    if found is not None:
+        return found
+    near = sorted(_sizes_near(name, hosts, 3), key=lambda other: other.hosts)
+    sizes, expressions = (", ".join(str(getattr(one, key)) for one in near) for key in ("hosts", "expression"))
+    raise FabricError(
+        f"{name} with {hosts} hosts does not exist: sizes near it are {sizes} ({expressions}); "
+        f"the rule is {FAMILIES[name].sizes}"
+    )
+
+
+def _sizes_near(name: str, hosts: int, count: int) -> list[Builder]:
+    """The `count` nearest members of a family, nearest first; every family has sizes without end above."""
+    sized = _family(name).sized
+    hosts = min(hosts, MOST_HOSTS)
+    found: list[Builder] = []
+    for distance in range(4 * max(hosts, 8)):
+        for size in dict.fromkeys((hosts - distance, hosts + distance)):
+            candidate = sized(size) if size >= 2 else None
+            if candidate is not None:
+                found.append(candidate)
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _family(name: str) -> Family:
+    if name in FAMILIES:
+        return FAMILIES[name]
+    close = get_close_matches(name.lower().replace("_", "-"), FAMILIES, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    examples = ", ".join(family.example for family in FAMILIES.values())
+    raise FabricError(
+        f"there is no fabric family {name!r}: {hint}write one of {examples}, or the path of a file "
+        f"({', '.join(FILE_SUFFIXES)})"
+    )
+
+
+def _numbers(expression: str, name: str, rest: str, family: Family) -> list[int]:
+    remedy = f"write {name}:{family.usage}, such as {family.example}"
+    if re.fullmatch(r"\d{1,9}(?:[x,]\d{1,9})*", rest, re.ASCII) is None:
+        raise FabricError(f"{expression!r} is not whole numbers behind the colon: {remedy}")
+    numbers = [int(number) for number in re.split("[x,]", rest)]
+    fewest, most = family.numbers
+    if not fewest <= len(numbers) <= most:
+        wanted = str(fewest) if fewest == most else f"{fewest} or more" if most == MANY else f"{fewest} to {most}"
+        raise FabricError(f"{expression!r} has {len(numbers)} numbers, {name} takes {wanted}: {remedy}")
+    return numbers

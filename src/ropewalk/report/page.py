@@ -1,0 +1,51 @@
+"""The page around every report: one HTML file with its style, scripts and data inside, which asks for nothing else.
+
+A content security policy in the page forbids every request, so "works offline" is enforced by the browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ropewalk import __version__
+from ropewalk.report import quantity
+from ropewalk.report.chart import Chart, embedded, plotly_script
+from ropewalk.report.colours import DARK_OF_LIGHT
+
+
+def render(template: str, *, title: str, charts: Iterable[Chart] = (), **context: Any) -> str:
+    """Fill a template; plotly.js is embedded once, and only where there are charts."""
+    drawn = list(charts)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            title=title,
+            version=__version__,
+            charts={chart.key: chart for chart in drawn},
+            plotly=plotly_script() if drawn else None,
+            dark_of_light=embedded(DARK_OF_LIGHT),
+            **context,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ropewalk.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = quantity.count
+    environment.filters["seconds"] = quantity.seconds
+    environment.filters["bandwidth"] = quantity.bandwidth
+    environment.filters["size"] = quantity.size
+    environment.filters["percent"] = quantity.percent
+    return environment

@@ -1,0 +1,50 @@
+"""Numbers as a page shows them: three or four digits, a unit, and a true minus sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ropewalk.units import show_bandwidth, show_seconds, show_size
+
+
+def seconds(value: float) -> str:
+    """A duration as people print it: 56.88 ms, 10 µs."""
+    return _together(show_seconds(value).replace(" us", " µs") if value else "0 s")
+
+
+def size(value: float) -> str:
+    return _together(show_size(value))
+
+
+def bandwidth(bytes_per_s: float) -> str:
+    return _together(show_bandwidth(bytes_per_s))
+
+
+def _together(text: str) -> str:
+    """A number and its unit stay on one line."""
+    return text.replace(" ", "\u00a0")
+
+
+def count(value: int) -> str:
+    """A whole number with thin groups of three: 16 384."""
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def times(ratio: float) -> str:
+    """A ratio in words of the trade: 4.0×, 63×."""
+    return f"{ratio:.2f}×" if ratio < 1.995 else f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×"
+
+
+def percent(part: float, *, signed: bool = False) -> str:
+    """A part of one as percent, with as many digits as it deserves; rounding noise of a simulation is zero."""
+    value = part * 100
+    if abs(value) < 5e-4:
+        return "0\u00a0%"
+    digits = next((digits for digits, least in enumerate((99.5, 0.95, 0.095)) if abs(value) >= least), 3)
+    return f"{value:{'+' if signed else ''}.{digits}f}\u00a0%".replace("-", "\u2212")
+
+
+def span(ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    """`low`, or `low to high` where they differ."""
+    low, high = (show(end) for end in ends)
+    return low if low == high else f"{low} to {high}"

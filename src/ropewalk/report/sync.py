@@ -1,0 +1,149 @@
+"""The page of a synchronisation study: who is fastest, by how much, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.errors import InputError
+from ropewalk.fabric import Fabric
+from ropewalk.fabric.expression import fabric as fabric_of
+from ropewalk.fabric.expression import is_path
+from ropewalk.report import colours, quantity
+from ropewalk.report.combinations import Combination, at_the_largest, combinations
+from ropewalk.report.drawing import Drawing, draw, size_in_words
+from ropewalk.report.findings import headline, remarks
+from ropewalk.report.page import render
+from ropewalk.report.sync_bars import sync_bars
+from ropewalk.report.sync_curves import load_chart, scaling_charts
+from ropewalk.sync import SyncQuestion, SyncStudy
+
+MOST_DRAWN_NODES = 5_000
+MOST_DRAWN_LINKS = 6_000
+"""Of one fabric of a study: the drawing is small, and a page holds several."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One fabric of the study, drawn, or the reason why it is not."""
+
+    name: str
+    size: str
+    drawing: Drawing | None
+    reason: str = ""
+
+
+def sync_page(study: SyncStudy) -> str:
+    """One self-contained HTML page for a study.
+
+    >>> from ropewalk.sync import SyncQuestion, SyncStudy
+    >>> "<h1>This study has no combinations</h1>" in sync_page(SyncStudy(SyncQuestion(), (), ()))
+    True
+    """
+    found = combinations(study.rows)
+    bars, loads = (sync_bars(found), load_chart(found)) if found else (None, None)
+    scaling = scaling_charts(found)
+    compared = at_the_largest(found)
+    best = min(compared, key=lambda row: row.time_s, default=None)
+    return render(
+        "sync.html",
+        title=f"Sync time: {headline(found)}",
+        charts=[chart for chart in (bars, *(chart for _, chart in scaling), loads) if chart],
+        headline=headline(found),
+        question=_in_words(study.question, found),
+        facts=_facts(study.question, found),
+        remarks=remarks(found),
+        scaling=[(words, chart.key) for words, chart in scaling],
+        rows=found,
+        best=best,
+        sweeps_hosts=len({row.hosts for row in found}) > 1,
+        sweeps_size=len({row.size_bytes for row in found}) > 1,
+        sweeps_bandwidth=len({row.bandwidth for row in found}) > 1,
+        logical_name=colours.name_of_logical,
+        quantity=quantity,
+        pictures=_pictures(study),
+        notes=[*study.notes, *_reading(found)],
+    )
+
+
+def _in_words(question: SyncQuestion, found: list[Combination]) -> str:
+    sizes = _listed([quantity.size(size) for size in question.sizes])
+    hosts = _listed([quantity.count(number) for number in sorted({row.hosts for row in found})] or ["no"])
+    speeds = _listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})])
+    return (
+        f"How long does one all-reduce of {sizes} take over {hosts} hosts"
+        + (f" with links of {speeds}" if speeds else "")
+        + f", when each transfer takes {quantity.seconds(question.start_up_s)} to start?"
+    )
+
+
+def _facts(question: SyncQuestion, found: list[Combination]) -> list[tuple[str, str]]:
+    routings = list(dict.fromkeys(row.routing for row in found)) or list(question.routing)
+    facts = [
+        ("Size", _listed([quantity.size(size) for size in question.sizes])),
+        ("Hosts", _listed([quantity.count(number) for number in sorted({row.hosts for row in found})])),
+        ("Link bandwidth", _listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})])),
+        ("Start-up of a transfer", quantity.seconds(question.start_up_s)),
+        ("Latency of a hop", quantity.seconds(question.hop_latency_s) if question.hop_latency_s else "none"),
+        ("Routing", _listed(routings)),
+        ("Levels", _listed([{"closed": "closed form", "flow": "flow level"}.get(one, one) for one in question.levels])),
+        ("Seed", str(question.seed)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _reading(found: list[Combination]) -> list[str]:
+    """How to read what is on the page; only what occurs there."""
+    notes = [
+        "P/B is the time that the whole size takes over one host link. The hottest link carries that multiple of the "
+        "size over all rounds, and no run can be shorter; rounds that are hot on different links add to it.",
+        "The lower bound holds for every all-reduce on these hosts: each byte is sent N−1 times to be summed and N−1 "
+        "times to be spread, and no host sends faster than all its links together.",
+    ]
+    if any(row.closed_is_bound for row in found):
+        notes.append(
+            "≥ marks a closed form that is only a bound: per-flow hashing can put transfers on the same link, which "
+            "makes the true time longer, never shorter."
+        )
+    if any(row.edition == "counted" for row in found):
+        notes.append("“counted” stands where no formula is known: the hottest link of each round, added up.")
+    if any(row.classes is not None and row.classes < row.transfers for row in found):
+        notes.append(
+            "Simulated classes are the transfers and markers left after those that cannot behave differently were "
+            "merged; the times are those of the whole."
+        )
+    return notes
+
+
+def _pictures(study: SyncStudy) -> list[Picture]:
+    """Every fabric of the study once, in its order, drawn while it has at most some thousand nodes."""
+    from_files = {name: path for path in study.question.physical if is_path(path) for name in _name_in(path)}
+    pictures = {}
+    for row in study.rows:
+        if row.fabric in pictures:
+            continue
+        try:
+            fabric = fabric_of(from_files.get(row.physical, row.fabric), row.bandwidth)
+        except InputError as error:
+            pictures[row.fabric] = Picture(row.fabric, f"{quantity.count(row.hosts)} hosts", None, str(error))
+            continue
+        pictures[row.fabric] = _picture(fabric)
+    return list(pictures.values())
+
+
+def _name_in(path: str) -> list[str]:
+    try:
+        return [fabric_of(path).name]
+    except InputError:
+        return []
+
+
+def _picture(fabric: Fabric) -> Picture:
+    size = size_in_words(fabric)
+    if fabric.nodes > MOST_DRAWN_NODES:
+        reason = f"Not drawn: it has more than {quantity.count(MOST_DRAWN_NODES)} nodes."
+        return Picture(fabric.name, size, None, reason)
+    return Picture(fabric.name, size, draw(fabric, most_links=MOST_DRAWN_LINKS))

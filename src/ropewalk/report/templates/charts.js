@@ -1,0 +1,43 @@
+(() => {
+  "use strict";
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const swap = JSON.parse(document.getElementById("dark-of-light").textContent);
+  // Figures carry light colours; on a dark page each is replaced by its partner.
+  const tinted = (value) => {
+    if (typeof value === "string") return dark.matches && Object.hasOwn(swap, value) ? swap[value] : value;
+    if (Array.isArray(value)) return value.map(tinted);
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, tinted(part)]));
+  };
+  for (const figure of document.querySelectorAll("figure.chart")) {
+    const plot = document.getElementById(figure.dataset.chart);
+    const views = JSON.parse(document.getElementById(figure.dataset.chart + "-figures").textContent);
+    const hidden = new Set();
+    let shown = 0;
+    const draw = () => {
+      const { data, layout } = tinted(views[shown]);
+      for (const trace of data) if (hidden.has(trace.legendgroup)) trace.visible = false;
+      plot.style.height = layout.height + "px";
+      Plotly.react(plot, data, layout, { displayModeBar: false, responsive: true, scrollZoom: false });
+    };
+    const choices = figure.querySelectorAll("[data-view]");
+    for (const button of choices) {
+      button.addEventListener("click", () => {
+        shown = Number(button.dataset.view);
+        for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
+        draw();
+      });
+    }
+    for (const chip of figure.querySelectorAll("button[data-group]")) {
+      chip.addEventListener("click", () => {
+        const group = chip.dataset.group;
+        if (!hidden.delete(group)) hidden.add(group);
+        chip.setAttribute("aria-pressed", String(!hidden.has(group)));
+        draw();
+      });
+    }
+    dark.addEventListener("change", draw);
+    plot.replaceChildren();
+    draw();
+  }
+})();

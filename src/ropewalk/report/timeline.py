@@ -1,0 +1,217 @@
+"""A run over time: a lane for each stream of a GPU and for each host that sends, a bar for each task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout
+from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.colours import Colour
+from ropewalk.sim import Trace
+from ropewalk.task import Kind
+
+MOST_TASKS = 5_000
+MOST_LANES = 64
+MOST_ROWS = 6
+"""Transfers of one host that are drawn above each other; further ones at the same time overlap."""
+ROW_PIXELS = (5.0, 7.5)
+"""Of a row where there are many, and where there are few."""
+TALLEST = 1_800
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """The tasks that are drawn and where."""
+
+    task: Ids
+    lane: Ids
+    """For each drawn task its lane, numbered from the top."""
+    row: Ids
+    """And its row in the lane."""
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    """Rows of each lane."""
+    remark: str
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which a duration of this length has a few digits before the point."""
+    return next(((scale, name) for scale, name in UNITS if seconds >= scale), UNITS[-1])
+
+
+def timeline(trace: Trace, critical: Ids) -> Chart | None:
+    """What ran when; tasks of the critical path are outlined. None where nothing ran."""
+    lanes = choose_lanes(trace, critical)
+    if not len(lanes.task):
+        return None
+    labels = _coloured_labels(trace, lanes)
+    legend = [Swatch(label, colour, group=f"label {label}") for label, colour in labels.items()]
+    if any(trace.graph.name_of(task) not in labels for task in lanes.task.tolist()):
+        legend.append(Swatch("other tasks", colours.OTHER, group="other"))
+    legend.append(Swatch("on the critical path", colours.INK, "box"))
+    return Chart(
+        "timeline",
+        f"Start and end of {len(lanes.task)} tasks in {len(lanes.names)} lanes",
+        (View("", _figure(trace, lanes, labels, critical)),),
+        tuple(legend),
+        caption=f"{lanes.remark}Drag across a span of time to enlarge it, double-click to see all.",
+    )
+
+
+def choose_lanes(trace: Trace, critical: Ids) -> Lanes:
+    """All tasks where they are few; otherwise the critical path first, then the longest, in the busiest lanes."""
+    graph = trace.graph
+    shown = np.flatnonzero(graph.kind != Kind.MARKER)
+    everything = len(shown)
+    first = np.zeros(graph.tasks, bool)
+    first[critical] = True
+    duration = trace.end - trace.start
+    shown = shown[np.lexsort((shown, -duration[shown], ~first[shown]))][:MOST_TASKS]
+    is_transfer = (graph.kind[shown] == Kind.TRANSFER).astype(np.int64)
+    key = np.column_stack([is_transfer, graph.place[shown], np.where(is_transfer, 0, graph.stream[shown])])
+    known, lane = np.unique(key, axis=0, return_inverse=True)
+    lane = lane.reshape(-1)
+    busy = np.bincount(lane, duration[shown], minlength=len(known))
+    hot = np.bincount(lane, first[shown], minlength=len(known)) > 0
+    kept = np.sort(np.lexsort((np.arange(len(known)), -busy, ~hot))[:MOST_LANES])
+    number = np.full(len(known), -1)
+    number[kept] = np.arange(len(kept))
+    inside = number[lane] >= 0
+    task, lane = shown[inside], number[lane[inside]]
+    order = np.lexsort((task, trace.start[task], lane))
+    task, lane = task[order], lane[order]
+    row, rows, overlap = _rows_of(trace, task, lane, len(kept))
+    names = tuple(_lane_name(trace, *known[one].tolist()) for one in kept)
+    remark = ""
+    if len(task) < everything:
+        remark = (
+            f"{quantity.count(len(task))} of {quantity.count(everything)} tasks in {quantity.count(len(kept))} of the "
+            "lanes are drawn: the critical path, then the longest. "
+        )
+    if overlap:
+        remark += f"Where a host sends more than {MOST_ROWS} transfers at once, some bars cover others. "
+    return Lanes(task, lane, row, names, rows, remark)
+
+
+def _lane_name(trace: Trace, is_transfer: int, place: int, stream: int) -> str:
+    return f"{trace.routes.fabric.node_names[place]} sends" if is_transfer else f"gpu {place}, stream {stream}"
+
+
+def _rows_of(trace: Trace, task: Ids, lane: Ids, lanes: int) -> tuple[Ids, tuple[int, ...], bool]:
+    """Each task in the first row of its lane that is free by then, and whether some had to share one."""
+    slack = 1e-9 * trace.makespan
+    free: list[list[float]] = [[] for _ in range(lanes)]
+    row = np.zeros(len(task), np.int64)
+    overlap = False
+    for number, (one, where) in enumerate(zip(task.tolist(), lane.tolist(), strict=True)):
+        ends = free[where]
+        found = next((at for at, end in enumerate(ends) if end <= trace.start[one] + slack), len(ends))
+        if found == len(ends):
+            if found == MOST_ROWS:
+                found, overlap = int(np.argmin(ends)), True
+            else:
+                ends.append(0.0)
+        ends[found] = float(trace.end[one])
+        row[number] = found
+    return row, tuple(len(ends) for ends in free), overlap
+
+
+def _coloured_labels(trace: Trace, lanes: Lanes) -> dict[str, Colour]:
+    """The labels that take the most time have a colour, in the order in which they first run."""
+    seconds: dict[str, float] = {}
+    begin: dict[str, float] = {}
+    for task in lanes.task.tolist():
+        label = trace.graph.name_of(task)
+        seconds[label] = seconds.get(label, 0.0) + float(trace.end[task] - trace.start[task])
+        begin[label] = min(begin.get(label, np.inf), float(trace.start[task]))
+    busiest = sorted(seconds, key=lambda label: (-seconds[label], label))[: len(colours.SERIES)]
+    return dict(zip(sorted(busiest, key=lambda label: (begin[label], label)), colours.SERIES, strict=False))
+
+
+def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ids) -> Figure:
+    scale, unit = time_unit(trace.makespan)
+    top = np.concatenate([[0.0], np.cumsum([rows + 1.6 for rows in lanes.rows])])
+    height = np.array([0.86 if rows > 1 else 1.6 for rows in lanes.rows])[lanes.lane]
+    y = top[lanes.lane] + 0.8 + np.where(height > 1, 0.5, lanes.row + 0.5)
+    on_path = np.isin(lanes.task, critical)
+    names = np.array([trace.graph.name_of(task) for task in lanes.task.tolist()], dtype=object)
+    traces = []
+    for label in (*labels, None):
+        mine = np.flatnonzero(names == label if label is not None else ~np.isin(names, list(labels)))
+        if len(mine):
+            traces.append(_bars(trace, lanes, mine, label, labels, scale, y, height, on_path))
+    pixels = min(max(TALLEST / float(top[-1]), ROW_PIXELS[0]), ROW_PIXELS[1])
+    lines = [_separator(float(edge)) for edge in top[1:-1]]
+    middle = (top[:-1] + top[1:]) / 2
+    return {
+        "data": traces,
+        "layout": layout(
+            round(float(top[-1]) * pixels) + 80,
+            bargap=0,
+            barmode="overlay",
+            dragmode="zoom",
+            shapes=lines,
+            xaxis=axis(f"time in {unit}", fixedrange=False, range=[0, trace.makespan / scale * 1.005], nticks=10),
+            yaxis=axis(
+                range=[float(top[-1]), 0.0],
+                showgrid=False,
+                tickvals=middle.tolist(),
+                ticktext=[clipped(name) for name in lanes.names],
+            ),
+        ),
+    }
+
+
+def _bars(
+    trace: Trace, lanes: Lanes, mine: Ids, label: str | None, labels: dict[str, Colour], scale: float,
+    y: NDArray[np.float64], height: NDArray[np.float64], on_path: NDArray[np.bool_],
+) -> Figure:  # fmt: skip
+    task = lanes.task[mine]
+    colour = colours.OTHER if label is None else labels[label]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": plain(label) if label is not None else "other tasks",
+        "legendgroup": f"label {label}" if label is not None else "other",
+        "base": (trace.start[task] / scale).tolist(),
+        "x": ((trace.end[task] - trace.start[task]) / scale).tolist(),
+        "y": y[mine].tolist(),
+        "width": height[mine].tolist(),
+        "marker": {
+            "color": colour.light,
+            "opacity": 0.9,
+            "line": {
+                "color": [colours.INK.light if hot else colours.PAPER.light for hot in on_path[mine].tolist()],
+                "width": np.where(on_path[mine], 1.5, 0.5).tolist(),
+            },
+        },
+        "customdata": [_hover(trace, one) for one in task.tolist()],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _hover(trace: Trace, task: int) -> str:
+    graph, fabric = trace.graph, trace.routes.fabric
+    lines = [f"<b>{plain(graph.name_of(task))}</b>"]
+    if graph.kind[task] == Kind.TRANSFER:
+        ends = f"{fabric.node_names[graph.place[task]]} → {fabric.node_names[graph.peer[task]]}"
+        lines.append(f"{plain(ends)}, {quantity.size(float(graph.amount[task]))}")
+    start, end = float(trace.start[task]), float(trace.end[task])
+    lines.append(f"{quantity.seconds(start)} to {quantity.seconds(end)}, {quantity.seconds(end - start)} long")
+    if trace.bound_by[task] >= 0:
+        lines.append(f"held back by {plain(fabric.link_name(int(trace.bound_by[task])).replace('->', ' → '))}")
+    return "<br>".join(lines)
+
+
+def _separator(y: float) -> Figure:
+    return {
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "layer": "below",
+        "line": {"color": colours.GRID.light, "width": 1},
+    }  # fmt: skip

@@ -1,0 +1,54 @@
+"""How bytes cross the fabric: a router turns pairs of hosts into `Routes`.
+
+>>> import numpy as np
+>>> from ropewalk.fabric import FatTree
+>>> fabric = FatTree(4).build()
+>>> routes = ROUTERS[default_router_name(fabric)](0)(fabric, np.array([0, 0]), np.array([1, 15]))
+>>> routes.check()
+>>> routes.hops
+array([2, 6])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ropewalk.routing.dimension import dimension, dimension_rotated
+from ropewalk.routing.ecmp import ecmp, murmur
+from ropewalk.routing.fit import default_router_name, fitting_router_names
+from ropewalk.routing.routes import Router, Routes, make_routes, single_paths, unique_pairs
+from ropewalk.routing.shortest import shortest
+from ropewalk.routing.source import source, source_routes
+from ropewalk.routing.tree import dmodk, spray
+
+ROUTERS: dict[str, Callable[[int], Router]] = {
+    "shortest": lambda seed: shortest,
+    "ecmp": lambda seed: ecmp(seed),
+    "ecmp-polarised": lambda seed: ecmp(seed, polarised=True),
+    "murmur": lambda seed: murmur(dport=100 + seed),
+    "dmodk": lambda seed: dmodk,
+    "spray": lambda seed: spray,
+    "dimension": lambda seed: dimension(),
+    "dimension-rotated": lambda seed: dimension_rotated(),
+}
+"""Every router by the name people type: name -> (seed -> router). A router without randomness ignores the seed."""
+
+__all__ = [
+    "ROUTERS",
+    "Router",
+    "Routes",
+    "default_router_name",
+    "dimension",
+    "dimension_rotated",
+    "dmodk",
+    "ecmp",
+    "fitting_router_names",
+    "make_routes",
+    "murmur",
+    "shortest",
+    "single_paths",
+    "source",
+    "source_routes",
+    "spray",
+    "unique_pairs",
+]

@@ -1,0 +1,118 @@
+"""Colours of tasks, links and streams: one sweep of refinement, as kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ropewalk.sim.flow.system import System
+
+COLOUR = NDArray[np.uint64]
+INT = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def _stir(x: np.uint64) -> np.uint64:
+    """A bijection of 64-bit numbers that spreads every bit (the finaliser of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _pair(a: np.uint64, b: np.uint64) -> np.uint64:
+    return _stir(_stir(a + np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xD6E8FEB86659FD93) + np.uint64(1)))
+
+
+@njit(cache=True, nogil=True)
+def _sweep_tasks(base: COLOUR, own: COLOUR, dep_start: INT, dep: NDArray[np.int32], out: COLOUR) -> None:
+    """Colour of a task: its own, and the colours of what it waits for (in any order); in dependency order."""
+    for task in range(len(base)):
+        waited = np.uint64(0)
+        for i in range(dep_start[task], dep_start[task + 1]):
+            waited += _stir(out[dep[i]])
+        out[task] = _pair(_pair(base[task], own[task]), waited)
+
+
+@njit(cache=True, nogil=True)
+def sum_by_row(rows: INT, values: COLOUR, out: COLOUR) -> None:
+    for i in range(len(rows)):
+        if rows[i] >= 0:
+            out[rows[i]] += _stir(values[i])
+
+
+@njit(cache=True, nogil=True)
+def colour_rows(start: INT, link: NDArray[np.int32], weight: COLOUR, colour: COLOUR, out: COLOUR) -> None:
+    """Colour of a route: the colours of its links with their weights, in any order."""
+    for row in range(len(start) - 1):
+        total = np.uint64(0)
+        for entry in range(start[row], start[row + 1]):
+            total += _pair(colour[link[entry]], weight[entry])
+        out[row] = total
+
+
+@njit(cache=True, nogil=True)
+def colour_links(start: INT, link: NDArray[np.int32], weight: COLOUR, of_row: COLOUR, out: COLOUR) -> None:
+    """What the flows of all routes put on each link, in any order."""
+    for row in range(len(start) - 1):
+        for entry in range(start[row], start[row + 1]):
+            out[link[entry]] += _pair(of_row[row], weight[entry])
+
+
+@njit(cache=True, nogil=True)
+def _mix_all(a: COLOUR, b: COLOUR, out: COLOUR) -> None:
+    for i in range(len(a)):
+        out[i] = _pair(a[i], b[i])
+
+
+def mix(a: COLOUR, b: COLOUR) -> COLOUR:
+    """One colour from two, element by element."""
+    out = np.empty(len(a), np.uint64)
+    _mix_all(np.ascontiguousarray(a), np.ascontiguousarray(b), out)
+    return out
+
+
+def bits(values: NDArray[np.float64]) -> COLOUR:
+    """Floats as colours: equal values, equal colours (and -0.0 is 0.0)."""
+    return (np.asarray(values, np.float64) + 0.0).view(np.uint64)
+
+
+def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+    """What things are by themselves: kind, amount, delay, urgency of a task; capacity of a link."""
+    task = mix(np.full(system.tasks, seed, np.uint64), system.kind.astype(np.uint64))
+    for column in (
+        bits(system.amount),
+        bits(system.delay),
+        system.priority.astype(np.uint64),
+        ordinal.astype(np.uint64),
+    ):
+        task = mix(task, column)
+    transfer = system.kind == 1
+    cap = np.zeros(system.tasks)
+    cap[transfer] = system.flow_cap[system.place[transfer]]
+    task = mix(task, bits(cap))
+    link = mix(np.full(len(system.capacity), seed, np.uint64), bits(system.capacity))
+    return task, link, np.full(system.streams, seed, np.uint64)
+
+
+def refine(system: System, ordinal: INT, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+    """Tell apart what differs in what it waits for, crosses, carries or runs."""
+    rows = len(system.use_start) - 1
+    weight = bits(system.use_weight)
+    row = np.empty(rows, np.uint64)
+    colour_rows(system.use_start, system.use_link, weight, link, row)
+    own = np.zeros(system.tasks, np.uint64)
+    transfer, compute = system.kind == 1, system.kind == 0
+    own[transfer] = row[system.place[transfer]]
+    own[compute] = stream[system.place[compute]]
+    new_task = np.empty(system.tasks, np.uint64)
+    _sweep_tasks(task, own, system.dep_start, system.dep, new_task)
+
+    of_row = np.zeros(rows, np.uint64)
+    sum_by_row(np.where(transfer, system.place, -1), new_task, of_row)
+    on_link = np.zeros(len(link), np.uint64)
+    colour_links(system.use_start, system.use_link, weight, of_row, on_link)
+    on_stream = np.zeros(len(stream), np.uint64)
+    sum_by_row(np.where(compute, system.place, -1), new_task, on_stream)
+    return new_task, mix(link, on_link), mix(stream, on_stream)

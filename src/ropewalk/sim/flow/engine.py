@@ -1,0 +1,287 @@
+"""The event loop: tasks become ready, wait their delay, run on a stream or share the network, and finish.
+
+Between two events all rates are constant, so nothing is advanced in small steps. A flow class keeps the bytes that
+each of its transfers has been served since the class was last empty; a transfer is done when that counter reaches the
+mark it was given on arrival. A change of rate therefore costs O(1) for the class, however many transfers are in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ropewalk.sim.flow.queues import (
+    EventHeap,
+    FinishTree,
+    Piles,
+    finished_by,
+    pop_event,
+    pop_pile,
+    push_event,
+    push_pile,
+    rebuild,
+    set_finish,
+)
+from ropewalk.sim.flow.resolve import Flows, Links, Problem, mark_changed, resolve
+from ropewalk.sim.flow.waterfill import Usage, Water, join, leave
+
+FLOAT = NDArray[np.float64]
+INT = NDArray[np.int64]
+
+COMPUTE, TRANSFER, MARKER = 0, 1, 2
+
+SAME_TIME = 1e-12
+"""Events this close, relative to the time, are one event: they differ by rounding only."""
+
+MANY_LEAVES = 8
+"""When more than one finish time in so many changes, rebuilding the whole tree is cheaper than single updates."""
+
+
+class Tasks(NamedTuple):
+    kind: NDArray[np.int8]
+    place: INT
+    """The flow class of a transfer, the stream of a compute task."""
+    amount: FLOAT
+    """Bytes of a transfer, seconds of a compute task."""
+    delay: FLOAT
+    """Seconds between being ready and the first byte."""
+    priority: FLOAT
+    waits: INT
+    """Predecessors that are not done yet."""
+    next_start: INT
+    next: NDArray[np.int32]
+    start: FLOAT
+    end: FLOAT
+    bound_by: NDArray[np.int32]
+
+
+class Clock(NamedTuple):
+    """Progress of every flow class and stream."""
+
+    served: FLOAT
+    """Bytes that each live transfer of the class had got at time `since`."""
+    since: FLOAT
+    pace: FLOAT
+    """Bytes/s of each of them from then on."""
+    busy: NDArray[np.bool_]
+    """Streams that run a task."""
+    free: INT
+    """Streams that may start a task at the end of this instant."""
+    ready: INT
+    """Stack of tasks whose predecessors are all done."""
+    finished: INT
+
+
+class RateLog(NamedTuple):
+    """Rate changes, where asked: class `flow[i]` runs at `rate[i]` in total from `time[i]` on."""
+
+    time: FLOAT
+    flow: NDArray[np.int32]
+    rate: FLOAT
+
+
+@njit(cache=True, nogil=True)
+def run(
+    tasks: Tasks,
+    usage: Usage,
+    water: Water,
+    flows: Flows,
+    links: Links,
+    problem: Problem,
+    clock: Clock,
+    events: EventHeap,
+    streams: Piles,
+    marks: Piles,
+    tree: FinishTree,
+    now: float,
+    until_steps: int,
+    log: RateLog,
+    logged: int,
+    keep_log: bool,
+) -> tuple[float, int, int, RateLog, int]:
+    """Run until everything is done or `until_steps` time steps have passed.
+
+    Returns (time, finished tasks in these steps, time steps, rate log, its length); fewer time steps than asked for
+    means that nothing is left to happen.
+    """
+    # Fields of a record are counted references in compiled code: take them out of the records before the loop.
+    kind, place, amount, delay = tasks.kind, tasks.place, tasks.amount, tasks.delay
+    start, end, bound_by, priority = tasks.start, tasks.end, tasks.bound_by, tasks.priority
+    waits, next_start, following = tasks.waits, tasks.next_start, tasks.next
+    ready, finished, busy, free, stream_root = clock.ready, clock.finished, clock.busy, clock.free, streams.root
+    served, since, pace, live = clock.served, clock.since, clock.pace, flows.live
+    event_time, event_task, n_events = events.time, events.task, events.size
+    least, leaves = tree.least, tree.leaves[0]
+    root, mark, flow_bound_by, use_start = marks.root, marks.first, flows.bound_by, usage.start
+
+    done, steps = 0, 0
+    while steps < until_steps:
+        n_ready, n_free = 0, 0
+        if now < 0.0:
+            now = 0.0
+            for task in range(len(kind) - 1, -1, -1):
+                if waits[task] == 0:
+                    ready[n_ready] = task
+                    n_ready += 1
+        else:
+            coming = least[1]
+            if n_events[0]:
+                coming = min(coming, event_time[0])
+            if coming == np.inf:
+                break
+            now = max(now, coming)
+            horizon = now * (1.0 + SAME_TIME)
+            # Delays and compute tasks that run out now ...
+            while n_events[0] and event_time[0] <= horizon:
+                task = pop_event(event_time, event_task, n_events)
+                if kind[task] == TRANSFER:
+                    ready[n_ready] = -1 - task
+                    n_ready += 1
+                else:
+                    busy[place[task]] = False
+                    free[n_free] = place[task]
+                    n_free += 1
+                    n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
+            # ... and transfers that have reached their mark.
+            for i in range(finished_by(least, leaves, horizon, finished)):
+                flow = finished[i]
+                task = root[flow]
+                served[flow] = mark[task]
+                since[flow] = now
+                while task >= 0 and mark[task] <= served[flow] + SAME_TIME * amount[task]:
+                    pop_pile(marks, flow)
+                    live[flow] -= 1.0
+                    bound_by[task] = flow_bound_by[flow]
+                    n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
+                    task = root[flow]
+                if live[flow] == 0.0:
+                    leave(usage, flow)
+                set_finish(least, leaves, flow, np.inf)
+                mark_changed(problem, flow)
+        # Work the stack of ready tasks; a transfer whose delay is over stands there as -1 - task.
+        while n_ready:
+            n_ready -= 1
+            task = ready[n_ready]
+            if task >= 0 and kind[task] == COMPUTE:
+                if not busy[place[task]] and stream_root[place[task]] < 0:
+                    free[n_free] = place[task]
+                    n_free += 1
+                push_pile(streams, place[task], task, priority[task], now)
+                continue
+            if task >= 0:
+                start[task] = now
+                if kind[task] == TRANSFER and delay[task] > 0.0:
+                    push_event(event_time, event_task, n_events, now + delay[task], task)
+                    continue
+            else:
+                task = -1 - task
+            flow = place[task]
+            if kind[task] == MARKER or amount[task] <= 0.0 or use_start[flow] == use_start[flow + 1]:
+                n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
+                continue
+            # The first byte enters the network.
+            if live[flow] == 0.0:
+                join(usage, flow)
+                served[flow] = 0.0
+            else:
+                served[flow] += pace[flow] * (now - since[flow])
+            since[flow] = now
+            live[flow] += 1.0
+            push_pile(marks, flow, task, served[flow] + amount[task], 0.0)
+            mark_changed(problem, flow)
+        # A free stream takes its most urgent ready task; among equals the one that was ready first.
+        for i in range(n_free):
+            stream = free[i]
+            if not busy[stream] and stream_root[stream] >= 0:
+                task = pop_pile(streams, stream)
+                busy[stream] = True
+                start[task] = now
+                push_event(event_time, event_task, n_events, now + amount[task], task)
+        if problem.n_changed[0]:
+            if keep_log:
+                log, logged = _note_emptied(log, logged, flows, problem, now)
+            n_solved = _update_rates(usage, water, flows, links, problem, clock, marks, tree, now)
+            if keep_log:
+                log, logged = _note_rates(log, logged, flows, problem, n_solved, now)
+        steps += 1
+    return now, done, steps, log, logged
+
+
+@njit(cache=True, nogil=True)
+def _finish(
+    end: FLOAT, waits: INT, next_start: INT, following: NDArray[np.int32], ready: INT,
+    task: int, now: float, n_ready: int, done: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A task is done: whoever waited only for it becomes ready."""
+    end[task] = now
+    for i in range(next_start[task], next_start[task + 1]):
+        follower = following[i]
+        waits[follower] -= 1
+        if waits[follower] == 0:
+            ready[n_ready] = follower
+            n_ready += 1
+    return n_ready, done + 1
+
+
+@njit(cache=True, nogil=True)
+def _update_rates(
+    usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, clock: Clock,
+    marks: Piles, tree: FinishTree, now: float,
+) -> int:  # fmt: skip
+    """Solve for the new rates, book what was served at the old ones, and set the new finish times."""
+    n_solved = resolve(usage, water, flows, links, problem)
+    solved, rates, served, since, pace = problem.flow, flows.rate, clock.served, clock.since, clock.pace
+    root, mark, least, leaves = marks.root, marks.first, tree.least, tree.leaves[0]
+    many = n_solved * MANY_LEAVES > leaves
+    for i in range(n_solved):
+        flow = solved[i]
+        rate = rates[flow]
+        served[flow] += pace[flow] * (now - since[flow])
+        since[flow] = now
+        pace[flow] = rate
+        finish = now + max(mark[root[flow]] - served[flow], 0.0) / rate if rate > 0.0 else np.inf
+        if many:
+            least[leaves + flow] = finish
+        else:
+            set_finish(least, leaves, flow, finish)
+    if many:
+        rebuild(least, leaves)
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _note_rates(
+    log: RateLog, logged: int, flows: Flows, problem: Problem, n_solved: int, now: float
+) -> tuple[RateLog, int]:
+    """Append the total rate of every class that was solved again."""
+    log = _with_room(log, logged, n_solved)
+    for i in range(n_solved):
+        flow = problem.flow[i]
+        log.time[logged], log.flow[logged], log.rate[logged] = now, flow, flows.carried[flow]
+        logged += 1
+    return log, logged
+
+
+@njit(cache=True, nogil=True)
+def _note_emptied(log: RateLog, logged: int, flows: Flows, problem: Problem, now: float) -> tuple[RateLog, int]:
+    """Append the classes that have just lost their last transfer."""
+    log = _with_room(log, logged, problem.n_changed[0])
+    for i in range(problem.n_changed[0]):
+        flow = problem.changed[i]
+        if flows.live[flow] == 0.0:
+            log.time[logged], log.flow[logged], log.rate[logged] = now, flow, 0.0
+            logged += 1
+    return log, logged
+
+
+@njit(cache=True, nogil=True)
+def _with_room(log: RateLog, logged: int, more: int) -> RateLog:
+    if logged + more <= len(log.time):
+        return log
+    size = 2 * len(log.time) + more
+    time, flow, rate = np.empty(size), np.empty(size, np.int32), np.empty(size)
+    time[:logged], flow[:logged], rate[:logged] = log.time[:logged], log.flow[:logged], log.rate[:logged]
+    return RateLog(time, flow, rate)

@@ -1,0 +1,124 @@
+"""Exact symmetry of rounds in lockstep, found on the rolled-up rounds: one colour for each slot, arrow and link.
+
+If slots, arrows and links are coloured so that equal slots send and receive equal arrows in every kind of round, and
+equal links carry equal arrows, then (round, colour) is an equitable partition of the rounds written out, however many
+there are. The quotient is again rounds in lockstep, between classes of slots.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import GraphError
+from ropewalk.routing import Routes
+from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
+from ropewalk.sim.flow.system import System
+from ropewalk.task import Kind, Lockstep, write_out
+
+COLOUR = NDArray[np.uint64]
+INT = NDArray[np.int64]
+
+
+class _Rolled:
+    """All arrows of all kinds in one set of columns, with the links that each uses."""
+
+    def __init__(self, rounds: Lockstep, routes: Routes) -> None:
+        arrows = rounds.arrows
+        self.slots = rounds.slots
+        self.kind = np.repeat(np.arange(len(arrows)), [one.transfers for one in arrows])
+        self.src = np.concatenate([one.src_slot for one in arrows])
+        self.dst = np.concatenate([one.dst_slot for one in arrows])
+        self.size = np.concatenate([one.size_bytes for one in arrows])
+        self.pair = routes.find(*rounds.all_pairs())
+        self.use_start, self.use_link, self.use_weight = routes.usage()
+        self.capacity = routes.fabric.bandwidth
+        self.delay = rounds.start_up_s + routes.latency()[self.pair]
+
+
+def fold_rounds(rounds: Lockstep, routes: Routes) -> System:
+    """The quotient of rounds in lockstep over the partition that colour refinement finds."""
+    rolled = _Rolled(rounds, routes)
+    if routes.fabric.hosts and (len(rolled.src) == 0):
+        raise GraphError(f"{rounds.name}: there is nothing to send")
+    arrow, slot, link = _refined(rolled, seed=1)
+    arrow_class, slot_class, link_class = number(arrow), number(slot), number(link)
+    _confirm(rolled, arrow_class, slot_class, link_class)
+    return _quotient(rounds, rolled, arrow_class, slot_class, link_class)
+
+
+def _refined(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+    from ropewalk.sim.flow import colours
+
+    arrow = colours.mix(np.full(len(rolled.src), seed, np.uint64), rolled.kind.astype(np.uint64))
+    arrow = colours.mix(colours.mix(arrow, colours.bits(rolled.size)), colours.bits(rolled.delay))
+    slot = np.full(rolled.slots, seed, np.uint64)
+    link = colours.mix(np.full(len(rolled.capacity), seed, np.uint64), colours.bits(rolled.capacity))
+    classes = -1
+    while True:
+        arrow, slot, link = _sweep(rolled, arrow, slot, link)
+        found = sum(len(np.unique(colour)) for colour in (arrow, slot, link))
+        if found == classes:
+            return arrow, slot, link
+        classes = found
+
+
+def _sweep(rolled: _Rolled, arrow: COLOUR, slot: COLOUR, link: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+    """Tell arrows apart by their ends and links, slots by their arrows, links by what they carry."""
+    from ropewalk.sim.flow import colours
+
+    weight = colours.bits(rolled.use_weight)
+    route = np.empty(len(rolled.use_start) - 1, np.uint64)
+    colours.colour_rows(rolled.use_start, rolled.use_link, weight, link, route)
+    arrow = colours.mix(arrow, colours.mix(colours.mix(slot[rolled.src], slot[rolled.dst]), route[rolled.pair]))
+    out, into = np.zeros(rolled.slots, np.uint64), np.zeros(rolled.slots, np.uint64)
+    colours.sum_by_row(rolled.src, arrow, out)
+    colours.sum_by_row(rolled.dst, arrow, into)
+    on_route = np.zeros(len(route), np.uint64)
+    colours.sum_by_row(rolled.pair, arrow, on_route)
+    on_link = np.zeros(len(link), np.uint64)
+    colours.colour_links(rolled.use_start, rolled.use_link, weight, on_route, on_link)
+    return arrow, colours.mix(slot, colours.mix(out, into)), colours.mix(link, on_link)
+
+
+def _confirm(rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT) -> None:
+    """One more sweep under other hashes must not split any class."""
+    from ropewalk.sim.flow import colours
+
+    classes = (arrow_class, slot_class, link_class)
+    salted = [colours.mix(np.full(len(one), 2, np.uint64), one.astype(np.uint64)) for one in classes]
+    again = _sweep(rolled, salted[0], salted[1], salted[2])
+    for colour, numbers in zip(again, classes, strict=True):
+        if len(np.unique(colour)) != int(numbers.max(initial=-1)) + 1:
+            raise AssertionError("two colours collided: the partition is not equitable")
+
+
+def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT) -> System:
+    arrow_of, link_of = first_member(arrow_class), first_member(link_class)
+    # Arrow classes are numbered by first member, and kinds stand one after the other: each kind is a range.
+    kind = rolled.kind[arrow_of]
+    ends = [
+        (slot_class[rolled.src[arrow_of[kind == one]]], slot_class[rolled.dst[arrow_of[kind == one]]])
+        for one in range(len(rounds.arrows))
+    ]
+    steps = write_out(int(slot_class.max()) + 1, ends, rounds.order)
+    use_start, use_link, use_weight = usage_of_classes(
+        rolled.pair, arrow_class, len(arrow_of), rolled.use_start, rolled.use_link, rolled.use_weight, link_class
+    )
+    sends = steps.arrow >= 0
+    return System(
+        np.where(sends, Kind.TRANSFER, Kind.MARKER).astype(np.int8),
+        steps.arrow,
+        np.where(sends, rolled.size[arrow_of][steps.arrow], 0.0),
+        np.where(sends, rolled.delay[arrow_of][steps.arrow], 0.0),
+        np.zeros(len(steps.arrow), np.int64),
+        steps.dep_start,
+        steps.dep.astype(np.int32),
+        0,
+        np.zeros(len(arrow_of), np.int64),
+        np.full(len(arrow_of), np.inf),
+        use_start,
+        use_link,
+        use_weight,
+        rolled.capacity[link_of],
+    )

@@ -1,0 +1,278 @@
+"""Max-min fair rates by water-filling: the kernel, alone, knowing only flows, links and weights.
+
+All flows grow at one common level until a link is full or a flow reaches its cap; what is full freezes, the rest grows
+on. Freezing a flow at level λ never lowers the level at which another link fills up, so the heap of fill levels may
+hold stale (too low) keys and corrects them only when they come to the top: no decrease-key, a few pops per link.
+
+A flow uses `weight` of a link for each unit of its rate. Weights carry multipath shares (1/2 on each of two paths),
+numbers of equal flows, and the multiplicities of a symmetric quotient: one kernel serves all three.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+FLOAT = NDArray[np.float64]
+INT = NDArray[np.int64]
+
+
+class Usage(NamedTuple):
+    """What each flow uses, as CSR by flow, and the live flows of each link, as a sparse set by link.
+
+    Entry e of flow f says: link `link[e]` is used with `weight[e]` for each unit of rate. The live entries of link l
+    are `member[member_start[l] : member_start[l] + members[l]]`; `place[e]` is where entry e stands there.
+    """
+
+    start: INT
+    link: NDArray[np.int32]
+    weight: FLOAT
+    flow: NDArray[np.int32]
+    member_start: INT
+    members: INT
+    member: INT
+    place: INT
+
+
+class Water(NamedTuple):
+    """Work space of one filling; links and flows keep their own ids."""
+
+    residual: FLOAT
+    """Capacity of each link that the open flows may still take."""
+    total: FLOAT
+    """Weight of the open flows on each filling link."""
+    open_flows: INT
+    """Number of open flows on each filling link."""
+    is_open: NDArray[np.bool_]
+    """Which flows still grow."""
+    fills: NDArray[np.bool_]
+    """Links that stop their flows when they are full. The others are only watched: their residual is kept up."""
+    watched: INT
+    """The watched links that were met."""
+    n_watched: INT
+    is_watched: NDArray[np.bool_]
+    heap_key: FLOAT
+    heap_link: INT
+
+
+@njit(cache=True, nogil=True)
+def join(usage: Usage, flow: int) -> None:
+    """Enter a flow in the member sets of its links."""
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        link = usage.link[entry]
+        slot = usage.member_start[link] + usage.members[link]
+        usage.member[slot] = entry
+        usage.place[entry] = slot
+        usage.members[link] += 1
+
+
+@njit(cache=True, nogil=True)
+def leave(usage: Usage, flow: int) -> None:
+    """Take a flow out of the member sets of its links."""
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        link = usage.link[entry]
+        usage.members[link] -= 1
+        last = usage.member_start[link] + usage.members[link]
+        moved, slot = usage.member[last], usage.place[entry]
+        usage.member[slot] = moved
+        usage.place[moved] = slot
+
+
+@njit(cache=True, nogil=True)
+def fill(
+    usage: Usage,
+    water: Water,
+    links: INT,
+    n_links: int,
+    flows: INT,
+    n_flows: int,
+    count: FLOAT,
+    carried: FLOAT,
+    cap: FLOAT,
+    rate: FLOAT,
+    bound_by: INT,
+) -> None:
+    """Give every flow of `flows[:n_flows]` its max-min rate within the residual capacity of `links[:n_links]`.
+
+    These links fill; their `residual`, `total` and `open_flows` stand ready for these flows, all of which are open and
+    have a cap or cross one of these links. `bound_by[f]` becomes the link that stopped flow f, or -1 where its cap
+    did. Links that are only watched lose what a flow gets beyond `carried[f]`, which their residual already lacks.
+    """
+    # Fields of a record are counted references in compiled code: take them out of the records before the loops.
+    start, use_link, use_weight, flow_of = usage.start, usage.link, usage.weight, usage.flow
+    member_start, members, member = usage.member_start, usage.members, usage.member
+    residual, total, open_flows, is_open = water.residual, water.total, water.open_flows, water.is_open
+    fills, watched, is_watched = water.fills, water.watched, water.is_watched
+    heap_key, heap_link = water.heap_key, water.heap_link
+    n_watched = water.n_watched[0]
+    by_cap = _capped_flows(flows, n_flows, cap)
+    capped = len(by_cap)
+    size = 0
+    for i in range(n_links):
+        link = links[i]
+        if open_flows[link] > 0:
+            heap_key[size] = max(residual[link], 0.0) / total[link]
+            heap_link[size] = link
+            size += 1
+    for i in range(size // 2 - 1, -1, -1):
+        _sift_down(heap_key, heap_link, i, size)
+
+    next_cap = 0
+    while True:
+        while size and open_flows[heap_link[0]] == 0:
+            size = _drop_top(heap_key, heap_link, size)
+        while next_cap < capped and not is_open[by_cap[next_cap]]:
+            next_cap += 1
+        if size == 0 and next_cap == capped:
+            break
+        if size:
+            actual = max(residual[heap_link[0]], 0.0) / total[heap_link[0]]
+            if actual > heap_key[0]:
+                heap_key[0] = actual
+                _sift_down(heap_key, heap_link, 0, size)
+                continue
+        # What stops now: one flow at its cap, or all open flows of the link on top.
+        at_cap = next_cap < capped and (size == 0 or cap[by_cap[next_cap]] <= heap_key[0])
+        link = np.int64(-1) if at_cap else heap_link[0]
+        level = cap[by_cap[next_cap]] if at_cap else heap_key[0]
+        first = np.int64(0) if at_cap else member_start[link]
+        stop = np.int64(1) if at_cap else member_start[link] + members[link]
+        for slot in range(first, stop):
+            flow = by_cap[next_cap] if at_cap else np.int64(flow_of[member[slot]])
+            if not is_open[flow]:
+                continue
+            is_open[flow] = False
+            rate[flow] = level
+            bound_by[flow] = link
+            many = count[flow]
+            more = many * level - carried[flow]
+            for entry in range(start[flow], start[flow + 1]):
+                used = use_link[entry]
+                if fills[used]:
+                    weight = use_weight[entry] * many
+                    residual[used] -= weight * level
+                    total[used] -= weight
+                    open_flows[used] -= 1
+                else:
+                    residual[used] -= use_weight[entry] * more
+                    if not is_watched[used]:
+                        is_watched[used] = True
+                        watched[n_watched] = used
+                        n_watched += 1
+        if not at_cap:
+            size = _drop_top(heap_key, heap_link, size)
+    water.n_watched[0] = n_watched
+
+
+@njit(cache=True, nogil=True)
+def _capped_flows(flows: INT, n_flows: int, cap: FLOAT) -> INT:
+    """The flows that have a cap, lowest cap first."""
+    capped = 0
+    for i in range(n_flows):
+        if cap[flows[i]] < np.inf:
+            capped += 1
+    found = np.empty(capped, np.int64)
+    if capped:
+        at = 0
+        for i in range(n_flows):
+            if cap[flows[i]] < np.inf:
+                found[at] = flows[i]
+                at += 1
+        found = found[np.argsort(cap[found], kind="mergesort")]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
+    key, link = heap_key[at], heap_link[at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap_key[child + 1] < heap_key[child]:
+            child += 1
+        if heap_key[child] >= key:
+            break
+        heap_key[at], heap_link[at] = heap_key[child], heap_link[child]
+        at = child
+    heap_key[at], heap_link[at] = key, link
+
+
+@njit(cache=True, nogil=True)
+def _drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
+    size -= 1
+    heap_key[0], heap_link[0] = heap_key[size], heap_link[size]
+    if size > 1:
+        _sift_down(heap_key, heap_link, 0, size)
+    return size
+
+
+def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -> Usage:
+    """Usage with empty member sets."""
+    entries = len(link)
+    flow = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+    member_start = np.zeros(links + 1, np.int64)
+    np.cumsum(np.bincount(link, minlength=links), out=member_start[1:])
+    return Usage(
+        start.astype(np.int64),
+        link.astype(np.int32),
+        weight.astype(np.float64),
+        flow,
+        member_start[:-1].copy(),
+        np.zeros(links, np.int64),
+        np.zeros(entries, np.int64),
+        np.zeros(entries, np.int64),
+    )
+
+
+def make_water(capacity: FLOAT, flows: int) -> Water:
+    links = len(capacity)
+    return Water(
+        capacity.astype(np.float64).copy(),
+        np.zeros(links),
+        np.zeros(links, np.int64),
+        np.zeros(flows, bool),
+        np.zeros(links, bool),
+        np.zeros(links, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(links, bool),
+        np.zeros(links),
+        np.zeros(links, np.int64),
+    )
+
+
+def max_min(
+    capacity: FLOAT,
+    start: INT,
+    link: NDArray[np.int32],
+    weight: FLOAT | None = None,
+    cap: FLOAT | None = None,
+    count: FLOAT | None = None,
+) -> tuple[FLOAT, INT]:
+    """Max-min fair rates of flows that all share the network now: (rate, link that stops each flow).
+
+    >>> import numpy as np
+    >>> rate, _ = max_min(np.ones(2), np.array([0, 1, 3]), np.array([0, 0, 1], np.int32))
+    >>> rate.tolist()
+    [0.5, 0.5]
+    """
+    flows, links = len(start) - 1, len(capacity)
+    usage = make_usage(start, link, np.ones(len(link)) if weight is None else weight, links)
+    water = make_water(capacity, flows)
+    count = np.ones(flows) if count is None else count
+    np.add.at(water.total, link, usage.weight * np.repeat(count, np.diff(start)))
+    np.add.at(water.open_flows, link, 1)
+    water.is_open[:] = True
+    water.fills[:] = True
+    for flow in range(flows):
+        join(usage, flow)
+    cap = np.full(flows, np.inf) if cap is None else cap
+    rate, bound_by = np.full(flows, np.inf), np.full(flows, -1, np.int64)
+    fill(
+        usage, water, np.arange(links), links, np.arange(flows), flows,
+        count, np.zeros(flows), cap, rate, bound_by,
+    )  # fmt: skip
+    return rate, bound_by

@@ -1,0 +1,72 @@
+"""Results that no network could produce are refused, on every run.
+
+Each check follows from bytes and capacities alone and knows nothing of the engine: a link cannot carry more than its
+capacity for the length of the run, a transfer cannot beat its own narrowest way, nothing ends before it starts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import PhysicsError
+from ropewalk.routing import Routes
+from ropewalk.task import Kind
+from ropewalk.units import show_seconds
+
+if TYPE_CHECKING:
+    from ropewalk.sim.simulate import RoundsTrace
+    from ropewalk.sim.trace import Trace
+
+ROUNDING = 1e-9
+
+
+def check_trace(trace: Trace) -> None:
+    """Every task runs, in order, and no faster than its links."""
+    graph = trace.graph
+    if np.isnan(trace.end).any() or (trace.end < trace.start).any():
+        raise PhysicsError("a task never ran or ended before it started: this is a bug in the simulator, please report")
+    waiting = np.repeat(np.arange(graph.tasks), np.diff(graph.dep_start))
+    slack = ROUNDING * max(trace.makespan, 1e-300)
+    if (trace.start[waiting] < trace.end[graph.dep] - slack).any():
+        raise PhysicsError("a task started before one it waits for had ended: this is a bug in the simulator")
+    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    least = _least_seconds(trace.routes, graph.place[transfer], graph.peer[transfer], graph.amount[transfer])
+    quick = (trace.end - trace.start)[transfer] < least * (1 - ROUNDING) - slack
+    if quick.any():
+        task = int(transfer[np.flatnonzero(quick)[0]])
+        raise PhysicsError(
+            f"transfer {task} ({graph.name_of(task)}) took {show_seconds(float(trace.end[task] - trace.start[task]))}, "
+            "less than its own path needs for its bytes: this is a bug in the simulator"
+        )
+    check_loads(trace.routes, trace.link_bytes, trace.makespan)
+
+
+def check_rounds(trace: RoundsTrace) -> None:
+    check_loads(trace.routes, trace.link_bytes, trace.makespan)
+
+
+def check_loads(routes: Routes, link_bytes: NDArray[np.float64], makespan: float) -> None:
+    """The run is at least as long as its busiest link needs for its bytes."""
+    if not len(link_bytes):
+        return
+    needed = link_bytes / routes.fabric.bandwidth
+    busiest = int(np.argmax(needed))
+    if makespan < needed[busiest] * (1 - ROUNDING):
+        raise PhysicsError(
+            f"the run took {show_seconds(makespan)}, but link {routes.fabric.link_name(busiest)} alone needs "
+            f"{show_seconds(float(needed[busiest]))} for its bytes: a slip of units, or a bug in the simulator"
+        )
+
+
+def _least_seconds(
+    routes: Routes, src: NDArray[np.int32], dst: NDArray[np.int32], size_bytes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Seconds that each transfer needs when it is alone in the network."""
+    start, link, share = routes.usage()
+    if not len(src):
+        return np.zeros(0)
+    per_byte = np.maximum.reduceat(share / routes.fabric.bandwidth[link], start[:-1])
+    return per_byte[routes.find(src, dst)] * size_bytes

@@ -1,0 +1,20 @@
+"""One training step as a graph of tasks."""
+
+from ropewalk.task.compose import parallel, repeat, sequence
+from ropewalk.task.graph import Kind, Sketch, TaskGraph, make_graph
+from ropewalk.task.lockstep import Arrows, Lockstep, lockstep, unroll, write_out
+
+__all__ = [
+    "Arrows",
+    "Kind",
+    "Lockstep",
+    "Sketch",
+    "TaskGraph",
+    "lockstep",
+    "make_graph",
+    "parallel",
+    "repeat",
+    "sequence",
+    "unroll",
+    "write_out",
+]

@@ -1,0 +1,108 @@
+"""Quantities as people write them (`100Gbps`, `575MB`, `64MiB`, `10us`), read strictly and exactly.
+
+1 MB is 10^6 bytes, 1 MiB is 2^20 bytes, 1 Gbps is 10^9 bits per second, 1 GB/s is 10^9 bytes per second. A number
+without a unit is refused: a slip between bits and bytes is a factor of eight that no later check can see.
+
+>>> bandwidth("100Gbps")
+12500000000.0
+>>> size("64MiB")
+67108864
+>>> seconds("10us")
+1e-05
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from ropewalk.errors import UnitError
+
+_DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+SIZE_UNITS = {f"{prefix}B": Fraction(factor) for prefix, factor in (_DECIMAL | _BINARY).items()}
+BANDWIDTH_UNITS = (
+    {f"{prefix}bps": Fraction(factor, 8) for prefix, factor in _DECIMAL.items()}
+    | {f"{prefix}bit/s": Fraction(factor, 8) for prefix, factor in _DECIMAL.items()}
+    | {f"{prefix}b/s": Fraction(factor, 8) for prefix, factor in _DECIMAL.items()}
+    | {f"{prefix}B/s": Fraction(factor) for prefix, factor in (_DECIMAL | _BINARY).items()}
+)
+TIME_UNITS = {
+    "ps": Fraction(1, 10**12),
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ms": Fraction(1, 10**3),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+}
+
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9][^\s]*)?\s*")
+MOST_DIGITS = 30
+"""Longer numbers and exponents are slips of the keyboard."""
+
+_EXAMPLES = {"size": "575MB or 64MiB", "bandwidth": "100Gbps or 12.5GB/s", "time": "10us or 1.5ms"}
+
+
+def size(text: str) -> int:
+    """Read a number of bytes; it must come out whole."""
+    exact = _read(text, "size", SIZE_UNITS)
+    if exact.denominator != 1:
+        raise UnitError(f"size {text!r} is {float(exact)} bytes: write a size that is a whole number of bytes")
+    return int(exact)
+
+
+def bandwidth(text: str) -> float:
+    """Read a bandwidth as bytes per second."""
+    exact = _read(text, "bandwidth", BANDWIDTH_UNITS)
+    if exact == 0:
+        raise UnitError(f"bandwidth {text!r} is zero: nothing would ever arrive; leave the link out instead")
+    return float(exact)
+
+
+def seconds(text: str) -> float:
+    """Read a duration as seconds."""
+    return float(_read(text, "time", TIME_UNITS))
+
+
+def _read(text: str, what: str, units: dict[str, Fraction]) -> Fraction:
+    example = _EXAMPLES[what]
+    if text.strip().startswith("-"):
+        raise UnitError(f"{what} {text!r} is negative: write a positive {what} such as {example}")
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise UnitError(f"{what} {text!r} is not a number with a unit: write it like {example}")
+    number, unit = match.groups()
+    if len(number) > MOST_DIGITS or abs(int(number.lower().partition("e")[2] or 0)) > MOST_DIGITS:
+        raise UnitError(f"{what} {text[:MOST_DIGITS]!r}… is out of any reasonable range: write it like {example}")
+    if unit is None and Fraction(number) == 0:
+        return Fraction(0)
+    if unit is None:
+        raise UnitError(f"{what} {text!r} has no unit: write it like {example}")
+    if unit not in units:
+        raise UnitError(f"{what} {text!r} has the unknown unit {unit!r}: use one of {', '.join(units)}")
+    return Fraction(number) * units[unit]
+
+
+def show_size(value: float) -> str:
+    """Write bytes the way people read them: 575 MB."""
+    return _show(value, [(10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B")])
+
+
+def show_bandwidth(bytes_per_s: float) -> str:
+    """Write bytes per second as bits per second: 100 Gbps."""
+    return _show(bytes_per_s * 8, [(10**12, "Tbps"), (10**9, "Gbps"), (10**6, "Mbps"), (10**3, "kbps"), (1, "bps")])
+
+
+def show_seconds(value: float) -> str:
+    """Write a duration with a readable unit: 12.8 ms."""
+    return _show(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
+
+
+def _show(value: float, scale: list[tuple[float, str]]) -> str:
+    for factor, unit in scale:
+        if abs(value) >= factor * (1 - 1e-12):
+            return f"{value / factor:.4g} {unit}"
+    return f"{value:g} {scale[-1][1]}" if value == 0 else f"{value / scale[-1][0]:.4g} {scale[-1][1]}"

@@ -1,0 +1,6 @@
+"""Makes the plain-Python references in tests/reference importable from every test."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "reference"))
