@@ -1,6 +1,7 @@
-"""Makes the plain-Python references in tests/reference importable from every test."""
+"""Makes the plain-Python references and the recipes importable from every test."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "reference"))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "reference"), str(HERE.parent / "recipes")]

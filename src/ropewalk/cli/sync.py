@@ -148,7 +148,7 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, pairs: list[Pair
                 _closed_form(row),
                 units.show_seconds(flow.sync_time_s) if flow else "–",
                 _deviation(flow),
-                f"{row.max_link_share:.3f}",
+                "–" if row.max_link_share is None else f"{row.max_link_share:.3f}",
             )
         for line in place[len(group) :]:
             table.add_row(line)

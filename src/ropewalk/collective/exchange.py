@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collective.lanes import Rounds
-from ropewalk.collective.program import Program, Round, arrows, owner
+from ropewalk.collective.program import Program, Round, arrows, owner, refuse_too_many_arrows
 from ropewalk.collective.scatter_gather import at_least_two
 from ropewalk.errors import ProgramError
 
@@ -22,6 +22,7 @@ def shift_all_to_all(ranks: int) -> Program:
     >>> len(shift_all_to_all(6).rounds)
     5
     """
+    refuse_too_many_arrows("a shifted all-to-all", ranks * ranks)
     rank = np.arange(ranks)
     rounds = [_direct(ranks, rank, (rank + shift) % ranks) for shift in range(1, ranks)]
     return _all_to_all("shifted all-to-all", ranks, rounds)
@@ -35,12 +36,14 @@ def xor_all_to_all(ranks: int) -> Program:
             f"an xor all-to-all pairs ranks up, but {ranks} is not a power of two: "
             f"give {near} or {2 * near} ranks, or use the shifted one"
         )
+    refuse_too_many_arrows("an xor all-to-all", ranks * ranks)
     rank = np.arange(ranks)
     return _all_to_all("xor all-to-all", ranks, [_direct(ranks, rank, rank ^ x) for x in range(1, ranks)])
 
 
 def direct_all_to_all(ranks: int) -> Program:
     """One round in which everybody sends everything at once and leaves the order to the network."""
+    refuse_too_many_arrows("a direct all-to-all", ranks * ranks)
     src, dst = np.nonzero(~np.eye(max(ranks, 0), dtype=bool))
     return _all_to_all("direct all-to-all", ranks, [_direct(ranks, src, dst)])
 

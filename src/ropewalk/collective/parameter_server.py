@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collective.lanes import mirrored
-from ropewalk.collective.program import Program, Round, arrows, only
+from ropewalk.collective.program import Program, Round, arrows, only, refuse_too_many_arrows
 from ropewalk.errors import ProgramError
 
 
@@ -39,6 +39,7 @@ def _push_and_pull(name: str, ranks: int, workers: int, server: NDArray[np.int64
     """Chunk s lives on rank server[s]; every worker but that rank itself pushes it there and pulls it back."""
     if workers < 1 or ranks < 2:
         raise ProgramError(f"{name}: {workers} workers among {ranks} ranks move nothing: give more workers")
+    refuse_too_many_arrows(name, workers * len(server))
     shard, worker = np.nonzero(np.arange(workers) != server[:, None])
     push = [Round(arrows(worker, server[shard], 1, reduces=True), partial(_one_each, shard))]
     condition = only(ranks, np.arange(workers))

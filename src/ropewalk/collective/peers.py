@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collective.lanes import Rounds, mirrored
-from ropewalk.collective.program import Round, arrows
+from ropewalk.collective.program import Round, arrows, refuse_too_many_arrows
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,7 @@ def mesh_inside(peers: PeerSets) -> tuple[Rounds, Rounds]:
     """Every member sends every other one its block at once: one round each way."""
     if peers.size == 1:
         return [], []
+    refuse_too_many_arrows(f"a mesh of {peers.size} ranks", peers.members.shape[0] * peers.size * (peers.size - 1))
     here, there = np.nonzero(~np.eye(peers.size, dtype=bool))
     pattern = arrows(peers.members[:, here], peers.members[:, there], peers.width, reduces=True)
     scatter = [Round(pattern, partial(peers.block, there))]

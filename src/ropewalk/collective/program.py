@@ -24,12 +24,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.collective.proof import prove
+from ropewalk.errors import ProgramError
 
 Chunks = Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """Which chunks each send of a round carries, as CSR (start, chunk ids); computed only when asked."""
 
 Condition = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Which ranks hold (pre) or must hold (post) the given chunks: chunk ids -> bool[ranks, chunks]."""
+
+
+MOST_ARROWS = 1 << 26
+"""Sends that one program may write out as arrows; beyond it lie gigabytes that no fold of symmetry can spare."""
+
+
+def refuse_too_many_arrows(name: str, arrows: int) -> None:
+    """Programs in which everybody sends to everybody grow with the square of the ranks: say so before memory does."""
+    if arrows > MOST_ARROWS:
+        raise ProgramError(
+            f"{name} has {arrows:.3g} sends, more than the {MOST_ARROWS} that fit: "
+            "use at most 8,192 ranks, a hierarchy (hips), or the closed form alone (--level closed)"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,8 +84,8 @@ def _written(ticks: list[float], show: Callable[[float], str]) -> Figure:
 
 
 def _linear_ticks(high: float) -> list[float]:
-    """0 and four to eight multiples of 1, 2 or 5 up to the highest value."""
-    rough = high / 5
+    """0 and three to eight multiples of 1, 2 or 5 up to the highest value."""
+    rough = high / 6
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.8)
     return [float(f"{number * step:.12g}") for number in range(int(high * 1.0001 / step) + 1)]

@@ -31,9 +31,9 @@ class Combination:
     formula: str | None
     paper_s: float | None
     bound_s: float
-    max_link_share: float
+    max_link_share: float | None
     rounds: int
-    transfers: int
+    transfers: int | None
     classes: int | None
     link_load: NDArray[np.float64] = field(repr=False)
 

@@ -130,13 +130,14 @@ def _named_links(fabric: Fabric, classes: LinkClasses, cables: _Cables, at: NDAr
 
 def _link_paths(fabric: Fabric, classes: LinkClasses, cables: _Cables, at: NDArray[np.float64]) -> list[Markup]:
     drawn = []
+    faint = min(0.6, max(0.12, 2_500 / len(cables.link)))  # thousands of full lines would be one grey wall
     of_cable = classes.of_link[cables.link]
     for number in range(len(classes.labels)):
         mine = of_cable == number
         ends = np.column_stack([at[cables.first[mine]], at[cables.second[mine]]])
         moves = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends.tolist())
         if moves:
-            drawn.append(Markup('<path class="c{}" d="{}"/>').format(number, moves))
+            drawn.append(Markup('<path class="c{}" stroke-opacity="{:.2f}" d="{}"/>').format(number, faint, moves))
     return drawn
 
 

@@ -110,7 +110,7 @@ def _reading(found: list[Combination]) -> list[str]:
         )
     if any(row.edition == "counted" for row in found):
         notes.append("“counted” stands where no formula is known: the hottest link of each round, added up.")
-    if any(row.classes is not None and row.classes < row.transfers for row in found):
+    if any(row.classes is not None and row.classes < (row.transfers or 0) for row in found):
         notes.append(
             "Simulated classes are the transfers and markers left after those that cannot behave differently were "
             "merged; the times are those of the whole."

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
-from ropewalk.errors import Findings, InputError, PhysicsError
+from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import FAMILIES, fabric, is_path
 from ropewalk.routing import ROUTERS, Routes, default_router_name
@@ -71,13 +71,13 @@ class SyncRow:
     closed_form_is_bound: bool
     paper_form_s: float | None
     """The published form, where it differs from the exact one."""
-    max_link_share: float
+    max_link_share: float | None
     """Bytes over the busiest link in units of the size, at the speed of a host link: the bandwidth term of the sync
-    time in units of P/B."""
+    time in units of P/B. None where the program is too large to count (a mesh of 16,384 ranks)."""
     lower_bound_s: float
     """No all-reduce on these hosts can be faster."""
     rounds: int
-    transfers: int
+    transfers: int | None
     classes: int | None
     link_load: NDArray[np.float64] = field(repr=False)
     """Load of each link that is used, in units of the size over a host link (see `max_link_share`)."""
@@ -149,13 +149,18 @@ def study(question: SyncQuestion, advance: Advance | None = None) -> SyncStudy:
 
 def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routing: str) -> Iterator[SyncRow]:
     router = default_router_name(place.fabric) if routing == "default" else routing
-    program = ALL_REDUCES[logical](place.fabric)
-    rounds = lockstep(program, float(size), question.start_up_s)
-    routes = ROUTERS[router](question.seed)(place.fabric, *rounds.all_pairs())
     exact, paper = _forms(logical, place, router)
-    bound = bandwidth_bound(place.fabric, size)
-    load = rounds_link_bytes(rounds, routes) / place.fabric.bandwidth * (place.bandwidth / size)
     closed_s = exact.seconds(size, place.bandwidth, question.start_up_s) if exact else None
+    bound = bandwidth_bound(place.fabric, size)
+    try:
+        rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+    except ProgramError:
+        # Too large to write out: the formula still stands, where it was all that was asked for.
+        if "flow" in question.levels or closed_s is None:
+            raise
+        rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
+    routes = ROUTERS[router](question.seed)(place.fabric, *rounds.all_pairs())
+    load = rounds_link_bytes(rounds, routes) / place.fabric.bandwidth * (place.bandwidth / size)
     for level in question.levels:
         if level == "closed" and closed_s is None:
             continue
@@ -171,7 +176,8 @@ def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routin
             level, router, seconds, closed_s, exact.edition if exact else None, exact.formula if exact else None,
             exact.is_bound if exact else False,
             paper.seconds(size, place.bandwidth, question.start_up_s) if paper else None,
-            float(load.max(initial=0.0)), bound, rounds.rounds, rounds.transfers, classes, load[load > 0],
+            float(load.max()) if rounds.rounds else None,
+            bound, rounds.rounds or (exact.rounds if exact else 0), rounds.transfers or None, classes, load[load > 0],
         )  # fmt: skip
 
 

@@ -59,6 +59,8 @@ class Lockstep:
 
     def all_pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Source and destination hosts of all arrows, for routing."""
+        if not self.arrows:
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
         return (
             np.concatenate([arrows.src_host for arrows in self.arrows]),
             np.concatenate([arrows.dst_host for arrows in self.arrows]),

@@ -1,0 +1,125 @@
+"""Every page in a real browser: no error on the console, every chart drawn, light and dark, wide and narrow."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropewalk.fabric import Dgx, FatTree, IdealSwitch
+from ropewalk.fabric.checks import facts
+from ropewalk.report import fabric_page, sync_page, trace_page
+from ropewalk.routing import shortest
+from ropewalk.sim import simulate
+from ropewalk.sync import SyncQuestion, study
+from ropewalk.task import Sketch
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr",
+    "--virtual-time-budget=4000",
+)  # fmt: skip
+EVIL = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
+
+pytestmark = [
+    pytest.mark.extras,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: install the package chromium"),
+]
+
+
+def browse(html: str, folder: Path, *options: str) -> tuple[str, list[str]]:
+    """The document after its scripts ran, and what they wrote to the console."""
+    page = folder / "page.html"
+    page.write_text(html, encoding="utf-8")
+    command = [str(CHROMIUM), *QUIET, f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+
+
+def plots(document: str) -> set[str]:
+    """Ids of the charts in which Plotly has drawn something."""
+    found = re.findall(r'<div class="plot js-plotly-plot" id="([^"]+)"', document)
+    assert document.count('class="main-svg"') >= len(found)
+    return set(found)
+
+
+def training_step(label: str = "gradient") -> str:
+    fabric = FatTree(4).build()
+    sketch = Sketch()
+    for host in range(16):
+        backward = sketch.compute(host, 1e-3, label="backward")
+        sketch.transfer(host, (host + 3) % 16, 5e6, after=[backward], label=label)
+    hosts = np.arange(16)
+    return trace_page(simulate(sketch.graph(), shortest(fabric, hosts, (hosts + 3) % 16), record_rates=True))
+
+
+def test_a_page_with_a_mistake_is_noticed(tmp_path):
+    _, console = browse("<!doctype html><script>nothing.here()</script>", tmp_path)
+    assert len(console) == 1
+    assert "ReferenceError" in console[0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_study_draws_all_its_charts(tmp_path, scheme):
+    asked = SyncQuestion(physical=("bcube", "torus", "switch"), hosts=(16, 64))
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    document, console = browse(sync_page(study(asked)), tmp_path, "--window-size=1400,1000", *options)
+    assert console == []
+    assert plots(document) == {"sync-time", "scaling-hosts", "link-load"}
+    # Text of charts is in the ink of the scheme, so the swap of colours works.
+    ink = {"light": "rgb(29, 33, 41)", "dark": "rgb(232, 234, 237)"}
+    assert f"fill: {ink[scheme]}" in document
+    assert f"fill: {ink['dark' if scheme == 'light' else 'light']}" not in document
+
+
+def test_the_page_of_a_study_is_no_wider_than_a_narrow_window(tmp_path):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    html = sync_page(study(SyncQuestion(hosts=(16,)))).replace("</body>", measure)
+    document, console = browse(html, tmp_path, "--window-size=800,1000")
+    assert console == []
+    width, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert width <= room <= 800
+
+
+def test_a_click_on_a_fabric_shows_its_links_and_one_on_a_heading_sorts(tmp_path):
+    click = """<script>
+      document.querySelector('[data-chart="link-load"] [data-view="1"]').click();
+      document.querySelector('[data-chart="sync-time"] [data-group]').click();
+      [...document.querySelectorAll('table.sortable th')].find(cell => cell.textContent === 'Simulated').click();
+      const rows = [...document.querySelectorAll('table.sortable tbody tr')];
+      const cells = rows.map(row => Number(row.cells[3].dataset.value));
+      document.title = cells.every((value, at) => at === 0 || cells[at - 1] <= value) ? 'sorted' : cells.join();
+    </script></body>"""
+    html = sync_page(study(SyncQuestion(hosts=(16,), physical=("torus", "switch")))).replace("</body>", click)
+    document, console = browse(html, tmp_path)
+    assert console == []
+    assert "<title>sorted</title>" in document
+    assert re.search(r'data-view="1" aria-pressed="true">switch:16', document)
+    assert re.search(r'class="chip" data-group="logical ps" aria-pressed="false"', document)
+
+
+@pytest.mark.parametrize("fabric", [Dgx(2).build(), IdealSwitch(2_000).build()], ids=["small", "large"])
+def test_the_page_of_a_fabric_draws_without_a_word(tmp_path, fabric):
+    zoom = "<script>document.querySelector('[data-zoom=\"0.7\"]').click()</script></body>"
+    document, console = browse(fabric_page(fabric, facts(fabric)).replace("</body>", zoom), tmp_path)
+    assert console == []
+    box = re.search(r'<svg class="fabric speed" viewBox="([^"]+)"', document).group(1)
+    assert float(box.split()[2]) == pytest.approx(700)
+
+
+def test_the_page_of_a_run_draws_all_its_charts(tmp_path):
+    document, console = browse(training_step(), tmp_path)
+    assert console == []
+    assert plots(document) == {"timeline", "utilisation", "throughput"}
+
+
+def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):
+    document, console = browse(training_step(EVIL), tmp_path)
+    assert console == []
+    assert "<title>broken</title>" not in document
+    assert plots(document) == {"timeline", "utilisation", "throughput"}
