@@ -8,9 +8,9 @@ known), so the ring is compared at that value.
 from __future__ import annotations
 
 import pytest
-from synchronisation import hips_on_bcube_16_to_1024_hosts, ring_on_bcube_16_to_1024_hosts
 
 from ropewalk.sync import SyncQuestion, study
+from synchronisation import hips_on_bcube_16_to_1024_hosts, ring_on_bcube_16_to_1024_hosts
 
 
 def _growth(question: SyncQuestion) -> float:
