@@ -26,7 +26,19 @@ from ropewalk.sim.flow.queues import (
     set_finish,
 )
 from ropewalk.sim.flow.resolve import Flows, Links, Problem, mark_changed, resolve
-from ropewalk.sim.flow.waterfill import Usage, Water, join, leave
+from ropewalk.sim.flow.waterfill import (
+    CARRIED,
+    LIVE,
+    MARK,
+    PACE,
+    RATE,
+    SERVED,
+    SINCE,
+    Usage,
+    Water,
+    join,
+    leave,
+)
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -59,13 +71,8 @@ class Tasks(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Progress of every flow class and stream."""
+    """Streams, and lists that an instant needs."""
 
-    served: FLOAT
-    """Bytes that each live transfer of the class had got at time `since`."""
-    since: FLOAT
-    pace: FLOAT
-    """Bytes/s of each of them from then on."""
     busy: NDArray[np.bool_]
     """Streams that run a task."""
     free: INT
@@ -112,7 +119,7 @@ def run(
     start, end, bound_by, priority = tasks.start, tasks.end, tasks.bound_by, tasks.priority
     waits, next_start, following = tasks.waits, tasks.next_start, tasks.next
     ready, finished, busy, free, stream_root = clock.ready, clock.finished, clock.busy, clock.free, streams.root
-    served, since, pace, live = clock.served, clock.since, clock.pace, flows.live
+    state = flows.state
     event_time, event_task, n_events = events.time, events.task, events.size
     least, leaves = tree.least, tree.leaves[0]
     root, mark, flow_bound_by, use_start = marks.root, marks.first, flows.bound_by, usage.start
@@ -149,16 +156,18 @@ def run(
             for i in range(finished_by(least, leaves, horizon, finished)):
                 flow = finished[i]
                 task = root[flow]
-                served[flow] = mark[task]
-                since[flow] = now
-                while task >= 0 and mark[task] <= served[flow] + SAME_TIME * amount[task]:
+                state[flow, SERVED] = mark[task]
+                state[flow, SINCE] = now
+                while task >= 0 and mark[task] <= state[flow, SERVED] + SAME_TIME * amount[task]:
                     pop_pile(marks, flow)
-                    live[flow] -= 1.0
+                    state[flow, LIVE] -= 1.0
                     bound_by[task] = flow_bound_by[flow]
                     n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
                     task = root[flow]
-                if live[flow] == 0.0:
+                if task < 0:
                     leave(usage, flow)
+                else:
+                    state[flow, MARK] = mark[task]
                 set_finish(least, leaves, flow, np.inf)
                 mark_changed(problem, flow)
         # Work the stack of ready tasks; a transfer whose delay is over stands there as -1 - task.
@@ -183,14 +192,15 @@ def run(
                 n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
                 continue
             # The first byte enters the network.
-            if live[flow] == 0.0:
+            if state[flow, LIVE] == 0.0:
                 join(usage, flow)
-                served[flow] = 0.0
+                state[flow, SERVED] = 0.0
             else:
-                served[flow] += pace[flow] * (now - since[flow])
-            since[flow] = now
-            live[flow] += 1.0
-            push_pile(marks, flow, task, served[flow] + amount[task], 0.0)
+                state[flow, SERVED] += state[flow, PACE] * (now - state[flow, SINCE])
+            state[flow, SINCE] = now
+            state[flow, LIVE] += 1.0
+            push_pile(marks, flow, task, state[flow, SERVED] + amount[task], 0.0)
+            state[flow, MARK] = mark[root[flow]]
             mark_changed(problem, flow)
         # A free stream takes its most urgent ready task; among equals the one that was ready first.
         for i in range(n_free):
@@ -203,7 +213,7 @@ def run(
         if problem.n_changed[0]:
             if keep_log:
                 log, logged = _note_emptied(log, logged, flows, problem, now)
-            n_solved = _update_rates(usage, water, flows, links, problem, clock, marks, tree, now)
+            n_solved = _update_rates(usage, water, flows, links, problem, tree, now)
             if keep_log:
                 log, logged = _note_rates(log, logged, flows, problem, n_solved, now)
         steps += 1
@@ -228,21 +238,20 @@ def _finish(
 
 @njit(cache=True, nogil=True)
 def _update_rates(
-    usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, clock: Clock,
-    marks: Piles, tree: FinishTree, now: float,
-) -> int:  # fmt: skip
+    usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, tree: FinishTree, now: float
+) -> int:
     """Solve for the new rates, book what was served at the old ones, and set the new finish times."""
     n_solved = resolve(usage, water, flows, links, problem)
-    solved, rates, served, since, pace = problem.flow, flows.rate, clock.served, clock.since, clock.pace
-    root, mark, least, leaves = marks.root, marks.first, tree.least, tree.leaves[0]
+    solved, state, least, leaves = problem.flow, flows.state, tree.least, tree.leaves[0]
     many = n_solved * MANY_LEAVES > leaves
     for i in range(n_solved):
         flow = solved[i]
-        rate = rates[flow]
-        served[flow] += pace[flow] * (now - since[flow])
-        since[flow] = now
-        pace[flow] = rate
-        finish = now + max(mark[root[flow]] - served[flow], 0.0) / rate if rate > 0.0 else np.inf
+        rate = state[flow, RATE]
+        served = state[flow, SERVED] + state[flow, PACE] * (now - state[flow, SINCE])
+        state[flow, SERVED] = served
+        state[flow, SINCE] = now
+        state[flow, PACE] = rate
+        finish = now + max(state[flow, MARK] - served, 0.0) / rate if rate > 0.0 else np.inf
         if many:
             least[leaves + flow] = finish
         else:
@@ -260,7 +269,7 @@ def _note_rates(
     log = _with_room(log, logged, n_solved)
     for i in range(n_solved):
         flow = problem.flow[i]
-        log.time[logged], log.flow[logged], log.rate[logged] = now, flow, flows.carried[flow]
+        log.time[logged], log.flow[logged], log.rate[logged] = now, flow, flows.state[flow, CARRIED]
         logged += 1
     return log, logged
 
@@ -271,7 +280,7 @@ def _note_emptied(log: RateLog, logged: int, flows: Flows, problem: Problem, now
     log = _with_room(log, logged, problem.n_changed[0])
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
-        if flows.live[flow] == 0.0:
+        if flows.state[flow, LIVE] == 0.0:
             log.time[logged], log.flow[logged], log.rate[logged] = now, flow, 0.0
             logged += 1
     return log, logged

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.sim.flow.waterfill import Usage, Water, fill
+from ropewalk.sim.flow.waterfill import CAP, CARRIED, LIVE, RATE, Usage, Water, fill, make_state
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -36,14 +36,9 @@ MANY = 8
 class Flows(NamedTuple):
     """Flow classes: all live transfers with the same route, priority and cap share one class and one rate."""
 
+    state: FLOAT
+    """One row a class; its columns are named in `waterfill`."""
     priority: INT
-    cap: FLOAT
-    live: FLOAT
-    """Live transfers in the class."""
-    rate: FLOAT
-    """Bytes/s of each of them."""
-    carried: FLOAT
-    """live · rate as it was when the link loads were last computed."""
     bound_by: INT
 
 
@@ -88,31 +83,31 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
     `problem.flow` whose rates were solved again.
     """
     priority, level = _floor_of_change(usage, flows, links, problem)
-    start, use_link, use_weight, flow_of = usage.start, usage.link, usage.weight, usage.flow
-    member_start, members, member = usage.member_start, usage.members, usage.member
+    start, use_link, use_weight = usage.start, usage.link, usage.weight
+    member_start, members, member, member_entry = usage.member_start, usage.members, usage.member, usage.member_entry
     fills, full, capacity, load = water.fills, links.full, links.capacity, links.load
-    prio, rate, carried, live = flows.priority, flows.rate, flows.carried, flows.live
+    priorities, state = flows.priority, flows.state
     in_flows, problem_flow, problem_link = problem.in_flows, problem.flow, problem.link
     n_flows, n_links = 0, 0
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
         problem.is_changed[flow] = False
-        if live[flow] > 0.0:
+        if state[flow, LIVE] > 0.0:
             in_flows[flow] = True
             problem_flow[n_flows] = flow
             n_flows += 1
             before = n_links
             n_links = _join_full_links(start, use_link, full, fills, problem_link, flow, n_links)
-            if n_links == before and flows.cap[flow] == np.inf:
+            if n_links == before and state[flow, CAP] == np.inf:
                 n_links = _join_tightest(usage, water, links, problem, flow, n_links)
             continue
         for entry in range(start[flow], start[flow + 1]):
             link = use_link[entry]
-            load[link] -= use_weight[entry] * carried[flow]
+            load[link] -= use_weight[entry] * state[flow, CARRIED]
             water.residual[link] = capacity[link] - load[link]
         n_links = _join_full_links(start, use_link, full, fills, problem_link, flow, n_links)
-        carried[flow] = 0.0
-        rate[flow] = 0.0
+        state[flow, CARRIED] = 0.0
+        state[flow, RATE] = 0.0
     problem.n_changed[0] = 0
 
     done = 0
@@ -123,17 +118,17 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
             done += 1
             room, total, open_flows = capacity[link], 0.0, 0
             for slot in range(member_start[link], member_start[link] + members[link]):
-                entry = member[slot]
-                flow = flow_of[entry]
+                flow = member[slot]
+                weight = use_weight[member_entry[slot]]
                 if not in_flows[flow]:
-                    if prio[flow] < priority or (prio[flow] == priority and rate[flow] < level):
-                        room -= use_weight[entry] * carried[flow]
+                    if priorities[flow] < priority or (priorities[flow] == priority and state[flow, RATE] < level):
+                        room -= weight * state[flow, CARRIED]
                         continue
                     in_flows[flow] = True
                     problem_flow[n_flows] = flow
                     n_flows += 1
                     n_links = _join_full_links(start, use_link, full, fills, problem_link, flow, n_links)
-                total += use_weight[entry] * live[flow]
+                total += weight * state[flow, LIVE]
                 open_flows += 1
             problem.room[link], problem.total[link], problem.open_flows[link] = room, total, open_flows
         if n_flows == 0:
@@ -154,7 +149,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
     for i in range(n_flows):
         flow = problem_flow[i]
         in_flows[flow] = False
-        carried[flow] = live[flow] * rate[flow]
+        state[flow, CARRIED] = state[flow, LIVE] * state[flow, RATE]
     return n_flows
 
 
@@ -213,18 +208,19 @@ def _keep_watch(water: Water, links: Links, problem: Problem, n_links: int) -> i
 @njit(cache=True, nogil=True)
 def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem) -> tuple[int, float]:
     """The least (priority, rate) that any changed flow has, before or after: below it nothing moves."""
-    priority = flows.priority[problem.changed[0]]
-    for i in range(problem.n_changed[0]):
-        priority = min(priority, flows.priority[problem.changed[i]])
+    priorities, state, changed, n_changed = flows.priority, flows.state, problem.changed, problem.n_changed[0]
+    priority = priorities[changed[0]]
+    for i in range(n_changed):
+        priority = min(priority, priorities[changed[i]])
     level = np.inf
-    for i in range(problem.n_changed[0]):
-        flow = problem.changed[i]
-        if flows.priority[flow] != priority:
+    for i in range(n_changed):
+        flow = changed[i]
+        if priorities[flow] != priority:
             continue
-        if flows.carried[flow] > 0.0:
-            level = min(level, flows.rate[flow])
-        if flows.live[flow] > 0.0:
-            if problem.n_changed[0] > MANY:
+        if state[flow, CARRIED] > 0.0:
+            level = min(level, state[flow, RATE])
+        if state[flow, LIVE] > 0.0:
+            if n_changed > MANY:
                 return priority, -1.0
             level = min(level, _least_share(usage, flows, links, flow))
     return priority, level * (1.0 - FULL)
@@ -233,17 +229,18 @@ def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem)
 @njit(cache=True, nogil=True)
 def _least_share(usage: Usage, flows: Flows, links: Links, flow: int) -> float:
     """A rate that the flow is sure of: an equal part of its tightest link, nothing beside more urgent flows."""
-    share = flows.cap[flow]
+    priorities, state = flows.priority, flows.state
+    share = state[flow, CAP]
     for entry in range(usage.start[flow], usage.start[flow + 1]):
         link = usage.link[entry]
         total = 0.0
         first = usage.member_start[link]
         for slot in range(first, first + usage.members[link]):
             other = usage.member[slot]
-            if flows.priority[usage.flow[other]] < flows.priority[flow]:
+            if priorities[other] < priorities[flow]:
                 return -1.0
-            if flows.priority[usage.flow[other]] == flows.priority[flow]:
-                total += usage.weight[other] * flows.live[usage.flow[other]]
+            if priorities[other] == priorities[flow]:
+                total += usage.weight[usage.member_entry[slot]] * state[other, LIVE]
         share = min(share, links.capacity[link] / total)
     return share
 
@@ -263,10 +260,7 @@ def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: 
         water.total[link] = problem.total[link]
         water.open_flows[link] = problem.open_flows[link]
     if current == last:
-        fill(
-            usage, water, problem.link, n_links, problem.flow, n_flows,
-            flows.live, flows.carried, flows.cap, flows.rate, flows.bound_by,
-        )  # fmt: skip
+        fill(usage, water, problem.link, n_links, problem.flow, n_flows, flows.state, flows.bound_by)
         return
     is_open[solved[:n_flows]] = False
     while True:
@@ -275,21 +269,18 @@ def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: 
         n_class = 0
         following = last
         for i in range(n_flows):
-            flow = problem.flow[i]
-            if flows.priority[flow] > current:
-                following = min(following, flows.priority[flow])
-            elif flows.priority[flow] == current:
+            flow = solved[i]
+            if priority[flow] > current:
+                following = min(following, priority[flow])
+            elif priority[flow] == current:
                 problem.class_flow[n_class] = flow
                 n_class += 1
-                water.is_open[flow] = True
+                is_open[flow] = True
                 for entry in range(usage.start[flow], usage.start[flow + 1]):
                     if water.fills[usage.link[entry]]:
-                        water.total[usage.link[entry]] += usage.weight[entry] * flows.live[flow]
+                        water.total[usage.link[entry]] += usage.weight[entry] * flows.state[flow, LIVE]
                         water.open_flows[usage.link[entry]] += 1
-        fill(
-            usage, water, problem.link, n_links, problem.class_flow, n_class,
-            flows.live, flows.carried, flows.cap, flows.rate, flows.bound_by,
-        )  # fmt: skip
+        fill(usage, water, problem.link, n_links, problem.class_flow, n_class, flows.state, flows.bound_by)
         if current == last:
             return
         current = following
@@ -311,15 +302,7 @@ def make_problem(flows: int, links: int) -> Problem:
 
 
 def make_flows(priority: INT, cap: FLOAT) -> Flows:
-    flows = len(priority)
-    return Flows(
-        priority.astype(np.int64),
-        cap.astype(np.float64),
-        np.zeros(flows),
-        np.zeros(flows),
-        np.zeros(flows),
-        np.full(flows, -1, np.int64),
-    )
+    return Flows(make_state(cap), priority.astype(np.int64), np.full(len(priority), -1, np.int64))
 
 
 def make_links(capacity: FLOAT) -> Links:

@@ -125,10 +125,11 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
     usage = waterfill.make_usage(system.use_start, system.use_link, system.use_weight, len(system.capacity))
     water = waterfill.make_water(system.capacity, flows)
     clock = engine.Clock(
-        np.zeros(flows), np.zeros(flows), np.zeros(flows),
-        np.zeros(system.streams, bool), np.zeros(2 * system.streams, np.int64),
-        np.zeros(tasks, np.int64), np.zeros(flows, np.int64),
-    )  # fmt: skip
+        np.zeros(system.streams, bool),
+        np.zeros(2 * system.streams, np.int64),
+        np.zeros(tasks, np.int64),
+        np.zeros(flows, np.int64),
+    )
     flow_state = resolve.make_flows(system.flow_priority, system.flow_cap)
     link_state = resolve.make_links(system.capacity)
     problem = resolve.make_problem(flows, len(system.capacity))

@@ -20,21 +20,27 @@ FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
 
 
+RATE, CARRIED, LIVE, CAP, SERVED, SINCE, PACE, MARK = range(8)
+"""Columns of the state of a flow: its rate, live · rate as links know it, transfers in it, its cap; and what the engine
+keeps beside them. One row is one cache line: whoever needs one of them needs most of them."""
+
+
 class Usage(NamedTuple):
     """What each flow uses, as CSR by flow, and the live flows of each link, as a sparse set by link.
 
-    Entry e of flow f says: link `link[e]` is used with `weight[e]` for each unit of rate. The live entries of link l
-    are `member[member_start[l] : member_start[l] + members[l]]`; `place[e]` is where entry e stands there.
+    Entry e of flow f says: link `link[e]` is used with `weight[e]` for each unit of rate. The live flows of link l
+    are `member[member_start[l] : member_start[l] + members[l]]`, their entries stand beside them in `member_entry`;
+    `place[e]` is where entry e stands there.
     """
 
     start: INT
     link: NDArray[np.int32]
     weight: FLOAT
-    flow: NDArray[np.int32]
     member_start: INT
     members: INT
-    member: INT
-    place: INT
+    member: NDArray[np.int32]
+    member_entry: NDArray[np.int32]
+    place: NDArray[np.int32]
 
 
 class Water(NamedTuple):
@@ -61,24 +67,27 @@ class Water(NamedTuple):
 @njit(cache=True, nogil=True)
 def join(usage: Usage, flow: int) -> None:
     """Enter a flow in the member sets of its links."""
+    use_link, members, member_start = usage.link, usage.members, usage.member_start
+    member, member_entry, place = usage.member, usage.member_entry, usage.place
     for entry in range(usage.start[flow], usage.start[flow + 1]):
-        link = usage.link[entry]
-        slot = usage.member_start[link] + usage.members[link]
-        usage.member[slot] = entry
-        usage.place[entry] = slot
-        usage.members[link] += 1
+        link = use_link[entry]
+        slot = member_start[link] + members[link]
+        member[slot], member_entry[slot] = flow, entry
+        place[entry] = slot
+        members[link] += 1
 
 
 @njit(cache=True, nogil=True)
 def leave(usage: Usage, flow: int) -> None:
     """Take a flow out of the member sets of its links."""
+    use_link, members, member_start = usage.link, usage.members, usage.member_start
+    member, member_entry, place = usage.member, usage.member_entry, usage.place
     for entry in range(usage.start[flow], usage.start[flow + 1]):
-        link = usage.link[entry]
-        usage.members[link] -= 1
-        last = usage.member_start[link] + usage.members[link]
-        moved, slot = usage.member[last], usage.place[entry]
-        usage.member[slot] = moved
-        usage.place[moved] = slot
+        link = use_link[entry]
+        members[link] -= 1
+        last, slot = member_start[link] + members[link], place[entry]
+        member[slot], member_entry[slot] = member[last], member_entry[last]
+        place[member_entry[slot]] = slot
 
 
 @njit(cache=True, nogil=True)
@@ -89,26 +98,23 @@ def fill(
     n_links: int,
     flows: INT,
     n_flows: int,
-    count: FLOAT,
-    carried: FLOAT,
-    cap: FLOAT,
-    rate: FLOAT,
+    state: FLOAT,
     bound_by: INT,
 ) -> None:
     """Give every flow of `flows[:n_flows]` its max-min rate within the residual capacity of `links[:n_links]`.
 
     These links fill; their `residual`, `total` and `open_flows` stand ready for these flows, all of which are open and
     have a cap or cross one of these links. `bound_by[f]` becomes the link that stopped flow f, or -1 where its cap
-    did. Links that are only watched lose what a flow gets beyond `carried[f]`, which their residual already lacks.
+    did. Links that are only watched lose what a flow gets beyond what it carried, which their residual already lacks.
     """
     # Fields of a record are counted references in compiled code: take them out of the records before the loops.
-    start, use_link, use_weight, flow_of = usage.start, usage.link, usage.weight, usage.flow
+    start, use_link, use_weight = usage.start, usage.link, usage.weight
     member_start, members, member = usage.member_start, usage.members, usage.member
     residual, total, open_flows, is_open = water.residual, water.total, water.open_flows, water.is_open
     fills, watched, is_watched = water.fills, water.watched, water.is_watched
     heap_key, heap_link = water.heap_key, water.heap_link
     n_watched = water.n_watched[0]
-    by_cap = _capped_flows(flows, n_flows, cap)
+    by_cap = _capped_flows(flows, n_flows, state)
     capped = len(by_cap)
     size = 0
     for i in range(n_links):
@@ -135,24 +141,24 @@ def fill(
                 _sift_down(heap_key, heap_link, 0, size)
                 continue
         # What stops now: one flow at its cap, or all open flows of the link on top.
-        at_cap = next_cap < capped and (size == 0 or cap[by_cap[next_cap]] <= heap_key[0])
+        at_cap = next_cap < capped and (size == 0 or state[by_cap[next_cap], CAP] <= heap_key[0])
         link = np.int64(-1) if at_cap else heap_link[0]
-        level = cap[by_cap[next_cap]] if at_cap else heap_key[0]
+        level = state[by_cap[next_cap], CAP] if at_cap else heap_key[0]
         first = np.int64(0) if at_cap else member_start[link]
         stop = np.int64(1) if at_cap else member_start[link] + members[link]
         for slot in range(first, stop):
-            flow = by_cap[next_cap] if at_cap else np.int64(flow_of[member[slot]])
+            flow = by_cap[next_cap] if at_cap else np.int64(member[slot])
             if not is_open[flow]:
                 continue
             is_open[flow] = False
-            rate[flow] = level
             bound_by[flow] = link
-            many = count[flow]
-            more = many * level - carried[flow]
+            state[flow, RATE] = level
+            live = state[flow, LIVE]
+            more = live * level - state[flow, CARRIED]
             for entry in range(start[flow], start[flow + 1]):
                 used = use_link[entry]
                 if fills[used]:
-                    weight = use_weight[entry] * many
+                    weight = use_weight[entry] * live
                     residual[used] -= weight * level
                     total[used] -= weight
                     open_flows[used] -= 1
@@ -168,20 +174,21 @@ def fill(
 
 
 @njit(cache=True, nogil=True)
-def _capped_flows(flows: INT, n_flows: int, cap: FLOAT) -> INT:
+def _capped_flows(flows: INT, n_flows: int, state: FLOAT) -> INT:
     """The flows that have a cap, lowest cap first."""
     capped = 0
     for i in range(n_flows):
-        if cap[flows[i]] < np.inf:
+        if state[flows[i], CAP] < np.inf:
             capped += 1
     found = np.empty(capped, np.int64)
     if capped:
+        cap = np.empty(capped)
         at = 0
         for i in range(n_flows):
-            if cap[flows[i]] < np.inf:
-                found[at] = flows[i]
+            if state[flows[i], CAP] < np.inf:
+                found[at], cap[at] = flows[i], state[flows[i], CAP]
                 at += 1
-        found = found[np.argsort(cap[found], kind="mergesort")]
+        found = found[np.argsort(cap, kind="mergesort")]
     return found
 
 
@@ -213,18 +220,17 @@ def _drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
 def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -> Usage:
     """Usage with empty member sets."""
     entries = len(link)
-    flow = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
     member_start = np.zeros(links + 1, np.int64)
     np.cumsum(np.bincount(link, minlength=links), out=member_start[1:])
     return Usage(
         start.astype(np.int64),
         link.astype(np.int32),
         weight.astype(np.float64),
-        flow,
         member_start[:-1].copy(),
         np.zeros(links, np.int64),
-        np.zeros(entries, np.int64),
-        np.zeros(entries, np.int64),
+        np.zeros(entries, np.int32),
+        np.zeros(entries, np.int32),
+        np.zeros(entries, np.int32),
     )
 
 
@@ -242,6 +248,13 @@ def make_water(capacity: FLOAT, flows: int) -> Water:
         np.zeros(links),
         np.zeros(links, np.int64),
     )
+
+
+def make_state(cap: FLOAT) -> FLOAT:
+    """Flows at rest, each with its cap."""
+    state = np.zeros((len(cap), 8))
+    state[:, CAP] = cap
+    return state
 
 
 def max_min(
@@ -262,17 +275,15 @@ def max_min(
     flows, links = len(start) - 1, len(capacity)
     usage = make_usage(start, link, np.ones(len(link)) if weight is None else weight, links)
     water = make_water(capacity, flows)
-    count = np.ones(flows) if count is None else count
-    np.add.at(water.total, link, usage.weight * np.repeat(count, np.diff(start)))
+    state = make_state(np.full(flows, np.inf) if cap is None else cap)
+    state[:, RATE] = np.inf
+    state[:, LIVE] = 1.0 if count is None else count
+    np.add.at(water.total, link, usage.weight * np.repeat(state[:, LIVE], np.diff(start)))
     np.add.at(water.open_flows, link, 1)
     water.is_open[:] = True
     water.fills[:] = True
     for flow in range(flows):
         join(usage, flow)
-    cap = np.full(flows, np.inf) if cap is None else cap
-    rate, bound_by = np.full(flows, np.inf), np.full(flows, -1, np.int64)
-    fill(
-        usage, water, np.arange(links), links, np.arange(flows), flows,
-        count, np.zeros(flows), cap, rate, bound_by,
-    )  # fmt: skip
-    return rate, bound_by
+    bound_by = np.full(flows, -1, np.int64)
+    fill(usage, water, np.arange(links), links, np.arange(flows), flows, state, bound_by)
+    return state[:, RATE].copy(), bound_by
