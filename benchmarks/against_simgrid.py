@@ -178,9 +178,10 @@ def _debian_python() -> str:
 
 
 def _has_simgrid(python: str) -> bool:
-    return shutil.which(python) is not None and not subprocess.run(
-        [python, "-c", "import simgrid"], capture_output=True, check=False
-    ).returncode
+    return (
+        shutil.which(python) is not None
+        and not subprocess.run([python, "-c", "import simgrid"], capture_output=True, check=False).returncode
+    )
 
 
 if __name__ == "__main__":

@@ -43,12 +43,11 @@ def peak_mib() -> float:
 
 def warm_up() -> None:
     """Load every compiled kernel, so that what follows measures simulation and not the compiler."""
+    from ropewalk.collective import ring_all_reduce
     from ropewalk.fabric import IdealSwitch
     from ropewalk.routing import shortest
     from ropewalk.sim import simulate, simulate_rounds
     from ropewalk.task import lockstep, unroll
-
-    from ropewalk.collective import ring_all_reduce  # isort: skip
 
     rounds = lockstep(ring_all_reduce([np.arange(4)]), 4e6, 1e-6)
     routes = shortest(IdealSwitch(4).build(), *rounds.all_pairs())

@@ -29,7 +29,10 @@ def main() -> None:
     help_s = _wall([str(Path(sys.executable).with_name("ropewalk")), "--help"], repeats)
     rows = [["python -c pass", short(python_s)], ["ropewalk --help", short(help_s)]]
     rows += [
-        [f"import {module} (beyond python)", short(_wall([sys.executable, "-c", f"import {module}"], repeats) - python_s)]
+        [
+            f"import {module} (beyond python)",
+            short(_wall([sys.executable, "-c", f"import {module}"], repeats) - python_s),
+        ]
         for module in IMPORTS
     ]
     table("Commands and imports", ["what", "wall s"], rows)

@@ -26,6 +26,7 @@ from ropewalk.sim.flow.queues import (
     set_finish,
 )
 from ropewalk.sim.flow.resolve import Flows, Links, Problem, mark_changed, resolve
+from ropewalk.sim.flow.settle import EASY, FEW, Groups, change_all, make_current, regroup, settle
 from ropewalk.sim.flow.waterfill import (
     CARRIED,
     LIVE,
@@ -98,6 +99,7 @@ def run(
     flows: Flows,
     links: Links,
     problem: Problem,
+    groups: Groups,
     clock: Clock,
     events: EventHeap,
     streams: Piles,
@@ -213,7 +215,7 @@ def run(
         if problem.n_changed[0]:
             if keep_log:
                 log, logged = _note_emptied(log, logged, flows, problem, now)
-            n_solved = _update_rates(usage, water, flows, links, problem, tree, now)
+            n_solved = _update_rates(usage, water, flows, links, problem, groups, tree, now)
             if keep_log:
                 log, logged = _note_rates(log, logged, flows, problem, n_solved, now)
         steps += 1
@@ -238,10 +240,27 @@ def _finish(
 
 @njit(cache=True, nogil=True)
 def _update_rates(
-    usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, tree: FinishTree, now: float
+    usage: Usage,
+    water: Water,
+    flows: Flows,
+    links: Links,
+    problem: Problem,
+    groups: Groups,
+    tree: FinishTree,
+    now: float,
 ) -> int:
     """Solve for the new rates, book what was served at the old ones, and set the new finish times."""
-    n_solved = resolve(usage, water, flows, links, problem)
+    if groups.counts[EASY] and problem.n_changed[0] <= FEW:
+        n_solved = settle(usage, water, flows, links, problem, groups)
+        if n_solved < 0:
+            change_all(flows, problem)
+    else:
+        n_solved = -1
+    if n_solved < 0:
+        make_current(water, flows, links, problem, groups)
+        n_solved = resolve(usage, water, flows, links, problem)
+        if groups.counts[EASY]:
+            regroup(usage, flows, problem, groups, n_solved)
     solved, state, least, leaves = problem.flow, flows.state, tree.least, tree.leaves[0]
     many = n_solved * MANY_LEAVES > leaves
     for i in range(n_solved):

@@ -112,7 +112,7 @@ def _flow_classes(
 def run_system(system: System, *, record_rates: bool = False, progress: Progress | None = None) -> Times:
     """Run a system to its end."""
     # Numba is imported here, not at the top: commands that only read input never pay for it.
-    from ropewalk.sim.flow import engine, queues, resolve, waterfill
+    from ropewalk.sim.flow import engine, queues, resolve, settle, waterfill
     from ropewalk.sim.flow.order import turn_round
 
     flows, tasks = len(system.flow_priority), system.tasks
@@ -133,6 +133,8 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
     flow_state = resolve.make_flows(system.flow_priority, system.flow_cap)
     link_state = resolve.make_links(system.capacity)
     problem = resolve.make_problem(flows, len(system.capacity))
+    easy = bool((system.flow_cap == np.inf).all() and len(np.unique(system.flow_priority)) == 1)
+    groups = settle.make_groups(usage, system.capacity, flows, easy)
     events = queues.make_event_heap(tasks)
     streams, marks = queues.make_piles(system.streams, tasks), queues.make_piles(flows, tasks)
     tree = queues.make_finish_tree(flows)
@@ -142,7 +144,7 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
     while True:
         began = perf_counter()
         now, finished, passed, log, logged = engine.run(
-            state, usage, water, flow_state, link_state, problem, clock, events, streams, marks, tree,
+            state, usage, water, flow_state, link_state, problem, groups, clock, events, streams, marks, tree,
             now, budget, log, logged, record_rates,
         )  # fmt: skip
         done += finished

@@ -1,0 +1,499 @@
+"""Move from one max-min solution to the next when a few flows come or go, by raising and lowering whole groups.
+
+In a max-min solution every flow is held by one full link, its bottleneck, and all flows that a link holds have the same
+rate, the *level* of that link. When a flow ends, most flows keep their bottleneck and only levels shift: a link with
+spare capacity r that holds flows of weight n rises by r / n (falls, if r is negative), which changes the spare
+capacity of the other links of these flows, and so on. Links are settled in ascending order of level; since a level only
+depends on lower ones, each link is settled about once. Three things can go wrong on the way, and each moves flows to
+another bottleneck:
+
+* a group rises above the level of another full link on the way of some of its flows: that link holds them now;
+* a link falls below the rate of flows that cross it but are held elsewhere: it holds them now;
+* a link that held nobody is overloaded: it holds its fastest flows.
+
+When nothing is left to do, every link carries at most its capacity and every flow is the fastest on a full link: that
+is the max-min solution, whatever the way to it. Should the way be long, `settle` gives up and the whole is solved
+anew. It serves flows of one priority without caps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ropewalk.sim.flow.resolve import Flows, Links, Problem
+from ropewalk.sim.flow.waterfill import CARRIED, LIVE, RATE, Usage, Water
+
+FLOAT = NDArray[np.float64]
+INT = NDArray[np.int64]
+FLAG = NDArray[np.bool_]
+
+SETTLED = 2e-14
+"""A link is settled when its spare capacity is below this part of it; what is left over is not forgotten."""
+
+SAME_LEVEL = 1e-12
+"""Levels this close are one level: whichever of two such links holds a flow makes no difference."""
+
+OVERLOAD = 1e-12
+"""A link that holds nobody may exceed its capacity by this part of it, which is rounding."""
+
+FEW = 32
+"""Changes at once, at most, for which settling is tried."""
+
+PATIENCE = 6
+"""Settling gives up after visiting each live flow so many times."""
+
+REFRESH = 4096
+"""Events after which all spare capacities are added up anew, so that rounding cannot pile up."""
+
+
+class Groups(NamedTuple):
+    """Which link holds which flows. The flows of link l are `member[start[l] : start[l] + size[l]]`."""
+
+    level: FLOAT
+    """Rate of the flows that a link holds; infinite where it holds nobody."""
+    weight: FLOAT
+    """How much a link is used when all flows it holds go at rate 1."""
+    start: INT
+    size: INT
+    member: NDArray[np.int32]
+    place: INT
+    """Where a flow stands in `member`, -1 where nothing holds it."""
+    link: INT
+    """The link that holds a flow."""
+    own_weight: FLOAT
+    """What a flow has added to the weight of that link."""
+    pending: FLAG
+    """Links that wait in the heap to be settled."""
+    quiet: FLAG
+    """Links that hold flows and do not wait."""
+    floor: FLOAT
+    """Spare capacity below which a link that holds nobody is overloaded; -inf for the others."""
+    least_spare: FLOAT
+    """That spare capacity, for every link."""
+    heap_key: FLOAT
+    heap_link: INT
+    counts: INT
+    """Links in the heap; overloaded links; events since the last refresh; live flows; whether loads and full flags are
+    out of date; whether flows have one priority and no caps."""
+    overloaded: INT
+
+
+IN_HEAP, OVERLOADED, EVENTS, ALIVE, STALE, EASY = range(6)
+
+
+@njit(cache=True, nogil=True)
+def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
+    """Bring all rates up to date after the changed classes got their new counts.
+
+    Returns how many classes in `problem.flow` have new rates; or -1 when it gave up, with rates that are possible but
+    not yet max-min.
+    """
+    start, use_link, use_weight = usage.start, usage.link, usage.weight
+    state, residual, capacity = flows.state, water.residual, links.capacity
+    level, weight, size, member, first = groups.level, groups.weight, groups.size, groups.member, groups.start
+    quiet, floor, overloaded = groups.quiet, groups.floor, groups.overloaded
+    solved, in_flows = problem.flow, problem.in_flows
+    groups.counts[STALE] = 1
+    n_solved = _take_in_changes(usage, water, flows, links, problem, groups)
+    visits = 0
+    while True:
+        while groups.counts[IN_HEAP]:
+            link = _pop(groups)
+            spare = residual[link]
+            if size[link] == 0 or abs(spare) <= SETTLED * capacity[link]:
+                continue
+            rate = level[link] + spare / weight[link]
+            falls = spare < 0.0
+            if rate <= 0.0:
+                # Far too much: those that are faster have to give way as well.
+                rate = _fair_level(usage, flows, link, capacity[link])
+            if rate <= 0.0:
+                return _give_up(problem, groups, n_solved)
+            quiet[link] = False
+            more = rate - level[link]
+            level[link] = rate
+            limit = rate * (1.0 - SAME_LEVEL)
+            above = False
+            for slot in range(first[link], first[link] + size[link]):
+                flow = member[slot]
+                if not in_flows[flow]:
+                    in_flows[flow] = True
+                    solved[n_solved] = flow
+                    n_solved += 1
+                state[flow, RATE] = rate
+                extra = state[flow, LIVE] * more
+                state[flow, CARRIED] += extra
+                # The innermost loop: its two branches are almost never taken.
+                for entry in range(start[flow], start[flow + 1]):
+                    used = np.int64(use_link[entry])
+                    left = residual[used] - use_weight[entry] * extra
+                    residual[used] = left
+                    above |= level[used] < limit
+                    if quiet[used]:
+                        _push(groups, used)
+                    if left < floor[used]:
+                        _note_overload(groups, used)
+            quiet[link] = size[link] > 0 and not groups.pending[link]
+            visits += size[link]
+            if above:
+                n_solved = _hand_over(usage, water, flows, problem, groups, link, n_solved)
+            if falls and size[link] > 0:
+                visits += usage.members[link]
+                n_solved = _take_faster(usage, water, flows, problem, groups, link, rate, n_solved)
+            if visits > PATIENCE * groups.counts[ALIVE] + 1000:
+                return _give_up(problem, groups, n_solved)
+        while groups.counts[OVERLOADED]:
+            groups.counts[OVERLOADED] -= 1
+            link = overloaded[groups.counts[OVERLOADED]]
+            if size[link] > 0:
+                continue
+            floor[link] = groups.least_spare[link]
+            if residual[link] < floor[link]:
+                visits += usage.members[link]
+                fair = _fair_level(usage, flows, link, capacity[link])
+                level[link] = fair
+                n_solved = _take_faster(usage, water, flows, problem, groups, link, fair, n_solved)
+                if size[link] == 0:
+                    level[link] = np.inf
+        if groups.counts[IN_HEAP] == 0:
+            break
+    for i in range(n_solved):
+        in_flows[solved[i]] = False
+        flows.bound_by[solved[i]] = groups.link[solved[i]]
+    groups.counts[EVENTS] += 1
+    if groups.counts[EVENTS] >= REFRESH:
+        _refresh(usage, water, flows, links, groups)
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _take_in_changes(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
+    """Flows that ended leave their group, flows whose count changed weigh more or less, new ones join a group."""
+    state, level = flows.state, groups.level
+    n_solved = 0
+    for i in range(problem.n_changed[0]):
+        flow = problem.changed[i]
+        problem.is_changed[flow] = False
+        live = state[flow, LIVE]
+        link, opens = np.int64(-1), False
+        if groups.place[flow] >= 0:
+            rate = state[flow, RATE]
+            if live == 0.0:
+                remove(groups, flow)
+                groups.counts[ALIVE] -= 1
+                rate = 0.0
+            else:
+                reweigh(usage, groups, flow, live)
+        else:
+            link = _tightest(usage, water, groups, flow, live)
+            rate = level[link]
+            if level[link] == np.inf:
+                # What the link can give if it also holds back those of its flows that are faster.
+                state[flow, RATE] = np.inf
+                fair = _fair_level(usage, flows, link, links.capacity[link])
+                lowest = _lowest(usage, groups, flow)
+                opens = lowest < 0 or fair < level[lowest]
+                if opens:
+                    level[link] = fair
+                else:
+                    link = lowest
+                rate = level[link]
+            add(usage, groups, flow, link, live)
+            groups.counts[ALIVE] += 1
+        n_solved = _set_rate(usage, water, flows, problem, groups, flow, rate, n_solved)
+        if opens:
+            n_solved = _take_faster(usage, water, flows, problem, groups, link, rate, n_solved)
+    problem.n_changed[0] = 0
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _tightest(usage: Usage, water: Water, groups: Groups, flow: int, live: float) -> np.int64:
+    """The link on the way of a new flow that has least to give as things stand."""
+    tightest, least = np.int64(-1), np.inf
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        link = np.int64(usage.link[entry])
+        rate = groups.level[link]
+        if rate == np.inf:
+            rate = max(water.residual[link], 0.0) / (usage.weight[entry] * live)
+        if rate < least or tightest < 0:
+            tightest, least = link, rate
+    return tightest
+
+
+@njit(cache=True, nogil=True)
+def _lowest(usage: Usage, groups: Groups, flow: int) -> np.int64:
+    """The link with the lowest level on the way of a flow, -1 where none holds flows."""
+    lowest, least = np.int64(-1), np.inf
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        if groups.level[usage.link[entry]] < least:
+            lowest, least = np.int64(usage.link[entry]), groups.level[usage.link[entry]]
+    return lowest
+
+
+@njit(cache=True, nogil=True)
+def _set_rate(
+    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, rate: float, n_solved: int
+) -> int:
+    """Give a flow a rate, its links what follows from it, and have those that hold flows looked at."""
+    state, residual = flows.state, water.residual
+    carried = state[flow, LIVE] * rate
+    more = carried - state[flow, CARRIED]
+    state[flow, RATE] = rate
+    state[flow, CARRIED] = carried
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        used = np.int64(usage.link[entry])
+        residual[used] -= usage.weight[entry] * more
+        if groups.quiet[used]:
+            _push(groups, used)
+        if residual[used] < groups.floor[used]:
+            _note_overload(groups, used)
+    if state[flow, LIVE] > 0.0 and not problem.in_flows[flow]:
+        problem.in_flows[flow] = True
+        problem.flow[n_solved] = flow
+        n_solved += 1
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _move(
+    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, link: int, n_solved: int
+) -> int:
+    """A flow is held by another link from now on, at that link's level."""
+    remove(groups, flow)
+    add(usage, groups, flow, link, flows.state[flow, LIVE])
+    return _set_rate(usage, water, flows, problem, groups, flow, groups.level[link], n_solved)
+
+
+@njit(cache=True, nogil=True)
+def _hand_over(
+    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, n_solved: int
+) -> int:
+    """Flows of a group that has risen above another full link on their way go to the lowest such link."""
+    level = groups.level
+    limit = level[link] * (1.0 - SAME_LEVEL)
+    slot = groups.start[link] + groups.size[link] - 1
+    while slot >= groups.start[link]:
+        flow = np.int64(groups.member[slot])
+        lowest = _lowest(usage, groups, flow)
+        if level[lowest] < limit:
+            n_solved = _move(usage, water, flows, problem, groups, flow, lowest, n_solved)
+        slot -= 1
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _take_faster(
+    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, rate: float, n_solved: int
+) -> int:
+    """Flows that cross a full link faster than its level are held by it from now on."""
+    limit = rate * (1.0 + SAME_LEVEL)
+    state, holder = flows.state, groups.link
+    for slot in range(usage.member_start[link], usage.member_start[link] + usage.members[link]):
+        flow = np.int64(usage.member[slot])
+        if state[flow, RATE] > limit and holder[flow] != link:
+            n_solved = _move(usage, water, flows, problem, groups, flow, link, n_solved)
+    return n_solved
+
+
+@njit(cache=True, nogil=True)
+def _fair_level(usage: Usage, flows: Flows, link: int, capacity: float) -> float:
+    """The level at which a link is just full when its flows go at most at their present rates."""
+    first, count = usage.member_start[link], usage.members[link]
+    rate, weight = np.empty(count), np.empty(count)
+    for i in range(count):
+        flow = usage.member[first + i]
+        rate[i] = flows.state[flow, RATE]
+        weight[i] = usage.weight[usage.member_entry[first + i]] * flows.state[flow, LIVE]
+    order = np.argsort(rate)
+    room, total = capacity, weight.sum()
+    for i in order:
+        if rate[i] * total >= room:
+            break
+        room -= rate[i] * weight[i]
+        total -= weight[i]
+    return max(room, 0.0) / total if total > 0.0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
+    for i in range(n_solved):
+        problem.in_flows[problem.flow[i]] = False
+    for i in range(groups.counts[OVERLOADED]):
+        if groups.size[groups.overloaded[i]] == 0:
+            groups.floor[groups.overloaded[i]] = groups.least_spare[groups.overloaded[i]]
+    groups.counts[OVERLOADED] = 0
+    while groups.counts[IN_HEAP]:
+        _pop(groups)
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Groups) -> None:
+    """Spare capacities from scratch."""
+    groups.counts[EVENTS] = 0
+    for link in range(len(links.capacity)):
+        spare = links.capacity[link]
+        first = usage.member_start[link]
+        for slot in range(first, first + usage.members[link]):
+            spare -= usage.weight[usage.member_entry[slot]] * flows.state[usage.member[slot], CARRIED]
+        water.residual[link] = spare
+
+
+@njit(cache=True, nogil=True)
+def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None:
+    slot = groups.start[link] + groups.size[link]
+    groups.member[slot] = flow
+    groups.place[flow] = slot
+    groups.link[flow] = link
+    groups.size[link] += 1
+    if groups.size[link] == 1:
+        groups.quiet[link] = not groups.pending[link]
+        groups.floor[link] = -np.inf
+    groups.own_weight[flow] = 0.0
+    reweigh(usage, groups, flow, live)
+
+
+@njit(cache=True, nogil=True)
+def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
+    """A flow counts for as many transfers as it has."""
+    link = groups.link[flow]
+    own = 0.0
+    for entry in range(usage.start[flow], usage.start[flow + 1]):
+        if usage.link[entry] == link:
+            own += usage.weight[entry] * live
+    groups.weight[link] += own - groups.own_weight[flow]
+    groups.own_weight[flow] = own
+
+
+@njit(cache=True, nogil=True)
+def remove(groups: Groups, flow: int) -> None:
+    link, slot = groups.link[flow], groups.place[flow]
+    groups.size[link] -= 1
+    last = groups.member[groups.start[link] + groups.size[link]]
+    groups.member[slot] = last
+    groups.place[last] = slot
+    groups.place[flow] = -1
+    groups.link[flow] = -1
+    groups.weight[link] -= groups.own_weight[flow]
+    if groups.size[link] == 0:
+        groups.weight[link] = 0.0
+        groups.level[link] = np.inf
+        groups.quiet[link] = False
+        groups.floor[link] = groups.least_spare[link]
+
+
+@njit(cache=True, nogil=True)
+def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solved: int) -> None:
+    """After the whole was solved anew: every flow to the link that holds it now."""
+    for i in range(n_solved):
+        flow = problem.flow[i]
+        live, link = flows.state[flow, LIVE], flows.bound_by[flow]
+        if groups.place[flow] < 0:
+            groups.counts[ALIVE] += 1
+            add(usage, groups, flow, link, live)
+        elif groups.link[flow] != link:
+            remove(groups, flow)
+            add(usage, groups, flow, link, live)
+        else:
+            reweigh(usage, groups, flow, live)
+    for i in range(n_solved):
+        groups.level[flows.bound_by[problem.flow[i]]] = flows.state[problem.flow[i], RATE]
+
+
+@njit(cache=True, nogil=True)
+def make_current(water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> None:
+    """Before the whole is solved anew: what settling left out of date, and all live flows if it gave up."""
+    if groups.counts[STALE]:
+        groups.counts[STALE] = 0
+        for link in range(len(links.capacity)):
+            links.load[link] = links.capacity[link] - water.residual[link]
+            links.full[link] = groups.level[link] < np.inf or water.residual[link] <= 1e-9 * links.capacity[link]
+    for i in range(problem.n_changed[0]):
+        flow = problem.changed[i]
+        if flows.state[flow, LIVE] == 0.0 and groups.place[flow] >= 0:
+            remove(groups, flow)
+            groups.counts[ALIVE] -= 1
+
+
+@njit(cache=True, nogil=True)
+def change_all(flows: Flows, problem: Problem) -> None:
+    """Mark every live flow as changed."""
+    for flow in range(len(flows.priority)):
+        if flows.state[flow, LIVE] > 0.0:
+            problem.is_changed[flow] = True
+            problem.changed[problem.n_changed[0]] = flow
+            problem.n_changed[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def _note_overload(groups: Groups, link: int) -> None:
+    groups.floor[link] = -np.inf
+    groups.overloaded[groups.counts[OVERLOADED]] = link
+    groups.counts[OVERLOADED] += 1
+
+
+@njit(cache=True, nogil=True)
+def _push(groups: Groups, link: int) -> None:
+    key, heap_key, heap_link = groups.level[link], groups.heap_key, groups.heap_link
+    groups.pending[link] = True
+    groups.quiet[link] = False
+    at = groups.counts[IN_HEAP]
+    groups.counts[IN_HEAP] += 1
+    while at > 0:
+        parent = (at - 1) >> 1
+        if heap_key[parent] <= key:
+            break
+        heap_key[at], heap_link[at] = heap_key[parent], heap_link[parent]
+        at = parent
+    heap_key[at], heap_link[at] = key, link
+
+
+@njit(cache=True, nogil=True)
+def _pop(groups: Groups) -> int:
+    heap_key, heap_link = groups.heap_key, groups.heap_link
+    top = heap_link[0]
+    groups.counts[IN_HEAP] -= 1
+    size = groups.counts[IN_HEAP]
+    key, link = heap_key[size], heap_link[size]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap_key[child + 1] < heap_key[child]:
+            child += 1
+        if heap_key[child] >= key:
+            break
+        heap_key[at], heap_link[at] = heap_key[child], heap_link[child]
+        at = child
+    heap_key[at], heap_link[at] = key, link
+    groups.pending[top] = False
+    groups.quiet[top] = groups.size[top] > 0
+    return top
+
+
+def make_groups(usage: Usage, capacity: FLOAT, flows: int, easy: bool) -> Groups:
+    links = len(capacity)
+    return Groups(
+        np.full(links, np.inf),
+        np.zeros(links),
+        usage.member_start,
+        np.zeros(links, np.int64),
+        np.zeros(len(usage.link), np.int32),
+        np.full(flows, -1, np.int64),
+        np.full(flows, -1, np.int64),
+        np.zeros(flows),
+        np.zeros(links, bool),
+        np.zeros(links, bool),
+        -OVERLOAD * capacity,
+        -OVERLOAD * capacity,
+        np.zeros(links),
+        np.zeros(links, np.int64),
+        np.array([0, 0, 0, 0, 0, easy], np.int64),
+        np.zeros(links, np.int64),
+    )
