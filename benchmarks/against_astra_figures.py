@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from measure import best_cpu, cpu, machine, options, short, summary, table, warm_up
 from ropewalk.collective import Program, direct_all_to_all, ring_all_reduce
 from ropewalk.fabric import Builder, IdealSwitch, Ring
-from ropewalk.routing import shortest
+from ropewalk.routing import Routes, shortest
 from ropewalk.sim import simulate, simulate_rounds
-from ropewalk.task import lockstep, unroll
+from ropewalk.task import Lockstep, lockstep, unroll
 
 SIZE_BYTES = 2.0**30
 BANDWIDTH = 50 * 2.0**30
@@ -101,7 +102,7 @@ def _measured(case: Case) -> tuple[list[str], float]:
     return row, total_s
 
 
-def _routed(case: Case):  # type: ignore[no-untyped-def]
+def _routed(case: Case) -> tuple[Lockstep, Routes]:
     rounds = lockstep(case.program(), SIZE_BYTES, START_UP_S)
     return rounds, shortest(case.fabric.build(), *rounds.all_pairs())
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import best_cpu, cpu, machine, options, short, summary, table, warm_up
 from numpy.typing import NDArray
+
+from measure import best_cpu, cpu, machine, options, short, summary, table, warm_up
 from ropewalk.fabric import FatTree
 from ropewalk.routing import Routes, dmodk
 from ropewalk.sim import Trace, simulate
@@ -36,8 +37,8 @@ class Case:
 
     name: str
     radix: int
-    src: NDArray[np.int64]
-    dst: NDArray[np.int64]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
     size_bytes: NDArray[np.float64]
     repeats: int
     """Short runs are repeated and the least counts, on both sides."""
@@ -77,8 +78,8 @@ def main() -> None:
             )
     table(
         "The same flows in both simulators (ours without symmetry; beside it, with)",
-        ["flows", "number", "last end ms", "SimGrid CPU s", "ours CPU s", "ratio", "symmetric", "end apart", "flow apart",
-         "build SimGrid", "build ours"],
+        ["flows", "number", "last end ms", "SimGrid CPU s", "ours CPU s", "ratio", "symmetric", "end apart",
+         "flow apart", "build SimGrid", "build ours"],
         rows,
     )  # fmt: skip
     if not chosen.quick:
@@ -92,11 +93,11 @@ def main() -> None:
 def _cases(quick: bool) -> list[Case]:
     small, large = (4, 8) if quick else (8, 16)
     hosts, many = small**3 // 4, large**3 // 4
-    src, dst = np.nonzero(~np.eye(hosts, dtype=bool))
+    src, dst = (end.astype(np.int32) for end in np.nonzero(~np.eye(hosts, dtype=bool)))
     mixed = 1e6 * (0.5 + (7919 * src + 104729 * dst) % 1000 / 1000)
     # One cycle through all hosts in random order: a permutation in which nobody sends to himself.
-    order = np.random.default_rng(1).permutation(many)
-    every = np.arange(many)
+    order = np.random.default_rng(1).permutation(many).astype(np.int32)
+    every = np.arange(many, dtype=np.int32)
     return [
         Case(f"all-to-all, {hosts} hosts, 1 MB each", small, src, dst, np.full(len(src), 1e6), 3),
         Case(f"all-to-all, {hosts} hosts, 0.5 to 1.5 MB", small, src, dst, mixed.round(), 1),

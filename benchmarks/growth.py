@@ -7,20 +7,22 @@ Seconds are CPU seconds from the first line of the program to the checked result
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from chart import Panel, Series, write_chart
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table, warm_up
 from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import closed_form
-from ropewalk.fabric import FatTree
+from ropewalk.fabric import Fabric, FatTree
 from ropewalk.fabric.expression import builder
-from ropewalk.routing import ROUTERS, default_router_name, dmodk
+from ropewalk.routing import ROUTERS, Routes, default_router_name, dmodk
 from ropewalk.sim import simulate, simulate_rounds
-from ropewalk.task import Kind, TaskGraph, lockstep, make_graph, unroll
+from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, make_graph, unroll
 
 CHART = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
 
@@ -120,8 +122,8 @@ def _by_hosts(most: int) -> Answers:
         "Against the number of hosts (plain runs end where symmetry is the only sensible way)",
         ["what", "hosts", "transfers", "classes", "build s", "run s", "peak MiB", "from closed form"],
         [
-            [name, f"{answer['hosts']:,}", f"{answer['transfers']:,}", f"{answer['classes']:,}", short(answer["build_s"]),
-             short(answer["run_s"]), f"{answer['peak_mib']:.0f}", f"{answer['apart']:.0e}"]
+            [name, f"{answer['hosts']:,}", f"{answer['transfers']:,}", f"{answer['classes']:,}",
+             short(answer["build_s"]), short(answer["run_s"]), f"{answer['peak_mib']:.0f}", f"{answer['apart']:.0e}"]
             for name, group in answers.items()
             for answer in group
         ],
@@ -168,7 +170,7 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def _collective(run: Run) -> dict[str, Any]:
-    def build():  # type: ignore[no-untyped-def]
+    def build() -> tuple[Fabric, Lockstep, Routes, TaskGraph | None]:
         fabric = builder(run.physical, BANDWIDTH).build()
         rounds = lockstep(ALL_REDUCES[run.logical](fabric), SIZE_BYTES, START_UP_S)
         routes = ROUTERS[default_router_name(fabric)](0)(fabric, *rounds.all_pairs())
@@ -192,7 +194,7 @@ def _permutations(run: Run) -> dict[str, Any]:
     """Rounds of random permutations of 1 MB: no two rounds alike, nothing for symmetry to find."""
     tree = FatTree(8, bandwidth=BANDWIDTH)
 
-    def build():  # type: ignore[no-untyped-def]
+    def build() -> tuple[TaskGraph, Routes]:
         graph = permutation_rounds(tree.hosts, run.rounds)
         return graph, dmodk(tree.build(), graph.place, graph.peer)
 
@@ -237,7 +239,7 @@ def _own_bytes(answer: dict[str, Any]) -> float:
 
 
 def _transfer_panels(answers: Answers) -> list[Panel]:
-    def series(value):  # type: ignore[no-untyped-def]
+    def series(value: Callable[[dict[str, Any]], float]) -> list[Series]:
         return [Series(name, [(one["transfers"], value(one)) for one in group]) for name, group in answers.items()]
 
     return [

@@ -1,6 +1,6 @@
 """SimGrid's half of the comparison: one batch of flows over explicit routes, read as JSON, answered as JSON.
 
-Run by `against_simgrid.py` with the Python that has SimGrid's binding (Debian's python3-simgrid); it needs nothing else.
+`against_simgrid.py` runs it with the Python that has SimGrid's binding (Debian's python3-simgrid); it needs no more.
 
 Input on stdin: {"hosts": N, "bandwidth": [bytes/s of each directed link], "flows": [[src, dst, bytes, [links]], …]}.
 Output: {"version", "build_cpu_s", "run_cpu_s", "clock_s", "finish_s": [of each flow]}.

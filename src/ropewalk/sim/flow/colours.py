@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.system import System
 
 COLOUR = NDArray[np.uint64]
 INT = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stir(x: np.uint64) -> np.uint64:
     """A bijection of 64-bit numbers that spreads every bit (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -20,12 +20,12 @@ def _stir(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pair(a: np.uint64, b: np.uint64) -> np.uint64:
     return _stir(_stir(a + np.uint64(0x9E3779B97F4A7C15)) ^ (b * np.uint64(0xD6E8FEB86659FD93) + np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep_tasks(base: COLOUR, own: COLOUR, dep_start: INT, dep: NDArray[np.int32], out: COLOUR) -> None:
     """Colour of a task: its own, and the colours of what it waits for (in any order); in dependency order."""
     for task in range(len(base)):
@@ -35,14 +35,14 @@ def _sweep_tasks(base: COLOUR, own: COLOUR, dep_start: INT, dep: NDArray[np.int3
         out[task] = _pair(_pair(base[task], own[task]), waited)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_by_row(rows: INT, values: COLOUR, out: COLOUR) -> None:
     for i in range(len(rows)):
         if rows[i] >= 0:
             out[rows[i]] += _stir(values[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def colour_rows(start: INT, link: NDArray[np.int32], weight: COLOUR, colour: COLOUR, out: COLOUR) -> None:
     """Colour of a route: the colours of its links with their weights, in any order."""
     for row in range(len(start) - 1):
@@ -52,7 +52,7 @@ def colour_rows(start: INT, link: NDArray[np.int32], weight: COLOUR, colour: COL
         out[row] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def colour_links(start: INT, link: NDArray[np.int32], weight: COLOUR, of_row: COLOUR, out: COLOUR) -> None:
     """What the flows of all routes put on each link, in any order."""
     for row in range(len(start) - 1):
@@ -60,7 +60,7 @@ def colour_links(start: INT, link: NDArray[np.int32], weight: COLOUR, of_row: CO
             out[link[entry]] += _pair(of_row[row], weight[entry])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mix_all(a: COLOUR, b: COLOUR, out: COLOUR) -> None:
     for i in range(len(a)):
         out[i] = _pair(a[i], b[i])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.queues import (
     EventHeap,
     FinishTree,
@@ -35,6 +35,7 @@ from ropewalk.sim.flow.waterfill import (
     RATE,
     SERVED,
     SINCE,
+    ZERO,
     Usage,
     Water,
     join,
@@ -91,7 +92,7 @@ class RateLog(NamedTuple):
     rate: FLOAT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run(
     tasks: Tasks,
     usage: Usage,
@@ -110,11 +111,10 @@ def run(
     log: RateLog,
     logged: int,
     keep_log: bool,
-) -> tuple[float, int, int, RateLog, int]:
-    """Run until everything is done or `until_steps` time steps have passed.
+) -> tuple[float, int, int, int, bool]:
+    """Run until nothing is left to happen, `until_steps` time steps have passed, or the rate log may overflow.
 
-    Returns (time, finished tasks in these steps, time steps, rate log, its length); fewer time steps than asked for
-    means that nothing is left to happen.
+    Returns (time, finished tasks in these steps, time steps, length of the rate log, is nothing left to happen).
     """
     # Fields of a record are counted references in compiled code: take them out of the records before the loop.
     kind, place, amount, delay = tasks.kind, tasks.place, tasks.amount, tasks.delay
@@ -126,9 +126,9 @@ def run(
     least, leaves = tree.least, tree.leaves[0]
     root, mark, flow_bound_by, use_start = marks.root, marks.first, flows.bound_by, usage.start
 
-    done, steps = 0, 0
-    while steps < until_steps:
-        n_ready, n_free = 0, 0
+    done, steps = ZERO, ZERO
+    while steps < until_steps and (not keep_log or logged + 2 * len(state) <= len(log.time)):
+        n_ready, n_free = ZERO, ZERO
         if now < 0.0:
             now = 0.0
             for task in range(len(kind) - 1, -1, -1):
@@ -140,7 +140,7 @@ def run(
             if n_events[0]:
                 coming = min(coming, event_time[0])
             if coming == np.inf:
-                break
+                return now, done, steps, logged, True
             now = max(now, coming)
             horizon = now * (1.0 + SAME_TIME)
             # Delays and compute tasks that run out now ...
@@ -214,15 +214,15 @@ def run(
                 push_event(event_time, event_task, n_events, now + amount[task], task)
         if problem.n_changed[0]:
             if keep_log:
-                log, logged = _note_emptied(log, logged, flows, problem, now)
+                logged = _note_emptied(log, logged, flows, problem, now)
             n_solved = _update_rates(usage, water, flows, links, problem, groups, tree, now)
             if keep_log:
-                log, logged = _note_rates(log, logged, flows, problem, n_solved, now)
+                logged = _note_rates(log, logged, flows, problem, n_solved, now)
         steps += 1
-    return now, done, steps, log, logged
+    return now, done, steps, logged, False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _finish(
     end: FLOAT, waits: INT, next_start: INT, following: NDArray[np.int32], ready: INT,
     task: int, now: float, n_ready: int, done: int,
@@ -238,7 +238,7 @@ def _finish(
     return n_ready, done + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _update_rates(
     usage: Usage,
     water: Water,
@@ -280,36 +280,30 @@ def _update_rates(
     return n_solved
 
 
-@njit(cache=True, nogil=True)
-def _note_rates(
-    log: RateLog, logged: int, flows: Flows, problem: Problem, n_solved: int, now: float
-) -> tuple[RateLog, int]:
+@kernel
+def _note_rates(log: RateLog, logged: int, flows: Flows, problem: Problem, n_solved: int, now: float) -> int:
     """Append the total rate of every class that was solved again."""
-    log = _with_room(log, logged, n_solved)
     for i in range(n_solved):
         flow = problem.flow[i]
         log.time[logged], log.flow[logged], log.rate[logged] = now, flow, flows.state[flow, CARRIED]
         logged += 1
-    return log, logged
+    return logged
 
 
-@njit(cache=True, nogil=True)
-def _note_emptied(log: RateLog, logged: int, flows: Flows, problem: Problem, now: float) -> tuple[RateLog, int]:
+@kernel
+def _note_emptied(log: RateLog, logged: int, flows: Flows, problem: Problem, now: float) -> int:
     """Append the classes that have just lost their last transfer."""
-    log = _with_room(log, logged, problem.n_changed[0])
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
         if flows.state[flow, LIVE] == 0.0:
             log.time[logged], log.flow[logged], log.rate[logged] = now, flow, 0.0
             logged += 1
-    return log, logged
+    return logged
 
 
-@njit(cache=True, nogil=True)
-def _with_room(log: RateLog, logged: int, more: int) -> RateLog:
-    if logged + more <= len(log.time):
+def make_rate_log(room: int, so_far: RateLog | None = None) -> RateLog:
+    """A log with room for so many entries more."""
+    log = RateLog(np.zeros(room), np.zeros(room, np.int32), np.zeros(room))
+    if so_far is None:
         return log
-    size = 2 * len(log.time) + more
-    time, flow, rate = np.empty(size), np.empty(size, np.int32), np.empty(size)
-    time[:logged], flow[:logged], rate[:logged] = log.time[:logged], log.flow[:logged], log.rate[:logged]
-    return RateLog(time, flow, rate)
+    return RateLog(*(np.concatenate([old, new]) for old, new in zip(so_far, log, strict=True)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.kernel import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def turn_round(
     dep_start: NDArray[np.int64], dep: NDArray[np.int32], tasks: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

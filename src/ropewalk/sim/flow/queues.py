@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ropewalk.sim.flow.kernel import kernel
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -40,7 +41,7 @@ class FinishTree(NamedTuple):
     leaves: INT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push_event(times: FLOAT, tasks: INT, size: INT, time: float, task: int) -> None:
     at = size[0]
     size[0] += 1
@@ -53,7 +54,7 @@ def push_event(times: FLOAT, tasks: INT, size: INT, time: float, task: int) -> N
     times[at], tasks[at] = time, task
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pop_event(times: FLOAT, tasks: INT, size: INT) -> int:
     """Remove the earliest event and return its task."""
     top = tasks[0]
@@ -77,7 +78,7 @@ def pop_event(times: FLOAT, tasks: INT, size: INT) -> int:
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _before(first: FLOAT, second: FLOAT, a: int, b: int) -> bool:
     if first[a] != first[b]:
         return first[a] < first[b]
@@ -86,7 +87,7 @@ def _before(first: FLOAT, second: FLOAT, a: int, b: int) -> bool:
     return a < b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge(left: INT, right: INT, first: FLOAT, second: FLOAT, a: int, b: int) -> int:
     """Merge two skew heaps top-down: along the merged right spine every node swaps its children."""
     if a < 0:
@@ -109,7 +110,7 @@ def _merge(left: INT, right: INT, first: FLOAT, second: FLOAT, a: int, b: int) -
         rest = right[last]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push_pile(piles: Piles, pile: int, task: int, first: float, second: float) -> None:
     left, right = piles.left, piles.right
     left[task] = right[task] = -1
@@ -118,7 +119,7 @@ def push_pile(piles: Piles, pile: int, task: int, first: float, second: float) -
     piles.root[pile] = _merge(left, right, piles.first, piles.second, piles.root[pile], task)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pop_pile(piles: Piles, pile: int) -> int:
     left, right = piles.left, piles.right
     task = piles.root[pile]
@@ -126,7 +127,7 @@ def pop_pile(piles: Piles, pile: int) -> int:
     return task
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_finish(least: FLOAT, leaves: int, flow: int, time: float) -> None:
     node = leaves + flow
     least[node] = time
@@ -138,14 +139,14 @@ def set_finish(least: FLOAT, leaves: int, flow: int, time: float) -> None:
         least[node] = lower
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rebuild(least: FLOAT, leaves: int) -> None:
     """Recompute all minima after many leaves were written directly."""
     for node in range(leaves - 1, 0, -1):
         least[node] = min(least[2 * node], least[2 * node + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finished_by(least: FLOAT, leaves: int, time: float, out: INT) -> int:
     """Write all flows that finish at or before `time` into `out`, in ascending order; returns how many."""
     found = 0

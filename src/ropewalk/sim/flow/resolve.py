@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.sim.flow.waterfill import CAP, CARRIED, LIVE, RATE, Usage, Water, fill, make_state
+from ropewalk.sim.flow.kernel import kernel
+from ropewalk.sim.flow.waterfill import CAP, CARRIED, LIVE, RATE, ZERO, Usage, Water, fill, make_state
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -67,7 +67,7 @@ class Problem(NamedTuple):
     class_flow: INT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_changed(problem: Problem, flow: int) -> None:
     if not problem.is_changed[flow]:
         problem.is_changed[flow] = True
@@ -75,7 +75,7 @@ def mark_changed(problem: Problem, flow: int) -> None:
         problem.n_changed[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem) -> int:
     """Bring all rates up to date after the changed classes got their new counts.
 
@@ -88,7 +88,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
     fills, full, capacity, load = water.fills, links.full, links.capacity, links.load
     priorities, state = flows.priority, flows.state
     in_flows, problem_flow, problem_link = problem.in_flows, problem.flow, problem.link
-    n_flows, n_links = 0, 0
+    n_flows, n_links = ZERO, ZERO
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
         problem.is_changed[flow] = False
@@ -118,7 +118,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
             done += 1
             room, total, open_flows = capacity[link], 0.0, 0
             for slot in range(member_start[link], member_start[link] + members[link]):
-                flow = member[slot]
+                flow = np.int64(member[slot])
                 weight = use_weight[member_entry[slot]]
                 if not in_flows[flow]:
                     if priorities[flow] < priority or (priorities[flow] == priority and state[flow, RATE] < level):
@@ -153,7 +153,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
     return n_flows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _join_full_links(
     start: INT, use_link: NDArray[np.int32], full: FLAG, fills: FLAG, joined: INT, flow: int, n_links: int
 ) -> int:
@@ -167,7 +167,7 @@ def _join_full_links(
     return n_links
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _join_tightest(usage: Usage, water: Water, links: Links, problem: Problem, flow: int, n_links: int) -> int:
     """A flow that no link of the problem holds yet brings the link that will hold it first."""
     tightest, least = -1, np.inf
@@ -183,7 +183,7 @@ def _join_tightest(usage: Usage, water: Water, links: Links, problem: Problem, f
     return n_links + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_watch(water: Water, links: Links, problem: Problem, n_links: int) -> int:
     """Watched links that were overloaded join the problem; if there are none, the loads of all of them are final."""
     found = n_links
@@ -205,7 +205,7 @@ def _keep_watch(water: Water, links: Links, problem: Problem, n_links: int) -> i
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem) -> tuple[int, float]:
     """The least (priority, rate) that any changed flow has, before or after: below it nothing moves."""
     priorities, state, changed, n_changed = flows.priority, flows.state, problem.changed, problem.n_changed[0]
@@ -226,7 +226,7 @@ def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem)
     return priority, level * (1.0 - FULL)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _least_share(usage: Usage, flows: Flows, links: Links, flow: int) -> float:
     """A rate that the flow is sure of: an equal part of its tightest link, nothing beside more urgent flows."""
     priorities, state = flows.priority, flows.state
@@ -245,7 +245,7 @@ def _least_share(usage: Usage, flows: Flows, links: Links, flow: int) -> float:
     return share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: int, n_links: int) -> None:
     """Fill class after class of strict priority."""
     priority, solved, is_open = flows.priority, problem.flow, water.is_open
@@ -266,7 +266,7 @@ def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: 
     while True:
         water.total[problem.link[:n_links]] = 0.0
         water.open_flows[problem.link[:n_links]] = 0
-        n_class = 0
+        n_class = ZERO
         following = last
         for i in range(n_flows):
             flow = solved[i]

@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.resolve import Flows, Links, Problem
-from ropewalk.sim.flow.waterfill import CARRIED, LIVE, RATE, Usage, Water
+from ropewalk.sim.flow.waterfill import CARRIED, LIVE, RATE, ZERO, Usage, Water, sort_by_key
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -85,7 +85,7 @@ class Groups(NamedTuple):
 IN_HEAP, OVERLOADED, EVENTS, ALIVE, STALE, EASY = range(6)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
     """Bring all rates up to date after the changed classes got their new counts.
 
@@ -170,11 +170,11 @@ def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Prob
     return n_solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_in_changes(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
     """Flows that ended leave their group, flows whose count changed weigh more or less, new ones join a group."""
     state, level = flows.state, groups.level
-    n_solved = 0
+    n_solved = ZERO
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
         problem.is_changed[flow] = False
@@ -211,7 +211,7 @@ def _take_in_changes(usage: Usage, water: Water, flows: Flows, links: Links, pro
     return n_solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tightest(usage: Usage, water: Water, groups: Groups, flow: int, live: float) -> np.int64:
     """The link on the way of a new flow that has least to give as things stand."""
     tightest, least = np.int64(-1), np.inf
@@ -225,7 +225,7 @@ def _tightest(usage: Usage, water: Water, groups: Groups, flow: int, live: float
     return tightest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lowest(usage: Usage, groups: Groups, flow: int) -> np.int64:
     """The link with the lowest level on the way of a flow, -1 where none holds flows."""
     lowest, least = np.int64(-1), np.inf
@@ -235,7 +235,7 @@ def _lowest(usage: Usage, groups: Groups, flow: int) -> np.int64:
     return lowest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _set_rate(
     usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, rate: float, n_solved: int
 ) -> int:
@@ -259,7 +259,7 @@ def _set_rate(
     return n_solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move(
     usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, link: int, n_solved: int
 ) -> int:
@@ -269,7 +269,7 @@ def _move(
     return _set_rate(usage, water, flows, problem, groups, flow, groups.level[link], n_solved)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hand_over(
     usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, n_solved: int
 ) -> int:
@@ -286,7 +286,7 @@ def _hand_over(
     return n_solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_faster(
     usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, rate: float, n_solved: int
 ) -> int:
@@ -300,26 +300,27 @@ def _take_faster(
     return n_solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fair_level(usage: Usage, flows: Flows, link: int, capacity: float) -> float:
     """The level at which a link is just full when its flows go at most at their present rates."""
     first, count = usage.member_start[link], usage.members[link]
-    rate, weight = np.empty(count), np.empty(count)
+    rate, slots = np.empty(count), np.empty(count, np.int64)
+    room, total = capacity, 0.0
     for i in range(count):
         flow = usage.member[first + i]
-        rate[i] = flows.state[flow, RATE]
-        weight[i] = usage.weight[usage.member_entry[first + i]] * flows.state[flow, LIVE]
-    order = np.argsort(rate)
-    room, total = capacity, weight.sum()
-    for i in order:
+        rate[i], slots[i] = flows.state[flow, RATE], first + i
+        total += usage.weight[usage.member_entry[first + i]] * flows.state[flow, LIVE]
+    sort_by_key(rate, slots)
+    for i in range(count):
         if rate[i] * total >= room:
             break
-        room -= rate[i] * weight[i]
-        total -= weight[i]
+        weight = usage.weight[usage.member_entry[slots[i]]] * flows.state[usage.member[slots[i]], LIVE]
+        room -= rate[i] * weight
+        total -= weight
     return max(room, 0.0) / total if total > 0.0 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
     for i in range(n_solved):
         problem.in_flows[problem.flow[i]] = False
@@ -332,7 +333,7 @@ def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Groups) -> None:
     """Spare capacities from scratch."""
     groups.counts[EVENTS] = 0
@@ -344,7 +345,7 @@ def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Gro
         water.residual[link] = spare
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None:
     slot = groups.start[link] + groups.size[link]
     groups.member[slot] = flow
@@ -358,7 +359,7 @@ def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None
     reweigh(usage, groups, flow, live)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
     """A flow counts for as many transfers as it has."""
     link = groups.link[flow]
@@ -370,7 +371,7 @@ def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
     groups.own_weight[flow] = own
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remove(groups: Groups, flow: int) -> None:
     link, slot = groups.link[flow], groups.place[flow]
     groups.size[link] -= 1
@@ -387,7 +388,7 @@ def remove(groups: Groups, flow: int) -> None:
         groups.floor[link] = groups.least_spare[link]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solved: int) -> None:
     """After the whole was solved anew: every flow to the link that holds it now."""
     for i in range(n_solved):
@@ -405,7 +406,7 @@ def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solv
         groups.level[flows.bound_by[problem.flow[i]]] = flows.state[problem.flow[i], RATE]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def make_current(water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> None:
     """Before the whole is solved anew: what settling left out of date, and all live flows if it gave up."""
     if groups.counts[STALE]:
@@ -420,7 +421,7 @@ def make_current(water: Water, flows: Flows, links: Links, problem: Problem, gro
             groups.counts[ALIVE] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def change_all(flows: Flows, problem: Problem) -> None:
     """Mark every live flow as changed."""
     for flow in range(len(flows.priority)):
@@ -430,14 +431,14 @@ def change_all(flows: Flows, problem: Problem) -> None:
             problem.n_changed[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _note_overload(groups: Groups, link: int) -> None:
     groups.floor[link] = -np.inf
     groups.overloaded[groups.counts[OVERLOADED]] = link
     groups.counts[OVERLOADED] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _push(groups: Groups, link: int) -> None:
     key, heap_key, heap_link = groups.level[link], groups.heap_key, groups.heap_link
     groups.pending[link] = True
@@ -453,7 +454,7 @@ def _push(groups: Groups, link: int) -> None:
     heap_key[at], heap_link[at] = key, link
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pop(groups: Groups) -> int:
     heap_key, heap_link = groups.heap_key, groups.heap_link
     top = heap_link[0]

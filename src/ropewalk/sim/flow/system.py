@@ -138,12 +138,12 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
     events = queues.make_event_heap(tasks)
     streams, marks = queues.make_piles(system.streams, tasks), queues.make_piles(flows, tasks)
     tree = queues.make_finish_tree(flows)
-    log = engine.RateLog(np.zeros(1024), np.zeros(1024, np.int32), np.zeros(1024))
+    log = engine.make_rate_log(4 * flows + 1 if record_rates else 1)
 
-    now, done, steps, logged, budget = -1.0, 0, 0, 0, 64
-    while True:
+    now, done, steps, logged, budget, is_over = -1.0, 0, 0, 0, 64, False
+    while not is_over:
         began = perf_counter()
-        now, finished, passed, log, logged = engine.run(
+        now, finished, passed, logged, is_over = engine.run(
             state, usage, water, flow_state, link_state, problem, groups, clock, events, streams, marks, tree,
             now, budget, log, logged, record_rates,
         )  # fmt: skip
@@ -151,9 +151,10 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
         steps += passed
         if progress is not None:
             progress(done, tasks)
-        if passed < budget:
-            break
-        budget = budget * 2 if perf_counter() - began < SLICE_S else max(budget // 2, 1)
+        if passed == budget:
+            budget = budget * 2 if perf_counter() - began < SLICE_S else max(budget // 2, 1)
+        elif not is_over:
+            log = engine.make_rate_log(len(log.time), log)
     if done < tasks:
         stuck = int(np.flatnonzero(np.isnan(state.end))[0])
         raise PhysicsError(

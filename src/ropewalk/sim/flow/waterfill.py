@@ -13,12 +13,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ropewalk.sim.flow.kernel import kernel
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
 
+
+ZERO: int = np.int64(0)  # type: ignore[assignment]
+"""Counters start here and not at a plain 0, for which every function they are passed to would be compiled once more."""
 
 RATE, CARRIED, LIVE, CAP, SERVED, SINCE, PACE, MARK = range(8)
 """Columns of the state of a flow: its rate, live · rate as links know it, transfers in it, its cap; and what the engine
@@ -64,7 +68,7 @@ class Water(NamedTuple):
     heap_link: INT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join(usage: Usage, flow: int) -> None:
     """Enter a flow in the member sets of its links."""
     use_link, members, member_start = usage.link, usage.members, usage.member_start
@@ -77,7 +81,7 @@ def join(usage: Usage, flow: int) -> None:
         members[link] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leave(usage: Usage, flow: int) -> None:
     """Take a flow out of the member sets of its links."""
     use_link, members, member_start = usage.link, usage.members, usage.member_start
@@ -90,7 +94,7 @@ def leave(usage: Usage, flow: int) -> None:
         place[member_entry[slot]] = slot
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill(
     usage: Usage,
     water: Water,
@@ -116,7 +120,7 @@ def fill(
     n_watched = water.n_watched[0]
     by_cap = _capped_flows(flows, n_flows, state)
     capped = len(by_cap)
-    size = 0
+    size = ZERO
     for i in range(n_links):
         link = links[i]
         if open_flows[link] > 0:
@@ -138,7 +142,7 @@ def fill(
             actual = max(residual[heap_link[0]], 0.0) / total[heap_link[0]]
             if actual > heap_key[0]:
                 heap_key[0] = actual
-                _sift_down(heap_key, heap_link, 0, size)
+                _sift_down(heap_key, heap_link, ZERO, size)
                 continue
         # What stops now: one flow at its cap, or all open flows of the link on top.
         at_cap = next_cap < capped and (size == 0 or state[by_cap[next_cap], CAP] <= heap_key[0])
@@ -173,26 +177,39 @@ def fill(
     water.n_watched[0] = n_watched
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _capped_flows(flows: INT, n_flows: int, state: FLOAT) -> INT:
     """The flows that have a cap, lowest cap first."""
-    capped = 0
+    capped = ZERO
     for i in range(n_flows):
         if state[flows[i], CAP] < np.inf:
             capped += 1
-    found = np.empty(capped, np.int64)
-    if capped:
-        cap = np.empty(capped)
-        at = 0
-        for i in range(n_flows):
-            if state[flows[i], CAP] < np.inf:
-                found[at], cap[at] = flows[i], state[flows[i], CAP]
-                at += 1
-        found = found[np.argsort(cap, kind="mergesort")]
+    found, cap = np.empty(capped, np.int64), np.empty(capped)
+    at = 0
+    for i in range(n_flows):
+        if state[flows[i], CAP] < np.inf:
+            found[at], cap[at] = flows[i], state[flows[i], CAP]
+            at += 1
+    sort_by_key(cap, found)
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def sort_by_key(key: FLOAT, item: INT) -> None:
+    """Sort both by key, then item, in place (Shell's sort: short to compile, quick for what is nearly sorted)."""
+    gap = len(key) // 2
+    while gap:
+        for i in range(gap, len(key)):
+            k, x = key[i], item[i]
+            at = i
+            while at >= gap and (key[at - gap] > k or (key[at - gap] == k and item[at - gap] > x)):
+                key[at], item[at] = key[at - gap], item[at - gap]
+                at -= gap
+            key[at], item[at] = k, x
+        gap //= 2
+
+
+@kernel
 def _sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
     key, link = heap_key[at], heap_link[at]
     while True:
@@ -208,12 +225,12 @@ def _sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
     heap_key[at], heap_link[at] = key, link
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
     size -= 1
     heap_key[0], heap_link[0] = heap_key[size], heap_link[size]
     if size > 1:
-        _sift_down(heap_key, heap_link, 0, size)
+        _sift_down(heap_key, heap_link, ZERO, size)
     return size
 
 
