@@ -46,10 +46,10 @@ def write_chart(panels: Sequence[Panel], path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Powers of ten from `low` to `high` over pixels `start` to `stop`."""
+    """Logarithms from `low` to `high` over pixels `start` to `stop`."""
 
-    low: int
-    high: int
+    low: float
+    high: float
     start: float
     stop: float
 
@@ -57,10 +57,18 @@ class _Axis:
         return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (self.stop - self.start)
 
     def powers(self) -> range:
-        return range(self.low, self.high + 1)
+        return range(math.ceil(self.low), math.floor(self.high) + 1)
 
 
-def _axis(values: Sequence[float], start: float, stop: float) -> _Axis:
+def _close_axis(values: Sequence[float], start: float, stop: float) -> _Axis:
+    """As long as the values and a little more."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    margin = 0.06 * (high - low or 1.0)
+    return _Axis(low - margin, high + margin, start, stop)
+
+
+def _whole_axis(values: Sequence[float], start: float, stop: float) -> _Axis:
+    """From one power of ten to another."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return _Axis(low, max(high, low + 1), start, stop)
 
@@ -68,8 +76,8 @@ def _axis(values: Sequence[float], start: float, stop: float) -> _Axis:
 def _panel(panel: Panel) -> list[str]:
     points = [point for series in panel.series for point in series.points]
     right, bottom = PANEL_WIDTH - RIGHT, PANEL_HEIGHT - BOTTOM
-    x = _axis([point[0] for point in points], LEFT, right)
-    y = _axis([point[1] for point in points], bottom, TOP)
+    x = _close_axis([point[0] for point in points], LEFT, right)
+    y = _whole_axis([point[1] for point in points], bottom, TOP)
     parts = [
         f'<text x="{LEFT}" y="24" font-size="14" font-weight="bold">{escape(panel.title)}</text>',
         f'<text x="{(LEFT + right) / 2}" y="{bottom + 36}" text-anchor="middle">{escape(panel.x_label)}</text>',
@@ -124,7 +132,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
 
 def _power(power: int) -> str:
     """10⁴ as people write it, and plain numbers where they are as short."""
-    if -2 <= power <= 2:
-        return f"{10.0**power:g}"
+    if -3 <= power <= 3:
+        return f"{10.0**power:,g}"
     digits = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{digits}"

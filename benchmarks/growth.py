@@ -64,6 +64,8 @@ def main() -> None:
         return
     print(f"growth: CPU seconds and peak memory, each run in its own process. {machine()}")
     path = chosen.chart or (None if chosen.quick else CHART)
+    # If the kernels have to be compiled, that happens now and is in nobody's figures.
+    Run("ring", "switch:4", True).measure()
     by_transfers = _by_transfers(2 if chosen.quick else 4)
     by_hosts = _by_hosts(256 if chosen.quick else 16_384)
     _largest("16x16" if chosen.quick else "128x128")
@@ -180,6 +182,7 @@ def _collective(run: Run) -> dict[str, Any]:
     trace, run_s = cpu(
         lambda: simulate_rounds(rounds, routes) if graph is None else simulate(graph, routes, symmetry=False)
     )
+    assert fabric.builder is not None
     form = closed_form(run.logical, fabric.builder, default_router_name(fabric))
     assert form is not None
     closed_s = form.seconds(SIZE_BYTES, BANDWIDTH, START_UP_S)
