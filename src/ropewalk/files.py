@@ -8,8 +8,20 @@ from pathlib import Path
 from ropewalk.errors import InputError
 
 
+def require_writable(path: str | Path) -> None:
+    """Refuse a path that cannot be written to, before hours of work depend on it; makes the folder it needs."""
+    target = Path(path)
+    try:
+        target.resolve().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"cannot write {path}: {problem.strerror or problem}: choose another path") from None
+    if target.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+
+
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour that takes its place when it is complete."""
+    require_writable(path)
     target = Path(path)
     data = content.encode() if isinstance(content, str) else content
     try:
@@ -27,5 +39,5 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as problem:
-        remedy = f"create the folder {target.parent}" if not target.parent.is_dir() else "choose another path"
+        remedy = "choose another path"
         raise InputError(f"cannot write {path}: {problem.strerror or problem}: {remedy}") from None

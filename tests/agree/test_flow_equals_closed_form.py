@@ -37,7 +37,7 @@ def test_flow_level_equals_the_exact_closed_form_on_small_fabrics(builder, logic
     folded = simulate_rounds(rounds, routes).makespan
     plain = simulate(unroll(rounds), routes, symmetry=False).makespan
     assert folded == pytest.approx(plain, rel=1e-12)
-    if form is not None and form.edition == "exact" and not form.is_bound and not _runs_ahead(logical, builder):
+    if form is not None and form.edition == "exact" and not form.is_bound:
         assert folded == pytest.approx(form.seconds(SIZE, BANDWIDTH, START_UP), rel=1e-9)
     elif form is not None and not form.is_bound:
         # Counted forms add up the rounds as if all ranks were in step. In the simulation ranks run ahead, which can
@@ -45,16 +45,11 @@ def test_flow_level_equals_the_exact_closed_form_on_small_fabrics(builder, logic
         assert folded == pytest.approx(form.seconds(SIZE, BANDWIDTH, START_UP), rel=0.25)
 
 
-def _runs_ahead(logical, builder):
-    """Folded halving-doubling: ranks that are not folded start their halves while the others still fold in."""
-    return logical == "halving-doubling" and builder.hosts & (builder.hosts - 1) != 0
-
-
 @pytest.mark.parametrize("builder", LARGE, ids=lambda builder: builder.expression)
 @pytest.mark.parametrize("logical", ["ps", "mesh", "ring", "halving-doubling", "hips"])
 def test_flow_level_equals_the_exact_closed_form_up_to_256_hosts(builder, logical):
     _, rounds, routes, form = _case(builder, logical)
-    if form is None or form.edition != "exact" or form.is_bound or _runs_ahead(logical, builder):
+    if form is None or form.edition != "exact" or form.is_bound:
         pytest.skip("no exact form: this combination is counted")
     assert simulate_rounds(rounds, routes).makespan == pytest.approx(form.seconds(SIZE, BANDWIDTH, START_UP), rel=1e-9)
 
@@ -83,8 +78,8 @@ def test_flow_level_equals_the_exact_closed_form_for_16384_hosts_by_symmetry(bui
     assert trace.classes < rounds.transfers / 7
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_ecmp_on_a_fat_tree_is_worse_by_the_load_of_the_hottest_link(seed):
+@pytest.mark.parametrize(("seed", "worse"), [(0, 154 / 127), (1, 162 / 127), (2, 154 / 127), (3, 146 / 127)])
+def test_ecmp_on_a_fat_tree_is_worse_by_the_load_of_the_hottest_link(seed, worse):
     fabric = FatTree(8, bandwidth=BANDWIDTH).build()
     rounds = lockstep(ALL_REDUCES["mesh"](fabric), SIZE)
     routes = ROUTERS["ecmp"](seed)(fabric, *rounds.all_pairs())
@@ -93,4 +88,4 @@ def test_ecmp_on_a_fat_tree_is_worse_by_the_load_of_the_hottest_link(seed):
     hottest = trace.link_bytes.max() / BANDWIDTH
     # All flows are equal and start together, so the hottest link is busy from start to end of each phase.
     assert trace.makespan == pytest.approx(hottest, rel=1e-9)
-    assert 1.1 < trace.makespan / ideal < 1.7
+    assert trace.makespan / ideal == pytest.approx(worse, abs=5e-5)

@@ -71,7 +71,7 @@ latencies = st.just(0.0) | st.floats(1e-12, 1e3)
 def any_fabrics(draw):
     """A connected multigraph with odd names, odd speeds, one-way links, bundles and maybe servers."""
     labels = draw(st.lists(names, min_size=2, max_size=8, unique=True))
-    hosts = draw(st.integers(1, len(labels)))
+    hosts = draw(st.integers(2, len(labels)))
     draft = FabricDraft(draw(names), labels[:hosts])
     for label in labels[hosts:]:
         draft.add_switches([label], draw(st.integers(1, 5)))

@@ -57,6 +57,14 @@ def test_settling_gives_the_times_of_solving_anew(number: int, seed: int, transf
     assert settled.start == pytest.approx(anew.start, rel=1e-9, abs=1e-15)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, len(PLACES) - 1), st.integers(0, 10**6), st.sampled_from([10, 60]))
+def test_giving_up_in_the_middle_of_settling_does_no_harm(number: int, seed: int, transfers: int) -> None:
+    system = crowd(number, seed, transfers)
+    hasty, anew = run_system(system, patience=0), run_system(solved_anew(system))
+    assert hasty.end == pytest.approx(anew.end, rel=1e-9)
+
+
 def test_settling_gives_the_times_of_solving_anew_in_a_large_crowd() -> None:
     system = crowd(2, 7, 3000)
     assert run_system(system).end == pytest.approx(run_system(solved_anew(system)).end, rel=1e-9)

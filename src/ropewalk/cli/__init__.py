@@ -54,12 +54,6 @@ def main() -> None:
     except RopewalkError as error:
         _complain(error)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("ropewalk: stopped; nothing was written", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
 
 
 def _complain(error: RopewalkError) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import JSON, PAGE, print_json, write_page
+from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, write_page
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
@@ -34,6 +34,7 @@ def fabric_command(
     from ropewalk.fabric.checks import facts
     from ropewalk.fabric.expression import fabric as read_fabric
 
+    require_outputs(save, page)
     found = read_fabric(
         fabric,
         bandwidth=units.bandwidth(bandwidth) if bandwidth else None,
@@ -57,13 +58,13 @@ def fabric_command(
 
 
 def _print_facts(found: Fabric, known: FabricFacts) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(show_header=False, box=None, title=found.name, title_justify="left", title_style="bold")
+    table = Table(show_header=False, box=None, title=Text(found.name), title_justify="left", title_style="bold")
     for name, value in fact_lines(known):
         table.add_row(name, value)
-    Console().print(table)
+    console().print(table)
 
 
 def fact_lines(known: FabricFacts) -> list[tuple[str, str]]:

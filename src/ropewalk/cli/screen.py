@@ -11,12 +11,29 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
 FIRST_RUN = "starting the simulator (the first run on a machine compiles it, up to a minute)"
 
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.")
 PAGE = typer.Option(None, "--page", metavar="FILE", help="Write a page with charts (HTML, works offline).")
+
+
+def console() -> Console:
+    """Standard output for tables; names that users gave are text, never markup."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def require_outputs(*paths: Path | None) -> None:
+    """Refuse output paths that cannot be written to before the work begins."""
+    from ropewalk.files import require_writable
+
+    for path in paths:
+        if path is not None:
+            require_writable(path)
 
 
 @contextmanager
@@ -32,9 +49,14 @@ def progress_bar() -> Iterator[Progress]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield bar
+    errors = Console(stderr=True, markup=False)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        try:
+            yield bar
+        except KeyboardInterrupt:
+            bar.stop()
+            typer.echo("ropewalk: stopped; nothing was written", err=True)
+            raise typer.Exit(130) from None
 
 
 def print_json(value: object) -> None:
@@ -44,6 +66,5 @@ def print_json(value: object) -> None:
 def write_page(path: Path, html: str) -> None:
     from ropewalk.files import write_whole
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, html)
     typer.echo(f"page: {path}", err=True)

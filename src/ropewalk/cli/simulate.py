@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, progress_bar, write_page
-from ropewalk.errors import InputError
+from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
+from ropewalk.errors import Findings, GraphError, InputError
 
 if TYPE_CHECKING:
     from ropewalk.sim import Trace
@@ -41,7 +41,9 @@ def simulate_command(
     from ropewalk.sim import simulate
     from ropewalk.task import Kind
     from ropewalk.task.files import load
+    from ropewalk.task.plausibility import unit_slips
 
+    require_outputs(trace, page)
     place = read_fabric(
         fabric,
         bandwidth=units.bandwidth(bandwidth) if bandwidth else None,
@@ -49,6 +51,10 @@ def simulate_command(
         hosts=hosts,
     )
     tasks = load(graph, place)
+    findings = Findings(GraphError, str(graph))
+    for slip in unit_slips(tasks, place):
+        findings.add(slip)
+    findings.raise_if_any()
     router = default_router_name(place) if routing == "default" else routing
     if router not in ROUTERS:
         raise InputError(f"unknown routing {routing!r}: use one of default, {', '.join(ROUTERS)}")
@@ -94,14 +100,14 @@ def _as_json(result: Trace, router: str) -> dict[str, object]:
 
 def _print_summary(result: Trace, router: str) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    out = console()
     facts = result.summary()
-    console.print(
-        f"[bold]{units.show_seconds(result.makespan)}[/bold] on {result.routes.fabric.name} ({router}): "
-        f"{facts['tasks']} tasks, {facts['classes']} simulated, tax {facts['tax']:.3g}"
+    out.print(
+        f"{units.show_seconds(result.makespan)} on {result.routes.fabric.name} ({router}): "
+        f"{facts['tasks']} tasks, {facts['classes']} simulated, tax {facts['tax']:.3g}",
+        style="bold",
     )
     path = Table(title="critical path", title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("from", "to", "what", "where", "held back by"):
@@ -112,15 +118,15 @@ def _print_summary(result: Trace, router: str) -> None:
             units.show_seconds(step.start_s), units.show_seconds(step.end_s), step.label, step.where,
             step.bottleneck or "",
         )  # fmt: skip
-    console.print(path)
+    out.print(path)
     if len(steps) > LONGEST:
-        console.print(f"(the last {LONGEST} of {len(steps)} steps; --json has all)", style="dim")
+        out.print(f"(the last {LONGEST} of {len(steps)} steps; --json has all)", style="dim")
     busy = Table(title="busiest links", title_justify="left", box=box.SIMPLE_HEAD)
     busy.add_column("link")
     busy.add_column("utilisation", justify="right")
     for name, use in result.hottest_links():
         busy.add_row(name, f"{100 * use:.1f} %")
-    console.print(busy)
+    out.print(busy)
 
 
 LONGEST = 20

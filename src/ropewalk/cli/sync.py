@@ -9,7 +9,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
-from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, progress_bar, write_page
+from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,6 +50,7 @@ def sync_command(
     """
     from ropewalk.sync import SyncQuestion, study
 
+    require_outputs(page)
     question = SyncQuestion(
         logical=not_empty(split(logical), "--logical"),
         physical=not_empty(split_fabrics(physical), "--physical"),
@@ -84,18 +85,18 @@ def _as_json(answer: SyncStudy) -> dict[str, object]:
 
 
 def _print_tables(answer: SyncStudy, page: Path | None) -> None:
-    from rich.console import Console
-
-    console = Console()
+    out = console()
     pairs = _side_by_side(answer.rows)
     for (size, bandwidth), table_rows in _by_setting(pairs).items():
-        console.print(_table(answer.question, size, bandwidth, table_rows))
+        out.print(_table(answer.question, size, bandwidth, table_rows))
     for note in answer.notes:
-        console.print(f"note: {note}", style="dim")
-    best = min((row for pair in pairs for row in pair if row is not None), key=lambda row: row.sync_time_s)
-    console.print(f"fastest: [bold]{best.logical}[/bold] on {best.fabric}, {units.show_seconds(best.sync_time_s)}")
+        out.print(f"note: {note}", style="dim")
+    best = min((_best_known(pair) for pair in pairs), key=lambda row: row.sync_time_s)
+    bound = "at least " if best.level == "closed" and best.closed_form_is_bound else ""
+    time = bound + units.show_seconds(best.sync_time_s)
+    out.print(f"fastest: {best.logical} on {best.fabric}, {time}", style="bold")
     if page is None:
-        console.print("add --page sync.html for charts, --json for numbers", style="dim")
+        out.print("add --page sync.html for charts, --json for numbers", style="dim")
 
 
 Pair = tuple["SyncRow | None", "SyncRow | None"]
@@ -110,11 +111,17 @@ def _side_by_side(rows: tuple[SyncRow, ...]) -> list[Pair]:
     return [(levels.get("closed"), levels.get("flow")) for levels in found.values()]
 
 
+def _best_known(pair: Pair) -> SyncRow:
+    """The simulated row, or the closed form where nothing was simulated."""
+    row = pair[1] or pair[0]
+    assert row is not None
+    return row
+
+
 def _by_setting(pairs: list[Pair]) -> dict[tuple[int, float], list[Pair]]:
     found: dict[tuple[int, float], list[Pair]] = {}
     for pair in pairs:
-        row = pair[0] or pair[1]
-        assert row is not None
+        row = _best_known(pair)
         found.setdefault((row.size_bytes, row.bandwidth), []).append(pair)
     return found
 
@@ -125,8 +132,9 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, pairs: list[Pair
 
     table = Table(
         title=f"one all-reduce of {units.show_size(size)}, links {units.show_bandwidth(bandwidth)}, "
-        f"{units.show_seconds(question.start_up_s)} to start a transfer",
-        caption="off by: flow level against closed form · hottest: load of the busiest link in units of P/B",
+        f"{units.show_seconds(question.start_up_s)} to start a transfer"
+        + (f", {units.show_seconds(question.hop_latency_s)} a hop" if question.hop_latency_s else ""),
+        caption="off by: flow against closed (≥ a bound, ~ rounds in step) · hottest: load of the busiest link, in P/B",
         box=box.SIMPLE_HEAD,
         title_justify="left",
         caption_justify="left",
@@ -139,8 +147,7 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, pairs: list[Pair
         table.add_column(name, justify="right", no_wrap=True)
     for group in _by_place(pairs):
         for number, (closed, flow) in enumerate(group):
-            row = flow or closed
-            assert row is not None
+            row = _best_known((closed, flow))
             place = (row.fabric, f"{row.hosts} hosts", row.routing)
             table.add_row(
                 place[number] if number < len(place) else "",
@@ -159,8 +166,7 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, pairs: list[Pair
 def _by_place(pairs: list[Pair]) -> list[list[Pair]]:
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
-        row = pair[0] or pair[1]
-        assert row is not None
+        row = _best_known(pair)
         groups.setdefault((row.fabric, row.routing), []).append(pair)
     return list(groups.values())
 
@@ -168,7 +174,8 @@ def _by_place(pairs: list[Pair]) -> list[list[Pair]]:
 def _closed_form(row: SyncRow) -> str:
     if row.closed_form_s is None:
         return "–"
-    return ("≥ " if row.closed_form_is_bound else "") + units.show_seconds(row.closed_form_s)
+    sign = "≥ " if row.closed_form_is_bound else "~ " if row.closed_form_edition == "counted" else ""
+    return sign + units.show_seconds(row.closed_form_s)
 
 
 def _deviation(flow: SyncRow | None) -> str:

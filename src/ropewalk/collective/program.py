@@ -41,8 +41,8 @@ def refuse_too_many_arrows(name: str, arrows: int) -> None:
     """Programs in which everybody sends to everybody grow with the square of the ranks: say so before memory does."""
     if arrows > MOST_ARROWS:
         raise ProgramError(
-            f"{name} has {arrows:.3g} sends, more than the {MOST_ARROWS} that fit: "
-            "use at most 8,192 ranks, a hierarchy (hips), or the closed form alone (--level closed)"
+            f"{name} has {arrows:.3g} sends at once, more than the {MOST_ARROWS} that fit: "
+            "use fewer ranks, or the closed form alone (--level closed)"
         )
 
 

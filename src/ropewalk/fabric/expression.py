@@ -162,7 +162,7 @@ def fabric(
     latency: float | None = None,
     hosts: int | None = None,
 ) -> Fabric:
-    """Build what an expression says, or read a fabric file (which keeps its own speeds and size).
+    """Build what an expression says, or read a fabric file, which has its own speeds and size.
 
     >>> fabric("ring:8").links
     16
@@ -171,7 +171,11 @@ def fabric(
     if is_path(text):
         from ropewalk.fabric.files import read_fabric  # keeps pydantic out of the start-up of the command line
 
+        if (bandwidth, latency, hosts) != (None, None, None):
+            raise FabricError(f"fabric file {text} has its own size, bandwidths and latencies: leave those options out")
         return read_fabric(text)
+    if hosts is not None and ":" in text:
+        raise FabricError(f"{text} gives its size itself: leave out the number of hosts, or name the family alone")
     return builder(text, bandwidth, latency, hosts).build()
 
 

@@ -44,8 +44,8 @@ def assemble(findings: Findings, name: str, nodes: Sequence[NodeRow], links: Seq
     nodes = _once_each(nodes, findings)
     hosts = [node for node in nodes if node.level == 0]
     switches = [node for node in nodes if node.level > 0]
-    if not hosts:
-        findings.add("there are no hosts: list at least two")
+    if len(hosts) < 2:
+        findings.add(f"there {'is one host' if hosts else 'are no hosts'}: list at least two")
     _check_servers(hosts, findings)
     number = {node.name: at for at, node in enumerate([*hosts, *switches])}
     wired = [link for link in links if _joins_two_nodes(link, number, findings)]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ropewalk.errors import InputError
 from ropewalk.fabric import Fabric
-from ropewalk.fabric.expression import fabric as fabric_of
-from ropewalk.fabric.expression import is_path
 from ropewalk.report import colours, quantity
 from ropewalk.report.combinations import Combination, at_the_largest, combinations
 from ropewalk.report.drawing import Drawing, draw, size_in_words
@@ -60,7 +57,7 @@ def sync_page(study: SyncStudy) -> str:
         sweeps_bandwidth=len({row.bandwidth for row in found}) > 1,
         logical_name=colours.name_of_logical,
         quantity=quantity,
-        pictures=_pictures(study),
+        pictures=[_picture(fabric) for fabric in study.fabrics],
         notes=[*study.notes, *_reading(found)],
     )
 
@@ -118,30 +115,8 @@ def _reading(found: list[Combination]) -> list[str]:
     return notes
 
 
-def _pictures(study: SyncStudy) -> list[Picture]:
-    """Every fabric of the study once, in its order, drawn while it has at most some thousand nodes."""
-    from_files = {name: path for path in study.question.physical if is_path(path) for name in _name_in(path)}
-    pictures = {}
-    for row in study.rows:
-        if row.fabric in pictures:
-            continue
-        try:
-            fabric = fabric_of(from_files.get(row.physical, row.fabric), row.bandwidth)
-        except InputError as error:
-            pictures[row.fabric] = Picture(row.fabric, f"{quantity.count(row.hosts)} hosts", None, str(error))
-            continue
-        pictures[row.fabric] = _picture(fabric)
-    return list(pictures.values())
-
-
-def _name_in(path: str) -> list[str]:
-    try:
-        return [fabric_of(path).name]
-    except InputError:
-        return []
-
-
 def _picture(fabric: Fabric) -> Picture:
+    """A fabric of the study, drawn while it has at most some thousand nodes."""
     size = size_in_words(fabric)
     if fabric.nodes > MOST_DRAWN_NODES:
         reason = f"Not drawn: it has more than {quantity.count(MOST_DRAWN_NODES)} nodes."

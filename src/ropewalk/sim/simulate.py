@@ -30,6 +30,7 @@ def simulate(
     """The flow-level run of a task graph: every start, every end, every bottleneck.
 
     With `symmetry`, tasks that cannot behave differently are simulated once; the times are the same to rounding.
+    `record_rates` keeps the rate of every transfer over time, for which all of them are simulated.
 
     >>> from ropewalk.fabric import IdealSwitch
     >>> from ropewalk.routing import shortest
@@ -43,8 +44,8 @@ def simulate(
     """
     system = system_of(graph, routes)
     if symmetry and not record_rates and graph.tasks:
-        folding = fold(system)
-        if folding.quotient.tasks <= WORTH_FOLDING * graph.tasks:
+        folding = fold(system, WORTH_FOLDING)
+        if folding is not None:
             times = run_system(folding.quotient, progress=progress)
             trace = _expanded(graph, routes, system, folding, times)
             check_trace(trace)

@@ -18,15 +18,19 @@ from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import FAMILIES, fabric, is_path
-from ropewalk.routing import ROUTERS, Routes, default_router_name
+from ropewalk.routing import ROUTERS, Routes, default_router_name, fitting_router_names
 from ropewalk.sim import simulate_rounds
 from ropewalk.sim.simulate import rounds_link_bytes
 from ropewalk.task import Lockstep, lockstep
-from ropewalk.units import show_seconds
+from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
+from ropewalk.units import show_seconds, show_size
 
 LEVELS = ("closed", "flow")
 DEFAULT_LOGICAL = ("ps", "mesh", "ring", "halving-doubling", "hips")
 DEFAULT_PHYSICAL = ("fat-tree", "leaf-spine", "bcube", "torus", "switch")
+
+MOST_HOSTS = 1 << 16
+"""Hosts up to which programs are written out and simulated."""
 
 Advance = Callable[[int, int, str], None]
 """Called with (rows done, rows in all, what comes next) while a study runs."""
@@ -115,6 +119,8 @@ class SyncStudy:
     rows: tuple[SyncRow, ...]
     notes: tuple[str, ...]
     """What the reader should know: sizes that were moved to the nearest one, combinations without a closed form."""
+    fabrics: tuple[Fabric, ...] = ()
+    """The fabrics of the rows, each once."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +133,11 @@ class _Place:
 
 
 def study(question: SyncQuestion, advance: Advance | None = None) -> SyncStudy:
-    """Answer the question row by row; bad input is reported all at once before anything runs."""
+    """Answer the question row by row; names, units, sizes and routings are checked all at once before anything runs."""
     findings = Findings(InputError, "sync")
-    _check_names(question, findings)
+    _check_question(question, findings)
     places, notes = _places(question, findings)
+    _check_places(question, places, findings)
     findings.raise_if_any()
     work = [
         (place, size, logical, routing)
@@ -144,7 +151,18 @@ def study(question: SyncQuestion, advance: Advance | None = None) -> SyncStudy:
         rows.extend(_rows(question, place, size, logical, routing))
     if advance is not None:
         advance(total, total, "done")
-    return SyncStudy(question, tuple(rows), tuple(notes))
+    if "closed" in question.levels:
+        notes += _without_closed_form(rows, work)
+    if not rows:
+        raise InputError("sync: no combination has a closed form: add --level flow")
+    fabrics = {place.fabric.name: place.fabric for place in places}
+    return SyncStudy(question, tuple(rows), tuple(notes), tuple(fabrics.values()))
+
+
+def _without_closed_form(rows: list[SyncRow], work: list[tuple[_Place, int, str, str]]) -> list[str]:
+    known = {(row.fabric, row.logical) for row in rows if row.closed_form_s is not None}
+    missing = dict.fromkeys((place.fabric.name, logical) for place, _, logical, _ in work)
+    return [f"{logical} on {name} has no closed form" for name, logical in missing if (name, logical) not in known]
 
 
 def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routing: str) -> Iterator[SyncRow]:
@@ -152,13 +170,14 @@ def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routin
     exact, paper = _forms(logical, place, router)
     closed_s = exact.seconds(size, place.bandwidth, question.start_up_s) if exact else None
     bound = bandwidth_bound(place.fabric, size)
-    try:
-        rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
-    except ProgramError:
-        # Too large to write out: the formula still stands, where it was all that was asked for.
-        if "flow" in question.levels or closed_s is None:
-            raise
-        rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
+    rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
+    if place.fabric.hosts <= MOST_HOSTS:
+        try:
+            rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+        except ProgramError:
+            # Too large to write out: the formula still stands, where it was all that was asked for.
+            if "flow" in question.levels or closed_s is None:
+                raise
     routes = ROUTERS[router](question.seed)(place.fabric, *rounds.all_pairs())
     load = rounds_link_bytes(rounds, routes) / place.fabric.bandwidth * (place.bandwidth / size)
     for level in question.levels:
@@ -174,7 +193,8 @@ def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routin
         yield SyncRow(
             logical, place.family, place.fabric.name, place.fabric.hosts, size, place.bandwidth, question.start_up_s,
             level, router, seconds, closed_s, exact.edition if exact else None, exact.formula if exact else None,
-            exact.is_bound if exact else False,
+            # The closed forms charge α, not the latency of hops.
+            exact is not None and (exact.is_bound or question.hop_latency_s > 0),
             paper.seconds(size, place.bandwidth, question.start_up_s) if paper else None,
             float(load.max()) if rounds.rounds else None,
             bound, rounds.rounds or (exact.rounds if exact else 0), rounds.transfers or None, classes, load[load > 0],
@@ -199,12 +219,11 @@ def _places(question: SyncQuestion, findings: Findings) -> tuple[list[_Place], l
     places: list[_Place] = []
     notes: list[str] = []
     for bandwidth, name in product(question.bandwidths, question.physical):
-        named = ":" in name or is_path(name)
-        for hosts in (None,) if named else question.hosts:
+        if is_path(name):
+            continue
+        for hosts in (None,) if ":" in name else question.hosts:
             try:
-                if is_path(name):
-                    found = fabric(name)
-                elif question.nearest and hosts is not None and name in FAMILIES:
+                if question.nearest and hosts is not None and name in FAMILIES:
                     record = nearest(name, hosts)
                     if record.hosts != hosts:
                         notes.append(f"{name} has no size of {hosts} hosts, {record.expression} has {record.hosts}")
@@ -214,12 +233,19 @@ def _places(question: SyncQuestion, findings: Findings) -> tuple[list[_Place], l
             except InputError as error:
                 findings.add(str(error))
                 continue
-            family = name.partition(":")[0] if not is_path(name) else found.name
-            places.append(_Place(family, found, bandwidth if not is_path(name) else float(found.bandwidth.max())))
+            places.append(_Place(name.partition(":")[0], found, bandwidth))
+    for name in filter(is_path, question.physical):
+        try:
+            found = fabric(name)
+        except InputError as error:
+            findings.add(str(error))
+            continue
+        notes.append(f"{name} has its own hosts, bandwidths and latencies")
+        places.append(_Place(found.name, found, float(found.bandwidth.max())))
     return places, list(dict.fromkeys(notes))
 
 
-def _check_names(question: SyncQuestion, findings: Findings) -> None:
+def _check_question(question: SyncQuestion, findings: Findings) -> None:
     for given, known, what in (
         (question.logical, tuple(ALL_REDUCES), "logical topology"),
         (question.levels, LEVELS, "level"),
@@ -228,3 +254,20 @@ def _check_names(question: SyncQuestion, findings: Findings) -> None:
         for name in given:
             if name not in known:
                 findings.add(f"unknown {what} {name!r}: use one of {', '.join(known)}")
+    for size in question.sizes:
+        if not 1 <= size <= LARGEST_TRANSFER:
+            findings.add(f"a size of {show_size(size)} cannot be meant: give the bytes of a model, such as 575MB")
+    if question.start_up_s > LONGEST_WAIT:
+        findings.add(f"a start-up of {show_seconds(question.start_up_s)} cannot be meant: give it as, say, 10us")
+
+
+def _check_places(question: SyncQuestion, places: list[_Place], findings: Findings) -> None:
+    for place in places:
+        if place.fabric.hosts > MOST_HOSTS and "flow" in question.levels:
+            findings.add(f"{place.fabric.name} has more than {MOST_HOSTS} hosts: use --level closed for it")
+        for slip in link_slips(place.fabric):
+            findings.add(f"{place.fabric.name}: {slip}")
+        fitting = ("default", *fitting_router_names(place.fabric))
+        for name in question.routing:
+            if name in ROUTERS and name not in fitting:
+                findings.add(f"{name} does not route on {place.fabric.name}: use one of {', '.join(fitting)}")

@@ -79,10 +79,11 @@ def unit_slips(
         for wrong, text in slips
         for first in np.flatnonzero(wrong)[:1].tolist()
     ]
-    return found + (_link_slips(fabric) if fabric is not None else [])
+    return found + (link_slips(fabric) if fabric is not None else [])
 
 
-def _link_slips(fabric: Fabric) -> list[str]:
+def link_slips(fabric: Fabric) -> list[str]:
+    """What on a fabric looks like a slip of units."""
     speed, latency = fabric.bandwidth, fabric.latency
     slips: list[Slip] = [
         (

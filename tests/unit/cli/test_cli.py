@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -50,6 +52,14 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--hosts", ""), "--hosts is empty"),
         (("sync", "--logical", "star"), "unknown logical topology 'star'"),
         (("sync", "--physical", "switch", "--hosts", "1"), "2"),
+        (("sync", "--size", "0B"), "cannot be meant"),
+        (("sync", "--latency", "2h"), "cannot be meant"),
+        (("sync", "--bandwidth", "40bps"), "slower than 1 Mbps"),
+        (("sync", "--routing", "dmodk"), "dmodk does not route on torus:8x8"),
+        (("sync", "--physical", "torus:1000x1000"), "--level closed"),
+        (("sync", "--page", "/proc/none/x.html"), "cannot write"),
+        (("sync", "--page", "."), "it is a folder"),
+        (("fabric", "switch:4", "--hosts", "8"), "gives its size itself"),
         (("fabric", "klein-bottle:3"), "klein-bottle"),
         (("fabric", "torus"), "hosts"),
         (("fabric", "missing.yaml"), "missing.yaml"),
@@ -78,6 +88,57 @@ def test_a_broken_fabric_file_is_reported_with_all_findings(tmp_path):
     answer = run("fabric", path)
     assert answer.returncode == 2
     assert "h2" in answer.stderr
+
+
+def rack(folder, name="rack"):
+    path = folder / "rack.yaml"
+    path.write_text(
+        f"name: '{name}'\nhosts: [h0, h1, h2]\nswitches: [s]\nlinks:\n"
+        "- [h0, s, 40Gbps]\n- [h1, s, 40Gbps]\n- [h2, s, 10Gbps]\n"
+    )
+    return path
+
+
+def test_a_fabric_file_is_simulated_with_its_own_speeds(tmp_path):
+    answer = run(
+        "sync", "--physical", rack(tmp_path), "--logical", "mesh", "--size", "75MB", "--latency", "0", "--json"
+    )
+    (row,) = json.loads(answer.stdout)["rows"]
+    # Two thirds of 75 MB out of and into the slow host in each phase, at 1.25 GB/s.
+    assert row["sync_time_s"] == pytest.approx(2 * 50e6 / 1.25e9)
+    assert row["closed_form_s"] is None
+
+
+def test_a_closed_form_that_does_not_exist_is_said(tmp_path):
+    answer = run("sync", "--physical", rack(tmp_path), "--logical", "mesh", "--level", "closed")
+    assert answer.returncode == 2
+    assert "add --level flow" in answer.stderr
+
+
+def test_names_that_look_like_markup_are_text(tmp_path):
+    answer = run("fabric", rack(tmp_path, "[/x] [red]"))
+    assert answer.returncode == 0
+    assert "[/x] [red]" in answer.stdout
+
+
+def test_the_fastest_is_a_simulated_time_and_not_a_bound():
+    answer = run("sync", "--physical", "fat-tree:4", "--routing", "ecmp", "--logical", "mesh")
+    row = next(line for line in answer.stdout.splitlines() if line.startswith(" fat-tree:4"))
+    flow = " ".join(row.split("≥")[1].split()[2:4])
+    assert f"fastest: mesh on fat-tree:4, {flow}" in answer.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
+    page = tmp_path / "page.html"
+    arguments = ["sync", "--no-symmetry", "--logical", "ring", "--physical", "switch", "--hosts", "1024"]
+    with subprocess.Popen([*ROPEWALK, *arguments, "--page", str(page)], stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(4)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "stopped; nothing was written" in said
+    assert not page.exists()
 
 
 def test_fabric_saves_what_it_reads_back(tmp_path):

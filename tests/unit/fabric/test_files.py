@@ -224,9 +224,15 @@ def test_whole_file_replaces_the_old_one_and_a_failure_leaves_it(tmp_path, monke
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_writing_into_a_missing_folder_says_so(tmp_path):
-    with pytest.raises(InputError, match="create the folder"):
-        write_whole(tmp_path / "no" / "page.html", "text")
+def test_writing_makes_the_folder_it_needs(tmp_path):
+    write_whole(tmp_path / "new" / "page.html", "text")
+    assert (tmp_path / "new" / "page.html").read_text() == "text"
+
+
+def test_writing_where_a_file_is_in_the_way_says_so(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="choose another path"):
+        write_whole(tmp_path / "file" / "page.html", "text")
 
 
 def test_the_examples_of_the_documentation_are_valid(request):

@@ -159,13 +159,6 @@ def test_a_fabric_file_of_the_study_is_drawn_too(tmp_path, read_page):
     assert (page.count("svg"), page.count("circle"), page.count("rect")) == (1, 3, 1)
 
 
-def test_a_fabric_that_can_no_longer_be_read_is_named_with_the_reason(small_study, read_page):
-    gone = replace(small_study.rows[0], fabric="no-such-family:3", physical="no-such-family")
-    page = read_page(sync_page(SyncStudy(small_study.question, (gone,), ())))
-    assert page.count("svg") == 0
-    assert "there is no fabric family" in page.text
-
-
 def test_names_that_look_like_scripts_stay_text(small_study, read_page):
     plain = read_page(sync_page(small_study))
     rows = tuple(replace(row, fabric=EVIL, physical=EVIL) for row in small_study.rows)

@@ -92,9 +92,10 @@ def test_columns_that_cannot_run_are_refused(tmp_path: Path) -> None:
 def test_a_graph_is_saved_as_columns_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=r"graphs are saved as \.npz"):
         save(Sketch().graph(), tmp_path / "graph.yaml")
-    with pytest.raises(InputError, match="create the folder"):
-        save(Sketch().graph(), tmp_path / "nowhere" / "graph.npz")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="choose another path"):
+        save(Sketch().graph(), tmp_path / "file" / "graph.npz")
 
 
 # What people write

@@ -8,6 +8,7 @@ over one of them, so the H hosts of a leaf share its K down-going uplinks ⌈H/K
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from ropewalk.collective.cost import star
@@ -83,7 +84,12 @@ def _leaf_then_across(fabric: LeafSpine, routing: str, rounds: int, rounds_text:
         term = 2 * (Fraction(local - 1, local) + across)
         return exact(term, rounds, written(f"2((H-1)/H + (L-1)/N·max(1, {symbol}))", rounds_text), SYMBOLS)
 
-    return _by_routing(fabric, routing, form)
+    found = _by_routing(fabric, routing, form)
+    uplinks, _ = _uplinks(fabric)
+    if routing == "dmodk" and fabric.leafs > 1 and local > uplinks and local % uplinks:
+        # Some uplinks are shared by one host more than others: ranks get out of step, and the rounds overlap.
+        return replace(found, edition="counted")
+    return found
 
 
 def _by_routing(fabric: LeafSpine, routing: str, form: Callable[[Fraction, str], ClosedForm]) -> ClosedForm:

@@ -7,6 +7,7 @@ meet inside it. The forms of trees start from these.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
@@ -43,8 +44,10 @@ def halving_doubling(hosts: int) -> ClosedForm:
     doublings = pairs.bit_length() - 1
     if pairs == hosts:
         return exact(Fraction(2 * (hosts - 1), hosts), 2 * doublings, written("2(N-1)/N", "2 log₂N "))
+    # Ranks that do not fold run ahead of those that do, so the rounds in step are an estimate and no exact form.
     term = 2 + Fraction(2 * (pairs - 1), pairs)
-    return exact(term, 2 * doublings + 2, written("(2 + 2(p-1)/p)", "(2 log₂p + 2)"), f"p = {pairs}")
+    form = exact(term, 2 * doublings + 2, written("(2 + 2(p-1)/p)", "(2 log₂p + 2)"), f"p = {pairs}")
+    return replace(form, edition="counted")
 
 
 def dedicated_servers(workers: int, servers: int) -> ClosedForm:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.groups import EASY, Groups, regroup
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.queues import (
     EventHeap,
@@ -26,7 +27,7 @@ from ropewalk.sim.flow.queues import (
     set_finish,
 )
 from ropewalk.sim.flow.resolve import Flows, Links, Problem, mark_changed, resolve
-from ropewalk.sim.flow.settle import EASY, FEW, Groups, change_all, make_current, regroup, settle
+from ropewalk.sim.flow.settle import FEW, change_all, make_current, settle
 from ropewalk.sim.flow.waterfill import (
     CARRIED,
     LIVE,
@@ -160,7 +161,7 @@ def run(
                 task = root[flow]
                 state[flow, SERVED] = mark[task]
                 state[flow, SINCE] = now
-                while task >= 0 and mark[task] <= state[flow, SERVED] + SAME_TIME * amount[task]:
+                while task >= 0 and mark[task] <= state[flow, SERVED] * (1.0 + SAME_TIME):
                     pop_pile(marks, flow)
                     state[flow, LIVE] -= 1.0
                     bound_by[task] = flow_bound_by[flow]

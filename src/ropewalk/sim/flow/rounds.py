@@ -15,6 +15,7 @@ from ropewalk.routing import Routes
 from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
 from ropewalk.sim.flow.system import System
 from ropewalk.task import Kind, Lockstep, write_out
+from ropewalk.task.lockstep import MOST_TASKS
 
 COLOUR = NDArray[np.uint64]
 INT = NDArray[np.int64]
@@ -38,9 +39,9 @@ class _Rolled:
 
 def fold_rounds(rounds: Lockstep, routes: Routes) -> System:
     """The quotient of rounds in lockstep over the partition that colour refinement finds."""
-    rolled = _Rolled(rounds, routes)
-    if routes.fabric.hosts and (len(rolled.src) == 0):
+    if not rounds.arrows:
         raise GraphError(f"{rounds.name}: there is nothing to send")
+    rolled = _Rolled(rounds, routes)
     arrow, slot, link = _refined(rolled, seed=1)
     arrow_class, slot_class, link_class = number(arrow), number(slot), number(link)
     _confirm(rolled, arrow_class, slot_class, link_class)
@@ -48,12 +49,8 @@ def fold_rounds(rounds: Lockstep, routes: Routes) -> System:
 
 
 def _refined(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
-    from ropewalk.sim.flow import colours
 
-    arrow = colours.mix(np.full(len(rolled.src), seed, np.uint64), rolled.kind.astype(np.uint64))
-    arrow = colours.mix(colours.mix(arrow, colours.bits(rolled.size)), colours.bits(rolled.delay))
-    slot = np.full(rolled.slots, seed, np.uint64)
-    link = colours.mix(np.full(len(rolled.capacity), seed, np.uint64), colours.bits(rolled.capacity))
+    arrow, slot, link = _first_colours(rolled, seed)
     classes = -1
     while True:
         arrow, slot, link = _sweep(rolled, arrow, slot, link)
@@ -61,6 +58,16 @@ def _refined(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
         if found == classes:
             return arrow, slot, link
         classes = found
+
+
+def _first_colours(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+    """What arrows, slots and links are by themselves."""
+    from ropewalk.sim.flow import colours
+
+    arrow = colours.mix(np.full(len(rolled.src), seed, np.uint64), rolled.kind.astype(np.uint64))
+    arrow = colours.mix(colours.mix(arrow, colours.bits(rolled.size)), colours.bits(rolled.delay))
+    link = colours.mix(np.full(len(rolled.capacity), seed, np.uint64), colours.bits(rolled.capacity))
+    return arrow, np.full(rolled.slots, seed, np.uint64), link
 
 
 def _sweep(rolled: _Rolled, arrow: COLOUR, slot: COLOUR, link: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
@@ -86,7 +93,8 @@ def _confirm(rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT
     from ropewalk.sim.flow import colours
 
     classes = (arrow_class, slot_class, link_class)
-    salted = [colours.mix(np.full(len(one), 2, np.uint64), one.astype(np.uint64)) for one in classes]
+    first = _first_colours(rolled, seed=2)
+    salted = [colours.mix(own, one.astype(np.uint64)) for own, one in zip(first, classes, strict=True)]
     again = _sweep(rolled, salted[0], salted[1], salted[2])
     for colour, numbers in zip(again, classes, strict=True):
         if len(np.unique(colour)) != int(numbers.max(initial=-1)) + 1:
@@ -105,6 +113,8 @@ def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: INT, slot_class: I
     use_start, use_link, use_weight = usage_of_classes(
         rolled.pair, arrow_class, len(arrow_of), rolled.use_start, rolled.use_link, rolled.use_weight, link_class
     )
+    if len(steps.arrow) > MOST_TASKS:
+        raise GraphError(f"{rounds.name}: {len(steps.arrow):.3g} classes of tasks do not fit: use fewer ranks")
     sends = steps.arrow >= 0
     return System(
         np.where(sends, Kind.TRANSFER, Kind.MARKER).astype(np.int8),

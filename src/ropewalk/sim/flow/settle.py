@@ -18,13 +18,27 @@ anew. It serves flows of one priority without caps.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.sim.flow.groups import (
+    ALIVE,
+    EVENTS,
+    IN_HEAP,
+    OVERLOADED,
+    PATIENCE,
+    STALE,
+    Groups,
+    add,
+    note_overload,
+    pop,
+    pop_overloaded,
+    push,
+    remove,
+    reweigh,
+)
 from ropewalk.sim.flow.kernel import kernel
-from ropewalk.sim.flow.resolve import Flows, Links, Problem
+from ropewalk.sim.flow.resolve import FULL, Flows, Links, Problem
 from ropewalk.sim.flow.waterfill import CARRIED, LIVE, RATE, ZERO, Usage, Water, sort_by_key
 
 FLOAT = NDArray[np.float64]
@@ -37,52 +51,14 @@ SETTLED = 2e-14
 SAME_LEVEL = 1e-12
 """Levels this close are one level: whichever of two such links holds a flow makes no difference."""
 
-OVERLOAD = 1e-12
-"""A link that holds nobody may exceed its capacity by this part of it, which is rounding."""
-
 FEW = 32
 """Changes at once, at most, for which settling is tried."""
 
-PATIENCE = 6
-"""Settling gives up after visiting each live flow so many times."""
+PATIENT = 6
+"""Settling gives up after visiting each live flow so many times (and a thousand flows more)."""
 
 REFRESH = 4096
 """Events after which all spare capacities are added up anew, so that rounding cannot pile up."""
-
-
-class Groups(NamedTuple):
-    """Which link holds which flows. The flows of link l are `member[start[l] : start[l] + size[l]]`."""
-
-    level: FLOAT
-    """Rate of the flows that a link holds; infinite where it holds nobody."""
-    weight: FLOAT
-    """How much a link is used when all flows it holds go at rate 1."""
-    start: INT
-    size: INT
-    member: NDArray[np.int32]
-    place: INT
-    """Where a flow stands in `member`, -1 where nothing holds it."""
-    link: INT
-    """The link that holds a flow."""
-    own_weight: FLOAT
-    """What a flow has added to the weight of that link."""
-    pending: FLAG
-    """Links that wait in the heap to be settled."""
-    quiet: FLAG
-    """Links that hold flows and do not wait."""
-    floor: FLOAT
-    """Spare capacity below which a link that holds nobody is overloaded; -inf for the others."""
-    least_spare: FLOAT
-    """That spare capacity, for every link."""
-    heap_key: FLOAT
-    heap_link: INT
-    counts: INT
-    """Links in the heap; overloaded links; events since the last refresh; live flows; whether loads and full flags are
-    out of date; whether flows have one priority and no caps."""
-    overloaded: INT
-
-
-IN_HEAP, OVERLOADED, EVENTS, ALIVE, STALE, EASY = range(6)
 
 
 @kernel
@@ -95,14 +71,14 @@ def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Prob
     start, use_link, use_weight = usage.start, usage.link, usage.weight
     state, residual, capacity = flows.state, water.residual, links.capacity
     level, weight, size, member, first = groups.level, groups.weight, groups.size, groups.member, groups.start
-    quiet, floor, overloaded = groups.quiet, groups.floor, groups.overloaded
+    quiet, floor = groups.quiet, groups.floor
     solved, in_flows = problem.flow, problem.in_flows
     groups.counts[STALE] = 1
     n_solved = _take_in_changes(usage, water, flows, links, problem, groups)
     visits = 0
     while True:
         while groups.counts[IN_HEAP]:
-            link = _pop(groups)
+            link = pop(groups)
             spare = residual[link]
             if size[link] == 0 or abs(spare) <= SETTLED * capacity[link]:
                 continue
@@ -134,9 +110,9 @@ def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Prob
                     residual[used] = left
                     above |= level[used] < limit
                     if quiet[used]:
-                        _push(groups, used)
+                        push(groups, used)
                     if left < floor[used]:
-                        _note_overload(groups, used)
+                        note_overload(groups, used)
             quiet[link] = size[link] > 0 and not groups.pending[link]
             visits += size[link]
             if above:
@@ -144,15 +120,11 @@ def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Prob
             if falls and size[link] > 0:
                 visits += usage.members[link]
                 n_solved = _take_faster(usage, water, flows, problem, groups, link, rate, n_solved)
-            if visits > PATIENCE * groups.counts[ALIVE] + 1000:
+            if visits > groups.counts[PATIENCE] * (groups.counts[ALIVE] + 1000):
                 return _give_up(problem, groups, n_solved)
         while groups.counts[OVERLOADED]:
-            groups.counts[OVERLOADED] -= 1
-            link = overloaded[groups.counts[OVERLOADED]]
-            if size[link] > 0:
-                continue
-            floor[link] = groups.least_spare[link]
-            if residual[link] < floor[link]:
+            link = pop_overloaded(groups)
+            if size[link] == 0 and residual[link] < floor[link]:
                 visits += usage.members[link]
                 fair = _fair_level(usage, flows, link, capacity[link])
                 level[link] = fair
@@ -249,9 +221,9 @@ def _set_rate(
         used = np.int64(usage.link[entry])
         residual[used] -= usage.weight[entry] * more
         if groups.quiet[used]:
-            _push(groups, used)
+            push(groups, used)
         if residual[used] < groups.floor[used]:
-            _note_overload(groups, used)
+            note_overload(groups, used)
     if state[flow, LIVE] > 0.0 and not problem.in_flows[flow]:
         problem.in_flows[flow] = True
         problem.flow[n_solved] = flow
@@ -324,12 +296,10 @@ def _fair_level(usage: Usage, flows: Flows, link: int, capacity: float) -> float
 def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
     for i in range(n_solved):
         problem.in_flows[problem.flow[i]] = False
-    for i in range(groups.counts[OVERLOADED]):
-        if groups.size[groups.overloaded[i]] == 0:
-            groups.floor[groups.overloaded[i]] = groups.least_spare[groups.overloaded[i]]
-    groups.counts[OVERLOADED] = 0
+    while groups.counts[OVERLOADED]:
+        pop_overloaded(groups)
     while groups.counts[IN_HEAP]:
-        _pop(groups)
+        pop(groups)
     return -1
 
 
@@ -343,77 +313,20 @@ def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Gro
         for slot in range(first, first + usage.members[link]):
             spare -= usage.weight[usage.member_entry[slot]] * flows.state[usage.member[slot], CARRIED]
         water.residual[link] = spare
-
-
-@kernel
-def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None:
-    slot = groups.start[link] + groups.size[link]
-    groups.member[slot] = flow
-    groups.place[flow] = slot
-    groups.link[flow] = link
-    groups.size[link] += 1
-    if groups.size[link] == 1:
-        groups.quiet[link] = not groups.pending[link]
-        groups.floor[link] = -np.inf
-    groups.own_weight[flow] = 0.0
-    reweigh(usage, groups, flow, live)
-
-
-@kernel
-def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
-    """A flow counts for as many transfers as it has."""
-    link = groups.link[flow]
-    own = 0.0
-    for entry in range(usage.start[flow], usage.start[flow + 1]):
-        if usage.link[entry] == link:
-            own += usage.weight[entry] * live
-    groups.weight[link] += own - groups.own_weight[flow]
-    groups.own_weight[flow] = own
-
-
-@kernel
-def remove(groups: Groups, flow: int) -> None:
-    link, slot = groups.link[flow], groups.place[flow]
-    groups.size[link] -= 1
-    last = groups.member[groups.start[link] + groups.size[link]]
-    groups.member[slot] = last
-    groups.place[last] = slot
-    groups.place[flow] = -1
-    groups.link[flow] = -1
-    groups.weight[link] -= groups.own_weight[flow]
-    if groups.size[link] == 0:
-        groups.weight[link] = 0.0
-        groups.level[link] = np.inf
-        groups.quiet[link] = False
-        groups.floor[link] = groups.least_spare[link]
-
-
-@kernel
-def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solved: int) -> None:
-    """After the whole was solved anew: every flow to the link that holds it now."""
-    for i in range(n_solved):
-        flow = problem.flow[i]
-        live, link = flows.state[flow, LIVE], flows.bound_by[flow]
-        if groups.place[flow] < 0:
-            groups.counts[ALIVE] += 1
-            add(usage, groups, flow, link, live)
-        elif groups.link[flow] != link:
-            remove(groups, flow)
-            add(usage, groups, flow, link, live)
-        else:
-            reweigh(usage, groups, flow, live)
-    for i in range(n_solved):
-        groups.level[flows.bound_by[problem.flow[i]]] = flows.state[problem.flow[i], RATE]
+        held = 0.0
+        for slot in range(groups.start[link], groups.start[link] + groups.size[link]):
+            held += groups.own_weight[groups.member[slot]]
+        groups.weight[link] = held
 
 
 @kernel
 def make_current(water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> None:
-    """Before the whole is solved anew: what settling left out of date, and all live flows if it gave up."""
+    """Before the whole is solved anew: bring up to date what settling leaves alone, and take out flows that ended."""
     if groups.counts[STALE]:
         groups.counts[STALE] = 0
         for link in range(len(links.capacity)):
             links.load[link] = links.capacity[link] - water.residual[link]
-            links.full[link] = groups.level[link] < np.inf or water.residual[link] <= 1e-9 * links.capacity[link]
+            links.full[link] = groups.level[link] < np.inf or water.residual[link] <= FULL * links.capacity[link]
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]
         if flows.state[flow, LIVE] == 0.0 and groups.place[flow] >= 0:
@@ -429,72 +342,3 @@ def change_all(flows: Flows, problem: Problem) -> None:
             problem.is_changed[flow] = True
             problem.changed[problem.n_changed[0]] = flow
             problem.n_changed[0] += 1
-
-
-@kernel
-def _note_overload(groups: Groups, link: int) -> None:
-    groups.floor[link] = -np.inf
-    groups.overloaded[groups.counts[OVERLOADED]] = link
-    groups.counts[OVERLOADED] += 1
-
-
-@kernel
-def _push(groups: Groups, link: int) -> None:
-    key, heap_key, heap_link = groups.level[link], groups.heap_key, groups.heap_link
-    groups.pending[link] = True
-    groups.quiet[link] = False
-    at = groups.counts[IN_HEAP]
-    groups.counts[IN_HEAP] += 1
-    while at > 0:
-        parent = (at - 1) >> 1
-        if heap_key[parent] <= key:
-            break
-        heap_key[at], heap_link[at] = heap_key[parent], heap_link[parent]
-        at = parent
-    heap_key[at], heap_link[at] = key, link
-
-
-@kernel
-def _pop(groups: Groups) -> int:
-    heap_key, heap_link = groups.heap_key, groups.heap_link
-    top = heap_link[0]
-    groups.counts[IN_HEAP] -= 1
-    size = groups.counts[IN_HEAP]
-    key, link = heap_key[size], heap_link[size]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap_key[child + 1] < heap_key[child]:
-            child += 1
-        if heap_key[child] >= key:
-            break
-        heap_key[at], heap_link[at] = heap_key[child], heap_link[child]
-        at = child
-    heap_key[at], heap_link[at] = key, link
-    groups.pending[top] = False
-    groups.quiet[top] = groups.size[top] > 0
-    return top
-
-
-def make_groups(usage: Usage, capacity: FLOAT, flows: int, easy: bool) -> Groups:
-    links = len(capacity)
-    return Groups(
-        np.full(links, np.inf),
-        np.zeros(links),
-        usage.member_start,
-        np.zeros(links, np.int64),
-        np.zeros(len(usage.link), np.int32),
-        np.full(flows, -1, np.int64),
-        np.full(flows, -1, np.int64),
-        np.zeros(flows),
-        np.zeros(links, bool),
-        np.zeros(links, bool),
-        -OVERLOAD * capacity,
-        -OVERLOAD * capacity,
-        np.zeros(links),
-        np.zeros(links, np.int64),
-        np.array([0, 0, 0, 0, 0, easy], np.int64),
-        np.zeros(links, np.int64),
-    )

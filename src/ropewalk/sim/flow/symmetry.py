@@ -33,8 +33,11 @@ class Folding:
     link_class: NDArray[np.int64]
 
 
-def fold(system: System) -> Folding:
-    """The coarsest equitable partition that refinement finds, and the quotient over it."""
+def fold(system: System, worth: float = 1.0) -> Folding | None:
+    """The coarsest equitable partition that refinement finds, and the quotient over it.
+
+    None as soon as it is clear that the quotient has more than `worth` of the tasks: classes only ever split.
+    """
     from ropewalk.sim.flow import colours
 
     ordinal = _place_in_stream(system)
@@ -42,7 +45,10 @@ def fold(system: System) -> Folding:
     classes = -1
     while True:
         task, link, stream = colours.refine(system, ordinal, task, link, stream)
-        found = sum(len(np.unique(colour)) for colour in (task, link, stream))
+        counts = [len(np.unique(colour)) for colour in (task, link, stream)]
+        if counts[0] > worth * system.tasks:
+            return None
+        found = sum(counts)
         if found == classes:
             break
         classes = found

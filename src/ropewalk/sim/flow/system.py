@@ -109,11 +109,15 @@ def _flow_classes(
     return row.astype(np.int64), pair[first], priority[first], cap[first]
 
 
-def run_system(system: System, *, record_rates: bool = False, progress: Progress | None = None) -> Times:
-    """Run a system to its end."""
+def run_system(
+    system: System, *, record_rates: bool = False, progress: Progress | None = None, patience: int | None = None
+) -> Times:
+    """Run a system to its end; `patience` is how long settling is tried before the whole is solved anew."""
     # Numba is imported here, not at the top: commands that only read input never pay for it.
-    from ropewalk.sim.flow import engine, queues, resolve, settle, waterfill
+    from ropewalk.sim.flow import engine, queues, resolve, waterfill
+    from ropewalk.sim.flow.groups import make_groups
     from ropewalk.sim.flow.order import turn_round
+    from ropewalk.sim.flow.settle import PATIENT
 
     flows, tasks = len(system.flow_priority), system.tasks
     next_start, following = turn_round(_own(system.dep_start, np.int64), _own(system.dep, np.int32), tasks)
@@ -134,7 +138,7 @@ def run_system(system: System, *, record_rates: bool = False, progress: Progress
     link_state = resolve.make_links(system.capacity)
     problem = resolve.make_problem(flows, len(system.capacity))
     easy = bool((system.flow_cap == np.inf).all() and len(np.unique(system.flow_priority)) == 1)
-    groups = settle.make_groups(usage, system.capacity, flows, easy)
+    groups = make_groups(usage, system.capacity, flows, easy, PATIENT if patience is None else patience)
     events = queues.make_event_heap(tasks)
     streams, marks = queues.make_piles(system.streams, tasks), queues.make_piles(flows, tasks)
     tree = queues.make_finish_tree(flows)

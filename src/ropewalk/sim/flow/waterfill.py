@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.errors import GraphError
 from ropewalk.sim.flow.kernel import kernel
 
 FLOAT = NDArray[np.float64]
@@ -237,6 +238,8 @@ def _drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
 def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -> Usage:
     """Usage with empty member sets."""
     entries = len(link)
+    if entries > np.iinfo(np.int32).max:
+        raise GraphError(f"the transfers use {entries:.3g} links in all, more than fit: use fewer or symmetry")
     member_start = np.zeros(links + 1, np.int64)
     np.cumsum(np.bincount(link, minlength=links), out=member_start[1:])
     return Usage(
