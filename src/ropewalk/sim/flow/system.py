@@ -115,10 +115,12 @@ def run_system(
     """Run a system to its end; `patience` is how long settling is tried before the whole is solved anew."""
     # Numba is imported here, not at the top: commands that only read input never pay for it.
     from ropewalk.sim.flow import engine, queues, resolve, waterfill
+    from ropewalk.sim.flow.dominated import without_dominated_links
     from ropewalk.sim.flow.groups import make_groups
     from ropewalk.sim.flow.order import turn_round
     from ropewalk.sim.flow.settle import PATIENT
 
+    system = without_dominated_links(system)
     flows, tasks = len(system.flow_priority), system.tasks
     next_start, following = turn_round(_own(system.dep_start, np.int64), _own(system.dep, np.int32), tasks)
     state = engine.Tasks(
