@@ -1,7 +1,7 @@
 """Synchronisation studies, one function a study: its name says model, fabric and scale, its value is the whole input.
 
-    python recipes/synchronisation.py                      lists them
-    python recipes/synchronisation.py NAME [--page FILE]   runs one
+python recipes/synchronisation.py                      lists them
+python recipes/synchronisation.py NAME [--page FILE]   runs one
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-FIRST_RUN = "starting the simulator (the first run on a machine compiles it, up to a minute)"
+FIRST_RUN = "starting the simulator (the first run on a machine compiles it: half a minute)"
 
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.")
 PAGE = typer.Option(None, "--page", metavar="FILE", help="Write a page with charts (HTML, works offline).")
