@@ -8,8 +8,7 @@
     │   ├── ProgramError      a collective that does not exist for these ranks
     │   └── GraphError        a task graph that cannot be read or run
     ├── ProofError            a collective program that does not do what it promises
-    ├── PhysicsError          a result that no network could produce
-    └── MissingExtra          an optional dependency that is not installed
+    └── PhysicsError          a result that no network could produce
 
 A message says the thing, the fact and the remedy. Checks of user input collect all findings in a `Findings` and
 raise once.
@@ -59,10 +58,6 @@ class ProofError(RopewalkError):
 
 class PhysicsError(RopewalkError):
     """A result that no network could produce: a bug or a slip of units, never something to report."""
-
-
-class MissingExtra(RopewalkError):
-    """An optional dependency that is not installed; the message says how to install it."""
 
 
 class Findings:

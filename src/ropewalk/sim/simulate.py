@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.sim.flow.rounds import fold_rounds
 from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import Progress, System, Times, run_system, system_of
 from ropewalk.sim.physics import check_rounds, check_trace
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Lockstep, TaskGraph, unroll
+from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
 
 WORTH_FOLDING = 0.5
 """A quotient with more than this part of the tasks is not worth simulating in place of the whole."""
@@ -54,7 +55,7 @@ def simulate(
     trace = Trace(graph, routes, times.start, times.end, times.bound_by, graph.tasks, times.steps)
     if record_rates:
         assert times.rate_flow is not None
-        transfer = np.flatnonzero(graph.kind == 1)
+        transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
         pair_of_class = np.zeros(len(system.flow_priority), np.int64)
         pair_of_class[system.place[transfer]] = routes.find(graph.place[transfer], graph.peer[transfer])
         trace = Trace(
@@ -74,9 +75,7 @@ def _expanded(graph: TaskGraph, routes: Routes, system: System, folding: Folding
     key, which = np.unique(row * np.int64(len(system.capacity)) + bound_class[held], return_inverse=True)
     own_row, own_class = key // len(system.capacity), key % len(system.capacity)
     length = np.diff(system.use_start)[own_row]
-    offset = np.cumsum(length) - length
-    entry = np.arange(int(length.sum())) - np.repeat(offset - system.use_start[own_row], length)
-    link = system.use_link[entry]
+    link = system.use_link[ranges(system.use_start[own_row], length)]
     fits = np.flatnonzero(folding.link_class[link] == np.repeat(own_class, length))
     owner, first = np.unique(np.repeat(np.arange(len(key)), length)[fits], return_index=True)
     found = np.full(len(key), -1, np.int32)

@@ -19,8 +19,7 @@ from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import FAMILIES, fabric, is_path
 from ropewalk.routing import ROUTERS, Routes, default_router_name, fitting_router_names
-from ropewalk.sim import simulate_rounds
-from ropewalk.sim.simulate import rounds_link_bytes
+from ropewalk.sim import rounds_link_bytes, simulate_rounds
 from ropewalk.task import Lockstep, lockstep
 from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
 from ropewalk.units import show_seconds, show_size

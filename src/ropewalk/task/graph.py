@@ -8,7 +8,7 @@ There is no object per task: ten million tasks are a handful of arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -174,8 +174,3 @@ class Sketch:
         )  # fmt: skip
         graph.check()
         return graph
-
-
-def relabelled(graph: TaskGraph, label: str) -> TaskGraph:
-    """The same graph with one label for all tasks."""
-    return replace(graph, label=np.zeros(graph.tasks, np.int32), labels=(label,))

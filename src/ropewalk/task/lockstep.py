@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ropewalk.collective import Program
 from ropewalk.errors import GraphError
+from ropewalk.ragged import ranges
 from ropewalk.task.graph import Kind, TaskGraph, make_graph
 
 MOST_TASKS = 2**31 - 1
@@ -194,7 +195,7 @@ class _History:
                 if len(mine):
                     slot = slots[mine]
                     count = start[slot + 1] - start[slot]
-                    tasks = transfer[_ranges(start[slot], count)] + np.repeat(first[slot], count)
+                    tasks = transfer[ranges(start[slot], count)] + np.repeat(first[slot], count)
                     parts.append((mine, count, tasks))
         waits = np.zeros(len(slots), np.int64)
         for mine, count, _ in parts:
@@ -203,7 +204,7 @@ class _History:
         waited = np.zeros(begin[-1], np.int64)
         filled = begin[:-1].copy()
         for mine, count, tasks in parts:
-            waited[_ranges(filled[mine], count)] = tasks
+            waited[ranges(filled[mine], count)] = tasks
             filled[mine] += count
         return begin, waited
 
@@ -227,13 +228,13 @@ def _round(src_slot: NDArray[np.int64], first_arrow: int, history: _History, fir
     number = np.searchsorted(sender, src_slot)
     through_marker = marked[number]
     deps = np.where(through_marker, 1, waits[number])
-    dep = waited[_ranges(start[number], deps)]
+    dep = waited[ranges(start[number], deps)]
     dep[(np.cumsum(deps) - deps)[through_marker]] = marker_of[number[through_marker]]
     markers = np.flatnonzero(marked)
     return _Block(
         np.concatenate([np.full(len(markers), -1), np.arange(len(src_slot)) + first_arrow]),
         np.concatenate([waits[markers], deps]),
-        np.concatenate([waited[_ranges(start[markers], waits[markers])], dep]),
+        np.concatenate([waited[ranges(start[markers], waits[markers])], dep]),
     )
 
 
@@ -246,12 +247,6 @@ def _transfers_of_slots(
     start = np.zeros(slots + 1, np.int64)
     np.cumsum(np.bincount(slot, minlength=slots), out=start[1:])
     return start, np.tile(np.arange(len(src)), 2)[order]
-
-
-def _ranges(first: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0]+1, … (length[0] of them), first[1], …"""
-    offset = np.cumsum(length) - length
-    return np.arange(int(length.sum())) - np.repeat(offset - first, length)
 
 
 def _repeated(block: _Block, times: int) -> _Block:

@@ -7,7 +7,6 @@ import pytest
 
 from ropewalk.errors import GraphError
 from ropewalk.task import Kind, Sketch, TaskGraph, make_graph
-from ropewalk.task.graph import relabelled
 
 
 def small() -> TaskGraph:
@@ -54,12 +53,6 @@ def test_scalars_are_spread_over_all_tasks() -> None:
     assert graph.amount.tolist() == [8.0, 8.0, 8.0]
     assert graph.priority.tolist() == [2, 2, 2]
     assert graph.name_of(2) == "ring"
-
-
-def test_one_label_for_all() -> None:
-    graph = relabelled(small(), "step")
-    assert {graph.name_of(task) for task in range(graph.tasks)} == {"step"}
-    assert graph.amount.tolist() == small().amount.tolist()
 
 
 @pytest.mark.parametrize(

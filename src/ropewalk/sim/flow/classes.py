@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.ragged import ranges
+
 INT = NDArray[np.int64]
 
 
@@ -42,7 +44,7 @@ def usage_of_classes(
     by_row = np.argsort(row, kind="stable")
     row_start = np.searchsorted(row[by_row], np.arange(len(use_start)))
     items, first = np.diff(row_start)[row_of_entry], row_start[:-1][row_of_entry]
-    into = np.arange(int(items.sum())) - np.repeat(np.cumsum(items) - items - first, items)
+    into = ranges(first, items)
     key = item_class[by_row[into]] * links + np.repeat(link_class[use_link[entries]], items)
     pairs, inverse = np.unique(key, return_inverse=True)
     weight = np.bincount(inverse, np.repeat(use_weight[entries], items), len(pairs)).astype(np.float64)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.system import System
+from ropewalk.task import Kind
 
 COLOUR = NDArray[np.uint64]
 INT = NDArray[np.int64]
@@ -88,7 +89,7 @@ def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLO
         ordinal.astype(np.uint64),
     ):
         task = mix(task, column)
-    transfer = system.kind == 1
+    transfer = system.kind == Kind.TRANSFER
     cap = np.zeros(system.tasks)
     cap[transfer] = system.flow_cap[system.place[transfer]]
     task = mix(task, bits(cap))
@@ -96,14 +97,14 @@ def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLO
     return task, link, np.full(system.streams, seed, np.uint64)
 
 
-def refine(system: System, ordinal: INT, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+def refine(system: System, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
     """Tell apart what differs in what it waits for, crosses, carries or runs."""
     rows = len(system.use_start) - 1
     weight = bits(system.use_weight)
     row = np.empty(rows, np.uint64)
     colour_rows(system.use_start, system.use_link, weight, link, row)
     own = np.zeros(system.tasks, np.uint64)
-    transfer, compute = system.kind == 1, system.kind == 0
+    transfer, compute = system.kind == Kind.TRANSFER, system.kind == Kind.COMPUTE
     own[transfer] = row[system.place[transfer]]
     own[compute] = stream[system.place[compute]]
     new_task = np.empty(system.tasks, np.uint64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.resolve import OVERLOAD, Flows, Problem
-from ropewalk.sim.flow.waterfill import LIVE, RATE, Usage
+from ropewalk.sim.flow.waterfill import LIVE, RATE, Usage, drop_top
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
@@ -151,23 +151,8 @@ def push(groups: Groups, link: int) -> None:
 
 @kernel
 def pop(groups: Groups) -> int:
-    heap_key, heap_link = groups.heap_key, groups.heap_link
-    top = heap_link[0]
-    groups.counts[IN_HEAP] -= 1
-    size = groups.counts[IN_HEAP]
-    key, link = heap_key[size], heap_link[size]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap_key[child + 1] < heap_key[child]:
-            child += 1
-        if heap_key[child] >= key:
-            break
-        heap_key[at], heap_link[at] = heap_key[child], heap_link[child]
-        at = child
-    heap_key[at], heap_link[at] = key, link
+    top = groups.heap_link[0]
+    groups.counts[IN_HEAP] = drop_top(groups.heap_key, groups.heap_link, groups.counts[IN_HEAP])
     groups.pending[top] = False
     groups.quiet[top] = groups.size[top] > 0
     return top

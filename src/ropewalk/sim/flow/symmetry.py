@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.ragged import ranges
 from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
 from ropewalk.sim.flow.system import System
 from ropewalk.task import Kind
@@ -44,7 +45,7 @@ def fold(system: System, worth: float = 1.0) -> Folding | None:
     task, link, stream = colours.first_colours(system, ordinal, seed=1)
     classes = -1
     while True:
-        task, link, stream = colours.refine(system, ordinal, task, link, stream)
+        task, link, stream = colours.refine(system, task, link, stream)
         counts = [len(np.unique(colour)) for colour in (task, link, stream)]
         if counts[0] > worth * system.tasks:
             return None
@@ -73,7 +74,7 @@ def _confirm(
         colours.mix(colour, numbers.astype(np.uint64))
         for colour, numbers in zip(seeds, (task_class, link_class, stream_class), strict=True)
     ]
-    again = colours.refine(system, ordinal, *start)
+    again = colours.refine(system, *start)
     for colour, numbers in zip(again, (task_class, link_class, stream_class), strict=True):
         if len(np.unique(colour)) != (int(numbers.max()) + 1 if len(numbers) else 0):
             raise AssertionError("two colours collided: the partition is not equitable")
@@ -89,8 +90,7 @@ def _quotient(
     link_of = first_member(link_class)
 
     waits = np.diff(system.dep_start)[task_of]
-    first = system.dep_start[:-1][task_of]
-    into = np.arange(int(waits.sum())) - np.repeat(np.cumsum(waits) - waits - first, waits)
+    into = ranges(system.dep_start[:-1][task_of], waits)
     key = np.unique(np.repeat(np.arange(len(task_of)), waits) * np.int64(len(task_of)) + task_class[system.dep[into]])
     dep_start = np.searchsorted(key, np.arange(len(task_of) + 1) * np.int64(len(task_of)))
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError, PhysicsError
+from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.task import Kind, TaskGraph
 
@@ -89,7 +90,7 @@ def system_of(graph: TaskGraph, routes: Routes) -> System:
     start, link, weight = routes.usage()
     length = (start[1:] - start[:-1])[pair_of_row]
     use_start = np.concatenate([[0], np.cumsum(length)])
-    into = np.arange(use_start[-1]) - np.repeat(use_start[:-1] - start[pair_of_row], length)
+    into = ranges(start[pair_of_row], length)
     return System(
         graph.kind, place, graph.amount, delay, graph.priority.astype(np.int64), graph.dep_start, graph.dep,
         len(streams), priority_of_row, cap_of_row, use_start, link[into], weight[into], routes.fabric.bandwidth,

@@ -129,12 +129,12 @@ def fill(
             heap_link[size] = link
             size += 1
     for i in range(size // 2 - 1, -1, -1):
-        _sift_down(heap_key, heap_link, i, size)
+        sift_down(heap_key, heap_link, i, size)
 
     next_cap = 0
     while True:
         while size and open_flows[heap_link[0]] == 0:
-            size = _drop_top(heap_key, heap_link, size)
+            size = drop_top(heap_key, heap_link, size)
         while next_cap < capped and not is_open[by_cap[next_cap]]:
             next_cap += 1
         if size == 0 and next_cap == capped:
@@ -143,7 +143,7 @@ def fill(
             actual = max(residual[heap_link[0]], 0.0) / total[heap_link[0]]
             if actual > heap_key[0]:
                 heap_key[0] = actual
-                _sift_down(heap_key, heap_link, ZERO, size)
+                sift_down(heap_key, heap_link, ZERO, size)
                 continue
         # What stops now: one flow at its cap, or all open flows of the link on top.
         at_cap = next_cap < capped and (size == 0 or state[by_cap[next_cap], CAP] <= heap_key[0])
@@ -174,7 +174,7 @@ def fill(
                         watched[n_watched] = used
                         n_watched += 1
         if not at_cap:
-            size = _drop_top(heap_key, heap_link, size)
+            size = drop_top(heap_key, heap_link, size)
     water.n_watched[0] = n_watched
 
 
@@ -211,7 +211,7 @@ def sort_by_key(key: FLOAT, item: INT) -> None:
 
 
 @kernel
-def _sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
+def sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
     key, link = heap_key[at], heap_link[at]
     while True:
         child = 2 * at + 1
@@ -227,11 +227,11 @@ def _sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
 
 
 @kernel
-def _drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
+def drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
     size -= 1
     heap_key[0], heap_link[0] = heap_key[size], heap_link[size]
     if size > 1:
-        _sift_down(heap_key, heap_link, ZERO, size)
+        sift_down(heap_key, heap_link, ZERO, size)
     return size
 
 
