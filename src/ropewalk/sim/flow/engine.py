@@ -123,6 +123,10 @@ def run(
     waits, next_start, following = tasks.waits, tasks.next_start, tasks.next
     ready, finished, busy, free, stream_root = clock.ready, clock.finished, clock.busy, clock.free, streams.root
     state = flows.state
+    changed, n_changed, is_changed = problem.changed, problem.n_changed, problem.is_changed
+    use_link, members, member_start = usage.link, usage.members, usage.member_start
+    member, member_entry, member_place = usage.member, usage.member_entry, usage.place
+    left, right, second = marks.left, marks.right, marks.second
     event_time, event_task, n_events = events.time, events.task, events.size
     least, leaves = tree.least, tree.leaves[0]
     root, mark, flow_bound_by, use_start = marks.root, marks.first, flows.bound_by, usage.start
@@ -162,17 +166,17 @@ def run(
                 state[flow, SERVED] = mark[task]
                 state[flow, SINCE] = now
                 while task >= 0 and mark[task] <= state[flow, SERVED] * (1.0 + SAME_TIME):
-                    pop_pile(marks, flow)
+                    pop_pile(root, left, right, mark, second, flow)
                     state[flow, LIVE] -= 1.0
                     bound_by[task] = flow_bound_by[flow]
                     n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
                     task = root[flow]
                 if task < 0:
-                    leave(usage, flow)
+                    leave(use_start, use_link, members, member_start, member, member_entry, member_place, flow)
                 else:
                     state[flow, MARK] = mark[task]
                 set_finish(least, leaves, flow, np.inf)
-                mark_changed(problem, flow)
+                mark_changed(changed, n_changed, is_changed, flow)
         # Work the stack of ready tasks; a transfer whose delay is over stands there as -1 - task.
         while n_ready:
             n_ready -= 1
@@ -181,7 +185,17 @@ def run(
                 if not busy[place[task]] and stream_root[place[task]] < 0:
                     free[n_free] = place[task]
                     n_free += 1
-                push_pile(streams, place[task], task, priority[task], now)
+                push_pile(
+                    stream_root,
+                    streams.left,
+                    streams.right,
+                    streams.first,
+                    streams.second,
+                    place[task],
+                    task,
+                    priority[task],
+                    now,
+                )
                 continue
             if task >= 0:
                 start[task] = now
@@ -196,20 +210,20 @@ def run(
                 continue
             # The first byte enters the network.
             if state[flow, LIVE] == 0.0:
-                join(usage, flow)
+                join(use_start, use_link, members, member_start, member, member_entry, member_place, flow)
                 state[flow, SERVED] = 0.0
             else:
                 state[flow, SERVED] += state[flow, PACE] * (now - state[flow, SINCE])
             state[flow, SINCE] = now
             state[flow, LIVE] += 1.0
-            push_pile(marks, flow, task, state[flow, SERVED] + amount[task], 0.0)
+            push_pile(root, left, right, mark, second, flow, task, state[flow, SERVED] + amount[task], 0.0)
             state[flow, MARK] = mark[root[flow]]
-            mark_changed(problem, flow)
+            mark_changed(changed, n_changed, is_changed, flow)
         # A free stream takes its most urgent ready task; among equals the one that was ready first.
         for i in range(n_free):
             stream = free[i]
             if not busy[stream] and stream_root[stream] >= 0:
-                task = pop_pile(streams, stream)
+                task = pop_pile(stream_root, streams.left, streams.right, streams.first, streams.second, stream)
                 busy[stream] = True
                 start[task] = now
                 push_event(event_time, event_task, n_events, now + amount[task], task)

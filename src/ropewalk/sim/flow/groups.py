@@ -25,7 +25,7 @@ class Groups(NamedTuple):
     """How much a link is used when all flows it holds go at rate 1."""
     start: INT
     size: INT
-    member: NDArray[np.int32]
+    member: NDArray[np.uint32]
     place: INT
     """Where a flow stands in `member`, -1 where nothing holds it."""
     link: INT
@@ -165,7 +165,7 @@ def make_groups(usage: Usage, capacity: FLOAT, flows: int, easy: bool, patience:
         np.zeros(links),
         usage.member_start,
         np.zeros(links, np.int64),
-        np.zeros(len(usage.link), np.int32),
+        np.zeros(len(usage.link), np.uint32),
         np.full(flows, -1, np.int64),
         np.full(flows, -1, np.int64),
         np.zeros(flows),

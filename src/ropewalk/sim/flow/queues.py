@@ -111,19 +111,19 @@ def _merge(left: INT, right: INT, first: FLOAT, second: FLOAT, a: int, b: int) -
 
 
 @kernel
-def push_pile(piles: Piles, pile: int, task: int, first: float, second: float) -> None:
-    left, right = piles.left, piles.right
+def push_pile(
+    root: INT, left: INT, right: INT, firsts: FLOAT, seconds: FLOAT, pile: int, task: int, first: float, second: float
+) -> None:
     left[task] = right[task] = -1
-    piles.first[task] = first
-    piles.second[task] = second
-    piles.root[pile] = _merge(left, right, piles.first, piles.second, piles.root[pile], task)
+    firsts[task] = first
+    seconds[task] = second
+    root[pile] = _merge(left, right, firsts, seconds, root[pile], task)
 
 
 @kernel
-def pop_pile(piles: Piles, pile: int) -> int:
-    left, right = piles.left, piles.right
-    task = piles.root[pile]
-    piles.root[pile] = _merge(left, right, piles.first, piles.second, left[task], right[task])
+def pop_pile(root: INT, left: INT, right: INT, firsts: FLOAT, seconds: FLOAT, pile: int) -> int:
+    task = root[pile]
+    root[pile] = _merge(left, right, firsts, seconds, left[task], right[task])
     return task
 
 

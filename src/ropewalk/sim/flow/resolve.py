@@ -68,11 +68,11 @@ class Problem(NamedTuple):
 
 
 @kernel
-def mark_changed(problem: Problem, flow: int) -> None:
-    if not problem.is_changed[flow]:
-        problem.is_changed[flow] = True
-        problem.changed[problem.n_changed[0]] = flow
-        problem.n_changed[0] += 1
+def mark_changed(changed: INT, n_changed: INT, is_changed: FLAG, flow: int) -> None:
+    if not is_changed[flow]:
+        is_changed[flow] = True
+        changed[n_changed[0]] = flow
+        n_changed[0] += 1
 
 
 @kernel
@@ -155,7 +155,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
 
 @kernel
 def _join_full_links(
-    start: INT, use_link: NDArray[np.int32], full: FLAG, fills: FLAG, joined: INT, flow: int, n_links: int
+    start: INT, use_link: NDArray[np.uint32], full: FLAG, fills: FLAG, joined: INT, flow: int, n_links: int
 ) -> int:
     """Full links on the way of a flow join the problem."""
     for entry in range(start[flow], start[flow + 1]):

@@ -102,12 +102,22 @@ def _flow_classes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Transfers with the same route, priority and cap always have the same rate: one class each."""
     priority, cap = graph.priority[transfer].astype(np.int64), graph.rate_cap[transfer]
-    _, priority_rank = np.unique(priority, return_inverse=True)
-    _, cap_rank = np.unique(cap, return_inverse=True)
-    ranks = int(cap_rank.max(initial=0)) + 1
-    key = (pair * (int(priority_rank.max(initial=0)) + 1) + priority_rank) * ranks + cap_rank
-    _, first, row = np.unique(key, return_index=True, return_inverse=True)
-    return row.astype(np.int64), pair[first], priority[first], cap[first]
+    key = pair
+    for column in (priority, cap):
+        # Sorting millions of equal values costs more than all the rest: most graphs have one priority and no caps.
+        if len(column) and (column != column[0]).any():
+            values, rank = np.unique(column, return_inverse=True)
+            key = key * len(values) + rank
+    span = int(key.max(initial=-1)) + 1
+    if span > 8 * len(key):
+        _, first, row_of = np.unique(key, return_index=True, return_inverse=True)
+        return row_of.astype(np.int64), pair[first], priority[first], cap[first]
+    first = np.full(span, -1)
+    first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+    known = first >= 0
+    row = np.cumsum(known) - 1
+    first = first[known]
+    return row[key], pair[first], priority[first], cap[first]
 
 
 def run_system(

@@ -20,6 +20,9 @@ from ropewalk.sim.flow.kernel import kernel
 
 FLOAT = NDArray[np.float64]
 INT = NDArray[np.int64]
+IDS = NDArray[np.uint32]
+"""Unsigned: compiled code need not ask whether an index counts from the end."""
+PLACES = NDArray[np.int32]
 
 
 ZERO: int = np.int64(0)  # type: ignore[assignment]
@@ -39,12 +42,12 @@ class Usage(NamedTuple):
     """
 
     start: INT
-    link: NDArray[np.int32]
+    link: IDS
     weight: FLOAT
     member_start: INT
     members: INT
-    member: NDArray[np.int32]
-    member_entry: NDArray[np.int32]
+    member: IDS
+    member_entry: IDS
     place: NDArray[np.int32]
 
 
@@ -70,11 +73,15 @@ class Water(NamedTuple):
 
 
 @kernel
-def join(usage: Usage, flow: int) -> None:
-    """Enter a flow in the member sets of its links."""
-    use_link, members, member_start = usage.link, usage.members, usage.member_start
-    member, member_entry, place = usage.member, usage.member_entry, usage.place
-    for entry in range(usage.start[flow], usage.start[flow + 1]):
+def join(
+    start: INT, use_link: IDS, members: INT, member_start: INT, member: IDS, member_entry: IDS, place: PLACES, flow: int
+) -> None:
+    """Enter a flow in the member sets of its links.
+
+    The columns of `Usage` come one by one here and in `leave`: handing a record over means counting a reference to each
+    of its arrays, and these two run for every transfer.
+    """
+    for entry in range(start[flow], start[flow + 1]):
         link = use_link[entry]
         slot = member_start[link] + members[link]
         member[slot], member_entry[slot] = flow, entry
@@ -83,11 +90,11 @@ def join(usage: Usage, flow: int) -> None:
 
 
 @kernel
-def leave(usage: Usage, flow: int) -> None:
+def leave(
+    start: INT, use_link: IDS, members: INT, member_start: INT, member: IDS, member_entry: IDS, place: PLACES, flow: int
+) -> None:
     """Take a flow out of the member sets of its links."""
-    use_link, members, member_start = usage.link, usage.members, usage.member_start
-    member, member_entry, place = usage.member, usage.member_entry, usage.place
-    for entry in range(usage.start[flow], usage.start[flow + 1]):
+    for entry in range(start[flow], start[flow + 1]):
         link = use_link[entry]
         members[link] -= 1
         last, slot = member_start[link] + members[link], place[entry]
@@ -244,12 +251,12 @@ def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -
     np.cumsum(np.bincount(link, minlength=links), out=member_start[1:])
     return Usage(
         start.astype(np.int64),
-        link.astype(np.int32),
+        link.astype(np.uint32),
         weight.astype(np.float64),
         member_start[:-1].copy(),
         np.zeros(links, np.int64),
-        np.zeros(entries, np.int32),
-        np.zeros(entries, np.int32),
+        np.zeros(entries, np.uint32),
+        np.zeros(entries, np.uint32),
         np.zeros(entries, np.int32),
     )
 
@@ -303,7 +310,8 @@ def max_min(
     water.is_open[:] = True
     water.fills[:] = True
     for flow in range(flows):
-        join(usage, flow)
+        join(usage.start, usage.link, usage.members, usage.member_start, usage.member, usage.member_entry,
+             usage.place, flow)  # fmt: skip
     bound_by = np.full(flows, -1, np.int64)
     fill(usage, water, np.arange(links), links, np.arange(flows), flows, state, bound_by)
     return state[:, RATE].copy(), bound_by
