@@ -24,7 +24,7 @@ run: setup ## the synchronisation study: a table here, a page in out/sync.html
 test: setup ## all tests but those that need the heavy extras
 	$(BIN)/python -m pytest -m "not extras"
 
-test-extras: .venv/.extras ## the tests that need torch, ray or a browser
+test-extras: .venv/.extras ## the tests that need torch, ray or a browser (as root it installs Debian's chromium if absent)
 	$(BIN)/python -m pytest -m extras
 
 .venv/.extras: .venv/.ready requirements/constraints.txt
