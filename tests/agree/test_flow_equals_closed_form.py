@@ -65,7 +65,13 @@ def test_flow_level_equals_the_exact_closed_form_up_to_256_hosts(builder, logica
         (Torus((128, 128)), "halving-doubling"),
         (BCube(4, 7), "hips"),
         (BCube(128, 2), "ring"),
+        (BCube(128, 2), "halving-doubling"),
+        (BCube(128, 2), "ps"),
+        (Torus((128, 128)), "ps"),
         (LeafSpine(128, 128, 128), "ring"),
+        (LeafSpine(128, 128, 128), "ps"),
+        (FatTree(40), "hips"),
+        (FatTree(40), "ps"),
     ],
     ids=lambda value: getattr(value, "expression", value),
 )
