@@ -10,6 +10,7 @@ from ropewalk.fabric import BCube, FatTree, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS, default_router_name
 from ropewalk.sim import simulate, simulate_rounds
 from ropewalk.task import lockstep, unroll
+from ropewalk.task.routed import route_rounds
 
 SIZE, BANDWIDTH, START_UP = 575e6, 5e9, 10e-6
 
@@ -22,12 +23,12 @@ LARGE = [FatTree(8), FatTree(12, 6), LeafSpine(16, 16, 16), BCube(16, 2), BCube(
          Torus((4, 4, 4, 4)), IdealSwitch(256)]  # fmt: skip
 
 
-def _case(builder, logical):
+def _case(builder, logical, *, symmetry=False):
     fabric = type(builder)(**{**builder.__dict__, "bandwidth": BANDWIDTH}).build()
     router = default_router_name(fabric)
     form = closed_form(logical, builder, router)
     rounds = lockstep(ALL_REDUCES[logical](fabric), SIZE, START_UP)
-    return fabric, rounds, ROUTERS[router](0)(fabric, *rounds.all_pairs()), form
+    return fabric, rounds, route_rounds(rounds, fabric, ROUTERS[router](0), symmetry=symmetry), form
 
 
 @pytest.mark.parametrize("builder", SMALL, ids=lambda builder: builder.expression)
@@ -72,11 +73,24 @@ def test_flow_level_equals_the_exact_closed_form_up_to_256_hosts(builder, logica
         (LeafSpine(128, 128, 128), "ps"),
         (FatTree(40), "hips"),
         (FatTree(40), "ps"),
+        (IdealSwitch(16384), "mesh"),
+        (IdealSwitch(16384), "ps-sharded"),
+        (LeafSpine(128, 128, 128), "mesh"),
+        (LeafSpine(128, 128, 128), "ps-sharded"),
+        (LeafSpine(128, 32, 128), "mesh"),
+        (FatTree(40), "mesh"),
+        (FatTree(40), "ps-sharded"),
+        (BCube(128, 2), "mesh"),
+        (BCube(128, 2), "ps-sharded"),
+        (BCube(4, 7), "mesh"),
+        (Torus((128, 128)), "mesh"),
+        (Torus((128, 128)), "ps-sharded"),
+        (Torus((16, 32, 32)), "mesh"),
     ],
     ids=lambda value: getattr(value, "expression", value),
 )
 def test_flow_level_equals_the_exact_closed_form_for_16384_hosts_by_symmetry(builder, logical):
-    _, rounds, routes, form = _case(builder, logical)
+    _, rounds, routes, form = _case(builder, logical, symmetry=True)
     assert form is not None
     assert form.edition == "exact"
     trace = simulate_rounds(rounds, routes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def without_send(program: Program, number: int, send: int) -> Program:
     step = program.rounds[number]
     start, ids = step.chunks()
     kept = np.arange(step.pattern.sends) != send
-    pattern = Pattern(*(column[kept] for column in vars(step.pattern).values()))
+    pattern = Pattern(*(getattr(step.pattern, column.name)[kept] for column in fields(Pattern)))
     left = np.concatenate([[0], np.cumsum(pattern.chunks)])
     chunks = ids[np.repeat(kept, np.diff(start))]
     rounds = list(program.rounds)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.collective.every_pair import EveryPair
 from ropewalk.collective.lanes import Rounds
 from ropewalk.collective.program import Program, Round, arrows, owner, refuse_too_many_arrows
 from ropewalk.collective.scatter_gather import at_least_two
@@ -43,9 +44,8 @@ def xor_all_to_all(ranks: int) -> Program:
 
 def direct_all_to_all(ranks: int) -> Program:
     """One round in which everybody sends everything at once and leaves the order to the network."""
-    refuse_too_many_arrows("a direct all-to-all", ranks * ranks)
-    src, dst = np.nonzero(~np.eye(max(ranks, 0), dtype=bool))
-    return _all_to_all("direct all-to-all", ranks, [_direct(ranks, src, dst)])
+    pattern = EveryPair(ranks, adds=False)
+    return _all_to_all("direct all-to-all", ranks, [Round(pattern, pattern.chunk_of_pair)])
 
 
 def hierarchical_all_to_all(groups: int, group_size: int) -> Program:

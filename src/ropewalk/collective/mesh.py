@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ropewalk.collective.peers import mesh_inside, one_set
-from ropewalk.collective.program import Program
+from ropewalk.collective.every_pair import EveryPair
+from ropewalk.collective.program import Program, Round
 from ropewalk.collective.scatter_gather import ScatterGather, at_least_two
 
 
@@ -31,4 +29,7 @@ def mesh_all_gather(ranks: int) -> Program:
 def mesh(ranks: int) -> ScatterGather:
     """The two halves of a mesh all-reduce."""
     at_least_two(ranks, "a mesh")
-    return ScatterGather(ranks, ranks, *mesh_inside(one_set(np.arange(ranks))))
+    adding, copying = EveryPair(ranks, adds=True), EveryPair(ranks, adds=False)
+    scatter = Round(adding, adding.chunk_of_receiver)
+    gather = Round(copying, copying.chunk_of_sender)
+    return ScatterGather(ranks, ranks, [scatter], [gather])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collective.lanes import mirrored
+from ropewalk.collective.mesh import mesh
 from ropewalk.collective.program import Program, Round, arrows, only, refuse_too_many_arrows
 from ropewalk.errors import ProgramError
 
@@ -20,7 +21,10 @@ def shared_servers(ranks: int, servers: int = 1) -> Program:
     """
     if not 1 <= servers <= ranks:
         raise ProgramError(f"{servers} servers do not fit on {ranks} ranks: give 1 to {ranks}, or dedicated servers")
-    return _push_and_pull(f"parameter server on {servers} of {ranks} workers", ranks, ranks, np.arange(servers))
+    name = f"parameter server on {servers} of {ranks} workers"
+    if servers == ranks > 1:
+        return mesh(ranks).all_reduce(name)
+    return _push_and_pull(name, ranks, ranks, np.arange(servers))
 
 
 def dedicated_servers(workers: int, servers: int = 1) -> Program:

@@ -34,16 +34,16 @@ Condition = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
 
 MOST_ARROWS = 1 << 26
-"""Sends that one program may write out as arrows; beyond it lie gigabytes that no fold of symmetry can spare."""
+"""Sends of one round that may be written out as arrows; beyond it lie gigabytes."""
 
 
-def refuse_too_many_arrows(name: str, arrows: int) -> None:
+CLOSED_FORM = "the closed form alone (--level closed)"
+
+
+def refuse_too_many_arrows(name: str, arrows: int, remedy: str = f"use fewer ranks, or {CLOSED_FORM}") -> None:
     """Programs in which everybody sends to everybody grow with the square of the ranks: say so before memory does."""
     if arrows > MOST_ARROWS:
-        raise ProgramError(
-            f"{name} has {arrows:.3g} sends at once, more than the {MOST_ARROWS} that fit: "
-            "use fewer ranks, or the closed form alone (--level closed)"
-        )
+        raise ProgramError(f"{name} has {arrows:.3g} sends at once, more than the {MOST_ARROWS} that fit: {remedy}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,11 @@ class Pattern:
     @property
     def sends(self) -> int:
         return len(self.src)
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that the sends need."""
+        return 1 + int(self.lane.max(initial=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +103,7 @@ class Program:
 
     @cached_property
     def lanes(self) -> int:
-        return 1 + max((int(pattern.lane.max()) for pattern in self.patterns if pattern.sends), default=0)
+        return max((pattern.lanes for pattern in self.patterns), default=1)
 
     @cached_property
     def sends(self) -> int:
@@ -121,6 +126,8 @@ class Program:
 
     def check(self) -> None:
         """Replay the program and prove the contract, exactly; raises `ProofError` with the first counterexample."""
+        for pattern in self.patterns:
+            refuse_too_many_arrows(f"to be proved, {self.name}", pattern.sends, "prove it for fewer ranks")
         prove(self)
 
 

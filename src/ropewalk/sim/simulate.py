@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.errors import GraphError
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
+from ropewalk.routing.one_sender import OneSender
+from ropewalk.sim.flow.every_pair import fold_every_pair
 from ropewalk.sim.flow.rounds import fold_rounds
 from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import Progress, System, Times, run_system, system_of
@@ -91,6 +94,7 @@ class RoundsTrace:
 
     rounds: Lockstep
     routes: Routes
+    """Of all pairs, or of one sender where they look alike from every host."""
     makespan: float
     link_bytes: NDArray[np.float64]
     classes: int
@@ -98,23 +102,31 @@ class RoundsTrace:
 
 
 def simulate_rounds(
-    rounds: Lockstep, routes: Routes, *, symmetry: bool = True, progress: Progress | None = None
+    rounds: Lockstep, routes: Routes | OneSender, *, symmetry: bool = True, progress: Progress | None = None
 ) -> RoundsTrace:
-    """The flow-level run of rounds in lockstep, folded before they are written out where symmetry allows."""
-    if symmetry:
-        system = fold_rounds(rounds, routes)
-        times = run_system(system, progress=progress)
-        makespan, classes, steps = float(times.end.max(initial=0.0)), system.tasks, times.steps
+    """The flow-level run of rounds in lockstep, folded before they are written out where symmetry allows.
+
+    The routes of one sender are enough for rounds in which every host sends to every other, however many these are.
+    """
+    if isinstance(routes, OneSender):
+        if not symmetry:
+            raise GraphError(f"{rounds.name}: without symmetry the routes of one sender do not do: route all pairs")
+        known, times = routes.routes, run_system(fold_every_pair(rounds, routes), progress=progress)
+    elif symmetry:
+        known, times = routes, run_system(fold_rounds(rounds, routes), progress=progress)
     else:
         trace = simulate(unroll(rounds), routes, symmetry=False, progress=progress)
-        makespan, classes, steps = trace.makespan, trace.classes, trace.steps
-    result = RoundsTrace(rounds, routes, makespan, rounds_link_bytes(rounds, routes), classes, steps)
+        known, times = routes, Times(trace.start, trace.end, trace.bound_by, trace.steps)
+    makespan, link_bytes = float(times.end.max(initial=0.0)), rounds_link_bytes(rounds, routes)
+    result = RoundsTrace(rounds, known, makespan, link_bytes, len(times.end), times.steps)
     check_rounds(result)
     return result
 
 
-def rounds_link_bytes(rounds: Lockstep, routes: Routes) -> NDArray[np.float64]:
+def rounds_link_bytes(rounds: Lockstep, routes: Routes | OneSender) -> NDArray[np.float64]:
     """Bytes on every link over all rounds."""
+    if isinstance(routes, OneSender):
+        return routes.link_bytes(float(np.dot([arrows.chunk_bytes for arrows in rounds.arrows], rounds.repeats())))
     total = np.zeros(routes.fabric.links)
     for arrows, repeat in zip(rounds.arrows, rounds.repeats(), strict=True):
         pair = routes.find(arrows.src_host, arrows.dst_host)

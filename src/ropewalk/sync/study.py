@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
+from ropewalk.collective.program import MOST_ARROWS
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import FAMILIES, fabric, is_path
 from ropewalk.routing import ROUTERS, Routes, default_router_name, fitting_router_names
+from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
 from ropewalk.task import Lockstep, lockstep
 from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
+from ropewalk.task.routed import route_rounds
 from ropewalk.units import show_seconds, show_size
 
 LEVELS = ("closed", "flow")
@@ -76,7 +79,7 @@ class SyncRow:
     """The published form, where it differs from the exact one."""
     max_link_share: float | None
     """Bytes over the busiest link in units of the size, at the speed of a host link: the bandwidth term of the sync
-    time in units of P/B. None where the program is too large to count (a mesh of 16,384 ranks)."""
+    time in units of P/B. None where the program is too large to count (a mesh of 16,384 ranks, closed form only)."""
     lower_bound_s: float
     """No all-reduce on these hosts can be faster."""
     rounds: int
@@ -169,15 +172,18 @@ def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routin
     exact, paper = _forms(logical, place, router)
     closed_s = exact.seconds(size, place.bandwidth, question.start_up_s) if exact else None
     bound = bandwidth_bound(place.fabric, size)
+    way = ROUTERS[router](question.seed)
     rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
+    routes: Routes | OneSender = way(place.fabric, *rounds.all_pairs())
     if place.fabric.hosts <= MOST_HOSTS:
         try:
-            rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+            whole = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+            if "flow" in question.levels or max(arrows.transfers for arrows in whole.arrows) <= MOST_ARROWS:
+                rounds, routes = whole, route_rounds(whole, place.fabric, way, symmetry=question.symmetry)
         except ProgramError:
             # Too large to write out: the formula still stands, where it was all that was asked for.
             if "flow" in question.levels or closed_s is None:
                 raise
-    routes = ROUTERS[router](question.seed)(place.fabric, *rounds.all_pairs())
     load = rounds_link_bytes(rounds, routes) / place.fabric.bandwidth * (place.bandwidth / size)
     for level in question.levels:
         if level == "closed" and closed_s is None:
@@ -200,7 +206,7 @@ def _rows(question: SyncQuestion, place: _Place, size: int, logical: str, routin
         )  # fmt: skip
 
 
-def _flow(question: SyncQuestion, rounds: Lockstep, routes: Routes) -> tuple[float, int]:
+def _flow(question: SyncQuestion, rounds: Lockstep, routes: Routes | OneSender) -> tuple[float, int]:
     trace = simulate_rounds(rounds, routes, symmetry=question.symmetry)
     return trace.makespan, trace.classes
 

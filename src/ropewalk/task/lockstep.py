@@ -8,11 +8,13 @@ ring of 16,384 hosts are one set of arrows and one array of numbers. `unroll` wr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Program
+from ropewalk.collective import Pattern, Program
+from ropewalk.collective.every_pair import EveryPair
 from ropewalk.errors import GraphError
 from ropewalk.ragged import ranges
 from ropewalk.task.graph import Kind, TaskGraph, make_graph
@@ -23,17 +25,44 @@ MOST_TASKS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """The transfers of one round: slot `src_slot[i]` on host `src_host[i]` sends `size_bytes[i]`."""
+    """The transfers of one round: slot `src_slot[i]` on host `src_host[i]` sends `size_bytes[i]`.
 
-    src_slot: NDArray[np.int64]
-    dst_slot: NDArray[np.int64]
-    src_host: NDArray[np.int32]
-    dst_host: NDArray[np.int32]
-    size_bytes: NDArray[np.float64]
+    They are the sends of a pattern between ranks, and are written out as transfers between hosts when they are read.
+    """
+
+    pattern: Pattern
+    lanes: int
+    host: NDArray[np.int32]
+    """The host on which each rank runs."""
+    chunk_bytes: float
 
     @property
     def transfers(self) -> int:
-        return len(self.src_slot)
+        return self.pattern.sends
+
+    @cached_property
+    def src_slot(self) -> NDArray[np.int64]:
+        return self.pattern.src.astype(np.int64) * self.lanes + self.pattern.lane
+
+    @cached_property
+    def dst_slot(self) -> NDArray[np.int64]:
+        return self.pattern.dst.astype(np.int64) * self.lanes + self.pattern.lane
+
+    @cached_property
+    def src_host(self) -> NDArray[np.int32]:
+        return self.host[self.pattern.src]
+
+    @cached_property
+    def dst_host(self) -> NDArray[np.int32]:
+        return self.host[self.pattern.dst]
+
+    @cached_property
+    def size_bytes(self) -> NDArray[np.float64]:
+        return self.pattern.chunks.astype(np.float64) * self.chunk_bytes
+
+    def are_every_pair_of(self, hosts: int) -> bool:
+        """Every one of so many hosts sends `chunk_bytes` to every other."""
+        return isinstance(self.pattern, EveryPair) and np.array_equal(np.sort(self.host), np.arange(hosts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +82,10 @@ class Lockstep:
     @property
     def transfers(self) -> int:
         return int(sum(self.arrows[kind].transfers for kind in self.order))
+
+    def is_every_pair_of(self, hosts: int) -> bool:
+        """In every round each of so many hosts sends the same bytes to every other."""
+        return bool(self.arrows) and all(arrows.are_every_pair_of(hosts) for arrows in self.arrows)
 
     def repeats(self) -> NDArray[np.int64]:
         """How often each set of arrows is used."""
@@ -77,16 +110,7 @@ def lockstep(
         raise GraphError(f"{program.name} has {program.ranks} ranks, but only {len(host)} hosts were given")
     lanes = program.lanes
     chunk_bytes = size_bytes / program.buffer_chunks
-    arrows = tuple(
-        Arrows(
-            pattern.src.astype(np.int64) * lanes + pattern.lane,
-            pattern.dst.astype(np.int64) * lanes + pattern.lane,
-            host[pattern.src],
-            host[pattern.dst],
-            pattern.chunks.astype(np.float64) * chunk_bytes,
-        )
-        for pattern in program.patterns
-    )
+    arrows = tuple(Arrows(pattern, lanes, host[: program.ranks], chunk_bytes) for pattern in program.patterns)
     return Lockstep(program.name, program.ranks * lanes, arrows, program.pattern_of_round, start_up_s)
 
 

@@ -15,7 +15,7 @@ from ropewalk.routing import Routes
 from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
 from ropewalk.sim.flow.system import System
 from ropewalk.task import Kind, Lockstep, write_out
-from ropewalk.task.lockstep import MOST_TASKS
+from ropewalk.task.lockstep import MOST_TASKS, Ends
 
 COLOUR = NDArray[np.uint64]
 INT = NDArray[np.int64]
@@ -109,26 +109,39 @@ def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: INT, slot_class: I
         (slot_class[rolled.src[arrow_of[kind == one]]], slot_class[rolled.dst[arrow_of[kind == one]]])
         for one in range(len(rounds.arrows))
     ]
-    steps = write_out(int(slot_class.max()) + 1, ends, rounds.order)
-    use_start, use_link, use_weight = usage_of_classes(
+    usage = usage_of_classes(
         rolled.pair, arrow_class, len(arrow_of), rolled.use_start, rolled.use_link, rolled.use_weight, link_class
     )
+    slots = int(slot_class.max()) + 1
+    size, delay = rolled.size[arrow_of], rolled.delay[arrow_of]
+    return system_of_classes(rounds, slots, ends, size, delay, usage, rolled.capacity[link_of])
+
+
+def system_of_classes(
+    rounds: Lockstep,
+    slots: int,
+    ends: list[Ends],
+    size: NDArray[np.float64],
+    delay: NDArray[np.float64],
+    usage: tuple[INT, NDArray[np.int32], NDArray[np.float64]],
+    capacity: NDArray[np.float64],
+) -> System:
+    """Rounds between classes of slots: class of arrows i sends `size[i]` after `delay[i]` and uses row i of `usage`."""
+    steps = write_out(slots, ends, rounds.order)
     if len(steps.arrow) > MOST_TASKS:
         raise GraphError(f"{rounds.name}: {len(steps.arrow):.3g} classes of tasks do not fit: use fewer ranks")
     sends = steps.arrow >= 0
     return System(
         np.where(sends, Kind.TRANSFER, Kind.MARKER).astype(np.int8),
         steps.arrow,
-        np.where(sends, rolled.size[arrow_of][steps.arrow], 0.0),
-        np.where(sends, rolled.delay[arrow_of][steps.arrow], 0.0),
+        np.where(sends, size[steps.arrow], 0.0),
+        np.where(sends, delay[steps.arrow], 0.0),
         np.zeros(len(steps.arrow), np.int64),
         steps.dep_start,
         steps.dep.astype(np.int32),
         0,
-        np.zeros(len(arrow_of), np.int64),
-        np.full(len(arrow_of), np.inf),
-        use_start,
-        use_link,
-        use_weight,
-        rolled.capacity[link_of],
+        np.zeros(len(size), np.int64),
+        np.full(len(size), np.inf),
+        *usage,
+        capacity,
     )
