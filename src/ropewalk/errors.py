@@ -6,7 +6,10 @@
     │   ├── FabricError       a fabric that cannot be built, read or used
     │   ├── RouteError        a pair of hosts without a usable path
     │   ├── ProgramError      a collective that does not exist for these ranks
-    │   └── GraphError        a task graph that cannot be read or run
+    │   ├── GraphError        a task graph that cannot be read or run
+    │   ├── WorkloadError     a model that cannot be read, built or scaled
+    │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
+    │   └── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
     ├── ProofError            a collective program that does not do what it promises
     └── PhysicsError          a result that no network could produce
 
@@ -50,6 +53,18 @@ class ProgramError(InputError):
 
 class GraphError(InputError):
     """A task graph that cannot be read or run."""
+
+
+class WorkloadError(InputError):
+    """A model that cannot be read, built or scaled."""
+
+
+class DeviceError(InputError):
+    """A device or a table of costs that is not known or cannot be read."""
+
+
+class StrategyError(InputError):
+    """A way to split a model that does not fit the model, the GPUs or their memory."""
 
 
 class ProofError(RopewalkError):

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_steps import pipeline_step, run_step
 
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch
 from ropewalk.fabric.checks import facts
-from ropewalk.report import fabric_page, sync_page, trace_page
+from ropewalk.report import fabric_page, step_page, sync_page, trace_page
+from ropewalk.report.step_bars import MemoryBar
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
+from ropewalk.sim.step import statistics
 from ropewalk.sync import SyncQuestion, study
 from ropewalk.task import Sketch
 
@@ -116,6 +119,55 @@ def test_the_page_of_a_run_draws_all_its_charts(tmp_path):
     document, console = browse(training_step(), tmp_path)
     assert console == []
     assert plots(document) == {"timeline", "utilisation", "throughput"}
+
+
+def pipelined_step() -> str:
+    run = run_step(pipeline_step(stages=4, tensor=2, micro_batches=6), fabric=Dgx(1).build())
+    memory = [MemoryBar(f"stage {stage}", {"weights": 3e10, "activations": 2e10}, 8e10) for stage in range(4)]
+    found = statistics(run, peak_flops=1e13, tokens=4096)
+    return step_page(run, found, subject="a step on 8 GPUs", stage_of_rank=np.arange(8) // 2, memory=memory)
+
+
+def bars_drawn(document: str) -> int:
+    return int(re.search(r'<canvas[^>]* data-drawn="(\d+)"', document).group(1))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 1400])
+def test_the_page_of_a_step_draws_all_its_charts_within_the_window(tmp_path, scheme, width):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    html = pipelined_step().replace("</body>", measure)
+    document, console = browse(html, tmp_path, f"--window-size={width},1200", *options)
+    assert console == []
+    assert plots(document) == {"breakdown", "memory", "utilisation", "spread"}
+    assert bars_drawn(document) > 100
+    needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert needed <= room == width
+
+
+def test_the_timeline_of_a_step_zooms_hides_and_explains(tmp_path):
+    act = """<script>
+      const canvas = document.querySelector('figure.timeline canvas');
+      const seen = [canvas.dataset.drawn];
+      const press = (what) => { document.querySelector(what).click(); seen.push(canvas.dataset.drawn); };
+      for (let times = 0; times < 3; times++) document.querySelector('[data-key="+"]').click();
+      press('[data-key="+"]');
+      press('[data-key="Home"]');
+      press('figure.timeline [data-group]');
+      const box = canvas.getBoundingClientRect();
+      const at = { clientX: box.left + box.width * 0.6, clientY: box.top + 42 };
+      canvas.dispatchEvent(new PointerEvent('pointermove', at));
+      const tip = document.querySelector('figure.timeline .tip');
+      document.title = seen.join(' ') + ' ' + (tip.hidden ? 'nothing' : tip.textContent);
+    </script></body>"""
+    document, console = browse(pipelined_step().replace("</body>", act), tmp_path, "--window-size=1400,1200")
+    assert console == []
+    whole, zoomed, back, hidden, tip = re.search(r"<title>(\d+) (\d+) (\d+) (\d+) ([^<]+)</title>", document).groups()
+    assert int(zoomed) < int(whole) == int(back)
+    assert 0 < int(hidden) < int(whole)
+    assert "backward" in tip
+    assert "long" in tip
 
 
 def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):

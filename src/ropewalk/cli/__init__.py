@@ -1,4 +1,4 @@
-"""The command line: `ropewalk sync`, `ropewalk fabric`, `ropewalk simulate`.
+"""The command line: `ropewalk sync`, `fabric`, `simulate`, `cost`, `profile`.
 
 Commands import what they need when they run, so that help and input checks answer at once.
 """
@@ -10,7 +10,9 @@ import sys
 import typer
 
 from ropewalk import __version__
+from ropewalk.cli.cost import cost_command
 from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.profile import profile_command
 from ropewalk.cli.simulate import simulate_command
 from ropewalk.cli.sync import sync_command
 from ropewalk.errors import InputError, RopewalkError
@@ -42,6 +44,8 @@ def _root(
 app.command("sync")(sync_command)
 app.command("fabric")(fabric_command)
 app.command("simulate")(simulate_command)
+app.command("cost")(cost_command)
+app.command("profile")(profile_command)
 
 
 def main() -> None:

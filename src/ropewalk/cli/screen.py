@@ -37,7 +37,7 @@ def require_outputs(*paths: Path | None) -> None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
+def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress]:
     """A bar on standard error that disappears when the work is done; silent where nobody watches."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -55,7 +55,7 @@ def progress_bar() -> Iterator[Progress]:
             yield bar
         except KeyboardInterrupt:
             bar.stop()
-            typer.echo("ropewalk: stopped; nothing was written", err=True)
+            typer.echo(f"ropewalk: stopped; {when_stopped}", err=True)
             raise typer.Exit(130) from None
 
 

@@ -1,133 +1,233 @@
-"""`ropewalk simulate`: how long does this task graph take on this network, and why?"""
+"""`ropewalk simulate`: how long does this step take on this network, and why?"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
-from ropewalk.errors import Findings, GraphError, InputError
+from ropewalk.cli.models import Subject, subject_of
+from ropewalk.cli.run_graph import GraphRun, run_graph
+from ropewalk.cli.run_step import Outputs, run_chakra, run_model
+from ropewalk.errors import InputError
 
-if TYPE_CHECKING:
-    from ropewalk.sim import Trace
+DEFAULT_FABRIC = "leaf-spine"
+
+
+MODEL, SPLIT, PLACE, TALK, WHAT_IF, FILES = (
+    "Model", "How it is split", "Where it runs", "How it communicates", "What if", "Output",
+)  # fmt: skip
 
 
 def simulate_command(
-    graph: Path = typer.Argument(help="A task graph: .yaml or .json as in the documentation, or .npz."),
-    fabric: str = typer.Option(..., help="A builder expression (torus:8x8), a family with --hosts, or a fabric file."),
-    hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
-    bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
-    hop_latency: str | None = typer.Option(None, help="Latency of every link on the way, such as 1us."),
-    routing: str = typer.Option("default", help="How transfers are routed; see `ropewalk sync --help`."),
-    seed: int = typer.Option(0, help="Seed of hashed routing."),
-    symmetry: bool = typer.Option(True, help="Simulate one of each class of equal tasks (exact)."),
-    trace: Path | None = typer.Option(
-        None, metavar="FILE", help="Write a timeline for Perfetto or chrome://tracing (JSON)."
+    what: str = typer.Argument(
+        metavar="WHAT",
+        help="A model (a name such as llama-7b, file.py:Class, .onnx, a profile .txt or a workload file), the prefix "
+        "of a Chakra trace, or a task graph (.yaml, .json, .npz).",
     ),
-    json: bool = JSON,
-    page: Path | None = PAGE,
+    batch: int | None = typer.Option(
+        None, min=1, help="Samples of the whole step; one micro-batch a GPU unless given.", rich_help_panel=MODEL
+    ),
+    micro_batch: int | None = typer.Option(None, min=1, help="Samples of a micro-batch.", rich_help_panel=MODEL),
+    seq: int | None = typer.Option(
+        None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL
+    ),
+    dtype: str = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL),
+    optimiser: str = typer.Option("adamw", help="The optimiser: adamw, adam, momentum or sgd.", rich_help_panel=MODEL),
+    gpus: int | None = typer.Option(
+        None, min=1, help="GPUs; the product of the degrees, or 8, unless given.", rich_help_panel=SPLIT
+    ),
+    dp: int | None = typer.Option(
+        None, "--dp", min=1, help="Data parallel; what the others leave unless given.", rich_help_panel=SPLIT
+    ),
+    tp: int | None = typer.Option(None, "--tp", min=1, help="Tensor parallel.", rich_help_panel=SPLIT),
+    pp: int | None = typer.Option(None, "--pp", min=1, help="Pipeline stages.", rich_help_panel=SPLIT),
+    ep: int | None = typer.Option(
+        None, "--ep", min=1, help="Data ranks that the experts are spread over.", rich_help_panel=SPLIT
+    ),
+    cp: int | None = typer.Option(
+        None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT
+    ),
+    sp: bool = typer.Option(
+        False, "--sp/--no-sp", help="Sequence parallel between tensor-parallel regions.", rich_help_panel=SPLIT
+    ),
+    zero: int = typer.Option(
+        0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
+    ),
+    schedule: str | None = typer.Option(
+        None, help="Pipeline schedule: 1f1b, gpipe or interleaved.", rich_help_panel=SPLIT
+    ),
+    interleave: int = typer.Option(
+        1, min=1, help="Pieces of the model on each stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
+    ),
+    recompute: str = typer.Option(
+        "none", help="Compute again in the backward pass: none, selective or full.", rich_help_panel=SPLIT
+    ),
+    bucket: str = typer.Option("25MiB", help="Gradients that are summed at once.", rich_help_panel=SPLIT),
+    order: str | None = typer.Option(
+        None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT
+    ),
+    device: str = typer.Option(
+        "h200", help="The GPU, or a table that `ropewalk profile` wrote.", rich_help_panel=PLACE
+    ),
+    gpus_per_server: int | None = typer.Option(
+        None, min=1, help="As in servers of that GPU unless given.", rich_help_panel=PLACE
+    ),
+    fabric: str | None = typer.Option(
+        None,
+        help="A family (leaf-spine), an expression (torus:8x8), or a fabric file.  [default: leaf-spine]",
+        rich_help_panel=PLACE,
+    ),
+    bandwidth: str | None = typer.Option(
+        None, help="Speed of a NIC and a network link, each way, such as 400Gbps.", rich_help_panel=PLACE
+    ),
+    nvlink_bandwidth: str | None = typer.Option(
+        None, help="Speed of a GPU inside its server, each way.", rich_help_panel=PLACE
+    ),
+    hop_latency: str | None = typer.Option(
+        None, help="Latency of every network link, such as 1us.", rich_help_panel=PLACE
+    ),
+    rails: bool = typer.Option(
+        False, "--rails/--no-rails", help="NIC i of all servers goes to the same leaf.", rich_help_panel=PLACE
+    ),
+    hosts: int | None = typer.Option(None, min=1, help="Hosts of the fabric of a task graph.", rich_help_panel=PLACE),
+    algorithm: str = typer.Option(
+        "ring", help="Collectives: ring, hierarchical, halving-doubling or mesh.", rich_help_panel=TALK
+    ),
+    collectives: str = typer.Option(
+        "fluid", help="fluid (rounds of a collective together) or rounds (one by one).", rich_help_panel=TALK
+    ),
+    routing: str = typer.Option(
+        "default", help="How transfers are routed; see `ropewalk sync --help`.", rich_help_panel=TALK
+    ),
+    jitter: float = typer.Option(
+        0.0, min=0.0, help="Random spread of every computation: 0.03 is about 3 %.", rich_help_panel=WHAT_IF
+    ),
+    straggler: list[str] | None = typer.Option(
+        None,
+        metavar="RANK:FACTOR",
+        help="A GPU that computes FACTOR times as long; may be repeated.",
+        rich_help_panel=WHAT_IF,
+    ),
+    memory_check: bool = typer.Option(
+        True, help="Refuse what does not fit into the memory of the GPU.", rich_help_panel=WHAT_IF
+    ),
+    seed: int = typer.Option(0, help="Seed of jitter and of hashed routing.", rich_help_panel=WHAT_IF),
+    detail: str = typer.Option(
+        "auto", help="Simulate layer by layer, or stages as a whole: auto, layer or stage.", rich_help_panel=WHAT_IF
+    ),
+    symmetry: bool = typer.Option(
+        True, help="Simulate one of each class of equal tasks (exact).", rich_help_panel=WHAT_IF
+    ),
+    trace: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a timeline for Perfetto or chrome://tracing (JSON).", rich_help_panel=FILES
+    ),
+    chakra: Path | None = typer.Option(
+        None, metavar="PREFIX", help="Write the step as a Chakra execution trace.", rich_help_panel=FILES
+    ),
+    tasks: Path | None = typer.Option(
+        None, metavar="FILE", help="Write all tasks as a table: .csv or .parquet.", rich_help_panel=FILES
+    ),
+    page: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES
+    ),
+    json: bool = typer.Option(
+        False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES
+    ),
 ) -> None:
-    """Run a task graph over a fabric at flow level: makespan, critical path, busiest links.
+    """How long a training step takes on a cluster, and why: compute, communication, bubbles, the bottleneck link.
 
-    Example: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --trace timeline.json`
+    Example: `ropewalk simulate llama-7b --gpus 16 --dp 2 --tp 8 --page step.html --trace step.json`
+
+    A task graph of your own: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
     """
-    import numpy as np
-
-    from ropewalk.fabric.expression import fabric as read_fabric
-    from ropewalk.routing import ROUTERS, default_router_name
-    from ropewalk.sim import simulate
-    from ropewalk.task import Kind
-    from ropewalk.task.files import load
-    from ropewalk.task.plausibility import unit_slips
-
-    require_outputs(trace, page)
-    place = read_fabric(
-        fabric,
-        bandwidth=units.bandwidth(bandwidth) if bandwidth else None,
-        latency=units.seconds(hop_latency) if hop_latency else None,
-        hosts=hosts,
-    )
-    tasks = load(graph, place)
-    findings = Findings(GraphError, str(graph))
-    for slip in unit_slips(tasks, place):
-        findings.add(slip)
-    findings.raise_if_any()
-    router = default_router_name(place) if routing == "default" else routing
-    if router not in ROUTERS:
-        raise InputError(f"unknown routing {routing!r}: use one of default, {', '.join(ROUTERS)}")
-    transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
-    routes = ROUTERS[router](seed)(place, tasks.place[transfer], tasks.peer[transfer])
-    watched = trace is not None or page is not None
-    with progress_bar() as bar:
-        shown = bar.add_task(FIRST_RUN, total=None)
-        result = simulate(
-            tasks,
-            routes,
-            symmetry=symmetry,
-            record_rates=watched,
-            progress=lambda done, total: bar.update(shown, completed=done, total=total, description="tasks done"),
+    outputs = Outputs(trace, chakra, tasks, page, json)
+    outputs.check()
+    subject = subject_of(what)
+    speed = units.bandwidth(bandwidth) if bandwidth else None
+    delay = units.seconds(hop_latency) if hop_latency else None
+    if subject is Subject.TASK_GRAPH:
+        if chakra is not None:
+            raise InputError("--chakra writes the step of a model: a task graph knows no collectives, leave it out")
+        run_graph(
+            GraphRun(Path(what), routing, seed, symmetry, trace, tasks, page, json),
+            _fabric_of_graph(fabric, speed, delay, hosts),
         )
-    if trace is not None:
-        from ropewalk.export.chrome import chrome_trace
-        from ropewalk.files import write_whole
+        return
+    if hosts is not None:
+        raise InputError("--hosts sizes the fabric of a task graph: for a model give --gpus")
 
-        write_whole(trace, chrome_trace(result))
-        typer.echo(f"timeline: {trace}", err=True)
-    if page is not None:
-        from ropewalk.report import trace_page
+    from ropewalk.fabric.servers import cluster
+    from ropewalk.strategy import Strategy
+    from ropewalk.training import NetworkUse, TrainingQuestion
 
-        write_page(page, trace_page(result))
-    if json:
-        print_json(_as_json(result, router))
-    else:
-        _print_summary(result, router)
-
-
-def _as_json(result: Trace, router: str) -> dict[str, object]:
-    from dataclasses import asdict
-
-    path = [asdict(step) for step in result.critical_path()]
-    return {
-        "fabric": result.routes.fabric.name,
-        "routing": router,
-        **result.summary(),
-        "critical_path": path,
-    }
-
-
-def _print_summary(result: Trace, router: str) -> None:
-    from rich import box
-    from rich.table import Table
-
-    out = console()
-    facts = result.summary()
-    out.print(
-        f"{units.show_seconds(result.makespan)} on {result.routes.fabric.name} ({router}): "
-        f"{facts['tasks']} tasks, {facts['classes']} simulated, tax {facts['tax']:.3g}",
-        style="bold",
-    )
-    path = Table(title="critical path", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("from", "to", "what", "where", "held back by"):
-        path.add_column(name, justify="right" if name in ("from", "to") else "left")
-    steps = result.critical_path()
-    for step in steps[-LONGEST:]:
-        path.add_row(
-            units.show_seconds(step.start_s), units.show_seconds(step.end_s), step.label, step.where,
-            step.bottleneck or "",
+    inside = units.bandwidth(nvlink_bandwidth) if nvlink_bandwidth else None
+    use = NetworkUse(routing, algorithm, collectives, seed=seed, symmetry=symmetry, record_rates=trace is not None)
+    if subject is Subject.CHAKRA:
+        run_chakra(
+            what,
+            lambda ranks: cluster(
+                fabric or DEFAULT_FABRIC, ranks, gpu=device, gpus_per_server=gpus_per_server, bandwidth=speed,
+                nvlink_bandwidth=inside, latency=delay, rails=rails,
+            ),
+            use,
+            outputs,
         )  # fmt: skip
-    out.print(path)
-    if len(steps) > LONGEST:
-        out.print(f"(the last {LONGEST} of {len(steps)} steps; --json has all)", style="dim")
-    busy = Table(title="busiest links", title_justify="left", box=box.SIMPLE_HEAD)
-    busy.add_column("link")
-    busy.add_column("utilisation", justify="right")
-    for name, use in result.hottest_links():
-        busy.add_row(name, f"{100 * use:.1f} %")
-    out.print(busy)
+        return
+    run_model(
+        TrainingQuestion(
+            what,
+            gpus=gpus,
+            batch=batch,
+            micro_batch=micro_batch,
+            sequence=seq,
+            data=dp,
+            tensor=tp,
+            pipeline=pp,
+            expert=ep,
+            context=cp,
+            usual=Strategy(
+                sequence_parallel=sp,
+                zero=zero,
+                schedule=schedule or ("interleaved" if interleave > 1 else "1f1b"),
+                interleave=interleave,
+                recompute=recompute,
+                bucket_bytes=units.size(bucket),
+                optimiser=optimiser,
+            ),
+            device=device,
+            precision=dtype,
+            fabric=fabric or DEFAULT_FABRIC,
+            gpus_per_server=gpus_per_server,
+            bandwidth=speed,
+            nvlink_bandwidth=inside,
+            hop_latency_s=delay,
+            rails=rails,
+            network=use,
+            order=order,
+            detail=detail,
+            jitter=jitter,
+            stragglers=dict(_straggler(text) for text in straggler or ()),
+            memory_check=memory_check,
+        ),
+        outputs,
+    )
 
 
-LONGEST = 20
-"""Steps of the critical path that are shown on the screen."""
+def _fabric_of_graph(text: str | None, bandwidth: float | None, latency: float | None, hosts: int | None) -> Any:
+    from ropewalk.fabric.expression import fabric as read_fabric
+
+    if text is None:
+        raise InputError("a task graph runs on a fabric with its own hosts: give --fabric, such as switch:4")
+    return read_fabric(text, bandwidth=bandwidth, latency=latency, hosts=hosts)
+
+
+def _straggler(text: str) -> tuple[int, float]:
+    """`3:1.5`: rank 3 takes half as long again."""
+    rank, _, factor = text.partition(":")
+    try:
+        return int(rank), float(factor)
+    except ValueError:
+        raise InputError(f"straggler {text!r} is not RANK:FACTOR: write it like 3:1.5") from None

@@ -12,6 +12,7 @@ stay in their modules, so that importing this package loads NumPy and nothing he
 
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
+from ropewalk.fabric.cluster import Cluster
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.expression import builder, nearest
@@ -28,6 +29,7 @@ __all__ = [
     "BCube",
     "Builder",
     "Circulant",
+    "Cluster",
     "Dgx",
     "Dragonfly",
     "Fabric",

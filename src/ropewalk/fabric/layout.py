@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
+from ropewalk.fabric.cluster import Cluster
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.fabric import Fabric
@@ -165,6 +166,37 @@ def _dgx(fabric: Fabric, builder: Dgx) -> Positions:
     return at
 
 
+def _cluster(fabric: Fabric, builder: Cluster) -> Positions:
+    """Servers as boxes in a row, NICs in a row above them, the tiers of the network above those.
+
+    A network without switches has no tiers: everything is drawn by its distances.
+    """
+    network = fabric.level >= 2
+    if not network.any():
+        from ropewalk.fabric.force import force_layout
+
+        return force_layout(fabric)
+    at = np.empty((fabric.nodes, 2))
+    columns = (builder.gpus_per_server + 1) // 2
+    pitch = columns + 1.0
+    server, place = np.divmod(np.arange(builder.gpus), builder.gpus_per_server)
+    at[: builder.gpus] = np.column_stack([server * pitch + place % columns, np.where(place < columns, 2.0, 0.0)])
+    nvswitches = builder.servers if builder.has_nvlink else 0
+    middle = np.arange(builder.servers) * pitch + (columns - 1) / 2
+    at[builder.gpus : builder.gpus + nvswitches] = np.column_stack([middle, np.ones(builder.servers)])[:nvswitches]
+    first_port = builder.gpus + nvswitches
+    ports = int((~network).sum()) - first_port
+    tiers = [np.arange(first_port, first_port + ports)]
+    tiers += [np.flatnonzero(fabric.level == level) for level in np.unique(fabric.level[network])]
+    width = max(builder.servers * pitch, 0.75 * max(map(len, tiers)))
+    height = max(2.0, width / 6)
+    above = [tier for tier in tiers if len(tier)]
+    for number, tier in enumerate(above):
+        x = (np.arange(len(tier)) + 0.5) / len(tier) * width - 1.0
+        at[tier] = np.column_stack([x, np.full(len(tier), 2.0 + (number + 1) * height)])
+    return at
+
+
 def _around(count: int) -> Positions:
     """Points on the unit circle, clockwise from the top."""
     angle = 2 * np.pi * np.arange(count) / count
@@ -189,5 +221,6 @@ DRAWINGS: dict[type, Callable[[Fabric, Any], Positions]] = {
     BCube: _bcube,
     Dragonfly: _dragonfly,
     Dgx: _dgx,
+    Cluster: _cluster,
 }
 """How each family is drawn; a graph of no family is drawn by its tiers or by its distances."""

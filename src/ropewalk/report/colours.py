@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -51,14 +52,61 @@ SERIES = tuple(
 )
 """Colours for things without a colour of their own, in order of importance."""
 
-DARK_OF_LIGHT = {
-    colour.light: colour.dark for colour in (INK, MUTED, GRID, PAPER, ACCENT, OTHER, *LOGICAL.values(), *SERIES)
+COMPUTE_PHASES = {
+    "forward": LOGICAL["ring"],
+    "backward": LOGICAL["ring-both-ways"],
+    "recompute": Colour("#6f8fb8", "#6d8bb3"),
+    "update": LOGICAL["ring-one-way"],
 }
+"""Computation by the word in its label that says which pass it belongs to: one family of blues."""
+
+PURPOSES = {
+    "compute": LOGICAL["ring"],
+    "tensor": LOGICAL["ps"],
+    "data": LOGICAL["mesh"],
+    "pipeline": LOGICAL["double-tree"],
+    "expert": LOGICAL["hips"],
+    "zero": LOGICAL["ps-sharded"],
+    "context": LOGICAL["halving-doubling"],
+    "tables": LOGICAL["ps-dedicated"],
+}
+"""What a stream of a training step is for."""
+
+IDLE = Colour("#d9dde3", "#3a4048")
+"""Time in which nothing happened, memory that nothing holds."""
+
+MEMORY = {
+    "weights": LOGICAL["ring"],
+    "gradients": LOGICAL["mesh"],
+    "optimiser": LOGICAL["halving-doubling"],
+    "activations": LOGICAL["ps"],
+    "workspace": LOGICAL["double-tree"],
+    "fragmentation": OTHER,
+}
+"""What the memory of a GPU is taken up by."""
+
+DARK_OF_LIGHT = {
+    colour.light: colour.dark
+    for colour in (
+        INK, MUTED, GRID, PAPER, ACCENT, OTHER, IDLE, *LOGICAL.values(), *SERIES, *COMPUTE_PHASES.values(),
+        *PURPOSES.values(), *MEMORY.values(),
+    )
+}  # fmt: skip
 """Figures are written in light colours; the page swaps them by this table where the reader prefers dark."""
 
 
 def of_logical(name: str) -> Colour:
     return LOGICAL.get(name, OTHER)
+
+
+def of_names(names: Iterable[str], known: Mapping[str, Colour]) -> dict[str, Colour]:
+    """A colour for each name: its own where it has one, otherwise the first that nobody has taken yet."""
+    wanted = list(dict.fromkeys(names))
+    found = {name: known[name] for name in wanted if name in known}
+    free = [colour for colour in SERIES if colour not in found.values()]
+    strangers = [name for name in wanted if name not in known]
+    found |= {name: free[number] if number < len(free) else OTHER for number, name in enumerate(strangers)}
+    return {name: found[name] for name in wanted}
 
 
 def name_of_logical(name: str) -> str:

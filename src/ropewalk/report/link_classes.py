@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from ropewalk.report import quantity
 MOST_CLASSES = 6
 BUSY = (0.001, 0.2, 0.4, 0.6, 0.8)
 """Utilisation from which on a link belongs to the next class."""
+
+ROUND_ENDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5)
+"""Where a scale of utilisation may end that is fitted to what occurs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,17 @@ def by_speed(fabric: Fabric) -> LinkClasses:
     return LinkClasses("speed", fabric.bandwidth, of_link.astype(np.int64), labels, quantity.bandwidth)
 
 
-def by_utilisation(utilisation: NDArray[np.float64]) -> LinkClasses:
-    """Idle to saturated, in steps of a fifth."""
-    labels = ("idle", "below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 % and more")
-    of_link = np.searchsorted(BUSY, utilisation, side="right").astype(np.int64)
+def by_utilisation(utilisation: NDArray[np.float64], *, fit: bool = False) -> LinkClasses:
+    """Idle to saturated, in steps of a fifth; with `fit` up to a round number above the busiest link instead.
+
+    >>> by_utilisation(np.array([0.0, 0.03, 0.09]), fit=True).labels[:3]
+    ('idle', 'below 2 %', '2 to 4 %')
+    """
+    busiest = float(utilisation.max(initial=0.0))
+    whole = next((end for end in ROUND_ENDS if end > busiest), 1.0) if fit else 1.0
+    marks = [f"{100 * whole * part:g}" for part in BUSY[1:]]
+    between = [f"{low} to {high} %" for low, high in pairwise(marks)]
+    labels = ("idle", f"below {marks[0]} %", *between, f"{marks[-1]} % and more")
+    edges = np.array(BUSY) * whole
+    of_link = np.searchsorted(edges, utilisation, side="right").astype(np.int64)
     return LinkClasses("heat", utilisation, of_link, labels, quantity.percent, directed=True)

@@ -30,6 +30,11 @@ def count(value: int) -> str:
     return f"{value:,}".replace(",", "\u202f")
 
 
+def rate(per_second: float) -> str:
+    """How many a second: 29.81, 64 130."""
+    return count(round(per_second)) if per_second >= 1000 else f"{per_second:.4g}"
+
+
 def times(ratio: float) -> str:
     """A ratio in words of the trade: 4.0×, 63×."""
     return f"{ratio:.2f}×" if ratio < 1.995 else f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×"

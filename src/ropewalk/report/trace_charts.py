@@ -17,9 +17,9 @@ MOST_INSTANTS = 2_000
 """Longer curves of throughput are averaged over this many equal spans of time."""
 
 
-def utilisation_chart(trace: Trace) -> Chart | None:
+def utilisation_chart(trace: Trace, most: int = MOST_LINKS) -> Chart | None:
     """The busiest links as bars; None where nothing was sent."""
-    hottest = [(name.replace("->", " → "), use) for name, use in trace.hottest_links(MOST_LINKS) if use > 0]
+    hottest = [(name.replace("->", " → "), use) for name, use in trace.hottest_links(most) if use > 0]
     if not hottest:
         return None
     names, uses = [name for name, _ in hottest], [use for _, use in hottest]
@@ -57,7 +57,7 @@ def utilisation_chart(trace: Trace) -> Chart | None:
         ),
     }
     used = int((trace.link_bytes > 0).sum())
-    caption = "" if used <= MOST_LINKS else f"The {MOST_LINKS} busiest of {quantity.count(used)} links that were used."
+    caption = "" if used <= most else f"The {most} busiest of {quantity.count(used)} links that were used."
     return Chart("utilisation", f"Utilisation of the {len(uses)} busiest links", (View("", figure),), caption=caption)
 
 

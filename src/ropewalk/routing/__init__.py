@@ -17,26 +17,29 @@ from ropewalk.routing.dimension import dimension, dimension_rotated
 from ropewalk.routing.ecmp import ecmp, murmur
 from ropewalk.routing.fit import default_router_name, fitting_router_names
 from ropewalk.routing.routes import Router, Routes, make_routes, single_paths, unique_pairs
+from ropewalk.routing.servers import between_servers
 from ropewalk.routing.shortest import shortest
 from ropewalk.routing.source import source, source_routes
 from ropewalk.routing.tree import dmodk, spray
 
 ROUTERS: dict[str, Callable[[int], Router]] = {
-    "shortest": lambda seed: shortest,
-    "ecmp": lambda seed: ecmp(seed),
-    "ecmp-polarised": lambda seed: ecmp(seed, polarised=True),
-    "murmur": lambda seed: murmur(dport=100 + seed),
-    "dmodk": lambda seed: dmodk,
-    "spray": lambda seed: spray,
-    "dimension": lambda seed: dimension(),
-    "dimension-rotated": lambda seed: dimension_rotated(),
+    "shortest": lambda seed: between_servers(shortest),
+    "ecmp": lambda seed: between_servers(ecmp(seed)),
+    "ecmp-polarised": lambda seed: between_servers(ecmp(seed, polarised=True)),
+    "murmur": lambda seed: between_servers(murmur(dport=100 + seed)),
+    "dmodk": lambda seed: between_servers(dmodk),
+    "spray": lambda seed: between_servers(spray),
+    "dimension": lambda seed: between_servers(dimension()),
+    "dimension-rotated": lambda seed: between_servers(dimension_rotated()),
 }
-"""Every router by the name people type: name -> (seed -> router). A router without randomness ignores the seed."""
+"""Every router by the name people type: name -> (seed -> router). A router without randomness ignores the seed.
+On a `Cluster` each of them routes the network between the servers."""
 
 __all__ = [
     "ROUTERS",
     "Router",
     "Routes",
+    "between_servers",
     "default_router_name",
     "dimension",
     "dimension_rotated",

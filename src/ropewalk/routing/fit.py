@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ropewalk.errors import RouteError
-from ropewalk.fabric import BCube, Fabric, FatTree, Hypercube, IdealSwitch, LeafSpine, Mesh, Ring, Torus
+from ropewalk.fabric import (
+    BCube,
+    Builder,
+    Cluster,
+    Fabric,
+    FatTree,
+    Hypercube,
+    IdealSwitch,
+    LeafSpine,
+    Mesh,
+    Ring,
+    Torus,
+)
 
 ANY_FABRIC = ("shortest", "ecmp", "ecmp-polarised", "murmur")
 ON_TREES = ("dmodk", "spray")
@@ -19,16 +31,23 @@ def fitting_router_names(fabric: Fabric) -> tuple[str, ...]:
     >>> fitting_router_names(Torus((4, 4)).build())
     ('shortest', 'ecmp', 'ecmp-polarised', 'murmur', 'dimension', 'dimension-rotated')
     """
-    if isinstance(fabric.builder, _TREES):
+    network = _network(fabric)
+    if isinstance(network, _TREES):
         return ANY_FABRIC + ON_TREES
-    return ANY_FABRIC + ON_GRIDS if isinstance(fabric.builder, _GRIDS) else ANY_FABRIC
+    return ANY_FABRIC + ON_GRIDS if isinstance(network, _GRIDS) else ANY_FABRIC
 
 
 def default_router_name(fabric: Fabric) -> str:
     """The router that spreads load best on this fabric: what people mean when they name none."""
-    if isinstance(fabric.builder, _TREES):
+    network = _network(fabric)
+    if isinstance(network, _TREES):
         return "dmodk"
-    return "dimension-rotated" if isinstance(fabric.builder, _GRIDS) else "shortest"
+    return "dimension-rotated" if isinstance(network, _GRIDS) else "shortest"
+
+
+def _network(fabric: Fabric) -> Builder | None:
+    """What routers choose ways in: of servers of GPUs, the network between them."""
+    return fabric.builder.network if isinstance(fabric.builder, Cluster) else fabric.builder
 
 
 def misfit(router: str, fabric: Fabric) -> RouteError:

@@ -8,6 +8,7 @@ import pytest
 from ropewalk.fabric import (
     BCube,
     Circulant,
+    Cluster,
     Dgx,
     Dragonfly,
     FatTree,
@@ -49,6 +50,9 @@ ALL = [
     Dgx(2),
     Dgx(4, 8, 4, 2),
     Dgx(1, 3),
+    Cluster(LeafSpine(4, 4, 4), 16, 300e9),
+    Cluster(FatTree(4), 20, 150e9, nics_per_server=4),
+    Cluster(Torus((2, 2)), 7, 150e9, gpus_per_server=2, nics_per_server=1),
 ]
 
 

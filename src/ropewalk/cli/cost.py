@@ -1,0 +1,73 @@
+"""`ropewalk cost`: what does one step of this model cost on one GPU?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.screen import JSON, console, print_json
+
+if TYPE_CHECKING:
+    from ropewalk.device.cost import StepCost
+
+LONGEST = 12
+"""Layers that are shown on the screen."""
+
+
+def cost_command(
+    model: str = typer.Argument(
+        help="A model: a name such as gpt2, file.py:Class, .onnx, a profile or a workload file."
+    ),
+    device: str = typer.Option("h200", help="A device (h200, a100, …), or a table that `ropewalk profile` wrote."),
+    dtype: str = typer.Option("bf16", help="Precision of the step: bf16, fp16, tf32 or fp32."),
+    batch: int = typer.Option(8, min=1, help="Samples in the step."),
+    seq: int | None = typer.Option(None, min=1, help="Tokens of a sample; the model's own unless given."),
+    optimiser: str = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none."),
+    layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
+    json: bool = JSON,
+) -> None:
+    """Predict one training step on one GPU: forward, forward and backward, step.
+
+    Example: `ropewalk cost gpt2 --device h200 --dtype bf16 --batch 8 --seq 1024`
+    """
+    from ropewalk.device.cost import step_cost
+    from ropewalk.device.pricer import pricer
+    from ropewalk.workload.source import open_workload
+
+    prices = pricer(device, dtype)
+    workload = open_workload(model, batch, seq)
+    cost = step_cost(workload, prices, optimiser)
+    if json:
+        print_json(cost.summary() | {"batch": batch, "seq": workload.sequence or None})
+    else:
+        _print(cost, batch, workload.sequence, show_layers=layers)
+
+
+def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    out = console()
+    size = f"batch {batch}" + (f" x {sequence} tokens" if sequence else "")
+    out.print(f"{cost.model}, {size}, {cost.precision} on {cost.device}: {cost.parameters:,} parameters", style="bold")
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for name in ("time", "GPU busy", "host busy"):
+        table.add_column(name, justify="right")
+    both = cost.forward + cost.backward
+    for name, work in (("forward", cost.forward), ("forward + backward", both), ("step", both + cost.update)):
+        table.add_row(name, *map(units.show_seconds, (work.seconds, work.gpu_s, work.host_s)))
+    out.print(table)
+    if show_layers:
+        longest = Table(title="layers", title_justify="left", box=box.SIMPLE_HEAD)
+        for name in ("layer", "forward", "backward"):
+            longest.add_column(name, justify="left" if name == "layer" else "right")
+        order = sorted(cost.layers, key=lambda layer: -(layer.forward.gpu_s + layer.backward.gpu_s))
+        for layer in order[:LONGEST]:
+            longest.add_row(layer.name, *map(units.show_seconds, (layer.forward.gpu_s, layer.backward.gpu_s)))
+        out.print(longest)
+    step = both + cost.update
+    limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"
+    out.print(f"limited by {limit}; costs {cost.source}; optimiser {cost.optimiser}", style="dim")

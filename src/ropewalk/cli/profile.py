@@ -1,0 +1,49 @@
+"""`ropewalk profile`: measure kernels on this machine, so that models can be priced for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ropewalk.cli.screen import progress_bar, require_outputs
+from ropewalk.errors import InputError
+
+SHOWN = 5
+"""Kernels that could not be measured that are named on the screen."""
+
+
+def profile_command(
+    table: Path = typer.Argument(metavar="TABLE", help="The table to write, such as my-gpu.csv.gz."),
+    dtype: str = typer.Option("bf16,tf32", help="Precisions to measure: bf16, tf32 or both."),
+    small: bool | None = typer.Option(
+        None, "--small/--full", help="Only what a CPU measures in minutes (default on a CPU), or the whole grid."
+    ),
+) -> None:
+    """Measure kernels and launches on this machine's GPU (or CPU) with PyTorch: two minutes a precision on an H200.
+
+    Example: `ropewalk profile my-gpu.csv.gz`, then `ropewalk cost gpt2 --device my-gpu.csv.gz`
+    """
+    from ropewalk.device.pricer import TABLE_SUFFIXES
+    from ropewalk.device.profile import profile
+
+    precisions = [name.strip() for name in dtype.split(",") if name.strip()]
+    unknown = [name for name in precisions if name not in ("bf16", "tf32")]
+    if unknown or not precisions:
+        raise InputError(f"cannot measure precision {', '.join(unknown) or dtype!r}: use bf16, tf32 or bf16,tf32")
+    if not table.name.lower().endswith(TABLE_SUFFIXES):
+        raise InputError(f"{table} does not look like a cost table: let its name end in .csv.gz")
+    require_outputs(table)
+    with progress_bar() as bar:
+        shown = bar.add_task("starting", total=None)
+        found = profile(
+            table,
+            precisions,
+            small=small,
+            progress=lambda done, total, what: bar.update(shown, completed=done, total=total, description=what),
+        )
+    typer.echo(f"{found.measurements} measurements on {found.title}: {table}")
+    if found.failed:
+        typer.echo(f"{len(found.failed)} kernels could not be measured, such as:", err=True)
+        for reason in found.failed[:SHOWN]:
+            typer.echo(f"  {reason}", err=True)

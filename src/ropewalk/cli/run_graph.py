@@ -1,0 +1,127 @@
+"""A task graph on a fabric, from the command line: makespan, critical path, busiest links."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.run_step import write_table
+from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
+from ropewalk.errors import Findings, GraphError, InputError
+
+if TYPE_CHECKING:
+    from ropewalk.fabric import Fabric
+    from ropewalk.sim import Trace
+
+LONGEST = 20
+"""Steps of the critical path that are shown on the screen."""
+
+
+@dataclass(frozen=True)
+class GraphRun:
+    """How to run a task graph and what to write about it."""
+
+    graph: Path
+    routing: str
+    seed: int
+    symmetry: bool
+    trace: Path | None
+    tasks: Path | None
+    page: Path | None
+    json: bool
+
+
+def run_graph(asked: GraphRun, place: Fabric) -> None:
+    import numpy as np
+
+    from ropewalk.routing import ROUTERS, default_router_name
+    from ropewalk.sim import simulate
+    from ropewalk.task import Kind
+    from ropewalk.task.files import load
+    from ropewalk.task.plausibility import unit_slips
+
+    tasks = load(asked.graph, place)
+    findings = Findings(GraphError, str(asked.graph))
+    for slip in unit_slips(tasks, place):
+        findings.add(slip)
+    findings.raise_if_any()
+    router = default_router_name(place) if asked.routing == "default" else asked.routing
+    if router not in ROUTERS:
+        raise InputError(f"unknown routing {asked.routing!r}: use one of default, {', '.join(ROUTERS)}")
+    transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
+    routes = ROUTERS[router](asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
+    watched = asked.trace is not None or asked.page is not None
+    with progress_bar() as bar:
+        shown = bar.add_task(FIRST_RUN, total=None)
+        result = simulate(
+            tasks,
+            routes,
+            symmetry=asked.symmetry,
+            record_rates=watched,
+            progress=lambda done, total: bar.update(shown, completed=done, total=total, description="tasks done"),
+        )
+    _write(asked, result)
+    if asked.json:
+        print_json(_as_json(result, router))
+    else:
+        _print_summary(result, router)
+
+
+def _write(asked: GraphRun, result: Trace) -> None:
+    if asked.trace is not None:
+        from ropewalk.export.chrome import chrome_trace
+        from ropewalk.files import write_whole
+
+        write_whole(asked.trace, chrome_trace(result))
+        typer.echo(f"timeline: {asked.trace}", err=True)
+    if asked.tasks is not None:
+        write_table(result, asked.tasks)
+    if asked.page is not None:
+        from ropewalk.report import trace_page
+
+        write_page(asked.page, trace_page(result))
+
+
+def _as_json(result: Trace, router: str) -> dict[str, object]:
+    path = [asdict(step) for step in result.critical_path()]
+    return {
+        "fabric": result.routes.fabric.name,
+        "routing": router,
+        **result.summary(),
+        "critical_path": path,
+    }
+
+
+def _print_summary(result: Trace, router: str) -> None:
+    from rich import box
+    from rich.table import Table
+
+    out = console()
+    facts = result.summary()
+    out.print(
+        f"{units.show_seconds(result.makespan)} on {result.routes.fabric.name} ({router}): "
+        f"{facts['tasks']} tasks, {facts['classes']} simulated, tax {facts['tax']:.3g}",
+        style="bold",
+    )
+    path = Table(title="critical path", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("from", "to", "what", "where", "held back by"):
+        path.add_column(name, justify="right" if name in ("from", "to") else "left")
+    steps = result.critical_path()
+    for step in steps[-LONGEST:]:
+        path.add_row(
+            units.show_seconds(step.start_s), units.show_seconds(step.end_s), step.label, step.where,
+            step.bottleneck or "",
+        )  # fmt: skip
+    out.print(path)
+    if len(steps) > LONGEST:
+        out.print(f"(the last {LONGEST} of {len(steps)} steps; --json has all)", style="dim")
+    busy = Table(title="busiest links", title_justify="left", box=box.SIMPLE_HEAD)
+    busy.add_column("link")
+    busy.add_column("utilisation", justify="right")
+    for name, use in result.hottest_links():
+        busy.add_row(name, f"{100 * use:.1f} %")
+    out.print(busy)

@@ -1,0 +1,241 @@
+"""A training step, from the command line: what is written to files and what is shown on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, require_outputs, write_page
+from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ropewalk.fabric import Fabric
+    from ropewalk.sim import Trace
+    from ropewalk.sim.step import StepRun, StepStatistics
+    from ropewalk.task.expand import Expansion
+    from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion
+
+TABLES = (".csv", ".parquet")
+Show = Callable[[int, int | None, str], None]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write about a step, and whether the screen gets JSON."""
+
+    trace: Path | None
+    chakra: Path | None
+    tasks: Path | None
+    page: Path | None
+    json: bool
+
+    def check(self) -> None:
+        """Refuse what cannot be written before the work begins."""
+        require_outputs(self.trace, self.tasks, self.page)
+        if self.chakra is not None:
+            require_outputs(self.chakra.with_name(f"{self.chakra.name}.json"))
+        if self.tasks is not None:
+            require_table(self.tasks)
+
+
+def require_table(path: Path) -> None:
+    """Refuse a table that could not be written in the end."""
+    if path.suffix.lower() not in TABLES:
+        raise InputError(f"cannot write {path}: tasks are written as {' or '.join(TABLES)}, choose one by the ending")
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(
+            f'cannot write {path}: Parquet needs pyarrow: pip install "ropewalk[tables]", or write a .csv file'
+        )
+
+
+def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) -> None:
+    from ropewalk.export import tables
+
+    write = {".csv": tables.write_csv, ".parquet": tables.write_parquet}[path.suffix.lower()]
+    write(trace, path, expansion)
+    typer.echo(f"tasks: {path}", err=True)
+
+
+def run_model(question: TrainingQuestion, outputs: Outputs) -> None:
+    """Answer the question, write the files, print the table."""
+    from ropewalk.training import answer
+
+    with progress_bar() as bar:
+        found = answer(question, _shown(bar))
+    _write(found.run, found.expansion, outputs, found.rank_names(), lambda: _model_page(found))
+    if outputs.json:
+        print_json(found.as_json())
+        return
+    say = console().print
+    say(_model_title(found), style="bold", soft_wrap=True)
+    _print_reason(found.statistics)
+    say(_times_table(found.statistics))
+    if found.strategy.pipeline > 1:
+        say(_stage_table(found))
+    capacity = units.show_size(found.capacity_bytes)
+    say(f"memory: {units.show_size(found.memory.most)} of {capacity} on the fullest GPU", soft_wrap=True)
+    say(f"costs: {found.cost_source}", soft_wrap=True)
+    say(f"fabric: {found.fabric.name} ({found.router}, {question.network.algorithm})", soft_wrap=True)
+    for note in found.notes:
+        say(f"note: {note}", style="yellow", soft_wrap=True)
+
+
+def run_chakra(prefix: str, fabric_of: Callable[[int], Fabric], use: NetworkUse, outputs: Outputs) -> None:
+    """Run the step of a Chakra trace on a fabric with as many GPUs as it has ranks."""
+    from ropewalk.export.chakra import read_chakra
+    from ropewalk.sim.step import statistics
+    from ropewalk.training.answer import run_as_json
+    from ropewalk.training.network import expand_on, run_on
+
+    with progress_bar() as bar:
+        show = _shown(bar)
+        show(0, None, "reading the trace")
+        step = read_chakra(prefix)
+        fabric = fabric_of(step.ranks)
+        router = use.router_on(fabric)
+        show(0, None, "writing its tasks")
+        expansion = expand_on(step, fabric, use)
+        run = run_on(step, expansion, fabric, use, lambda done, total: show(done, total, "tasks done"))
+    found = statistics(run)
+    name = Path(prefix).name
+    facts = [("Fabric", fabric.name), ("Routing", router), ("Collectives", use.algorithm)]
+    _write(run, expansion, outputs, None, lambda: _chakra_page(run, found, name, facts))
+    if outputs.json:
+        print_json({"trace": prefix, **_numbers(found), "fabric": fabric.name, "routing": router, "seed": use.seed,
+                    **run_as_json(run, found)})  # fmt: skip
+        return
+    say = console().print
+    say(f"{name} on {step.ranks} GPUs: {units.show_seconds(found.step_time_s)} a step", style="bold", soft_wrap=True)
+    _print_reason(found)
+    say(_times_table(found))
+    say(f"fabric: {fabric.name} ({router}, {use.algorithm})", soft_wrap=True)
+
+
+def _shown(bar: Any) -> Show:
+    task = bar.add_task(FIRST_RUN, total=None)
+    return lambda done, total, now: bar.update(task, completed=done, total=total, description=now)
+
+
+def _model_page(found: TrainingAnswer) -> str:
+    from ropewalk.report.training import training_page
+
+    return training_page(found)
+
+
+def _chakra_page(run: StepRun, found: StepStatistics, name: str, facts: Sequence[tuple[str, str]]) -> str:
+    from ropewalk.report.step import step_page
+
+    subject = f"{name} on {run.step.ranks} GPUs"
+    return step_page(run, found, subject=subject, eyebrow="Chakra trace", facts=facts)
+
+
+def _write(
+    run: StepRun, expansion: Expansion, outputs: Outputs, names: Sequence[str] | None, page: Callable[[], str]
+) -> None:
+    """The files that were asked for, one after the other, each whole."""
+    with progress_bar("the files named above are complete, the others were not written") as bar:
+        show = _shown(bar)
+        if outputs.chakra is not None:  # first, because it alone may refuse: files of other ranks may be in the way
+            from ropewalk.export.chakra import write_chakra
+
+            show(0, None, "writing the Chakra trace")
+            files = write_chakra(run.step, outputs.chakra)
+            typer.echo(f"chakra: {files[0]} and {len(files) - 1} more", err=True)
+        if outputs.trace is not None:
+            from ropewalk.export.chrome_step import chrome_step_trace
+            from ropewalk.files import write_whole
+
+            show(0, None, "writing the timeline")
+            write_whole(outputs.trace, chrome_step_trace(run, names=names))
+            typer.echo(f"timeline: {outputs.trace}", err=True)
+        if outputs.tasks is not None:
+            show(0, None, "writing the tasks")
+            write_table(run.trace, outputs.tasks, expansion)
+        if outputs.page is not None:
+            show(0, None, "drawing the page")
+            write_page(outputs.page, page())
+
+
+def _numbers(found: StepStatistics) -> dict[str, object]:
+    return {
+        "step_time_s": found.step_time_s,
+        "compute_s": found.compute_s,
+        "communication_s": found.communication_s,
+        "exposed_communication_s": found.exposed_communication_s,
+        "exposed_by_purpose_s": found.exposed_by_purpose_s,
+        "bubble_s": found.bubble_s,
+        "bottleneck_link": found.bottleneck.name if found.bottleneck else None,
+    }
+
+
+def _model_title(found: TrainingAnswer) -> str:
+    numbers = found.statistics
+    parts = [f"{units.show_seconds(numbers.step_time_s)} a step"]
+    if numbers.mfu is not None:
+        parts.append(f"{100 * numbers.mfu:.1f} % MFU")
+    if numbers.tokens_per_s is not None:
+        parts.append(f"{numbers.tokens_per_s:,.0f} tokens/s")
+    elif numbers.samples_per_s is not None:
+        parts.append(f"{numbers.samples_per_s:,.{0 if numbers.samples_per_s >= 1000 else 2}f} samples/s")
+    gpus = f"{found.strategy.ranks} x {found.question.device}"
+    return f"{found.workload.name} on {gpus} ({found.strategy.said()}): {', '.join(parts)}"
+
+
+def _print_reason(found: StepStatistics) -> None:
+    from ropewalk.report.step_words import bottleneck_in_words, reason
+
+    for sentence in (reason(found), bottleneck_in_words(found)):
+        console().print(sentence.replace("\u00a0", " ").replace(" → ", "->"), soft_wrap=True)
+
+
+def _times_table(found: StepStatistics) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("mean over GPUs", "time", "of the step", "critical path"):
+        table.add_column(name, justify="left" if name == "mean over GPUs" else "right")
+    path = found.path_by_purpose_s
+    rows = [
+        ("compute", found.compute_s, path.get("compute", 0.0)),
+        *((f"exposed: {name}", spent, path.get(name, 0.0)) for name, spent in found.exposed_by_purpose_s.items()),
+        ("bubble", found.bubble_s, None),
+    ]
+    whole = max(found.step_time_s, 1e-300)
+    for name, spent, on_path in rows:
+        held = "" if on_path is None else units.show_seconds(on_path)
+        table.add_row(name, units.show_seconds(spent), f"{100 * spent / whole:.1f} %", held)
+    return table
+
+
+def _stage_table(found: TrainingAnswer) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("stage", "layers", "compute", "exposed", "bubble", "memory"):
+        table.add_column(name, justify="left" if name == "layers" else "right")
+    stages = found.stages()
+    for stage in stages if len(stages) <= MOST_STAGES else [*stages[: MOST_STAGES // 2], *stages[-MOST_STAGES // 2 :]]:
+        layers = stage["layers"]
+        table.add_row(
+            str(stage["stage"]),
+            f"{len(layers)}: {layers[0]}" + (f" … {layers[-1]}" if len(layers) > 1 else ""),
+            units.show_seconds(stage["compute_s"]),
+            units.show_seconds(stage["exposed_communication_s"]),
+            units.show_seconds(stage["bubble_s"]),
+            units.show_size(sum(stage["memory_bytes"].values())),
+        )
+    return table
+
+
+MOST_STAGES = 16
+"""Rows of the table of stages; of more, the first and the last are shown."""

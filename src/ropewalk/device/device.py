@@ -1,0 +1,95 @@
+"""Devices as data: rates, memory and overheads of accelerators, each line with its source."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ropewalk.errors import DeviceError
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How numbers are kept and multiplied: `tf32` keeps float32 and multiplies matrices in 19 bits."""
+
+    name: str
+    element_bytes: float
+    measured_as: str
+    """The precision whose measurements stand for it."""
+
+
+PRECISIONS = {
+    "bf16": Precision("bf16", 2, "bf16"),
+    "fp16": Precision("fp16", 2, "bf16"),
+    "tf32": Precision("tf32", 4, "tf32"),
+    "fp32": Precision("fp32", 4, "tf32"),
+}
+
+
+@dataclass(frozen=True)
+class Device:
+    """One accelerator."""
+
+    name: str
+    title: str
+    multiprocessors: int
+    peak_flops: Mapping[str, float]
+    """FLOP/s of dense matrix products by precision, as the vendor states them."""
+    achievable: float
+    """Part of the peak that large matrix products reach."""
+    memory_bandwidth: float
+    streaming: float
+    """Part of the memory bandwidth that large copies reach."""
+    memory_bytes: float
+    cache_bytes: float
+    launch_s: float
+    """The least time of a kernel, back to back."""
+    host_factor: float
+    """Time of the host's launches against the host of the shipped measurements."""
+    source: str
+
+    def peak(self, precision: Precision) -> float:
+        if precision.name not in self.peak_flops:
+            known = ", ".join(self.peak_flops)
+            raise DeviceError(f"{self.name} has no {precision.name} rate: use one of {known}")
+        return self.peak_flops[precision.name]
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@cache
+def devices() -> dict[str, Device]:
+    """Every device of the table, by name."""
+    text = files("ropewalk.device").joinpath("data/devices.toml").read_text(encoding="utf-8")
+    return {name: _device(name, record) for name, record in tomllib.loads(text).items()}
+
+
+def _device(name: str, record: dict[str, Any]) -> Device:
+    return Device(name=name, peak_flops=record.pop("peak"), **record)
+
+
+def device(name: str) -> Device:
+    """A device by name.
+
+    >>> device("h200").multiprocessors
+    132
+    """
+    known = devices()
+    if name.lower() not in known:
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise DeviceError(f"there is no device {name!r}: {hint}use one of {', '.join(known)}")
+    return known[name.lower()]
+
+
+def precision(name: str) -> Precision:
+    """A precision by name."""
+    if name.lower() not in PRECISIONS:
+        raise DeviceError(f"there is no precision {name!r}: use one of {', '.join(PRECISIONS)}")
+    return PRECISIONS[name.lower()]

@@ -1,0 +1,1 @@
+"""Measuring kernels on the machine at hand, with PyTorch: what `ropewalk profile` runs."""

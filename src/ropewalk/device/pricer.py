@@ -1,0 +1,128 @@
+"""What work costs: kernels on the GPU, and the host that launches them.
+
+The GPU and the host work at the same time: a stretch of work takes as long as its kernels or as its launches, whichever
+is longer. On a device that was measured, a kernel takes its roofline times the ratio measured there; on another device
+its roofline times the ratio measured on the H200, so that what makes kernels inefficient is taken over and only rates
+are exchanged. `source` says which of the two it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from ropewalk.device.device import Device, Precision, device, precision
+from ropewalk.device.roofline import roofline
+from ropewalk.device.table import CostTable, read_table
+from ropewalk.device.work import Work
+from ropewalk.errors import DeviceError
+from ropewalk.workload.kernel import OPTIMISER_PASSES, Kernel, optimiser
+from ropewalk.workload.operator import Operator
+
+REFERENCE = "h200"
+"""The device whose measurements are shipped."""
+WIDE_BYTES = 4
+"""Bytes of a float32, to which careful code casts before sums."""
+MODEL_CODE = {"forward": 1.3, "backward": 1.1}
+"""What the code of real models adds to their calls: wrappers, checks, masks. From bf16 steps of torchvision's and
+transformers' models on the H200 that are limited by the host; such steps vary by a quarter from run to run."""
+TABLE_SUFFIXES = (".csv", ".gz")
+
+
+class Pricer:
+    """Prices of kernels and operators on one device in one precision."""
+
+    def __init__(self, device: Device, precision: Precision, table: CostTable, source: str) -> None:
+        device.peak(precision)
+        self.device = device
+        self.precision = precision
+        self.table = table
+        self.source = source
+        self._seconds: dict[Kernel, float] = {}
+        self._host = table.hosts[precision.measured_as]
+
+    def kernel(self, kernel: Kernel) -> float:
+        """Seconds of one kernel, others running before and behind it."""
+        if kernel.kind == "measured":
+            return kernel.dims[0] * 1e-12
+        if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
+            return 0.0  # numbers are float32 already: nothing is launched
+        if kernel not in self._seconds:
+            ratio = self.table.ratio(kernel, self.precision.measured_as)
+            self._seconds[kernel] = ratio * roofline(kernel, self.device, self.precision)
+        return self._seconds[kernel]
+
+    def gpu(self, kernels: Iterable[Kernel]) -> float:
+        """Seconds of the GPU for kernels in sequence."""
+        return sum(self.kernel(kernel) for kernel in kernels)
+
+    def host(self, calls: Iterable[str], *, backward: bool = False) -> float:
+        """Seconds of the host for calls in sequence."""
+        times = self._host.backward if backward else self._host.forward
+        in_a_model = times.get("network", 1.0) * MODEL_CODE["backward" if backward else "forward"]
+        return self.device.host_factor * in_a_model * sum(self._call(times, call) for call in calls)
+
+    def _call(self, times: dict[str, float], call: str) -> float:
+        if call not in times:
+            raise DeviceError(f"{self.table.origin} has no host time of {call!r}: measure it with `ropewalk profile`")
+        return times[call]
+
+    def forward_work(self, operators: Sequence[Operator]) -> Work:
+        """The forward pass of operators in sequence."""
+        return Work(
+            self.gpu(kernel for operator in operators for kernel in operator.forward()),
+            self.host(call for operator in operators for call in operator.host()),
+        )
+
+    def backward_work(self, operators: Sequence[Operator]) -> Work:
+        """The backward pass of operators in sequence."""
+        return Work(
+            self.gpu(kernel for operator in operators for kernel in operator.backward()),
+            self.host((call for operator in operators for call in operator.host()), backward=True),
+        )
+
+    def update_work(self, parameters: int, tensors: int, name: str = "adamw") -> Work:
+        """The update of parameters held in this many tensors by an optimiser."""
+        if not parameters or name == "none":
+            return Work()
+        if name not in OPTIMISER_PASSES:
+            raise DeviceError(f"there is no optimiser {name!r}: use one of none, {', '.join(OPTIMISER_PASSES)}")
+        return Work(self.kernel(optimiser(name, parameters, 1)), self.host([name]) * tensors)
+
+    def forward(self, operators: Sequence[Operator]) -> float:
+        """Seconds of the forward pass of operators in sequence."""
+        return self.forward_work(operators).seconds
+
+    def backward(self, operators: Sequence[Operator]) -> float:
+        """Seconds of the backward pass of operators in sequence."""
+        return self.backward_work(operators).seconds
+
+    def update(self, parameters: int, tensors: int, name: str = "adamw") -> float:
+        """Seconds in which an optimiser updates parameters held in this many tensors."""
+        return self.update_work(parameters, tensors, name).seconds
+
+
+def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pricer:
+    """Prices by the name of a device, or by the path of a table that `ropewalk profile` wrote.
+
+    >>> pricer("h200", "bf16").source
+    'measured on h200 (shipped table)'
+    """
+    numbers = precision(precision_name)
+    if device_or_table.lower().endswith(TABLE_SUFFIXES):
+        table = read_table(Path(device_or_table))
+        return Pricer(table.device, numbers, table, f"measured on {table.device.title} ({Path(device_or_table).name})")
+    chosen = device(device_or_table)
+    source = f"measured on {REFERENCE} (shipped table)"
+    if chosen.name != REFERENCE:
+        source = f"roofline of {chosen.name}, calibrated on {REFERENCE} measurements"
+    return Pricer(chosen, numbers, shipped_table(), source)
+
+
+@cache
+def shipped_table() -> CostTable:
+    """The measurements that come with ropewalk."""
+    with as_file(files("ropewalk.device").joinpath(f"data/{REFERENCE}.csv.gz")) as path:
+        return read_table(path, device(REFERENCE))

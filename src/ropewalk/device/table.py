@@ -1,0 +1,196 @@
+"""Measured kernels, and what they say about kernels that were not measured.
+
+A table holds seconds of many kernels. For another kernel of the same kind and form the *ratio* of time to roofline is
+taken over from its nearest measured neighbours in the logarithms of its sizes, by a weighted line through them, held
+within what they span. Where the kernel itself was measured, its ratio is the measured one.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.device.device import PRECISIONS, Device
+from ropewalk.device.roofline import roofline
+from ropewalk.errors import DeviceError
+from ropewalk.workload.kernel import Kernel, rebuilt
+
+NEIGHBOURS = 12
+CLOSE = 0.02
+"""Squared distance (in doublings) below which neighbours count alike."""
+SLOPE_DOUBT = 0.5
+"""How strongly the line through the neighbours is held level."""
+COLUMNS = ["precision", "kind", "form", "dims", "seconds"]
+FACTS = "device"
+"""The kind of lines that describe the device itself."""
+
+Row = tuple[str, str, str, str, str]
+"""A line of a table: precision, kind, form, sizes, seconds (or a value)."""
+
+
+@dataclass(frozen=True)
+class HostTimes:
+    """Seconds that a call of the framework keeps the host busy."""
+
+    forward: dict[str, float]
+    backward: dict[str, float]
+
+
+class CostTable:
+    """Measurements of one device."""
+
+    def __init__(self, device: Device | None, rows: Sequence[Row], origin: str) -> None:
+        self.device = device or described([row for row in rows if row[1] == FACTS], origin)
+        self.origin = origin
+        self._rows: dict[tuple[str, str, str], list[tuple[tuple[int, ...], float]]] = defaultdict(list)
+        self.hosts: dict[str, HostTimes] = defaultdict(lambda: HostTimes({}, {}))
+        for precision, kind, form, dims, seconds in rows:
+            if kind == FACTS:
+                continue
+            if kind == "host":
+                forward, backward = map(float, seconds.split(";"))
+                self.hosts[precision].forward[form] = forward
+                self.hosts[precision].backward[form] = backward
+            else:
+                self._rows[precision, kind, form].append((tuple(map(int, dims.split())), float(seconds)))
+        self._sets: dict[tuple[str, str, str], _Neighbourhood] = {}
+
+    def ratio(self, kernel: Kernel, measured_as: str) -> float:
+        """Time against roofline of this kernel, as its neighbours in the table have it."""
+        key = (measured_as, kernel.kind, kernel.form)
+        if key not in self._sets:
+            if key not in self._rows:
+                raise DeviceError(
+                    f"{self.origin} has no {measured_as} measurement of {kernel.kind} {kernel.form}: "
+                    "measure it with `ropewalk profile`, or use another device"
+                )
+            self._sets[key] = _Neighbourhood(key, self._rows[key], self.device)
+        return self._sets[key].ratio(kernel)
+
+    @cached_property
+    def measurements(self) -> int:
+        return sum(len(rows) for rows in self._rows.values())
+
+
+class _Neighbourhood:
+    """All measurements of one kind, form and precision."""
+
+    def __init__(self, key: tuple[str, str, str], rows: list[tuple[tuple[int, ...], float]], device: Device) -> None:
+        precision, kind, form = key
+        kernels = [rebuilt(kind, form, dims) for dims, _ in rows]
+        best = np.array([roofline(kernel, device, PRECISIONS[precision]) for kernel in kernels])
+        self.log_ratio = np.log(np.array([seconds for _, seconds in rows]) / best)
+        self.place = np.array([_place(kernel) for kernel in kernels])
+
+    def ratio(self, kernel: Kernel) -> float:
+        away = self.place - np.array(_place(kernel))
+        distance = (away * away).sum(axis=1)
+        near = np.argsort(distance, kind="stable")[:NEIGHBOURS]
+        if distance[near[0]] == 0:
+            return float(np.exp(self.log_ratio[near[0]]))
+        return float(np.exp(_level_at_origin(away[near], distance[near], self.log_ratio[near])))
+
+
+def _level_at_origin(away: NDArray[np.float64], distance: NDArray[np.float64], value: NDArray[np.float64]) -> float:
+    """The height at 0 of the line through weighted points, within the heights of the points."""
+    weight = 1.0 / (distance + CLOSE)
+    basis = np.column_stack([np.ones(len(away)), away])
+    doubt = SLOPE_DOUBT * weight.mean() * np.eye(basis.shape[1])
+    doubt[0, 0] = 0.0
+    weighted = basis * weight[:, None]
+    line = np.linalg.solve(basis.T @ weighted + doubt, weighted.T @ value)
+    return float(np.clip(line[0], value.min(), value.max()))
+
+
+def _place(kernel: Kernel) -> list[float]:
+    """Where a kernel stands among its like: logarithms of its sizes, and steps of four doublings between manners."""
+    return _PLACES.get(kernel.kind, _sizes)(kernel)
+
+
+def _sizes(kernel: Kernel) -> list[float]:
+    return [float(np.log2(max(size, 0.5))) for size in kernel.dims]
+
+
+APART = 4.0
+
+
+def _matmul_place(kernel: Kernel) -> list[float]:
+    """Lengths along which memory is read in 16-byte pieces differ from odd ones, which need other kernels."""
+    _, rows, columns, inner = kernel.dims
+    contiguous = {"forward": (inner, columns), "input_grad": (inner, columns), "weight_grad": (rows, columns)}
+    return [*_sizes(kernel), *(APART * _oddness(length) for length in contiguous[kernel.form])]
+
+
+def _oddness(length: int) -> float:
+    return 0.0 if length % 8 == 0 else 0.5 if length % 2 == 0 else 1.0
+
+
+def _convolution_place(kernel: Kernel) -> list[float]:
+    batch, channels, height, width, outputs, k0, k1, s0, s1, _, _, groups = kernel.dims
+    sizes = np.log2([batch, channels // groups, height * width, outputs])
+    manner = [k0 * k1, s0 * s1]
+    return [*sizes, *np.log2(manner) * 1.5, 1.5 * float(np.log2(groups)), APART * _oddness(channels)]
+
+
+def _attention_place(kernel: Kernel) -> list[float]:
+    *sizes, causal = kernel.dims
+    _, heads, kv_heads, *_ = sizes
+    return [*np.log2(sizes), APART * causal, APART * (heads != kv_heads)]
+
+
+def _pointwise_place(kernel: Kernel) -> list[float]:
+    """A plain map is measured with 0 to 3 tensors read; other forms have their own number of them."""
+    elements, reads, _ = kernel.dims
+    return [float(np.log2(elements)), APART * min(reads, 3) if kernel.form == "map" else 0.0]
+
+
+_PLACES: dict[str, Callable[[Kernel], list[float]]] = {
+    "matmul": _matmul_place,
+    "convolution": _convolution_place,
+    "attention": _attention_place,
+    "pointwise": _pointwise_place,
+}
+
+
+def described(facts: Sequence[Row], origin: str) -> Device:
+    """The device that a table says it was measured on."""
+    values = {form: value for _, _, form, _, value in facts}
+    try:
+        return Device(
+            name=values["name"],
+            title=values["title"],
+            multiprocessors=int(float(values["multiprocessors"])),
+            peak_flops={key.removeprefix("peak_"): float(values[key]) for key in values if key.startswith("peak_")},
+            achievable=1.0,
+            memory_bandwidth=float(values["memory_bandwidth"]),
+            streaming=1.0,
+            memory_bytes=float(values["memory_bytes"]),
+            cache_bytes=float(values["cache_bytes"]),
+            launch_s=float(values["launch_s"]),
+            host_factor=1.0,
+            source=f"measured ({origin})",
+        )
+    except KeyError as missing:
+        raise ValueError(f"it does not say the device's {missing.args[0]}") from None
+
+
+def read_table(path: Path, device: Device | None = None) -> CostTable:
+    """A table from a file, plain or packed with gzip; without a device given, of the device it describes."""
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
+        rows = list(csv.reader(io.StringIO(text)))
+        if not rows or rows[0] != COLUMNS:
+            raise ValueError(f"its first line is not {','.join(COLUMNS)}")
+        return CostTable(device, [(a, b, c, d, e) for a, b, c, d, e in rows[1:]], path.name)
+    except (OSError, ValueError, EOFError) as problem:
+        raise DeviceError(f"cost table {path}: {problem}: write one with `ropewalk profile`") from problem

@@ -1,0 +1,66 @@
+"""What joins GPUs of each generation inside a server and to the network, as their vendors build them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ropewalk.errors import FabricError
+from ropewalk.fabric.dgx import NIC_A100, NIC_H100, NVLINK_A100, NVLINK_H100
+
+
+@dataclass(frozen=True)
+class Interconnect:
+    """Bytes/s are for one direction. Whatever joins the GPUs of a server is modelled as a switch that never blocks."""
+
+    gpus_per_server: int
+    nvlink_bandwidth: float
+    """From one GPU to all others of its server together."""
+    nics_per_server: int
+    nic_bandwidth: float
+    source: str
+
+
+_PCIE = "PCI Express x16 between GPUs of a server without NVLink, its nominal rate; one 100 Gbps NIC for two GPUs"
+
+INTERCONNECTS: dict[str, Interconnect] = {
+    "p100": Interconnect(8, 80e9, 4, 12.5e9, "NVIDIA DGX-1 (P100): 4 NVLinks of 20 GB/s each way, 4 EDR NICs"),
+    "v100": Interconnect(8, 150e9, 4, 12.5e9, "NVIDIA DGX-1 (V100): 6 NVLinks of 25 GB/s each way, 4 EDR NICs"),
+    "a100": Interconnect(8, NVLINK_A100, 8, NIC_A100, "NVIDIA DGX A100: 12 NVLinks of 25 GB/s each way, 8 HDR NICs"),
+    "h100": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H100: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
+    "h200": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H200: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
+    "b200": Interconnect(8, 900e9, 8, 50e9, "NVIDIA DGX B200: 18 NVLinks of 50 GB/s each way, 8 NDR NICs"),
+    "mi250": Interconnect(
+        4, 400e9, 4, 25e9,
+        "AMD Instinct MI250: 8 Infinity Fabric links of 50 GB/s each way, a mesh modelled as a switch; "
+        "4 NICs of 200 Gbps as in a Frontier node",
+    ),
+    "mi300x": Interconnect(
+        8, 448e9, 8, 50e9,
+        "AMD Instinct MI300X platform: 7 Infinity Fabric links of 64 GB/s each way, a full mesh modelled as a switch "
+        "(one pair alone has 64 GB/s in truth); 8 NICs of 400 Gbps",
+    ),
+    "t4": Interconnect(4, 15.75e9, 2, 12.5e9, f"PCIe 3.0: {_PCIE}"),
+    "a10": Interconnect(4, 31.5e9, 2, 12.5e9, f"PCIe 4.0: {_PCIE}"),
+    "l4": Interconnect(8, 31.5e9, 4, 12.5e9, f"PCIe 4.0: {_PCIE}"),
+    "l40s": Interconnect(8, 31.5e9, 4, 12.5e9, f"PCIe 4.0: {_PCIE}"),
+    "rtx4090": Interconnect(8, 31.5e9, 4, 12.5e9, f"PCIe 4.0: {_PCIE}"),
+}  # fmt: skip
+"""By the name of the GPU."""
+
+_TRIMMINGS = re.compile(r"[-_](?:sxm\d?|oam|\d+gb)")
+
+
+def interconnect(gpu: str) -> Interconnect:
+    """How servers of this GPU are built; the size of its memory and its socket make no difference.
+
+    >>> interconnect("a100-80gb").nic_bandwidth
+    25000000000.0
+    """
+    found = INTERCONNECTS.get(gpu.lower()) or INTERCONNECTS.get(_TRIMMINGS.sub("", gpu.lower()))
+    if found is None:
+        raise FabricError(
+            f"how servers of gpu {gpu} are wired is not known (known are {', '.join(INTERCONNECTS)}): "
+            "give the bandwidth between GPUs of a server and of a NIC"
+        )
+    return found

@@ -1,0 +1,90 @@
+"""Ranks in the few groups that a chart can show: those that behave alike, pipeline stages, blocks of neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.sim.step import StepRun, StepStatistics
+
+MOST_ROWS = 32
+ALIKE = 1e-7
+"""Part of the step by which times of ranks may differ that are alike."""
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RankGroups:
+    """A partition of the ranks, in the order in which it is shown."""
+
+    sort: str
+    """What a group is, after `by`: stage, gpu, block of gpus."""
+    names: tuple[str, ...]
+    of_rank: Ids
+    stage_of_rank: Ids | None = None
+    """Where there is a pipeline."""
+
+    @property
+    def size(self) -> Ids:
+        return np.bincount(self.of_rank, minlength=len(self.names))
+
+    def called(self, rank: int) -> str:
+        """The name of a rank that stands for its group."""
+        stage = "" if self.stage_of_rank is None else f"stage {self.stage_of_rank[rank]} · "
+        alike = int(self.size[self.of_rank[rank]]) if self.sort == "gpu" else 1
+        return f"{stage}gpu {rank}" + (f" (×{alike})" if alike > 1 else "")
+
+    def mean(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean over the ranks of each group."""
+        return np.bincount(self.of_rank, seconds, minlength=len(self.names)) / np.maximum(self.size, 1)
+
+
+def by_stage(stage_of_rank: Ids) -> RankGroups:
+    stages = int(stage_of_rank.max(initial=0)) + 1
+    return RankGroups("stage", tuple(f"stage {stage}" for stage in range(stages)), stage_of_rank, stage_of_rank)
+
+
+def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None) -> RankGroups:
+    """Ranks that spend their time in the same way at the same moments are one group, named after its first."""
+    occupied, ranks = run.occupied, run.step.ranks
+    times = found.times
+    moments = [
+        np.bincount(occupied.rank, moment, minlength=ranks) / np.maximum(np.bincount(occupied.rank, minlength=ranks), 1)
+        for moment in (occupied.start, occupied.end)
+    ]
+    grid = ALIKE * max(found.step_time_s, 1e-300)
+    stage = np.zeros(ranks) if stage_of_rank is None else stage_of_rank
+    key = np.column_stack(
+        [stage, *(np.rint(column / grid) for column in (times.compute_s, times.exposed_communication_s, *moments))]
+    )
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    staged = stage_of_rank if stage_of_rank is not None and stage_of_rank.max(initial=0) > 0 else None
+    groups = RankGroups("gpu", ("",) * len(first), place[group.reshape(-1)], staged)
+    return replace(groups, names=tuple(groups.called(rank) for rank in np.sort(first).tolist()))
+
+
+def by_block(ranks: int) -> RankGroups:
+    """Blocks of neighbours.
+
+    >>> by_block(128).names[:2]
+    ('gpus 0–3', 'gpus 4–7')
+    """
+    block = -(-ranks // MOST_ROWS)
+    firsts = range(0, ranks, block)
+    names = tuple(f"gpus {first}–{min(first + block, ranks) - 1}" for first in firsts)
+    return RankGroups("block of gpus", names, np.arange(ranks) // block)
+
+
+def rank_groups(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None) -> tuple[RankGroups, ...]:
+    """The partitions worth looking at, the most telling one first."""
+    staged = () if stage_of_rank is None or stage_of_rank.max(initial=0) == 0 else (by_stage(stage_of_rank),)
+    alike = by_likeness(run, found, stage_of_rank)
+    single = alike if len(alike.names) <= MOST_ROWS else by_block(run.step.ranks)
+    if staged and len(single.names) == len(staged[0].names):
+        return staged  # every stage is alike throughout: the second view would be the first one
+    return (*staged, single)

@@ -1,0 +1,167 @@
+"""Where the time of each stage or GPU went, and what fills its memory, as stacked bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, layout, value_axis
+from ropewalk.report.axis import axis as plain_axis
+from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.colours import Colour
+from ropewalk.report.rank_groups import RankGroups
+from ropewalk.sim.step import StepStatistics
+
+Write = Callable[[float], str]
+
+WRITTEN_FROM = 0.045
+"""Parts of a bar below this have no room for their number."""
+
+
+BRIGHT = 125
+"""Luminance, of 255, from which on a colour asks for dark text."""
+
+
+@dataclass(frozen=True)
+class MemoryBar:
+    """What one GPU of a stage holds, in bytes by name, and what it could hold."""
+
+    name: str
+    parts: Mapping[str, float]
+    capacity_bytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One colour of the bars: a value for each row."""
+
+    name: str
+    colour: Colour
+    values: Sequence[float]
+
+
+def breakdown_chart(found: StepStatistics, groups: Sequence[RankGroups]) -> Chart:
+    """Compute, exposed communication by purpose and bubble; their sum is the step time in every row."""
+    by_purpose = found.times.exposed_by_purpose_s
+    coloured = colours.of_names(by_purpose, colours.PURPOSES)
+    series = [
+        ("compute", colours.PURPOSES["compute"], found.times.compute_s),
+        *((f"exposed: {name}", coloured[name], seconds) for name, seconds in by_purpose.items() if seconds.any()),
+    ]
+    if found.times.bubble_s.any():
+        series.append(("bubble", colours.IDLE, found.times.bubble_s))
+    views = []
+    for group in groups:
+        stacks = [Stack(name, colour, group.mean(seconds).tolist()) for name, colour, seconds in series]
+        views.append(
+            View(f"by {group.sort}", _stacked(group.names, stacks, found.step_time_s, quantity.seconds, "of the step"))
+        )
+    return Chart(
+        "breakdown",
+        "Compute, exposed communication and bubble of each " + groups[0].sort,
+        tuple(views),
+        tuple(Swatch(name, colour, group=name) for name, colour, _ in series),
+        choose="Rows",
+        caption="Each row is as long as the step, and the mean of its GPUs where it stands for several. Communication "
+        "that runs while the GPU computes is hidden and takes no room here.",
+    )
+
+
+def memory_chart(bars: Sequence[MemoryBar]) -> Chart:
+    """What fills the memory of a GPU of each stage, against what it has."""
+    names = list(dict.fromkeys(part for bar in bars for part in bar.parts))
+    coloured = colours.of_names(names, colours.MEMORY)
+    stacks = [Stack(name, coloured[name], [bar.parts.get(name, 0.0) for bar in bars]) for name in names]
+    capacity = max((bar.capacity_bytes or 0.0 for bar in bars), default=0.0)
+    widest = max([sum(bar.parts.values()) for bar in bars] + [capacity])
+    figure = _stacked([bar.name for bar in bars], stacks, widest, quantity.size, "of the memory of the GPU", capacity)
+    legend = [Swatch(stack.name, stack.colour, group=stack.name) for stack in stacks]
+    if capacity:
+        figure["layout"]["shapes"] = [_limit(capacity)]
+        legend.append(Swatch(f"memory of the GPU, {quantity.size(capacity)}", colours.INK, "dash"))
+    return Chart(
+        "memory",
+        f"Memory of a GPU in each of {len(bars)} stages",
+        (View("", figure),),
+        tuple(legend),
+        caption="What a GPU holds at the fullest moment of the step.",
+    )
+
+
+def _stacked(
+    names: Sequence[str],
+    stacks: Sequence[Stack],
+    longest: float,
+    write: Write,
+    whole_in_words: str,
+    whole: float = 0.0,
+) -> Figure:
+    rows = len(names)
+    thick = 26 if rows <= 12 else 20
+    unit = whole or longest
+    data = [_stack_trace(stack, names, longest, unit, write, whole_in_words) for stack in stacks]
+    return {
+        "data": data,
+        "layout": layout(
+            thick * rows + 86,
+            barmode="stack",
+            bargap=0.22,
+            xaxis=value_axis("", [longest], write, log=False, room=0.02),
+            yaxis=plain_axis(
+                range=[rows - 0.45, -0.55],
+                showgrid=False,
+                tickvals=list(range(rows)),
+                ticktext=[clipped(name) for name in names],
+            ),
+        ),
+    }
+
+
+def _stack_trace(
+    stack: Stack, names: Sequence[str], longest: float, unit: float, write: Write, whole_in_words: str
+) -> Figure:
+    shares = [value / unit if unit > 0 else 0.0 for value in stack.values]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": plain(stack.name),
+        "legendgroup": stack.name,
+        "x": list(stack.values),
+        "y": list(range(len(names))),
+        "marker": {"color": stack.colour.light, "line": {"color": colours.PAPER.light, "width": 1}},
+        "text": [
+            quantity.percent(share) if value >= WRITTEN_FROM * longest else ""
+            for share, value in zip(shares, stack.values, strict=True)
+        ],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "textfont": {"size": 11.5, "color": text_on(stack.colour)},
+        "constraintext": "none",
+        "customdata": [
+            f"<b>{plain(name)}</b>, {plain(stack.name)}<br>{write(value)}, {quantity.percent(share)} {whole_in_words}"
+            for name, value, share in zip(names, stack.values, shares, strict=True)
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def text_on(colour: Colour) -> str:
+    """Ink that is legible on a colour, on light pages and on dark ones."""
+    bright = [_luminance(shade) > BRIGHT for shade in (colour.light, colour.dark)]
+    if all(bright):
+        return "#15181d"
+    return colours.INK.light if bright[0] else "#ffffff"
+
+
+def _luminance(shade: str) -> float:
+    red, green, blue = (int(shade[at : at + 2], 16) for at in (1, 3, 5))
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def _limit(capacity: float) -> Figure:
+    return {
+        "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": capacity, "x1": capacity,
+        "line": {"color": colours.INK.light, "width": 1.5, "dash": "dash"},
+    }  # fmt: skip

@@ -1,0 +1,210 @@
+"""A training step that ran: where its time went, and which link held it up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import GraphError
+from ropewalk.sim.occupancy import Occupancy, OperationTimes, RankTimes, Seconds, occupancy, operation_times, rank_times
+from ropewalk.sim.trace import Trace
+from ropewalk.task.step import Act, Step
+
+NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, eq=False)
+class StepRun:
+    """A step, the run of the tasks it was expanded to, and which task belongs to which operation."""
+
+    step: Step
+    trace: Trace
+    operation_of_task: NDArray[np.int32]
+    """-1 where a task belongs to no operation."""
+
+    def __post_init__(self) -> None:
+        tasks, named = self.trace.graph.tasks, len(self.operation_of_task)
+        if tasks != named:
+            raise GraphError(f"the run has {tasks} tasks, but operations are named for {named}: give one for each task")
+
+    @cached_property
+    def times(self) -> OperationTimes:
+        return operation_times(self.step, self.trace, self.operation_of_task)
+
+    @cached_property
+    def occupied(self) -> Occupancy:
+        return occupancy(self.step, self.times)
+
+    def purpose_of(self, operation: int) -> str:
+        """What an operation is for: `compute`, or the name of the stream that it communicates on."""
+        return self.step.streams[int(self.step.stream[operation]) if self.step.act[operation] != Act.COMPUTE else 0]
+
+
+@dataclass(frozen=True)
+class PathPart:
+    """Time that the critical path spends on operations of one label and purpose."""
+
+    label: str
+    purpose: str
+    seconds: float
+    tasks: int
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The link that the step would gain most from, as far as one run can tell."""
+
+    link: int
+    name: str
+    held_s: float
+    """Seconds of the critical path in which it held a transfer back; 0 where it is only the most utilised link."""
+    utilisation: float
+
+
+@dataclass(frozen=True, eq=False)
+class StepStatistics:
+    """The step in numbers; times of ranks by rank, and their means under the same names."""
+
+    step_time_s: float
+    times: RankTimes
+    path: tuple[PathPart, ...]
+    """The critical path, longest part first."""
+    link_utilisation: NDArray[np.float64]
+    bottleneck: Bottleneck | None
+    """None where nothing crossed a link."""
+    flops: float
+    peak_flops: float | None = None
+    """Of one rank; None where it is not known."""
+    samples: float | None = None
+    tokens: float | None = None
+
+    @property
+    def compute_s(self) -> float:
+        return _mean(self.times.compute_s)
+
+    @property
+    def communication_s(self) -> float:
+        return _mean(self.times.communication_s)
+
+    @property
+    def exposed_communication_s(self) -> float:
+        return _mean(self.times.exposed_communication_s)
+
+    @property
+    def bubble_s(self) -> float:
+        return _mean(self.times.bubble_s)
+
+    @property
+    def exposed_by_purpose_s(self) -> dict[str, float]:
+        """Mean over the ranks, largest first."""
+        means = {purpose: _mean(seconds) for purpose, seconds in self.times.exposed_by_purpose_s.items()}
+        return dict(sorted(means.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    @cached_property
+    def path_by_sort(self) -> tuple[PathPart, ...]:
+        """The critical path by label, where labels that differ in numbers alone are one: `block … forward`."""
+        merged: dict[tuple[str, str], list[PathPart]] = {}
+        for part in self.path:
+            merged.setdefault((NUMBER.sub("…", part.label), part.purpose), []).append(part)
+        parts = (
+            PathPart(
+                parts[0].label if len(parts) == 1 else label,
+                purpose,
+                sum(part.seconds for part in parts),
+                sum(part.tasks for part in parts),
+            )
+            for (label, purpose), parts in merged.items()
+        )
+        return tuple(sorted(parts, key=lambda part: (-part.seconds, part.purpose, part.label)))
+
+    @property
+    def path_by_purpose_s(self) -> dict[str, float]:
+        """Seconds of the critical path by purpose, largest first."""
+        total: dict[str, float] = {}
+        for part in self.path:
+            total[part.purpose] = total.get(part.purpose, 0.0) + part.seconds
+        return dict(sorted(total.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    @property
+    def mfu(self) -> float | None:
+        """Model flops utilisation: the arithmetic of the model over what the GPUs could have done in the time."""
+        if not self.peak_flops or not self.flops or self.step_time_s <= 0:
+            return None
+        return self.flops / (len(self.times.compute_s) * self.peak_flops * self.step_time_s)
+
+    @property
+    def samples_per_s(self) -> float | None:
+        return self.samples / self.step_time_s if self.samples and self.step_time_s > 0 else None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        return self.tokens / self.step_time_s if self.tokens and self.step_time_s > 0 else None
+
+
+def statistics(
+    run: StepRun, *, peak_flops: float | None = None, samples: float | None = None, tokens: float | None = None
+) -> StepStatistics:
+    """Where the time of a step went.
+
+    >>> from ropewalk.fabric import IdealSwitch
+    >>> from ropewalk.routing import shortest
+    >>> from ropewalk.sim import simulate
+    >>> from ropewalk.task import Sketch
+    >>> from ropewalk.task.step import StepSketch
+    >>> step, tasks = StepSketch(2), Sketch()
+    >>> forward = step.compute(0, 1e-3), tasks.compute(0, 1e-3)
+    >>> sent = step.send(0, 1, 12.5e6, after=forward[:1]), tasks.transfer(0, 1, 12.5e6, after=forward[1:])
+    >>> routes = shortest(IdealSwitch(2).build(), np.array([0]), np.array([1]))
+    >>> run = StepRun(step.step(), simulate(tasks.graph(), routes), np.array([0, 1], np.int32))
+    >>> found = statistics(run)
+    >>> [round(seconds * 1e3, 6) for seconds in (found.step_time_s, found.compute_s, found.exposed_communication_s)]
+    [2.0, 0.5, 1.0]
+    """
+    trace = run.trace
+    path = np.array([entry.task for entry in trace.critical_path()], np.int64)
+    return StepStatistics(
+        trace.makespan,
+        rank_times(run.step, run.occupied, trace.makespan),
+        _path_parts(run, path),
+        trace.link_utilisation,
+        _bottleneck(trace, path),
+        run.step.flops,
+        peak_flops,
+        samples,
+        tokens,
+    )
+
+
+def _path_parts(run: StepRun, path: NDArray[np.int64]) -> tuple[PathPart, ...]:
+    trace = run.trace
+    total: dict[tuple[str, str], tuple[float, int]] = {}
+    for task, operation in zip(path.tolist(), run.operation_of_task[path].tolist(), strict=True):
+        if operation < 0:
+            key = (trace.graph.name_of(task), "other")
+        else:
+            key = (run.step.name_of(operation), run.purpose_of(operation))
+        seconds, tasks = total.get(key, (0.0, 0))
+        total[key] = (seconds + float(trace.end[task] - trace.start[task]), tasks + 1)
+    parts = (PathPart(label, purpose, *spent) for (label, purpose), spent in total.items())
+    return tuple(sorted(parts, key=lambda part: (-part.seconds, part.purpose, part.label)))
+
+
+def _bottleneck(trace: Trace, path: NDArray[np.int64]) -> Bottleneck | None:
+    """The link that held transfers of the critical path back longest; without any, the most utilised one."""
+    use = trace.link_utilisation
+    if not len(use):
+        return None
+    held = path[trace.bound_by[path] >= 0]
+    seconds = np.bincount(trace.bound_by[held], (trace.end - trace.start)[held], minlength=len(use))
+    link = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(use))
+    if use[link] <= 0:
+        return None
+    return Bottleneck(link, trace.routes.fabric.link_name(link), float(seconds[link]), float(use[link]))
+
+
+def _mean(seconds: Seconds) -> float:
+    return float(seconds.mean()) if len(seconds) else 0.0

@@ -1,0 +1,34 @@
+"""Who computes what, where: degrees of parallelism, ranks on GPUs, pipeline stages and the memory all that takes.
+
+>>> from ropewalk.strategy import Placement, Strategy
+>>> Placement(Strategy(data=2, tensor=4)).tensor_groups.tolist()
+[[0, 1, 2, 3], [4, 5, 6, 7]]
+"""
+
+from ropewalk.strategy.checks import check
+from ropewalk.strategy.derive import derive
+from ropewalk.strategy.memory import Memory, memory
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.prices import PriceList, Prices
+from ropewalk.strategy.schedule import SCHEDULES
+from ropewalk.strategy.shares import Share, shares_of
+from ropewalk.strategy.stages import Pieces, balanced, cut
+from ropewalk.strategy.strategy import LayerChoice, Strategy
+
+__all__ = [
+    "SCHEDULES",
+    "LayerChoice",
+    "Memory",
+    "Pieces",
+    "Placement",
+    "PriceList",
+    "Prices",
+    "Share",
+    "Strategy",
+    "balanced",
+    "check",
+    "cut",
+    "derive",
+    "memory",
+    "shares_of",
+]

@@ -1,0 +1,179 @@
+"""Does a strategy fit the model and the GPUs? Every finding names what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ropewalk.errors import Findings, StrategyError
+from ropewalk.strategy.memory import OPTIMISER_BYTES
+from ropewalk.strategy.schedule import SCHEDULES
+from ropewalk.strategy.shares import attends, bare, meets
+from ropewalk.strategy.strategy import RECOMPUTE, Strategy
+from ropewalk.workload.attention import FusedAttention
+from ropewalk.workload.dense import Product
+from ropewalk.workload.exchange import Meeting
+from ropewalk.workload.experts import Experts
+from ropewalk.workload.operator import Role
+from ropewalk.workload.workload import Workload
+
+
+def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> None:
+    """Refuse a strategy that cannot be carried out, with all the reasons at once.
+
+    `gpus` is how many there are; leave it out where the strategy decides that.
+    """
+    findings = Findings(StrategyError, f"strategy for {workload.name}")
+    for finding in _numbers(strategy):
+        findings.add(finding)
+    findings.raise_if_any()  # the other checks divide by these numbers
+    rules = (
+        _words(strategy),
+        _gpu_count(strategy, gpus),
+        _pipeline(strategy, workload),
+        _tensor(strategy, workload),
+        _experts(strategy, workload),
+        _context(strategy, workload),
+        _choices(strategy, workload),
+    )
+    for rule in rules:
+        for finding in rule:
+            findings.add(finding)
+    findings.raise_if_any()
+
+
+def _numbers(plan: Strategy) -> Iterator[str]:
+    for name in ("data", "tensor", "pipeline", "expert", "context", "micro_batch", "micro_batches", "interleave"):
+        value = getattr(plan, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            yield f"{name} is {value!r}: give a whole number, 1 or more"
+    if plan.zero not in (0, 1, 2, 3):
+        yield f"zero is {plan.zero!r}: give 0, 1, 2 or 3"
+    if not plan.bucket_bytes > 0:
+        yield f"bucket_bytes is {plan.bucket_bytes!r}: give a positive size such as {25 * 2**20} (25 MiB)"
+    if plan.gradient_bytes is not None and not plan.gradient_bytes > 0:
+        yield f"gradient_bytes is {plan.gradient_bytes!r}: give 2 or 4"
+
+
+def _words(plan: Strategy) -> Iterator[str]:
+    for name, known in (("schedule", SCHEDULES), ("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
+        if getattr(plan, name) not in known:
+            yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
+    if plan.zero and plan.replicas == 1:
+        yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"
+
+
+def _gpu_count(plan: Strategy, gpus: int | None) -> Iterator[str]:
+    if gpus is None or plan.ranks == gpus:
+        return
+    degrees = {"data": plan.data, "tensor": plan.tensor, "pipeline": plan.pipeline, "context": plan.context}
+    product = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
+    fixes = [
+        f"set {name} to {gpus * degree // plan.ranks}"
+        for name, degree in degrees.items()
+        if gpus * degree % plan.ranks == 0
+    ]
+    wanted = " or ".join(fixes[:2]) if fixes else f"choose degrees whose product is {gpus}"
+    yield f"{product} = {plan.ranks} ranks, but there are {gpus} GPUs: {wanted}, or ask for {plan.ranks} GPUs"
+
+
+def _pipeline(plan: Strategy, workload: Workload) -> Iterator[str]:
+    layers = len(workload.layers)
+    if plan.pieces > layers:
+        pieces = f"{plan.pipeline} stages" + (f" of {plan.interleave} pieces" if plan.interleave > 1 else "")
+        yield f"{layers} layers do not fill {pieces}: lower pipeline or interleave to {layers} pieces or fewer"
+    if plan.interleave > 1 and plan.schedule != "interleaved":
+        yield f"schedule {plan.schedule} runs one piece on each stage: set interleave to 1 or schedule to interleaved"
+    if plan.schedule == "interleaved":
+        if plan.pipeline == 1:
+            yield "schedule interleaved needs a pipeline of 2 stages or more: raise pipeline or use 1f1b"
+        elif plan.micro_batches % plan.pipeline:
+            near = -(-plan.micro_batches // plan.pipeline) * plan.pipeline
+            yield (
+                f"schedule interleaved runs micro-batches in groups of {plan.pipeline}, but there are "
+                f"{plan.micro_batches}: give {near}"
+            )
+    if plan.stages is not None:
+        rising = all(first < after for first, after in zip(plan.stages, plan.stages[1:], strict=False))
+        if len(plan.stages) != plan.pieces or plan.stages[:1] != (0,) or not rising or plan.stages[-1] >= layers:
+            yield (
+                f"stages begin at layers {list(plan.stages)}: give {plan.pieces} rising numbers from 0 on, "
+                f"all below {layers}"
+            )
+
+
+def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
+    if plan.sequence_parallel and plan.tensor == 1:
+        yield "sequence parallelism splits over tensor ranks, but there is one: raise tensor or turn it off"
+    if plan.tensor == 1:
+        return
+    if not any(meets(layer, Meeting.LEAVE) for layer in workload.layers):
+        yield (
+            f"no layer of {workload.name} can be split over {plan.tensor} tensor ranks: "
+            "set tensor to 1 and use data or pipeline parallelism"
+        )
+    if plan.sequence_parallel and workload.sequence % plan.tensor:
+        yield (
+            f"a sequence of {workload.sequence} tokens does not split over {plan.tensor} tensor ranks: "
+            "give a multiple or turn sequence parallelism off"
+        )
+    split = [layer for layer in workload.layers if plan.split_of(layer).tensor > 1]
+    heads = {
+        (op.heads, op.kv_heads) if isinstance(op, FusedAttention) else (op.count // workload.batch,) * 2
+        for layer in split
+        for op in map(bare, layer.operators)
+        if isinstance(op, FusedAttention) or (isinstance(op, Product) and op.role is Role.INSIDE)
+    }
+    for count, shared in sorted(heads):
+        if count % plan.tensor:
+            fits = ", ".join(str(ways) for ways in range(1, min(count, 64) + 1) if count % ways == 0)
+            yield f"{count} attention heads do not split over {plan.tensor} tensor ranks: use one of {fits}"
+        elif shared % plan.tensor and plan.tensor % shared:
+            yield (
+                f"{shared} key-value heads neither split over {plan.tensor} tensor ranks nor repeat evenly: "
+                "use a divisor or a multiple"
+            )
+
+
+def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
+    if plan.expert == 1:
+        return
+    if plan.data % plan.expert:
+        yield (
+            f"experts are spread over data ranks, but expert degree {plan.expert} does not divide data degree "
+            f"{plan.data}: set expert to a divisor of {plan.data}"
+        )
+    if not any(meets(layer, Meeting.DISPATCH) for layer in workload.layers):
+        yield f"{workload.name} has no experts to spread over {plan.expert} ranks: set expert to 1"
+    counts = {op.experts for layer in workload.layers for op in map(bare, layer.operators) if isinstance(op, Experts)}
+    for count in sorted(counts):
+        if count % plan.expert:
+            yield f"{count} experts do not spread over {plan.expert} ranks: set expert to a divisor of {count}"
+
+
+def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
+    if plan.context == 1:
+        return
+    if not any(map(attends, workload.layers)):
+        yield f"{workload.name} has no attention whose sequence can be cut into {plan.context}: set context to 1"
+    elif workload.sequence % plan.context:
+        yield (
+            f"a sequence of {workload.sequence} tokens does not split over {plan.context} context ranks: "
+            "give a multiple or another context degree"
+        )
+
+
+def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
+    for choice in plan.choices:
+        about = f"the choice for layers {choice.pattern!r}"
+        only = type(plan)(tensor=-1, choices=(choice,), recompute="?")
+        named = [
+            layer for layer in workload.layers if (only.split_of(layer).tensor, only.recompute_of(layer)) != (-1, "?")
+        ]
+        if not named:
+            yield f"{about} changes no layer of {workload.name}: name one such as {workload.layers[0].name!r}"
+        if choice.tensor not in (None, 1, plan.tensor):
+            yield f"{about} has tensor {choice.tensor}: a layer is split over all {plan.tensor} tensor ranks or 1"
+        if choice.tensor == 1 and plan.sequence_parallel:
+            yield f"{about} is not split, so sequence parallelism has nowhere to gather it: turn one of them off"
+        if choice.recompute is not None and choice.recompute not in RECOMPUTE:
+            yield f"{about} has recompute {choice.recompute!r}: use one of {', '.join(RECOMPUTE)}"

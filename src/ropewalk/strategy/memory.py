@@ -1,0 +1,147 @@
+"""Bytes that a GPU of every pipeline stage needs, and whether they fit.
+
+Weights, gradients and the optimiser's state follow from the parameters a rank holds (Rajbhandari et al., ZeRO, 2020);
+activations from what its operators keep and from how many micro-batches are in flight in the stage's order of passes.
+What is left is an assumption, and stated: a fixed workspace and a fraction that the allocator cannot use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import Findings, StrategyError
+from ropewalk.strategy.schedule import SCHEDULES
+from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
+from ropewalk.strategy.stages import Pieces
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.workload.operator import part
+from ropewalk.workload.workload import Workload
+
+OPTIMISER_BYTES: dict[str, float] = {
+    "none": 0.0,
+    "sgd": 0.0,
+    "momentum": 4.0,
+    "adamw": 8.0,
+    "adamw_fused": 8.0,
+}
+"""Bytes of state for each parameter, in 32-bit numbers: none, a momentum, or two moments. `none` updates nothing."""
+
+WORKSPACE_BYTES = 1e9
+"""Assumed for the context of the driver, workspaces of libraries and buffers of collectives on every GPU."""
+FRAGMENTATION = 0.05
+"""Assumed fraction of all other bytes that lies idle between blocks of the allocator."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Bytes on one GPU of each stage at the fullest moment of a step."""
+
+    weights: NDArray[np.float64]
+    gradients: NDArray[np.float64]
+    optimiser: NDArray[np.float64]
+    activations: NDArray[np.float64]
+    workspace: NDArray[np.float64]
+    fragmentation: NDArray[np.float64]
+
+    def parts(self) -> dict[str, NDArray[np.float64]]:
+        names = ("weights", "gradients", "optimiser", "activations", "workspace", "fragmentation")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        return np.asarray(np.sum(list(self.parts().values()), axis=0), np.float64)
+
+    @property
+    def most(self) -> float:
+        return float(self.total.max())
+
+    def check(self, gpu: str, capacity_bytes: float) -> None:
+        """Refuse a step that does not fit, naming the stages and what would make it fit."""
+        findings = Findings(StrategyError, "memory")
+        for stage, needed in enumerate(self.total.tolist()):
+            if needed > capacity_bytes:
+                findings.add(
+                    f"stage {stage} needs {needed / 1e9:.1f} GB on gpu {gpu}, which has {capacity_bytes / 1e9:g} GB: "
+                    f"{self._remedy(stage)}"
+                )
+        findings.raise_if_any()
+
+    def _remedy(self, stage: int) -> str:
+        states = float(self.weights[stage] + self.gradients[stage] + self.optimiser[stage])
+        if states >= self.activations[stage]:
+            return "raise tensor or pipeline parallelism or the ZeRO stage"
+        return "raise tensor parallelism or turn on recomputation"
+
+
+def memory(
+    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
+) -> Memory:
+    """What a GPU of every stage needs for this workload (sized for the strategy's micro-batch)."""
+    columns = [
+        _states(strategy, [shares[at] for at in pieces.layers_of_stage(stage)], element_bytes)
+        for stage in range(strategy.pipeline)
+    ]
+    weights, gradients, optimiser = np.array(columns).T
+    activations = np.array(
+        [_activations(workload, strategy, shares, pieces, stage, element_bytes) for stage in range(strategy.pipeline)]
+    )
+    workspace = np.full(strategy.pipeline, WORKSPACE_BYTES)
+    fragmentation = FRAGMENTATION * (weights + gradients + optimiser + activations)
+    return Memory(weights, gradients, optimiser, activations, workspace, fragmentation)
+
+
+def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tuple[float, float, float]:
+    """Bytes of weights, gradients and optimiser state of a stage with these layers."""
+    per_gradient = gradient_bytes(strategy, element_bytes)
+    has_master = strategy.master_weights and strategy.optimiser != "none" and element_bytes < 4
+    per_state = OPTIMISER_BYTES[strategy.optimiser] + (4.0 if has_master else 0.0)
+    whole = sum(share.all_parameters for share in shares) + tied_copy(shares)
+    mine, _ = updated(strategy, shares)
+    largest = sorted((share.all_parameters for share in shares), reverse=True)
+    gathered = sum(largest[:2]) if strategy.prefetch else sum(largest[:1])
+    weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 else whole
+    gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole
+    return weights * element_bytes, gradients * per_gradient, mine * per_state
+
+
+def updated(strategy: Strategy, shares: list[Share]) -> tuple[int, int]:
+    """Parameters that a rank with these layers updates, and the tensors that hold them.
+
+    Under ZeRO that is its part of what is shared out, otherwise all it holds.
+    """
+    tensors = sum(share.tensors for share in shares)
+    if not strategy.zero:
+        return sum(share.all_parameters for share in shares) + tied_copy(shares), tensors
+    copies = strategy.replicas // strategy.expert
+    parts = sum(
+        part(share.parameters, strategy.replicas) + part(share.expert_parameters, copies) + share.table_parameters
+        for share in shares
+    )
+    return parts + part(tied_copy(shares), strategy.replicas), tensors
+
+
+def gradient_bytes(strategy: Strategy, element_bytes: float) -> float:
+    """Bytes of one gradient, as it is kept and as it is sent."""
+    return element_bytes if strategy.gradient_bytes is None else strategy.gradient_bytes
+
+
+def tied_copy(shares: list[Share]) -> int:
+    """Parameters of a tied embedding that a stage holds a copy of because the embedding itself is on another one."""
+    own = {size for share in shares for size in share.embeddings}
+    return sum(share.tied for share in shares if share.tied and share.tied not in own)
+
+
+def _activations(
+    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, stage: int, element_bytes: float
+) -> float:
+    """The most that is kept at once for backward passes, and what a layer needs while it is computed again."""
+    held = range(stage, pieces.count, pieces.pipeline)
+    per_piece = np.array(
+        [sum(kept_bytes(shares[at], workload, element_bytes) for at in pieces.of(piece)) for piece in held]
+    )
+    order = SCHEDULES[strategy.schedule](stage, strategy.pipeline, strategy.micro_batches, strategy.interleave)
+    again = max(working_bytes(shares[at], workload, element_bytes) for at in pieces.layers_of_stage(stage))
+    return float(order.kept(per_piece).max()) + again

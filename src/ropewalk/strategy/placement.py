@@ -1,0 +1,117 @@
+"""Which GPU does which part: ranks by their coordinates, and the groups in which they meet.
+
+Order matters: the ranks of the first name in the order are neighbours, so tensor parallelism comes first and stays
+inside a server. `tp-cp-ep-dp-pp` is Megatron-LM's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import StrategyError
+from ropewalk.strategy.strategy import Strategy
+
+AXES = ("pp", "dp", "ep", "cp", "tp")
+"""Coordinates of a rank, in the order of the dimensions of `Placement.grid`: `dp` counts the copies of the experts."""
+DEFAULT_ORDER = "tp-cp-ep-dp-pp"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Ranks laid out over GPUs: rank r is on GPU r.
+
+    >>> Placement(Strategy(data=2, tensor=2)).groups("dp").tolist()
+    [[0, 2], [1, 3]]
+    """
+
+    strategy: Strategy
+    order: str = DEFAULT_ORDER
+    """Names from the fastest-changing coordinate to the slowest; `cp` and `ep` may be left out."""
+
+    def __post_init__(self) -> None:
+        names = self.order.split("-")
+        strangers = [name for name in names if name not in AXES]
+        if strangers or len(set(names)) < len(names) or not {"tp", "dp", "pp"} <= set(names):
+            raise StrategyError(
+                f"placement order {self.order!r} is none: write tp, dp and pp, and if wanted cp and ep, each once, "
+                f"such as {DEFAULT_ORDER}, tp-dp-pp or tp-pp-dp"
+            )
+        if self.strategy.data % self.strategy.expert:
+            raise StrategyError(
+                f"expert degree {self.strategy.expert} does not divide data degree {self.strategy.data}: experts are "
+                "spread over data ranks, give a divisor"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All five coordinates from the fastest to the slowest: cp next to tp, ep before dp, unless said otherwise."""
+        names = self.order.split("-")
+        if "cp" not in names:
+            names.insert(names.index("tp") + 1, "cp")
+        if "ep" not in names:
+            names.insert(names.index("dp"), "ep")
+        return tuple(names)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        plan = self.strategy
+        copies = plan.data // plan.expert
+        return {"pp": plan.pipeline, "dp": copies, "ep": plan.expert, "cp": plan.context, "tp": plan.tensor}
+
+    @property
+    def ranks(self) -> int:
+        return math.prod(self.sizes.values())
+
+    @cached_property
+    def grid(self) -> NDArray[np.int32]:
+        """The rank at every coordinate, dimensions as in `AXES`."""
+        slowest_first = self.names[::-1]
+        ranks = np.arange(self.ranks, dtype=np.int32).reshape([self.sizes[name] for name in slowest_first])
+        return np.ascontiguousarray(ranks.transpose([slowest_first.index(name) for name in AXES]))
+
+    def groups(self, *along: str) -> NDArray[np.int32]:
+        """Groups of ranks that differ only in the named coordinates, a row each; ranks of a row ascend."""
+        moved = [AXES.index(name) for name in along]
+        kept = [axis for axis in range(len(AXES)) if axis not in moved]
+        rows = self.grid.transpose([*kept, *moved]).reshape(-1, math.prod(self.sizes[name] for name in along))
+        return np.sort(rows, axis=1)
+
+    @property
+    def tensor_groups(self) -> NDArray[np.int32]:
+        return self.groups("tp")
+
+    @property
+    def context_groups(self) -> NDArray[np.int32]:
+        return self.groups("cp")
+
+    @property
+    def expert_groups(self) -> NDArray[np.int32]:
+        """Ranks over which the experts of a layer are spread."""
+        return self.groups("ep")
+
+    @property
+    def data_groups(self) -> NDArray[np.int32]:
+        """Ranks that hold the same weights, experts aside."""
+        return self.groups("dp", "ep", "cp")
+
+    @property
+    def expert_data_groups(self) -> NDArray[np.int32]:
+        """Ranks that hold the same experts."""
+        return self.groups("dp", "cp")
+
+    @property
+    def pipeline_groups(self) -> NDArray[np.int32]:
+        """Ranks that hold the stages of one pipeline, the first stage first."""
+        rows = self.grid.reshape(self.sizes["pp"], -1).T
+        return np.ascontiguousarray(rows)
+
+    def stage_of(self) -> NDArray[np.int32]:
+        """The pipeline stage of every rank."""
+        stage = np.empty(self.ranks, np.int32)
+        stage[self.grid] = np.arange(self.sizes["pp"], dtype=np.int32)[:, None, None, None, None]
+        return stage

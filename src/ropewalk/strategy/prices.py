@@ -1,0 +1,119 @@
+"""What a strategy must be told about the device: seconds for work, bytes for numbers.
+
+Whoever measures or models a device answers these questions; nothing here or in what follows knows how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from ropewalk.device.work import Work
+from ropewalk.workload.operator import Operator
+
+
+class Precision(Protocol):
+    """In which numbers the model is trained."""
+
+    @property
+    def element_bytes(self) -> float: ...
+
+
+class Prices(Protocol):
+    """Seconds of pieces of work on one GPU."""
+
+    @property
+    def precision(self) -> Precision: ...
+
+    def forward(self, operators: Sequence[Operator], /) -> float:
+        """Seconds of the forward pass of these operators, run one after the other without a stop."""
+        ...
+
+    def backward(self, operators: Sequence[Operator], /) -> float:
+        """Seconds of their backward pass."""
+        ...
+
+    def update(self, parameters: int, tensors: int, optimiser: str, /) -> float:
+        """Seconds of the optimiser's update."""
+        ...
+
+
+@runtime_checkable
+class LaunchPrices(Protocol):
+    """Prices that also know the host: how long it takes to launch the same work."""
+
+    def forward_work(self, operators: Sequence[Operator], /) -> Work: ...
+
+    def backward_work(self, operators: Sequence[Operator], /) -> Work: ...
+
+    def update_work(self, parameters: int, tensors: int, optimiser: str, /) -> Work: ...
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices that are asked for once: layers that are alike, and the same layer in every micro-batch, cost the same."""
+
+    prices: Prices
+    _known: dict[tuple[str, tuple[Operator, ...]], Work] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def element_bytes(self) -> float:
+        return self.prices.precision.element_bytes
+
+    def forward(self, operators: tuple[Operator, ...]) -> Work:
+        launched = self.prices.forward_work if isinstance(self.prices, LaunchPrices) else None
+        return self._price("forward", launched, self.prices.forward, operators)
+
+    def backward(self, operators: tuple[Operator, ...]) -> Work:
+        launched = self.prices.backward_work if isinstance(self.prices, LaunchPrices) else None
+        return self._price("backward", launched, self.prices.backward, operators)
+
+    def update(self, parameters: int, tensors: int, optimiser: str) -> Work:
+        if isinstance(self.prices, LaunchPrices):
+            return self.prices.update_work(parameters, tensors, optimiser)
+        return Work(self.prices.update(parameters, tensors, optimiser))
+
+    def _price(
+        self,
+        direction: str,
+        launched: Callable[[Sequence[Operator]], Work] | None,
+        alone: Callable[[Sequence[Operator]], float],
+        operators: tuple[Operator, ...],
+    ) -> Work:
+        if not operators:
+            return Work()
+        key = direction, operators
+        if key not in self._known:
+            self._known[key] = launched(operators) if launched else Work(alone(operators))
+        return self._known[key]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of work on a GPU whose host runs ahead of it.
+
+    The host launches a whole step without waiting, collectives included, so what counts is whether it needs longer for
+    all of a rank's step than the GPU does, not for a single layer. By that factor all of the rank's work is stretched.
+    """
+
+    listed: PriceList
+    factor: float = 1.0
+
+    @property
+    def element_bytes(self) -> float:
+        return self.listed.element_bytes
+
+    def forward(self, operators: tuple[Operator, ...]) -> float:
+        return self.factor * self.listed.forward(operators).gpu_s
+
+    def backward(self, operators: tuple[Operator, ...]) -> float:
+        return self.factor * self.listed.backward(operators).gpu_s
+
+    def update(self, parameters: int, tensors: int, optimiser: str) -> float:
+        return self.factor * self.listed.update(parameters, tensors, optimiser).gpu_s
+
+
+def pace_of(listed: PriceList, step: Work) -> Pace:
+    """The pace of a rank with this much work in a step."""
+    return Pace(listed, step.seconds / step.gpu_s if step.gpu_s > 0 else 1.0)

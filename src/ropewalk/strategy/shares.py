@@ -1,0 +1,188 @@
+"""What one rank holds of a layer: its operators, its parameters by who else has them, what it keeps for later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.workload.adapted import Adapted
+from ropewalk.workload.attention import FusedAttention
+from ropewalk.workload.dense import Linear, Product
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import Operator, Role, Split, part
+from ropewalk.workload.table import Embedding, EmbeddingBags
+from ropewalk.workload.workload import Layer, Workload
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of one rank of a layer."""
+
+    layer: Layer
+    """Split: its operators are what the rank does."""
+    split: Split
+    recompute: str
+    parameters: int
+    """Held alike by all data and context ranks."""
+    expert_parameters: int
+    """Held alike by the ranks that have the same experts."""
+    table_parameters: int
+    """Held by this rank alone among the data ranks: embedding tables that are spread over them."""
+    tensors: int
+    tied: int
+    """Parameters of an embedding that are used here and counted there."""
+    embeddings: tuple[int, ...]
+    """Parameters of each embedding it has itself, to find the one that is tied."""
+
+    @property
+    def all_parameters(self) -> int:
+        return self.parameters + self.expert_parameters + self.table_parameters
+
+
+def share_of(layer: Layer, strategy: Strategy) -> Share:
+    """What one rank does and holds of this layer."""
+    split = strategy.split_of(layer)
+    operators = layer.split(split).operators
+    if split.context > 1 and not meets(layer, Meeting.CONTEXT):
+        operators = _with_whole_keys(layer, operators, split)
+    if strategy.data > 1 and meets(layer, Meeting.TABLES):
+        operators = tuple(_spread(op, strategy.data) for op in operators)
+    counts = {"dense": 0, "expert": 0, "table": 0}
+    for sort, op in _by_sort(operators, strategy):
+        counts[sort] += op.parameters()
+    return Share(
+        layer=Layer(layer.name, operators, layer.output_elements, layer.inputs, layer.kind),
+        split=split,
+        recompute=strategy.recompute_of(layer),
+        parameters=counts["dense"],
+        expert_parameters=counts["expert"],
+        table_parameters=counts["table"],
+        tensors=sum(op.parameter_tensors() for op in operators),
+        tied=sum(op.inputs * op.outputs for op in map(bare, operators) if isinstance(op, Linear) and op.tied),
+        embeddings=tuple(op.parameters() for op in map(bare, operators) if isinstance(op, Embedding)),
+    )
+
+
+def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
+    """The share of every layer; layers that are alike are looked at once."""
+    known: dict[tuple[object, ...], Share] = {}
+    shares = []
+    for layer in workload.layers:
+        alike = layer.operators, strategy.split_of(layer), strategy.recompute_of(layer)
+        if alike not in known:
+            known[alike] = share_of(layer, strategy)
+        found = known[alike]
+        own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
+        shares.append(replace(found, layer=own))
+    return tuple(shares)
+
+
+def bare(operator: Operator) -> Operator:
+    """The operator itself, without what a model adapts of it."""
+    return bare(operator.operator) if isinstance(operator, Adapted) else operator
+
+
+def meets(layer: Layer, meeting: Meeting) -> bool:
+    """Do ranks meet in this layer for this reason?"""
+    return any(isinstance(op, Exchange) and op.meeting is meeting for op in layer.operators)
+
+
+def attention_core(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """From the first to the last operator in which tokens meet: what selective recomputation runs again."""
+    at = [place for place, op in enumerate(operators) if _is_core(op)]
+    return tuple(op for op in operators[at[0] : at[-1] + 1] if not isinstance(op, Exchange)) if at else ()
+
+
+def computed_again(share: Share) -> tuple[Operator, ...]:
+    """The operators that run once more before the backward pass."""
+    if share.recompute == "selective":
+        return attention_core(share.layer.operators)
+    again = share.layer.operators if share.recompute == "full" else ()
+    return tuple(op for op in again if not isinstance(op, Exchange))
+
+
+def _is_core(operator: Operator) -> bool:
+    inner = bare(operator)
+    return isinstance(inner, FusedAttention) or (isinstance(inner, Product) and inner.role is Role.INSIDE)
+
+
+def kept_bytes(share: Share, workload: Workload, element_bytes: float) -> float:
+    """Bytes that a rank keeps of one micro-batch between the two passes of this layer.
+
+    Under full recomputation that is the input of the layer; under selective recomputation all but what the core of
+    attention makes: it keeps queries, keys and values. Under sequence parallelism the inputs of split products are kept
+    in parts and gathered again, as Megatron-LM does.
+    """
+    split = share.split
+    if share.recompute == "full":
+        read = sum(workload.layers[source].output_elements for source in share.layer.inputs)
+        return read * element_bytes / (split.context * (split.tensor if split.sequence else 1))
+    core = attention_core(share.layer.operators) if share.recompute == "selective" else ()
+    outside = _saved(share.layer.operators, split, element_bytes) - _saved(core, split, element_bytes)
+    return outside + _core_inputs(core) * element_bytes
+
+
+def working_bytes(share: Share, workload: Workload, element_bytes: float) -> float:
+    """Bytes that come back while a layer is computed again and its backward pass runs."""
+    whole = _saved(share.layer.operators, share.split, element_bytes)
+    return max(0.0, whole - kept_bytes(share, workload, element_bytes))
+
+
+def _saved(operators: tuple[Operator, ...], split: Split, element_bytes: float) -> float:
+    total = 0.0
+    for operator in operators:
+        inner = bare(operator)
+        gathered = split.sequence and isinstance(inner, Linear) and inner.role is Role.COLUMNS
+        elements = operator.saved_elements() / (split.tensor if gathered else 1)
+        total += elements * element_bytes + operator.saved_bytes()
+    return total
+
+
+def _core_inputs(core: tuple[Operator, ...]) -> float:
+    """Elements of the queries, keys and values that enter a core."""
+    if not core:
+        return 0.0
+    first, last = bare(core[0]), bare(core[-1])
+    if isinstance(first, FusedAttention):
+        return first.saved_elements()  # with its result, which the next product needs anyway
+    values = last.count * last.columns * last.inner if isinstance(last, Product) and last is not first else 0.0
+    return first.saved_elements() + values
+
+
+def attends(layer: Layer) -> bool:
+    """Is there attention in this layer, or a place where keys and values of a cut sequence are put together?"""
+    return any(map(_is_core, layer.operators)) or meets(layer, Meeting.CONTEXT)
+
+
+def _with_whole_keys(layer: Layer, operators: tuple[Operator, ...], split: Split) -> tuple[Operator, ...]:
+    """The operators with keys and values of the whole sequence gathered before attention, which needs all of them."""
+    if not attends(layer):
+        return operators
+    at = next(place for place, op in enumerate(operators) if _is_core(op))
+    first = bare(layer.operators[at])
+    if isinstance(first, FusedAttention):
+        keys = first.batch * first.kv_heads * first.keys * first.size
+    else:
+        assert isinstance(first, Product)
+        keys = first.count * first.columns * first.inner
+    met = Exchange(Meeting.CONTEXT, part(2 * keys, split.context))
+    return (*operators[:at], met, *operators[at:])
+
+
+def _by_sort(operators: tuple[Operator, ...], strategy: Strategy) -> Iterator[tuple[str, Operator]]:
+    """Operators with the sort of parameters they have: those of experts stand between dispatch and combine."""
+    at_experts = False
+    spread = strategy.data > 1 and any(isinstance(op, Exchange) and op.meeting is Meeting.TABLES for op in operators)
+    for op in operators:
+        if isinstance(op, Exchange):
+            at_experts = op.meeting is Meeting.DISPATCH or (at_experts and op.meeting is not Meeting.COMBINE)
+        is_table = spread and isinstance(bare(op), EmbeddingBags)
+        yield ("expert" if at_experts else "table" if is_table else "dense"), op
+
+
+def _spread(operator: Operator, ranks: int) -> Operator:
+    """Tables spread over the ranks: a rank looks up in its own for the samples of all of them."""
+    if not isinstance(operator, EmbeddingBags):
+        return operator
+    return replace(operator, tables=part(operator.tables, ranks), bags=operator.bags * ranks)

@@ -1,0 +1,123 @@
+"""Cut a model into pieces that follow each other: the slowest as fast as can be, the others as even as can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropewalk.errors import StrategyError
+from ropewalk.strategy.prices import PriceList
+from ropewalk.strategy.shares import Share
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.workload.exchange import Exchange
+from ropewalk.workload.workload import Workload
+
+SLACK = 1e-9
+"""Relative room for rounding when sums of costs are compared."""
+
+
+def balanced(costs: ArrayLike, pieces: int) -> tuple[int, ...]:
+    """The first layer of each piece: the largest piece is as small as possible, then the sum of squares is.
+
+    >>> balanced([1, 1, 1, 1, 4], 2)
+    (0, 4)
+    """
+    cost = np.asarray(costs, np.float64)
+    if pieces > len(cost):
+        raise StrategyError(f"{len(cost)} layers do not fill {pieces} stages: give {len(cost)} stages or fewer")
+    before = np.concatenate([[0.0], np.cumsum(cost)])
+    largest = _smallest_largest(before, pieces) * (1 + SLACK)
+    return _evenest(before, pieces, largest)
+
+
+def _smallest_largest(before: NDArray[np.float64], pieces: int) -> float:
+    """The least possible cost of the largest piece, by dynamic programming over the number of pieces."""
+    layers = len(before) - 1
+    best = before.copy()  # best[j]: the first j layers in one piece
+    for piece in range(2, pieces + 1):
+        here = np.full(layers + 1, np.inf)
+        for end in range(piece, layers + 1):
+            start = np.arange(piece - 1, end)
+            here[end] = np.maximum(best[start], before[end] - before[start]).min()
+        best = here
+    return float(best[layers])
+
+
+def _evenest(before: NDArray[np.float64], pieces: int, largest: float) -> tuple[int, ...]:
+    """Cuts with the least sum of squares among those without a piece above `largest`; ties: the earliest cuts."""
+    layers = len(before) - 1
+    total = np.where(before <= largest, before**2, np.inf)
+    came_from = np.zeros((pieces + 1, layers + 1), np.int64)
+    for piece in range(2, pieces + 1):
+        here = np.full(layers + 1, np.inf)
+        for end in range(piece, layers + 1):
+            start = np.arange(piece - 1, end)
+            size = before[end] - before[start]
+            value = np.where(size <= largest, total[start] + size**2, np.inf)
+            # Rounding must not decide between cuts that are equally even.
+            at = int(np.flatnonzero(value <= value.min() * (1 + SLACK))[0])
+            here[end], came_from[piece, end] = value[at], start[at]
+        total = here
+    firsts, end = [], layers
+    for piece in range(pieces, 1, -1):
+        end = int(came_from[piece, end])
+        firsts.append(end)
+    return (0, *reversed(firsts))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a model; piece k is on stage k mod pipeline."""
+
+    firsts: tuple[int, ...]
+    layers: int
+    pipeline: int
+
+    @property
+    def count(self) -> int:
+        return len(self.firsts)
+
+    def stage(self, piece: int) -> int:
+        return piece % self.pipeline
+
+    def of(self, piece: int) -> range:
+        """The layers of a piece."""
+        ends = (*self.firsts[1:], self.layers)
+        return range(self.firsts[piece], ends[piece])
+
+    def layers_of_stage(self, stage: int) -> list[int]:
+        return [layer for piece in range(stage, self.count, self.pipeline) for layer in self.of(piece)]
+
+    def piece_of_layer(self) -> NDArray[np.int64]:
+        return np.searchsorted(self.firsts, np.arange(self.layers), side="right") - 1
+
+    def crossings(self, workload: Workload) -> dict[tuple[int, int], int]:
+        """Elements that each piece hands to each later one; a layer read by several layers of a piece is sent once."""
+        piece = self.piece_of_layer().tolist()
+        handed = {
+            (source, piece[number])
+            for number, layer in enumerate(workload.layers)
+            for source in layer.inputs
+            if piece[source] != piece[number]
+        }
+        found: dict[tuple[int, int], int] = {}
+        for source, target in sorted(handed):
+            ends = piece[source], target
+            found[ends] = found.get(ends, 0) + workload.layers[source].output_elements
+        return found
+
+
+def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], prices: PriceList) -> Pieces:
+    """The pieces that the strategy names, or those balanced by the seconds that their layers take a rank."""
+    firsts = strategy.stages
+    if firsts is None:
+        firsts = balanced([seconds_of(share, prices) for share in shares], strategy.pieces)
+    return Pieces(firsts, len(workload.layers), strategy.pipeline)
+
+
+def seconds_of(share: Share, prices: PriceList) -> float:
+    """Seconds of both passes of a layer on one rank, recomputation and communication aside."""
+    operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
+    return (prices.forward(operators) + prices.backward(operators)).seconds

@@ -1,0 +1,131 @@
+"""A strategy: over how many GPUs a model is split, in which ways, and in what order its micro-batches run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from ropewalk.workload.operator import Split
+from ropewalk.workload.workload import Layer
+
+DDP_BUCKET = 25 * 2**20
+"""Bytes of gradients that PyTorch's DistributedDataParallel collects before it reduces them, unless told otherwise."""
+
+RECOMPUTE = ("none", "selective", "full")
+"""What is computed again in the backward pass instead of kept: nothing, the core of attention, whole layers
+(Korthikanti et al., Reducing activation recomputation in large transformer models, 2022)."""
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class LayerChoice:
+    """What layers whose name matches a pattern do differently; None: as the strategy says."""
+
+    pattern: str
+    """A name, or several: `block*`, `*.head`."""
+    tensor: int | None = None
+    """1: the layer is not split, every tensor rank does all of it; otherwise the degree of the strategy."""
+    recompute: str | None = None
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Degrees of parallelism and how a step is run with them.
+
+    There are data * context * tensor * pipeline ranks. Experts are spread over `expert` of the data ranks, so the
+    expert degree divides the data degree and takes no ranks of its own.
+
+    >>> Strategy(data=2, tensor=8).ranks
+    16
+    """
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    context: int = 1
+    sequence_parallel: bool = False
+    """What lies between split regions is split along the sequence over the tensor ranks."""
+    zero: int = 0
+    """What data ranks keep only their share of (Rajbhandari et al., ZeRO, 2020): 1 the optimiser's state, 2 gradients
+    too, 3 weights too (PyTorch's FSDP)."""
+    micro_batch: int = 1
+    """Samples of one micro-batch on one data rank."""
+    micro_batches: int = 1
+    """Micro-batches of each data rank in a step."""
+    schedule: str = "1f1b"
+    """In which order a pipeline stage takes its micro-batches: a name in `schedule.SCHEDULES`."""
+    interleave: int = 1
+    """Pieces of the model, far from each other, that each stage holds."""
+    recompute: str = "none"
+    bucket_bytes: float = DDP_BUCKET
+    """Gradients reduced at once; a layer that has more is reduced at once in several collectives."""
+    overlap_gradients: bool = True
+    """Gradients are reduced while the backward pass goes on; otherwise after it."""
+    prefetch: bool = True
+    """Under ZeRO-3 the weights of the next layer are gathered while a layer computes; otherwise before it starts."""
+    scatter_gather: bool = True
+    """Between stages each tensor rank sends its part of the activations and the receivers gather them; otherwise each
+    sends all of it. Under sequence parallelism each has only its part anyway."""
+    optimiser: str = "adamw"
+    master_weights: bool = True
+    """Weights in less than 32 bits have a copy in 32 bits that the optimiser updates."""
+    gradient_bytes: float | None = None
+    """Bytes of a gradient, kept and sent; as those of a weight unless given (Megatron-LM keeps 4)."""
+    choices: tuple[LayerChoice, ...] = ()
+    """What single layers do differently; the last one that matches counts."""
+    stages: tuple[int, ...] | None = None
+    """The first layer of each stage (of each piece, where stages hold several); balanced by cost unless given."""
+
+    @property
+    def ranks(self) -> int:
+        return self.data * self.context * self.tensor * self.pipeline
+
+    @property
+    def pieces(self) -> int:
+        """Contiguous pieces that the model is cut into: piece k is on stage k mod pipeline."""
+        return self.pipeline * self.interleave
+
+    @property
+    def replicas(self) -> int:
+        """Ranks that hold the same weights: data and context parallelism copy them."""
+        return self.data * self.context
+
+    @property
+    def global_batch(self) -> int:
+        """Samples of a step."""
+        return self.data * self.micro_batch * self.micro_batches
+
+    def split_of(self, layer: Layer) -> Split:
+        """How this layer is split."""
+        tensor = self._choice(layer, "tensor", self.tensor)
+        return Split(tensor, self.sequence_parallel and tensor > 1, self.expert, self.context)
+
+    def recompute_of(self, layer: Layer) -> str:
+        """What of this layer is computed again in the backward pass."""
+        return self._choice(layer, "recompute", self.recompute)
+
+    def _choice(self, layer: Layer, name: str, usual: Value) -> Value:
+        for choice in reversed(self.choices):
+            chosen: Value | None = getattr(choice, name)
+            if chosen is not None and fnmatchcase(layer.name, choice.pattern):
+                return chosen
+        return usual
+
+    def said(self) -> str:
+        """The strategy in a few words: `dp 2, tp 8 + sp, 4 micro-batches of 1`."""
+        degrees = {"dp": self.data, "tp": self.tensor, "pp": self.pipeline, "cp": self.context, "ep": self.expert}
+        words = [f"{name} {degree}" for name, degree in degrees.items() if degree > 1] or ["1 GPU"]
+        if self.sequence_parallel:
+            words.append("sequence parallel")
+        if self.zero:
+            words.append(f"zero {self.zero}")
+        if self.pipeline > 1:
+            words.append(self.schedule + (f" x {self.interleave}" if self.interleave > 1 else ""))
+        if self.recompute != "none":
+            words.append(f"{self.recompute} recomputation")
+        many = "micro-batch" if self.micro_batches == 1 else "micro-batches"
+        return ", ".join([*words, f"{self.micro_batches} {many} of {self.micro_batch}"])

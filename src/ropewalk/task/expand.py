@@ -1,0 +1,273 @@
+"""From a step to a task graph: computations stay, collectives become the transfers of their programs.
+
+A collective is a marker at which its last member arrives, its transfers, and a marker that all who wait for it wait
+for. Collectives of the same act whose groups sit alike in servers are the same tasks between other hosts, so they are
+worked out once and written side by side: there is no loop over operations.
+
+Only dependencies make an operation wait: streams of communication are names for reports, and a step that wants two
+collectives one after the other says so. A barrier, and a collective of a group of one rank, take no time. An operation
+that stands for several in a row (`repeats`) moves the bytes of all of them at once and pays start-ups and rounds of
+each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropewalk.errors import Findings, GraphError
+from ropewalk.fabric import Fabric
+from ropewalk.ragged import ranges
+from ropewalk.routing import Routes
+from ropewalk.task.algorithms import Algorithm, choose_algorithms
+from ropewalk.task.graph import Kind, TaskGraph
+from ropewalk.task.lockstep import MOST_TASKS
+from ropewalk.task.seating import Seating, seat
+from ropewalk.task.step import Act, Step
+from ropewalk.task.template import MEETING, MODES, Template, Writer
+from ropewalk.task.transport import Transport
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A step as tasks on the hosts of a fabric."""
+
+    graph: TaskGraph
+    operation_of_task: NDArray[np.int32]
+    hosts: NDArray[np.int32]
+    """The host on which each rank runs."""
+    server: NDArray[np.int32]
+    """The server of every host of the fabric."""
+    rounds_inside: NDArray[np.int64]
+    """By operation: rounds that its transfers stand for, within servers and across; 0 where rounds are written out."""
+    rounds_across: NDArray[np.int64]
+    repeats: NDArray[np.int32]
+    """By operation: how many in a row it stands for."""
+
+    def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Source and destination host of every transfer, for routing."""
+        moved = self.graph.kind == Kind.TRANSFER
+        return self.graph.place[moved], self.graph.peer[moved]
+
+    def with_path_latency(self, routes: Routes) -> Expansion:
+        """Charge the latency of the path as often as bytes set out on it; a collective goes by its slowest pair.
+
+        A simulation charges every transfer the latency of its path once. That is all there is to a send and to rounds
+        that are written out; a collective written as one transfer for each pair owes it for every further round, and
+        whatever stands for several operations owes it for each of them.
+        """
+        task = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
+        if not len(task):
+            return self
+        src, dst, operation = self.graph.place[task], self.graph.peer[task], self.operation_of_task[task]
+        latency = routes.latency()[routes.find(src, dst)]
+        inside = self.server[src] == self.server[dst]
+        # Transfers of an operation stand together.
+        first = np.flatnonzero(np.diff(operation, prepend=-1))
+        slowest_inside = np.maximum.reduceat(np.where(inside, latency, 0.0), first)
+        slowest_across = np.maximum.reduceat(np.where(inside, 0.0, latency), first)
+        owner, transfers = operation[first], np.diff(first, append=len(task))
+        poured = np.repeat(
+            self.rounds_inside[owner] * slowest_inside + self.rounds_across[owner] * slowest_across, transfers
+        )
+        is_poured = (self.rounds_inside + self.rounds_across)[operation] > 0
+        owed = np.where(is_poured, poured, latency) * self.repeats[operation]
+        start_up = self.graph.start_up.copy()
+        start_up[task] += np.maximum(owed - latency, 0.0)
+        return replace(self, graph=replace(self.graph, start_up=start_up))
+
+
+def expand(
+    step: Step,
+    hosts: ArrayLike,
+    fabric: Fabric,
+    *,
+    algorithms: Mapping[Act, Algorithm] | None = None,
+    transport: Transport | None = None,
+    mode: str = "fluid",
+) -> Expansion:
+    """Put a step to work: rank r runs on host `hosts[r]` of the fabric, where a GPU is a host.
+
+    `algorithms` gives the program of each collective (`choose_algorithms`; rings where not given), `mode` says whether
+    programs are written out in `rounds` or as one `fluid` transfer for each pair. Hosts of one server are those that
+    `fabric.server` says; without it every host is a server of its own. The root of a broadcast or reduce is the first
+    rank of its group.
+
+    >>> from ropewalk.fabric import Dgx
+    >>> from ropewalk.task.step import StepSketch
+    >>> sketch = StepSketch(16)
+    >>> _ = sketch.collective(Act.ALL_REDUCE, range(16), 1e9)
+    >>> graph = expand(sketch.step(), range(16), Dgx(2).build()).graph
+    >>> across = (graph.kind == Kind.TRANSFER) & (graph.place // 8 != graph.peer // 8)
+    >>> sorted(set(graph.place[across].tolist())) == list(range(16))  # every NIC carries its part
+    True
+    """
+    step.check()
+    if mode not in MODES:
+        raise GraphError(f"there is no mode {mode!r} of writing collectives out: choose {', '.join(MODES)}")
+    host = _checked_hosts(step, hosts, fabric)
+    server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
+    kinds = _kinds_of_collectives(
+        step,
+        server[host],
+        choose_algorithms() if algorithms is None else algorithms,
+        transport or Transport(),
+        MODES[mode],
+    )
+    return _written(step, host, server, kinds, transport or Transport())
+
+
+def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.int32]:
+    host = np.asarray(hosts, np.int32).ravel()
+    findings = Findings(GraphError, f"a step of {step.ranks} ranks on {fabric.name}")
+    if len(host) != step.ranks:
+        findings.add(f"{len(host)} hosts are given: give one host for each rank")
+    strangers = host[(host < 0) | (host >= fabric.hosts)]
+    if len(strangers):
+        findings.add(f"host {int(strangers[0])} does not exist: hosts are 0…{fabric.hosts - 1}; use a larger fabric")
+    shared = len(host) - len(np.unique(host))
+    if shared:
+        findings.add(f"{shared} ranks share a host with another: give every rank a host of its own, a GPU is a host")
+    findings.raise_if_any()
+    return host
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """Collectives that are the same tasks between other hosts: operation i of them is of group `members[row[i]]`."""
+
+    operation: NDArray[np.int64]
+    row: NDArray[np.int64]
+    members: NDArray[np.int32]
+    template: Template
+
+
+def _kinds_of_collectives(
+    step: Step,
+    server_of_rank: NDArray[np.int32],
+    algorithms: Mapping[Act, Algorithm],
+    transport: Transport,
+    write: Writer,
+) -> list[_Kind]:
+    collective = np.flatnonzero(step.act >= Act.ALL_REDUCE)
+    if not len(collective):
+        return []
+    seated = seat(step.groups, server_of_rank)
+    seating = seated.seating_of[step.group[collective]]
+    key = step.act[collective].astype(np.int64) * len(seated.seatings) + seating
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    kinds = []
+    for part in np.split(order, cuts):
+        operation = collective[part]
+        sat = seated.seatings[int(seating[part[0]])]
+        template = _template(Act(int(step.act[operation[0]])), sat, algorithms, transport, write)
+        kinds.append(_Kind(operation, seated.row[step.group[operation]], sat.members, template))
+    return kinds
+
+
+def _template(
+    act: Act, sat: Seating, algorithms: Mapping[Act, Algorithm], transport: Transport, write: Writer
+) -> Template:
+    if act is Act.BARRIER or sat.ranks == 1:
+        return MEETING
+    if act not in algorithms:
+        raise GraphError(f"the step has a {act.name.lower()} and no algorithm is given for it: see choose_algorithms")
+    return write(algorithms[act](sat.servers), sat.servers, transport)
+
+
+def _written(
+    step: Step, host: NDArray[np.int32], server: NDArray[np.int32], kinds: list[_Kind], transport: Transport
+) -> Expansion:
+    size = np.ones(step.operations, np.int64)
+    for kind in kinds:
+        size[kind.operation] = kind.template.tasks
+    tasks = int(size.sum())
+    if tasks > MOST_TASKS:
+        raise GraphError(f"the step has {tasks:.3g} tasks, more than fit in one graph: expand with mode fluid")
+    first = np.cumsum(size) - size
+    owner = np.repeat(np.arange(step.operations, dtype=np.int32), size)
+    draft = _Draft(
+        kind=np.full(tasks, Kind.MARKER, np.int8),
+        place=np.full(tasks, -1, np.int32),
+        peer=np.full(tasks, -1, np.int32),
+        amount=np.zeros(tasks),
+        start_up=np.zeros(tasks),
+        rate_cap=np.full(tasks, np.inf),
+    )
+    _write_computes_and_sends(step, draft, first, host, server, transport)
+
+    own = np.diff(step.dep_start)
+    deps = np.zeros(tasks, np.int64)
+    deps[first] = own
+    rounds_inside, rounds_across = np.zeros((2, step.operations), np.int64)
+    for kind in kinds:
+        deps[_block(first[kind.operation], kind.template.tasks, 1)] = kind.template.deps[1:]
+        rounds_inside[kind.operation] = kind.template.rounds_inside
+        rounds_across[kind.operation] = kind.template.rounds_across
+        _write_collectives(step, draft, first, host, kind)
+    dep_start = np.concatenate([[0], np.cumsum(deps)])
+    dep = np.zeros(int(dep_start[-1]), np.int32)
+    # Waiting for an operation is waiting for its last task, and its first task waits for what the operation waits for.
+    dep[ranges(dep_start[first], own)] = (first + size - 1)[step.dep]
+    for kind in kinds:
+        begin = first[kind.operation]
+        dep[_block(dep_start[begin + 1], len(kind.template.dep))] = kind.template.dep + begin[:, None]
+    graph = TaskGraph(
+        draft.kind, draft.place, draft.peer, step.stream[owner], draft.amount, draft.start_up, step.priority[owner],
+        draft.rate_cap, step.label[owner], step.labels, dep_start, dep,
+    )  # fmt: skip
+    return Expansion(graph, owner, host, server, rounds_inside, rounds_across, step.repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """Columns of the graph while they are filled; what nobody fills is a marker."""
+
+    kind: NDArray[np.int8]
+    place: NDArray[np.int32]
+    peer: NDArray[np.int32]
+    amount: NDArray[np.float64]
+    start_up: NDArray[np.float64]
+    rate_cap: NDArray[np.float64]
+
+
+def _write_computes_and_sends(
+    step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32], server: NDArray[np.int32],
+    transport: Transport,
+) -> None:  # fmt: skip
+    computes, sends = np.flatnonzero(step.act == Act.COMPUTE), np.flatnonzero(step.act == Act.SEND)
+    draft.kind[first[computes]] = Kind.COMPUTE
+    draft.place[first[computes]] = host[step.rank[computes]]
+    draft.amount[first[computes]] = step.amount[computes]
+
+    task, src, dst = first[sends], host[step.rank[sends]], host[step.peer[sends]]
+    inside = server[src] == server[dst]
+    draft.kind[task] = Kind.TRANSFER
+    draft.place[task], draft.peer[task] = src, dst
+    draft.amount[task] = step.amount[sends] * transport.wire_bytes(inside)
+    draft.start_up[task] = (transport.start_up_s + transport.rounds_s(inside)) * step.repeats[sends]
+    draft.rate_cap[task] = transport.caps(inside)
+
+
+def _write_collectives(
+    step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32], kind: _Kind
+) -> None:
+    template = kind.template
+    sends = np.flatnonzero(template.src >= 0)
+    task = first[kind.operation][:, None] + sends
+    hosts_of_groups = host[kind.members]
+    draft.kind[task] = Kind.TRANSFER
+    draft.place[task] = hosts_of_groups[:, template.src[sends]][kind.row]
+    draft.peer[task] = hosts_of_groups[:, template.dst[sends]][kind.row]
+    draft.amount[task] = step.amount[kind.operation][:, None] * template.wire[sends]
+    draft.start_up[task] = step.repeats[kind.operation][:, None] * template.start_up[sends]
+    draft.rate_cap[task] = template.cap[sends]
+
+
+def _block(first: NDArray[np.int64], length: int, skip: int = 0) -> NDArray[np.int64]:
+    """Rows of `length` consecutive numbers, each without its first `skip`."""
+    return first[:, None] + np.arange(skip, length)

@@ -1,0 +1,100 @@
+"""Lower a workload and a strategy to a training step: what every rank computes, when it meets whom, what it sends.
+
+The rules, each of them as the frameworks that people use do it:
+
+- A rank computes one thing at a time, in the order of its pipeline schedule. Meetings inside a layer (tensor, context
+  and expert parallelism) stop it until they are over (`moves`).
+- Activations and their gradients go from stage to stage as soon as they are computed, each direction in order. Each
+  tensor rank sends its part and the receivers gather it, or each sends all (`Strategy.scatter_gather`).
+- Gradients are reduced bucket by bucket, in order, while the last micro-batch's backward pass goes on. ZeRO-1
+  scatters the sums and gathers weights after the update; ZeRO-2 does so for every micro-batch, since gradients have
+  no other place to be; ZeRO-3 gathers the weights of a layer before each of its passes, one layer ahead, and scatters
+  its gradients after each backward pass. A layer whose weights have just been used is not gathered again.
+- An embedding that first and last stage share is summed between the two after all other gradients.
+- The optimiser's update comes last; under ZeRO a rank updates its part.
+- Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes
+  longer than computing it (`Pace`).
+
+Not modelled: clipping of gradients, statistics over ranks, loading of data.
+"""
+
+from __future__ import annotations
+
+from ropewalk.device.work import Work
+from ropewalk.errors import StrategyError
+from ropewalk.strategy.checks import check
+from ropewalk.strategy.memory import updated
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
+from ropewalk.strategy.shares import Share, computed_again, shares_of
+from ropewalk.strategy.stages import Pieces, cut
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.passes import Passes, passes_of
+from ropewalk.task.lower.writer import Writer
+from ropewalk.task.step import Step
+from ropewalk.workload.exchange import Exchange
+from ropewalk.workload.workload import Workload
+
+MOST_OPERATIONS = 2_000_000
+"""Operations times the ranks in each, up to which `auto` keeps every layer apart."""
+DETAILS = ("auto", "layer", "stage")
+
+
+def lower(
+    workload: Workload,
+    strategy: Strategy,
+    placement: Placement,
+    prices: Prices | PriceList,
+    detail: str = "auto",
+) -> Step:
+    """The step of this model under this strategy.
+
+    `detail` says how finely: `layer` keeps every computation and collective of every layer, `stage` sums up what lies
+    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough.
+    """
+    if detail not in DETAILS:
+        raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
+    listed = prices if isinstance(prices, PriceList) else PriceList(prices)
+    sized = workload.at_batch(strategy.micro_batch)
+    check(strategy, sized)
+    if placement.strategy != strategy:
+        raise StrategyError("the placement is of another strategy: make it from the one that is lowered")
+    shares = shares_of(sized, strategy)
+    pieces = cut(sized, strategy, shares, listed)
+    paces = [pace_of(listed, _work(stage, pieces, shares, strategy, listed)) for stage in range(strategy.pipeline)]
+    passes = _passes(pieces, shares, strategy, paces, condense=detail == "stage")
+    if detail == "auto":
+        operations = strategy.micro_batches * sum(piece.operations for piece in passes)
+        if operations * strategy.replicas * strategy.tensor > MOST_OPERATIONS:
+            passes = _passes(pieces, shares, strategy, paces, condense=True)
+    writer = Writer(sized, strategy, shares, pieces, passes, paces)
+    writer.run_schedule()
+    writer.finish()
+    samples = strategy.global_batch
+    flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
+    facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
+    return writer.gang.step(placement, flops, facts)
+
+
+def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, listed: PriceList) -> Work:
+    """All that a rank of a stage computes in a step, with what it computes again."""
+    held = [shares[at] for at in pieces.layers_of_stage(stage)]
+    total = Work()
+    for share in held:
+        operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
+        total += listed.forward(operators) + listed.backward(operators) + listed.forward(computed_again(share))
+    many = strategy.micro_batches
+    return Work(many * total.gpu_s, many * total.host_s) + listed.update(*updated(strategy, held), strategy.optimiser)
+
+
+def _passes(
+    pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, paces: list[Pace], condense: bool
+) -> list[Passes]:
+    def name(piece: int) -> str:
+        inner = f".{piece // pieces.pipeline}" if strategy.interleave > 1 else ""
+        return f"stage {pieces.stage(piece)}{inner}"
+
+    return [
+        passes_of(pieces.of(piece), shares, strategy, paces[pieces.stage(piece)], name(piece), condense=condense)
+        for piece in range(pieces.count)
+    ]

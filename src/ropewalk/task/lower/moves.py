@@ -1,0 +1,170 @@
+"""What a rank does in the two passes of a layer: it computes until it must meet others, meets them, computes on.
+
+All meetings inside a layer block: the layer cannot go on without them. Which collective a meeting is depends on the
+split (Shoeybi et al., Megatron-LM, 2019; Korthikanti et al., 2022, for sequence parallelism):
+
+| meeting | forward | backward | with sequence parallelism |
+|---|---|---|---|
+| enter a split region | nothing | all-reduce | all-gather, reduce-scatter |
+| leave a split region | all-reduce | nothing | reduce-scatter, all-gather |
+| to experts, from experts, from tables | all-to-all | all-to-all | the same |
+| keys and values of the whole sequence | all-gather | reduce-scatter | the same |
+
+Under sequence parallelism the inputs of split products are gathered once more in the backward pass; that is hidden
+behind computation (Korthikanti et al., section 4.2.2) and not charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ropewalk.strategy.prices import Pace
+from ropewalk.strategy.shares import Share, computed_again
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.step import Act
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import Operator
+
+
+class Scope(IntEnum):
+    """Whose one operation it is: one rank's, or that of ranks that differ only in some coordinate."""
+
+    RANK = 0
+    TENSOR = 1
+    CONTEXT = 2
+    EXPERT = 3
+    DATA = 4
+    EXPERT_DATA = 5
+    TIED = 6
+    """Of two stages that hold the same embedding: one for every rank of a stage."""
+
+
+STREAMS = ("compute", "tensor", "context", "expert", "tables", "data", "zero", "pipeline")
+"""Streams of a rank by number. Those of communication are named after what they are for; a collective on `tensor`,
+`context`, `expert` or `tables` stops the computation, one on `data`, `zero` or `pipeline` runs beside it."""
+STREAM = {name: number for number, name in enumerate(STREAMS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A computation or a collective of one rank and those it meets."""
+
+    act: Act
+    scope: Scope
+    amount: float
+    """Seconds or bytes, as in a `Step`."""
+    stream: int
+    label: str
+    repeats: int = 1
+
+
+def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """The forward pass of a layer."""
+    return list(_walk(share, strategy, prices, prices.forward, "forward"))
+
+
+def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """The backward pass of a layer, with what is computed again before it.
+
+    Full recomputation repeats the forward pass of the layer, collectives included; selective recomputation runs the
+    core of attention again, which needs no collective unless the sequence is cut.
+    """
+    moves: list[Move] = []
+    if share.recompute == "full":
+        moves = list(_walk(share, strategy, prices, prices.forward, "recompute"))
+    elif share.recompute == "selective":
+        core = computed_again(share)
+        if core:
+            moves = [_compute(prices.forward(core), f"{share.layer.name} recompute")]
+    return [*moves, *_walk(share, strategy, prices, prices.backward, "backward")]
+
+
+def condensed(moves: list[Move], label: str) -> list[Move]:
+    """The same moves with all that only tensor ranks wait for in one piece: a computation, then its collectives.
+
+    Tensor ranks do the same at the same time, so what lies between two moments at which others wait can be summed. How
+    many moves a sum stands for is kept in `repeats`. Other meetings stay where they are.
+    """
+    found: list[Move] = []
+    run: list[Move] = []
+    for move in moves:
+        if move.scope in (Scope.RANK, Scope.TENSOR):
+            run.append(move)
+        else:
+            found += [*_summed(run, label), move]
+            run = []
+    return found + _summed(run, label)
+
+
+def _summed(run: list[Move], label: str) -> list[Move]:
+    alike: dict[tuple[Act, Scope, int], list[Move]] = {}
+    for move in run:
+        alike.setdefault((move.act, move.scope, move.stream), []).append(move)
+    return [
+        Move(
+            act, scope, sum(move.amount for move in group), stream, label, sum(move.repeats for move in group)
+        )
+        for (act, scope, stream), group in sorted(alike.items())
+    ]  # fmt: skip
+
+
+def _walk(
+    share: Share,
+    strategy: Strategy,
+    prices: Pace,
+    price: Callable[[tuple[Operator, ...]], float],
+    name: str,
+) -> Iterator[Move]:
+    """Computations and meetings of one pass in the order in which it goes through the layer."""
+    label = f"{share.layer.name} {name}"
+    back = name == "backward"
+    operators = share.layer.operators
+    segment: list[Operator] = []
+    for op in operators[::-1] if back else operators:
+        if not isinstance(op, Exchange):
+            segment.append(op)
+            continue
+        met = _meet(op, share, strategy, prices.element_bytes, back, label)
+        if met is None:
+            continue
+        if segment:
+            yield _compute(price(tuple(segment[::-1] if back else segment)), label)
+            segment = []
+        yield met
+    if segment:
+        yield _compute(price(tuple(segment[::-1] if back else segment)), label)
+
+
+def _compute(seconds: float, label: str) -> Move:
+    return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], label)
+
+
+def _meet(
+    exchange: Exchange, share: Share, strategy: Strategy, element_bytes: float, back: bool, label: str
+) -> Move | None:
+    """The collective of a meeting; None where the split makes it none."""
+    split = share.split
+    size = exchange.elements * element_bytes
+    match exchange.meeting:
+        case Meeting.ENTER | Meeting.LEAVE:
+            # Leaving is entering the other way round.
+            gathers = (exchange.meeting is Meeting.ENTER) is not back
+            ways, scope, stream = split.tensor, Scope.TENSOR, STREAM["tensor"]
+            if split.sequence:
+                act = Act.ALL_GATHER if gathers else Act.REDUCE_SCATTER
+            elif gathers:
+                return None
+            else:
+                act = Act.ALL_REDUCE
+        case Meeting.DISPATCH | Meeting.COMBINE:
+            ways, scope, stream, act = split.expert, Scope.EXPERT, STREAM["expert"], Act.ALL_TO_ALL
+        case Meeting.TABLES:
+            ways, scope, stream, act = strategy.data, Scope.DATA, STREAM["tables"], Act.ALL_TO_ALL
+        case Meeting.CONTEXT:
+            # The exchange counts a rank's part of the keys and values of all heads; tensor ranks share out the heads.
+            ways, scope, stream = split.context, Scope.CONTEXT, STREAM["context"]
+            act = Act.REDUCE_SCATTER if back else Act.ALL_GATHER
+            size = size * split.context / split.tensor
+    return Move(act, scope, size, stream, f"{label} {exchange.meeting.value}") if ways > 1 else None

@@ -1,0 +1,124 @@
+"""The passes of a piece of the model, cut into legs at the moments at which ranks outside the gang wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.strategy.memory import gradient_bytes
+from ropewalk.strategy.prices import Pace
+from ropewalk.strategy.shares import Share
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.moves import STREAM, Move, Scope, backward_moves, condensed, forward_moves
+from ropewalk.task.step import Act
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Moves in a row; weights to gather before them and gradients to reduce after them."""
+
+    moves: tuple[Move, ...]
+    gathers: tuple[Move, ...] = ()
+    reduces: tuple[Move, ...] = ()
+    layer: int = -1
+    """The layer whose weights are gathered."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What a stage does for one micro-batch of one piece."""
+
+    forward: tuple[Leg, ...]
+    backward: tuple[Leg, ...]
+    reducing: tuple[Leg, ...]
+    """The backward pass that also reduces gradients: that of the last micro-batch, or every one where gradients are
+    shared out (ZeRO-2 and up)."""
+
+    @property
+    def operations(self) -> int:
+        """Operations of one micro-batch."""
+        return sum(len(leg.moves) + len(leg.gathers) for leg in (*self.forward, *self.backward))
+
+
+def passes_of(
+    layers: range, shares: tuple[Share, ...], strategy: Strategy, prices: Pace, name: str, *, condense: bool
+) -> Passes:
+    """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for."""
+    element_bytes = prices.element_bytes
+    ahead = [(at, forward_moves(shares[at], strategy, prices)) for at in layers]
+    back = [(at, backward_moves(shares[at], strategy, prices)) for at in reversed(layers)]
+    gathers = {at: _gathers(shares[at], strategy, element_bytes) for at in layers} if strategy.zero >= 3 else {}
+    nothing: dict[int, tuple[Move, ...]] = {}
+    reduces = buckets(layers, shares, strategy, element_bytes)
+    label = f"{name} forward", f"{name} backward"
+    return Passes(
+        forward=_legs(ahead, gathers, nothing, label[0], condense),
+        backward=_legs(back, gathers, nothing, label[1], condense),
+        reducing=_legs(back, gathers, reduces, label[1], condense),
+    )
+
+
+def _legs(
+    layers: list[tuple[int, list[Move]]],
+    gathers: dict[int, tuple[Move, ...]],
+    reduces: dict[int, tuple[Move, ...]],
+    label: str,
+    condense: bool,
+) -> tuple[Leg, ...]:
+    """Layers in a row make one leg, up to one that gathers its weights or after which gradients are reduced."""
+    legs: list[Leg] = []
+    run: list[Move] = []
+
+    def close(gathered: tuple[Move, ...], reduced: tuple[Move, ...], layer: int) -> None:
+        if run or gathered or reduced:
+            legs.append(Leg(tuple(condensed(run, label) if condense else run), gathered, reduced, layer))
+        run.clear()
+
+    for at, moves in layers:
+        if gathers.get(at):
+            close((), (), -1)
+        run += moves
+        if gathers.get(at) or reduces.get(at):
+            close(gathers.get(at, ()), reduces.get(at, ()), at)
+    close((), (), -1)
+    return tuple(legs)
+
+
+def buckets(
+    layers: range, shares: tuple[Share, ...], strategy: Strategy, element_bytes: float
+) -> dict[int, tuple[Move, ...]]:
+    """Collectives on gradients by the layer whose backward pass completes them.
+
+    Layers are collected from the last to the first until a bucket is full. A layer is not divided: one that holds more
+    than a bucket is reduced behind its backward pass in as many collectives as it fills. Experts are reduced among
+    the ranks that have them, in buckets of their own; ZeRO-3 reduces every layer by itself.
+    """
+    per_gradient = gradient_bytes(strategy, element_bytes)
+    act = Act.REDUCE_SCATTER if strategy.zero else Act.ALL_REDUCE
+    found: dict[int, list[Move]] = {}
+    for scope, ways, counts in (
+        (Scope.DATA, strategy.replicas, {at: shares[at].parameters for at in layers}),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, {at: shares[at].expert_parameters for at in layers}),
+    ):
+        full = 0.0
+        waiting = [at for at in reversed(layers) if counts[at]] if ways > 1 else []
+        for at in waiting:
+            full += counts[at] * per_gradient
+            if full >= strategy.bucket_bytes or strategy.zero >= 3 or at == waiting[-1]:
+                repeats = max(1, round(full / strategy.bucket_bytes))
+                found.setdefault(at, []).append(Move(act, scope, full, STREAM["data"], "gradients", repeats))
+                full = 0.0
+    return {at: tuple(moves) for at, moves in found.items()}
+
+
+def _gathers(share: Share, strategy: Strategy, element_bytes: float) -> tuple[Move, ...]:
+    """All-gathers of the weights of one layer that are shared out over data ranks."""
+    label = f"{share.layer.name} weights"
+    sizes = (
+        (Scope.DATA, strategy.replicas, share.parameters),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, share.expert_parameters),
+    )
+    return tuple(
+        Move(Act.ALL_GATHER, scope, count * element_bytes, STREAM["zero"], label)
+        for scope, ways, count in sizes
+        if ways > 1 and count
+    )

@@ -1,0 +1,130 @@
+"""What a simulated training step tells: its times, its memory, its bottleneck, and what they were derived from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk import __version__
+from ropewalk.fabric import Fabric
+from ropewalk.sim.step import StepRun, StepStatistics
+from ropewalk.strategy import Memory, Pieces, Strategy
+from ropewalk.task.expand import Expansion
+from ropewalk.training.question import TrainingQuestion
+from ropewalk.workload.workload import Workload
+
+MOST_PATH_PARTS = 50
+MOST_LINKS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingAnswer:
+    """Everything that a table, a page or a file about the step is made of; nothing needs to be run again."""
+
+    question: TrainingQuestion
+    workload: Workload
+    strategy: Strategy
+    pieces: Pieces
+    stage_of_rank: NDArray[np.int64]
+    fabric: Fabric
+    router: str
+    memory: Memory
+    capacity_bytes: float
+    cost_source: str
+    expansion: Expansion
+    """The tasks that the step became."""
+    run: StepRun
+    statistics: StepStatistics
+    notes: tuple[str, ...] = ()
+
+    def rank_names(self) -> list[str]:
+        """Ranks as charts and traces name them."""
+        if self.strategy.pipeline == 1:
+            return [f"gpu {rank}" for rank in range(self.strategy.ranks)]
+        return [f"stage {stage} · gpu {rank}" for rank, stage in enumerate(self.stage_of_rank.tolist())]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers and text, the most asked-for first."""
+        found, asked = self.statistics, self.question
+        worst = found.bottleneck
+        return {
+            "model": self.workload.name,
+            "step_time_s": found.step_time_s,
+            "compute_s": found.compute_s,
+            "communication_s": found.communication_s,
+            "exposed_communication_s": found.exposed_communication_s,
+            "exposed_by_purpose_s": found.exposed_by_purpose_s,
+            "bubble_s": found.bubble_s,
+            "mfu": found.mfu,
+            "samples_per_s": found.samples_per_s,
+            "tokens_per_s": found.tokens_per_s,
+            "memory_bytes": self.memory.most,
+            "memory_capacity_bytes": self.capacity_bytes,
+            "bottleneck_link": worst.name if worst else None,
+            "bottleneck": {"held_s": worst.held_s, "utilisation": worst.utilisation} if worst else None,
+            "cost_source": self.cost_source,
+            "device": asked.device,
+            "precision": asked.precision,
+            "gpus": self.strategy.ranks,
+            "parameters": self.workload.parameters(),
+            "model_source": self.workload.source,
+            "sequence": self.workload.sequence or None,
+            "global_batch": self.strategy.global_batch,
+            "flops": found.flops,
+            "strategy": asdict(self.strategy),
+            "stages": self.stages(),
+            "fabric": self.fabric.name,
+            "routing": self.router,
+            "algorithm": asked.network.algorithm,
+            "collectives": asked.network.collectives,
+            "transport": {name: value for name, value in asdict(asked.network.transport).items() if np.isfinite(value)},
+            "jitter": asked.jitter,
+            "stragglers": {str(rank): factor for rank, factor in sorted(asked.stragglers.items())},
+            "seed": asked.network.seed,
+            **run_as_json(self.run, found),
+            "notes": list(self.notes),
+            "versions": {"ropewalk": __version__},
+        }
+
+    def stages(self) -> list[dict[str, Any]]:
+        """Times (means over the GPUs of the stage) and bytes of every pipeline stage."""
+        times = self.statistics.times
+        rows = []
+        for stage in range(self.strategy.pipeline):
+            mine = self.stage_of_rank == stage
+            layers = [self.workload.layers[at].name for at in self.pieces.layers_of_stage(stage)]
+            rows.append(
+                {
+                    "stage": stage,
+                    "layers": layers,
+                    "compute_s": float(times.compute_s[mine].mean()),
+                    "exposed_communication_s": float(times.exposed_communication_s[mine].mean()),
+                    "bubble_s": float(times.bubble_s[mine].mean()),
+                    "memory_bytes": {name: float(part[stage]) for name, part in self.memory.parts().items()},
+                }
+            )
+        return rows
+
+
+def run_as_json(run: StepRun, found: StepStatistics) -> dict[str, Any]:
+    """What every run of a step has, whatever the step was made from."""
+    times = found.times
+    return {
+        "critical_path": [asdict(part) for part in found.path_by_sort[:MOST_PATH_PARTS]],
+        "critical_path_by_purpose_s": found.path_by_purpose_s,
+        "hottest_links": [
+            {"link": name, "utilisation": use} for name, use in run.trace.hottest_links(MOST_LINKS) if use > 0
+        ],
+        "ranks": {
+            "compute_s": times.compute_s.tolist(),
+            "communication_s": times.communication_s.tolist(),
+            "exposed_communication_s": times.exposed_communication_s.tolist(),
+            "bubble_s": times.bubble_s.tolist(),
+        },
+        "operations": run.step.operations,
+        "tasks": run.trace.graph.tasks,
+        "simulated_tasks": run.trace.classes,
+    }

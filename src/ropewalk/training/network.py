@@ -1,0 +1,88 @@
+"""How a step uses the network: which algorithms its collectives run, on which routes, at what cost beyond bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ropewalk.errors import Findings, GraphError, InputError
+from ropewalk.fabric import Fabric
+from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names
+from ropewalk.sim import simulate
+from ropewalk.sim.flow.system import Progress
+from ropewalk.sim.step import StepRun
+from ropewalk.task.algorithms import choose_algorithms
+from ropewalk.task.expand import Expansion, expand
+from ropewalk.task.plausibility import link_slips
+from ropewalk.task.step import Step
+from ropewalk.task.transport import Transport
+
+NCCL_RINGS = Transport(
+    start_up_s=43e-6,
+    round_inside_s=1.83e-6,
+    round_across_s=6e-6,
+    efficiency_inside=0.71,
+    efficiency_across=0.87,
+)
+"""NCCL's rings. Start-up, rounds and the part of NVLink inside a server are fitted to 77 published all-reduce times of
+2 to 8 A100s, 1 MiB to 1 GiB (mean error 6 %; vTrain's nccl-tests tables). Across servers: 350 GB/s of the 400 GB/s that
+eight NICs of 400 Gbps have, as reported for 248 servers (nccl-tests issue 283); a round there is assumed."""
+
+
+MOST_RECORDED = 200_000
+
+
+@dataclass(frozen=True)
+class NetworkUse:
+    """How transfers and collectives cross a fabric."""
+
+    routing: str = "default"
+    algorithm: str = "ring"
+    collectives: str = "fluid"
+    """`fluid`: all rounds of a collective at once, their start-ups added up; `rounds`: every round written out."""
+    transport: Transport = NCCL_RINGS
+    seed: int = 0
+    symmetry: bool = True
+    record_rates: bool = False
+    """Keep the rate of every transfer over time, while there are at most `MOST_RECORDED` tasks: all are simulated."""
+
+    def router_on(self, fabric: Fabric) -> str:
+        """The name of the router, checked against the fabric."""
+        if self.routing == "default":
+            return default_router_name(fabric)
+        if self.routing not in ROUTERS:
+            raise InputError(f"unknown routing {self.routing!r}: use one of default, {', '.join(ROUTERS)}")
+        fitting = fitting_router_names(fabric)
+        if self.routing not in fitting:
+            raise InputError(
+                f"{self.routing} does not route on {fabric.name}: use one of default, {', '.join(fitting)}"
+            )
+        return self.routing
+
+
+def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
+    """The tasks of a step; rank r is host r of the fabric."""
+    findings = Findings(GraphError, fabric.name)
+    for slip in link_slips(fabric):
+        findings.add(slip)
+    findings.raise_if_any()
+    return expand(
+        step,
+        np.arange(step.ranks),
+        fabric,
+        algorithms=choose_algorithms(family=use.algorithm),
+        transport=use.transport,
+        mode=use.collectives,
+    )
+
+
+def run_on(
+    step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Progress | None = None
+) -> StepRun:
+    """Route what the step sends and run it."""
+    routes = ROUTERS[use.router_on(fabric)](use.seed)(fabric, *expansion.pairs())
+    tasks = expansion.with_path_latency(routes).graph
+    record = use.record_rates and tasks.tasks <= MOST_RECORDED
+    trace = simulate(tasks, routes, symmetry=use.symmetry, record_rates=record, progress=progress)
+    return StepRun(step, trace, expansion.operation_of_task)

@@ -1,0 +1,92 @@
+"""What somebody wants to know about training a model on a cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ropewalk.errors import Findings, StrategyError
+from ropewalk.strategy import Strategy, derive
+from ropewalk.training.network import NetworkUse
+from ropewalk.workload.workload import Workload
+
+DEFAULT_GPUS = 8
+
+
+@dataclass(frozen=True)
+class TrainingQuestion:
+    """A model, how it is split, and where it runs; what is None is derived.
+
+    >>> TrainingQuestion("llama-7b", gpus=16, tensor=8).strategy().data
+    2
+    """
+
+    model: str | Workload
+    """What `open_workload` reads (a name of the zoo, `file.py:Class`, a file), or a workload made in Python."""
+    gpus: int | None = None
+    """The product of the degrees where they are given, otherwise 8."""
+    batch: int | None = None
+    """Samples of a whole step."""
+    micro_batch: int | None = None
+    sequence: int | None = None
+    data: int | None = None
+    tensor: int | None = None
+    pipeline: int | None = None
+    expert: int | None = None
+    context: int | None = None
+    usual: Strategy = field(default_factory=Strategy)
+    """Everything else about the strategy: ZeRO, schedule, recomputation, buckets, optimiser."""
+    device: str = "h200"
+    precision: str = "bf16"
+    fabric: str = "leaf-spine"
+    gpus_per_server: int | None = None
+    nics_per_server: int | None = None
+    bandwidth: float | None = None
+    nvlink_bandwidth: float | None = None
+    hop_latency_s: float | None = None
+    rails: bool = False
+    network: NetworkUse = field(default_factory=NetworkUse)
+    order: str | None = None
+    """In which order ranks are laid out, Megatron-LM's unless given: `tp-cp-ep-dp-pp`."""
+    detail: str = "auto"
+    jitter: float = 0.0
+    """Sigma of the logarithm of a factor on every computation."""
+    stragglers: Mapping[int, float] = field(default_factory=dict)
+    """Ranks that compute more slowly, and by what factor."""
+    memory_check: bool = True
+    """Refuse what does not fit; otherwise it is only noted."""
+
+    @property
+    def gpu_count(self) -> int:
+        if self.gpus is not None:
+            return self.gpus
+        degrees = [self.data, self.tensor, self.pipeline, self.context]
+        given = math.prod(degree for degree in degrees if degree is not None)
+        if self.data is not None:
+            return given
+        return given if given > 1 and given % DEFAULT_GPUS == 0 else math.lcm(given, DEFAULT_GPUS)
+
+    def strategy(self) -> Strategy:
+        """The whole strategy, with what was left open filled in."""
+        findings = Findings(StrategyError, "strategy")
+        given = {
+            "gpus": self.gpus, "data": self.data, "tensor": self.tensor, "pipeline": self.pipeline,
+            "expert": self.expert, "context": self.context, "batch": self.batch, "micro_batch": self.micro_batch,
+        }  # fmt: skip
+        for name, value in given.items():
+            if value is not None and value < 1:
+                findings.add(f"{name} is {value}: give a whole number, 1 or more")
+        for rank, factor in self.stragglers.items():
+            if not 0 <= rank < self.gpu_count or not factor > 0:
+                findings.add(
+                    f"straggler {rank}:{factor:g} does not exist: ranks are 0…{self.gpu_count - 1}, factors above 0"
+                )
+        if not 0 <= self.jitter < 10:
+            findings.add(f"a jitter of {self.jitter:g} cannot be meant: give a part of the time, such as 0.03")
+        findings.raise_if_any()
+        degrees = {
+            "data": self.data, "tensor": self.tensor, "pipeline": self.pipeline, "context": self.context,
+            "expert": self.expert,
+        }  # fmt: skip
+        return derive(self.gpu_count, degrees, batch=self.batch, micro_batch=self.micro_batch, usual=self.usual)

@@ -1,0 +1,43 @@
+"""Attention, fused into one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ropewalk.workload import kernel as k
+from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.operator import Operator, Split, part
+
+
+@dataclass(frozen=True)
+class FusedAttention(Operator):
+    """Softmax(Q Kᵀ) V without the scores ever in memory (Dao et al., FlashAttention, 2022)."""
+
+    batch: int
+    heads: int
+    kv_heads: int
+    queries: int
+    keys: int
+    size: int
+    causal: bool = False
+
+    def forward(self) -> tuple[Kernel, ...]:
+        return (self._kernel("forward"),)
+
+    def backward(self) -> tuple[Kernel, ...]:
+        return (self._kernel("backward"),)
+
+    def _kernel(self, form: str) -> Kernel:
+        return k.attention(form, self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size, self.causal)
+
+    def saved_elements(self) -> float:
+        return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * self.keys)
+
+    def split(self, split: Split) -> FusedAttention:
+        return replace(
+            self, heads=part(self.heads, split.tensor), kv_heads=part(self.kv_heads, split.tensor),
+            queries=part(self.queries, split.context),
+        )  # fmt: skip
+
+    def host(self) -> tuple[str, ...]:
+        return ("attention",)

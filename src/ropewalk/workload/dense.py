@@ -1,0 +1,95 @@
+"""Linear layers and products of matrices that are both activations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ropewalk.workload import kernel as k
+from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.operator import Operator, Role, Split, part
+
+
+@dataclass(frozen=True)
+class Linear(Operator):
+    """`rows` vectors of `inputs` numbers become `rows` vectors of `outputs` numbers.
+
+    >>> Linear(8, 4, 6).parameters()
+    30
+    """
+
+    rows: int
+    inputs: int
+    outputs: int
+    bias: bool = True
+    role: Role = Role.WHOLE
+    tied: bool = False
+    """Its weight belongs to another operator: it is used here, counted there."""
+    first: bool = False
+    """It reads data, not activations: no gradient of its input is computed."""
+    turned: bool = False
+    """Its weight lies as [inputs, outputs], as in GPT-2, not as [outputs, inputs]."""
+
+    def forward(self) -> tuple[Kernel, ...]:
+        return (k.matmul("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
+
+    def backward(self) -> tuple[Kernel, ...]:
+        into_input = k.matmul("forward" if self.turned else "input_grad", self.rows, self.inputs, self.outputs)
+        weight = (self.inputs, self.outputs) if self.turned else (self.outputs, self.inputs)
+        into_weight = k.matmul("weight_grad", *weight, self.rows)
+        into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
+        return (*(() if self.first else (into_input,)), into_weight, *((into_bias,) if self.bias else ()))
+
+    def parameters(self) -> int:
+        return (0 if self.tied else self.inputs * self.outputs) + (self.outputs if self.bias else 0)
+
+    def parameter_tensors(self) -> int:
+        return int(not self.tied) + int(self.bias)
+
+    def saved_elements(self) -> float:
+        return self.rows * self.inputs
+
+    def split(self, split: Split) -> Linear:
+        ways = split.tensor
+        whole = replace(self, rows=part(self.rows, split.context))
+        if self.role is Role.COLUMNS:
+            return replace(whole, outputs=part(self.outputs, ways))
+        if self.role is Role.ROWS:
+            return replace(whole, inputs=part(self.inputs, ways))
+        return replace(whole, rows=part(whole.rows, split.ways(self.role)))
+
+    def host(self) -> tuple[str, ...]:
+        return ("linear" if self.bias else "linear_without_bias",)
+
+
+@dataclass(frozen=True)
+class Product(Operator):
+    """`count` products of two activations, [rows, inner] x [inner, columns]: attention that writes its scores down,
+    or the dot products between the features of a recommendation model."""
+
+    count: int
+    rows: int
+    columns: int
+    inner: int
+    role: Role = Role.INSIDE
+    transposed: bool = True
+    """The second factor lies as [columns, inner], as keys do; otherwise as [inner, columns], as values do."""
+
+    def forward(self) -> tuple[Kernel, ...]:
+        form = "forward" if self.transposed else "input_grad"
+        return (k.matmul(form, self.rows, self.columns, self.inner, self.count),)
+
+    def backward(self) -> tuple[Kernel, ...]:
+        form = "input_grad" if self.transposed else "forward"
+        return (
+            k.matmul(form, self.rows, self.inner, self.columns, self.count),
+            k.matmul("weight_grad", self.inner, self.columns, self.rows, self.count),
+        )
+
+    def saved_elements(self) -> float:
+        return self.count * (self.rows + self.columns) * self.inner
+
+    def split(self, split: Split) -> Product:
+        return replace(self, count=part(self.count, split.ways(self.role)), rows=part(self.rows, split.context))
+
+    def host(self) -> tuple[str, ...]:
+        return ("batched_matmul",)

@@ -1,0 +1,48 @@
+"""Points at which the ranks that share a layer must exchange data before it can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.operator import Operator, Split, part
+
+
+class Meeting(Enum):
+    """Why ranks meet; the strategy decides whether they do and by which collective."""
+
+    ENTER = "enter"
+    """Into a tensor-parallel region (Megatron's f): nothing, then a sum of gradients in the backward pass; under
+    sequence parallelism an all-gather, then a reduce-scatter."""
+    LEAVE = "leave"
+    """Out of a tensor-parallel region (Megatron's g): a sum of partial results, then nothing; under sequence
+    parallelism a reduce-scatter, then an all-gather."""
+    DISPATCH = "dispatch"
+    """Tokens to their experts: an all-to-all forward and backward."""
+    COMBINE = "combine"
+    """Tokens back from their experts: an all-to-all forward and backward."""
+    TABLES = "tables"
+    """Rows of embedding tables, each held by one rank, to the ranks that train on them: an all-to-all both ways."""
+    CONTEXT = "context"
+    """Keys and values of all parts of a sequence to the rank of each part: an all-gather, then a reduce-scatter."""
+
+
+@dataclass(frozen=True)
+class Exchange(Operator):
+    """`elements` elements on each rank take part; without a split of that sort it costs nothing."""
+
+    meeting: Meeting
+    elements: int
+
+    def forward(self) -> tuple[Kernel, ...]:
+        return ()
+
+    def backward(self) -> tuple[Kernel, ...]:
+        return ()
+
+    def split(self, split: Split) -> Exchange:
+        return replace(self, elements=part(self.elements, split.context))
+
+    def host(self) -> tuple[str, ...]:
+        return ()

@@ -1,0 +1,163 @@
+"""A mixture of experts: every token goes to a few of many feed-forward networks.
+
+Tokens are sorted by expert, all experts run as one grouped product, and the results are put back in order and summed
+with the router's weights, as transformers 5 does on CUDA. Routing is taken to be balanced: every expert gets the same
+number of tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ropewalk.workload import kernel as k
+from ropewalk.workload import wide
+from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.operator import Operator, Split, part
+
+SORT_PASSES = 8
+"""A radix sort of 64-bit keys with their places goes over both eight bits at a time."""
+
+
+@dataclass(frozen=True)
+class SortTokens(Operator):
+    """Copies of the tokens in the order of their experts."""
+
+    tokens: int
+    choices: int
+    """Experts a token goes to."""
+    hidden: int
+    experts: int
+
+    @property
+    def slots(self) -> int:
+        return self.tokens * self.choices
+
+    def forward(self) -> tuple[Kernel, ...]:
+        sort = wide.integers(self.slots, 32.0 * SORT_PASSES)
+        small = wide.integers(self.slots)
+        gather = k.pointwise("map", self.slots * self.hidden)
+        ends = wide.integers(self.experts)
+        return sort, small, gather, small, small, small, ends
+
+    def backward(self) -> tuple[Kernel, ...]:
+        small = wide.integers(self.slots)
+        return small, k.embedding("backward", self.slots, self.hidden, self.tokens)
+
+    def saved_bytes(self) -> float:
+        return 24.0 * self.slots
+
+    def split(self, split: Split) -> SortTokens:
+        return replace(self, tokens=part(self.tokens, split.context))
+
+    def host(self) -> tuple[str, ...]:
+        return "softmax", "scale", "embedding", "embedding", "cast", "mean", "mean"
+
+
+@dataclass(frozen=True)
+class Experts(Operator):
+    """`experts` gated networks over `slots` tokens that lie sorted by expert."""
+
+    slots: int
+    experts: int
+    hidden: int
+    ffn: int
+    masked: bool = True
+    """Slots that belong to no expert are set to zero around every product, as transformers 5.17 does; later it does
+    so only under expert parallelism."""
+
+    def forward(self) -> tuple[Kernel, ...]:
+        neurons = self.slots * self.ffn
+        return (
+            *self._masks(self.hidden),
+            self._product("forward", 2 * self.ffn, self.hidden),
+            *self._masks(2 * self.ffn),
+            k.pointwise("map", neurons),
+            k.pointwise("map", neurons, 2),
+            self._product("forward", self.hidden, self.ffn),
+            *self._masks(self.hidden),
+        )
+
+    def backward(self) -> tuple[Kernel, ...]:
+        neurons = self.slots * self.ffn
+        gate = k.pointwise("map", neurons, 2)
+        return (
+            *self._masks(self.hidden),
+            self._product("weight_grad", self.hidden, self.ffn),
+            self._product("input_grad", self.ffn, self.hidden),
+            gate, gate, gate,
+            k.pointwise("cat", 2 * neurons),
+            *self._masks(2 * self.ffn),
+            self._product("weight_grad", 2 * self.ffn, self.hidden),
+            self._product("input_grad", self.hidden, 2 * self.ffn),
+            *self._masks(self.hidden),
+        )  # fmt: skip
+
+    def _masks(self, width: int) -> tuple[Kernel, ...]:
+        return (k.pointwise("broadcast", self.slots * width, 2),) if self.masked else ()
+
+    def _product(self, form: str, columns: int, inner: int) -> Kernel:
+        """The product of all slots with the weights of their experts, or the gradient of these weights."""
+        return k.grouped_matmul(form, self.experts, self.slots, columns, inner)
+
+    def parameters(self) -> int:
+        return 3 * self.experts * self.hidden * self.ffn
+
+    def parameter_tensors(self) -> int:
+        return 2
+
+    def saved_elements(self) -> float:
+        return self.slots * (self.hidden + 4 * self.ffn)
+
+    def split(self, split: Split) -> Experts:
+        """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""
+        return replace(
+            self, slots=part(self.slots, split.context), experts=part(self.experts, split.expert),
+            ffn=part(self.ffn, split.tensor),
+        )  # fmt: skip
+
+    def host(self) -> tuple[str, ...]:
+        return "batched_matmul", "silu", "multiply", "batched_matmul", "view", *("scale",) * (3 if self.masked else 0)
+
+
+@dataclass(frozen=True)
+class SumExperts(Operator):
+    """The experts' results, weighted in float32, back in the order of the tokens and summed for each token."""
+
+    tokens: int
+    choices: int
+    hidden: int
+
+    @property
+    def slots(self) -> int:
+        return self.tokens * self.choices
+
+    def forward(self) -> tuple[Kernel, ...]:
+        elements, whole = self.slots * self.hidden, self.tokens * self.hidden
+        small = wide.integers(self.slots)
+        return (
+            wide.pointwise("map", elements, 0.5, 1), small, small, wide.pointwise("map", elements),
+            wide.rowwise("column_sum", self.slots, self.hidden, 1, 1 / self.choices), wide.cast(whole),
+        )  # fmt: skip
+
+    def backward(self) -> tuple[Kernel, ...]:
+        elements, whole = self.slots * self.hidden, self.tokens * self.hidden
+        rows = wide.WIDE * elements
+        ordered = k.embedding("backward", self.slots, self.hidden, self.slots)
+        return (
+            wide.cast(whole), wide.pointwise("map", elements, 1 / self.choices, 1),
+            replace(ordered, elements_read=0.0, elements_written=0.0, bytes_fixed=ordered.bytes_fixed + 3 * rows),
+            wide.pointwise("map", elements, 1.5, 1), wide.pointwise("map", elements), wide.cast(elements),
+            wide.rowwise("row_mean", self.slots, self.hidden, 1, 0),
+        )  # fmt: skip
+
+    def saved_elements(self) -> float:
+        return self.slots * self.hidden
+
+    def saved_bytes(self) -> float:
+        return 20.0 * self.slots
+
+    def split(self, split: Split) -> SumExperts:
+        return replace(self, tokens=part(self.tokens, split.context))
+
+    def host(self) -> tuple[str, ...]:
+        return "multiply", "scale", "scale", "embedding", "mean", "cast"

@@ -1,0 +1,209 @@
+"""Kernels: the pieces of work that a GPU is handed one after the other, by kind, form and size.
+
+A kernel has no time. It says what is computed (`kind`, `form`, `dims`), how much arithmetic that is and how many bytes
+it must move at least; a device prices it. Elements have no type either until they are priced: `elements_read` and
+`elements_written` are counted in elements of the step's precision, `bytes_fixed` in bytes whatever the precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One launch on the GPU (or a fixed small family of launches that always come together)."""
+
+    kind: str
+    form: str
+    dims: tuple[int, ...]
+    flops: float = 0.0
+    elements_read: float = 0.0
+    elements_written: float = 0.0
+    bytes_fixed: float = 0.0
+
+    def moved_bytes(self, element_bytes: float) -> float:
+        """Bytes that must cross the memory of the GPU at least."""
+        return (self.elements_read + self.elements_written) * element_bytes + self.bytes_fixed
+
+
+def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1) -> Kernel:
+    """`count` products [rows, inner] x [inner, columns].
+
+    The form says how the operands lie in memory, as the three products of a linear layer have them: `forward`
+    (x Wᵀ), `input_grad` (dy W) and `weight_grad` (dyᵀ x).
+
+    >>> matmul("forward", 1024, 4096, 1024).flops == 2 * 1024**2 * 4096
+    True
+    """
+    read = count * (rows * inner + inner * columns)
+    return Kernel(
+        "matmul",
+        form,
+        (count, rows, columns, inner),
+        2.0 * count * rows * columns * inner,
+        read,
+        count * rows * columns,
+    )
+
+
+def grouped_matmul(form: str, groups: int, rows: int, columns: int, inner: int) -> Kernel:
+    """Products of `rows` vectors in all with one matrix for each of `groups` groups, as the experts of a layer do.
+
+    `weight_grad` sums over the rows of each group: [inner, rows of the group] x [rows of the group, columns].
+    """
+    weights = groups * inner * columns
+    read, written = (
+        (rows * (inner + columns), weights) if form == "weight_grad" else (rows * inner + weights, rows * columns)
+    )
+    return Kernel("grouped_matmul", form, (groups, rows, columns, inner), 2.0 * rows * columns * inner, read, written)
+
+
+def convolution(
+    form: str, batch: int, channels: int, height: int, width: int, outputs: int, kernel: tuple[int, int],
+    stride: tuple[int, int], padding: tuple[int, int], groups: int = 1,
+) -> Kernel:  # fmt: skip
+    """A 2-D convolution or one of its two gradients: `forward`, `input_grad`, `weight_grad`."""
+    high, wide = convolved(height, kernel[0], stride[0], padding[0]), convolved(width, kernel[1], stride[1], padding[1])
+    image, result = batch * channels * height * width, batch * outputs * high * wide
+    weight = outputs * (channels // groups) * kernel[0] * kernel[1]
+    flops = 2.0 * result * (channels // groups) * kernel[0] * kernel[1]
+    written = {"forward": result, "input_grad": image, "weight_grad": weight}[form]
+    dims = (batch, channels, height, width, outputs, *kernel, *stride, *padding, groups)
+    return Kernel("convolution", form, dims, flops, image + result + weight - written, written)
+
+
+def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
+    """Length of one side of the image behind a convolution or a pool.
+
+    >>> convolved(224, 7, 2, 3)
+    112
+    """
+    return (size + 2 * padding - kernel) // stride + 1
+
+
+def attention(
+    form: str, batch: int, heads: int, kv_heads: int, queries: int, keys: int, size: int, causal: bool
+) -> Kernel:
+    """Fused attention that never writes its scores to memory: `forward`, or `backward`, which computes them again."""
+    pairs = batch * heads * queries * keys * (0.5 if causal else 1.0)
+    query, key = batch * heads * queries * size, batch * kv_heads * keys * size
+    read, written = (query + 2 * key, query) if form == "forward" else (3 * query + 2 * key, query + 2 * key)
+    products = 2 if form == "forward" else 5
+    dims = (batch, heads, kv_heads, queries, keys, size, int(causal))
+    return Kernel("attention", form, dims, 2.0 * products * pairs * size, read, written)
+
+
+def pointwise(form: str, elements: int, reads: float = 1, writes: float = 1, bytes_fixed: float = 0.0) -> Kernel:
+    """Arithmetic on every element: `reads` tensors in, `writes` out, of `elements` elements each."""
+    dims = (elements, math.ceil(reads), math.ceil(writes))
+    return Kernel("pointwise", form, dims, elements, reads * elements, writes * elements, bytes_fixed)
+
+
+def rowwise(form: str, rows: int, width: int, reads: float, writes: float) -> Kernel:
+    """Normalisation, softmax and sums along rows: `reads` tensors in, `writes` out, of rows x width each."""
+    return Kernel("rowwise", form, (rows, width), 5.0 * rows * width, reads * rows * width, writes * rows * width)
+
+
+def batch_norm(form: str, batch: int, channels: int, positions: int) -> Kernel:
+    """Normalisation of every channel over the batch: `forward` with statistics, `backward` with both sums."""
+    elements = batch * channels * positions
+    reads = 2 if form == "forward" else 4
+    return Kernel("batch_norm", form, (batch, channels, positions), 10.0 * elements, reads * elements, elements)
+
+
+def pool(
+    form: str, batch: int, channels: int, height: int, width: int, kernel: int, stride: int, padding: int
+) -> Kernel:
+    """A window that slides over an image: `max`, `max_backward`, `average`, `average_backward`."""
+    high, wide = convolved(height, kernel, stride, padding), convolved(width, kernel, stride, padding)
+    image, result = batch * channels * height * width, batch * channels * high * wide
+    read, written = (result, image) if form.endswith("backward") else (image, result)
+    index = 8.0 * result if form.startswith("max") else 0.0
+    dims = (batch, channels, height, width, kernel, stride, padding)
+    return Kernel("pool", form, dims, image, read, written, index)
+
+
+def embedding(form: str, lookups: int, width: int, vocabulary: int) -> Kernel:
+    """Rows of a table: `forward` gathers them, `backward` adds gradients into a zeroed table of the same size."""
+    rows = lookups * width
+    written = rows if form == "forward" else rows + vocabulary * width
+    return Kernel("embedding", form, (lookups, width, vocabulary), rows, rows, written, 8.0 * lookups)
+
+
+def embedding_bag(form: str, bags: int, lookups: int, width: int, vocabulary: int) -> Kernel:
+    """Sums of `lookups` rows of a table for each bag, as recommendation models do; `backward` fills a dense table."""
+    rows = bags * lookups * width
+    read, written = (rows, bags * width) if form == "forward" else (bags * width, rows + vocabulary * width)
+    dims = (bags, lookups, width, vocabulary)
+    return Kernel("embedding_bag", form, dims, rows, read, written, 8.0 * bags * lookups)
+
+
+def recurrent(form: str, steps: int, batch: int, inputs: int, hidden: int) -> Kernel:
+    """One LSTM layer over a sequence: `forward` or `backward`, all steps in one call."""
+    weights = 4 * hidden * (inputs + hidden)
+    flops = 2.0 * steps * batch * weights * (1 if form == "forward" else 2)
+    states = steps * batch * (inputs + 6 * hidden)
+    dims = (steps, batch, inputs, hidden)
+    return Kernel("recurrent", form, dims, flops, states + steps * weights, states)
+
+
+def optimiser(form: str, parameters: int, tensors: int) -> Kernel:
+    """The update of all parameters in place; the form names the optimiser and how it is carried out."""
+    read, written = OPTIMISER_PASSES[form]
+    return Kernel("optimiser", form, (parameters, tensors), 10.0 * parameters, read * parameters, written * parameters)
+
+
+OPTIMISER_PASSES = {
+    "sgd": (2, 1),
+    "momentum": (4, 3),
+    "adamw": (13, 9),
+    "adamw_fused": (4, 3),
+}
+"""Tensors of the size of the parameters that an update reads and writes; `adamw` and `momentum` go over them several
+times, an operation at a time over lists of tensors, as PyTorch does unless told to fuse them."""
+
+
+ROWWISE_PASSES = {
+    "layer_norm": (1, 1), "layer_norm_backward": (2, 1), "rms_norm": (1, 1), "rms_norm_backward": (2, 1),
+    "softmax": (1, 1), "softmax_backward": (2, 1), "log_softmax": (1, 1), "log_softmax_backward": (2, 1),
+    "column_sum": (1, 0), "row_mean": (1, 0),
+}  # fmt: skip
+"""Tensors of rows x width that the measured forms read and write."""
+
+
+FIXED_BYTES = {"dropout": 1.0, "cast": 4.0}
+"""Bytes an element that some pointwise forms move whatever the precision: a mask, a float32."""
+
+
+def rebuilt(kind: str, form: str, dims: tuple[int, ...]) -> Kernel:
+    """The kernel that stands in a table under this kind, form and sizes.
+
+    >>> rebuilt("matmul", "forward", (1, 2, 3, 4)) == matmul("forward", 2, 3, 4)
+    True
+    """
+    return _REBUILD[kind](form, *dims)
+
+
+_REBUILD: dict[str, Callable[..., Kernel]] = {
+    "matmul": lambda form, count, rows, columns, inner: matmul(form, rows, columns, inner, count),
+    "grouped_matmul": grouped_matmul,
+    "convolution": lambda form, n, c, h, w, out, k0, k1, s0, s1, p0, p1, groups: convolution(
+        form, n, c, h, w, out, (k0, k1), (s0, s1), (p0, p1), groups
+    ),
+    "attention": lambda form, batch, heads, kv_heads, queries, keys, size, causal: attention(
+        form, batch, heads, kv_heads, queries, keys, size, bool(causal)
+    ),
+    "pointwise": lambda form, elements, reads, writes: pointwise(
+        form, elements, reads, 0 if form == "cast" else writes, elements * FIXED_BYTES.get(form, 0.0)
+    ),
+    "rowwise": lambda form, rows, width: rowwise(form, rows, width, *ROWWISE_PASSES[form]),
+    "batch_norm": batch_norm,
+    "pool": pool,
+    "embedding": embedding,
+    "embedding_bag": embedding_bag,
+    "recurrent": recurrent,
+    "optimiser": optimiser,
+}

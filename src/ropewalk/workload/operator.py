@@ -1,0 +1,91 @@
+"""Operators: what layers are made of, with sizes instead of tensors.
+
+An operator says which kernels its forward and its backward pass launch, how many parameters it has, what it must keep
+for the backward pass, and what becomes of it when a layer is split over several GPUs. It holds no data and no time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+
+from ropewalk.workload.kernel import Kernel
+
+
+class Role(Enum):
+    """What tensor parallelism does to an operator (the words of Shoeybi et al., Megatron-LM, 2019)."""
+
+    WHOLE = "whole"
+    """Every rank does all of it."""
+    OUTSIDE = "outside"
+    """Between two split regions: whole on every rank, or split along the sequence under sequence parallelism."""
+    INSIDE = "inside"
+    """In a split region: every rank does its part."""
+    COLUMNS = "columns"
+    """A linear layer whose outputs are split; its input is whole."""
+    ROWS = "rows"
+    """A linear layer whose inputs are split; its output is a sum over ranks."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Over how many ranks a layer is split, and in which ways."""
+
+    tensor: int = 1
+    sequence: bool = False
+    """Sequence parallelism: what lies outside the split regions is split along the sequence."""
+    expert: int = 1
+    context: int = 1
+    """Context parallelism: the sequence itself is cut, attention included."""
+
+    def ways(self, role: Role) -> int:
+        """Into how many parts work with this role falls."""
+        if role is Role.WHOLE or (role is Role.OUTSIDE and not self.sequence):
+            return 1
+        return self.tensor
+
+
+@dataclass(frozen=True)
+class Operator(ABC):
+    """The contract of every operator. Sizes are those of one micro-batch on one rank."""
+
+    @abstractmethod
+    def forward(self) -> tuple[Kernel, ...]:
+        """Kernels of the forward pass, in order."""
+
+    @abstractmethod
+    def backward(self) -> tuple[Kernel, ...]:
+        """Kernels of the backward pass, in order."""
+
+    @abstractmethod
+    def split(self, split: Split) -> Operator:
+        """What one rank does of it."""
+
+    def parameters(self) -> int:
+        return 0
+
+    def parameter_tensors(self) -> int:
+        """Tensors that hold the parameters; an optimiser handles them one by one."""
+        return 0
+
+    def saved_elements(self) -> float:
+        """Elements kept from the forward pass for the backward pass, counted in elements of the step's precision."""
+        return 0.0
+
+    def saved_bytes(self) -> float:
+        """Bytes kept whatever the precision: masks and indices."""
+        return 0.0
+
+    @abstractmethod
+    def host(self) -> tuple[str, ...]:
+        """The calls of the framework it takes, by the names under which their host time is measured."""
+
+
+def part(size: int, ways: int) -> int:
+    """The share of one rank, the largest where it does not come out even.
+
+    >>> part(10, 4)
+    3
+    """
+    return -(-size // ways)

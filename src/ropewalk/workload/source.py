@@ -1,0 +1,85 @@
+"""One door to every model: a name of the zoo, a module in a file, ONNX, a profile, a workload file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ropewalk.errors import WorkloadError
+from ropewalk.workload.files import read_workload
+from ropewalk.workload.imports import from_onnx, from_profile, module_from_path
+from ropewalk.workload.imports.profile import BATCH_IN_NAME
+from ropewalk.workload.workload import Workload
+
+Opener = Callable[[str, int | None, int | None], Workload]
+
+
+def open_workload(text: str, batch: int | None = None, sequence: int | None = None, **options: Any) -> Workload:
+    """The workload that `text` names, for micro-batches of `batch` samples of `sequence` tokens.
+
+    `text` is a name of the zoo (`llama-7b`), a module in a file (`net.py:Net`), or a file: .onnx, .txt (a profile of
+    DAPPLE or PipeDream), .yaml, .yml or .json (a workload file). Without `batch` a file keeps the batch it was written
+    for, and a model of the zoo gets one sample. `options` are those of the zoo's builder.
+    """
+    for name, size in (("batch", batch), ("sequence", sequence)):
+        if size is not None and size < 1:
+            raise WorkloadError(f"a {name} of {size} does not exist: give 1 or more")
+    opener = _opener(text)
+    if opener is None:
+        return _from_zoo(text, batch, sequence, options)
+    if options:
+        raise WorkloadError(
+            f"{text} does not take {', '.join(sorted(options))}: these are options of models of the zoo"
+        )
+    return opener(text, batch, sequence)
+
+
+def _opener(text: str) -> Opener | None:
+    path, _, name = text.rpartition(":")
+    if name and path.endswith(".py"):
+        return module_from_path
+    if text.endswith(".py"):
+        raise WorkloadError(f"{text} may hold several models: name one, like {text}:Net")
+    suffix = Path(text).suffix.lower()
+    if suffix in FILES:
+        return FILES[suffix]
+    if Path(text).is_file():
+        raise WorkloadError(
+            f"the ending {suffix!r} of {text} is unknown: give a file.py:Name, .onnx, .txt, .yaml, .yml or .json file"
+        )
+    return None
+
+
+def _onnx(text: str, batch: int | None, sequence: int | None) -> Workload:
+    workload = from_onnx(text, batch=batch, sequence=sequence)
+    return workload if batch is None else workload.at_batch(batch)
+
+
+def _profile(text: str, batch: int | None, sequence: int | None) -> Workload:
+    """A profile whose name does not say its batch was measured with the one that is asked for."""
+    _no_sequence(text, sequence)
+    told = BATCH_IN_NAME.search(Path(text).stem)
+    workload = from_profile(text, batch=None if told else batch)
+    return workload if batch is None else workload.at_batch(batch)
+
+
+def _file(text: str, batch: int | None, sequence: int | None) -> Workload:
+    workload = read_workload(text)
+    if sequence is not None and sequence != workload.sequence:
+        _no_sequence(text, sequence)
+    return workload if batch is None else workload.at_batch(batch)
+
+
+def _no_sequence(text: str, sequence: int | None) -> None:
+    if sequence is not None:
+        raise WorkloadError(f"{text} has sequences of a fixed length: leave {sequence} out, or import the model for it")
+
+
+def _from_zoo(text: str, batch: int | None, sequence: int | None, options: dict[str, Any]) -> Workload:
+    from ropewalk.workload.zoo import build  # the zoo is large; files do not need it
+
+    return build(text, batch=batch or 1, sequence=sequence, **options)
+
+
+FILES: dict[str, Opener] = {".onnx": _onnx, ".txt": _profile, ".yaml": _file, ".yml": _file, ".json": _file}

@@ -1,0 +1,177 @@
+"""Models by name: `build("llama-7b", batch=1)`, `build("gpt:layers=24,hidden=2304,heads=24", batch=4)`.
+
+Operators and kernels are those that PyTorch launches for the model in training mode with its own defaults: image
+models as torchvision has them, language models as transformers has them, the loss included.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import partial
+
+from ropewalk.errors import WorkloadError
+from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo import (
+    amoebanet,
+    bert,
+    gnmt,
+    gpt,
+    inception,
+    llama,
+    megatron,
+    mixture,
+    mpt,
+    recommendation,
+    resnet,
+    vgg,
+    vit,
+    xlnet,
+)  # fmt: skip
+from ropewalk.workload.zoo.entry import Entry, Option
+from ropewalk.workload.zoo.transformer import STYLES, entry, mixture_entry, transformer
+
+__all__ = ["ALIASES", "ZOO", "Entry", "build", "find", "names", "transformer"]
+
+PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
+
+
+def _entries() -> list[Entry]:
+    images = [
+        Entry("alexnet", "image classifier", vgg.alexnet, options=PICTURE),
+        *(Entry(name, "image classifier", vgg.vgg, options=PICTURE) for name in vgg.STAGES),
+        *(Entry(name, "image classifier", resnet.resnet, options=PICTURE) for name in resnet.DEPTHS),
+        Entry(
+            "inception-v3", "image classifier", inception.inception,
+            options={"side": 299, "classes": 1000, "aux": False},
+        ),
+        *(Entry(name, "image classifier", vit.vit, options=PICTURE | {"attention": "fused"}) for name in vit.SHAPES),
+        *(
+            Entry(
+                f"amoebanet-{depth}", "image classifier", partial(amoebanet.amoebanet, layers=depth),
+                options={"layers": depth, "filters": 512, **PICTURE},
+            )
+            for depth in (18, 36)
+        ),
+    ]  # fmt: skip
+    texts = [
+        entry(name, about, shape, STYLES[style])
+        for style, about, shapes in (
+            ("gpt", "language model", gpt.SHAPES),
+            ("bert", "masked language model", bert.SHAPES),
+            ("llama", "language model", llama.SHAPES),
+            ("megatron", "language model as in Megatron-LM", megatron.SHAPES),
+            ("mpt", "language model", mpt.SHAPES),
+            ("xlnet", "language model", xlnet.SHAPES),
+        )
+        for name, shape in shapes.items()
+    ]
+    experts = [mixture_entry(name, "mixture of experts", *shapes) for name, shapes in mixture.SHAPES.items()]
+    any_size = [
+        entry(name, "any size: layers=, hidden=, heads=, …", style.start, style) for name, style in STYLES.items()
+    ]
+    translators = [
+        Entry(
+            f"gnmt-{depth}", "translation", partial(gnmt.gnmt, layers=depth), 50,
+            {"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
+        )
+        for depth in (8, 16)
+    ]  # fmt: skip
+    tables = [
+        Entry(
+            "dlrm", "recommendation", recommendation.dlrm,
+            options={
+                "tables": 26, "rows": 100_000, "width": 128, "lookups": 1, "dense": 13, "bottom": (512, 256),
+                "top": (1024, 1024, 512, 256, 1),
+            },
+        ),
+        Entry(
+            "ncf", "recommendation", recommendation.ncf,
+            options={
+                "tables": 1, "users": 138_493, "items": 26_744, "factors": 64, "width": 128,
+                "mlp": (256, 256, 128, 64), "lookups": 1,
+            },
+        ),
+        Entry(
+            "candle-uno", "drug response", recommendation.uno,
+            options={"towers": (4096,) * 8, "dense": (4096,) * 4},
+        ),
+    ]  # fmt: skip
+    return [*images, *texts, *experts, *any_size, *translators, *tables]
+
+
+ZOO: dict[str, Entry] = {made.name: made for made in _entries()}
+"""Every model, by its name."""
+
+ALIASES = {
+    "amoebanet": "amoebanet-18",
+    "bert-base-uncased": "bert-base",
+    "bert-large-uncased": "bert-large",
+    "deepseek-moe": "deepseek-moe-16b",
+    "gnmt": "gnmt-8",
+    "gpt2-small": "gpt2",
+    "gpt3": "gpt3-175b",
+    "gpt-22b": "megatron-22b",
+    "gpt-175b": "megatron-175b",
+    "gpt-530b": "megatron-530b",
+    "gpt-1t": "megatron-1t",
+    "llama-1b": "llama-3.2-1b",
+    "llama-3b": "llama-3.2-3b",
+    "llama-33b": "llama-30b",
+    "llama-3.1-8b": "llama3-8b",
+    "llama-3.1-70b": "llama3-70b",
+    "llama-3.1-405b": "llama3-405b",
+    "megatron-gpt-22b": "megatron-22b",
+    "megatron-gpt-175b": "megatron-175b",
+    "megatron-gpt-530b": "megatron-530b",
+    "megatron-gpt-1t": "megatron-1t",
+    "mixtral": "mixtral-8x7b",
+    "uno": "candle-uno",
+    "xlnet-large": "xlnet-24",
+}
+"""Other names for the same model. Besides, hyphens, underscores and capitals make no difference."""
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+_FOUND = {_plain(name): target for name, target in ALIASES.items()} | {_plain(name): name for name in ZOO}
+
+
+def names() -> list[str]:
+    """The names of all models, in the order of the table."""
+    return list(ZOO)
+
+
+def find(name: str) -> Entry:
+    """The entry of this name or of another name for the same model.
+
+    >>> find("ResNet_50").name, find("llama-2-7b").name, find("gpt2-small").name
+    ('resnet50', 'llama2-7b', 'gpt2')
+    """
+    if _plain(name) not in _FOUND:
+        near = get_close_matches(_plain(name), _FOUND, 3)
+        meant = f"did you mean {' or '.join(dict.fromkeys(_FOUND[one] for one in near))}? " if near else ""
+        raise WorkloadError(
+            f"model {name!r} is not in the zoo: {meant}give one of its names, or any size as "
+            f"gpt:layers=24,hidden=2304,heads=24 (also {', '.join(style for style in STYLES if style != 'gpt')})"
+        )
+    return ZOO[_FOUND[_plain(name)]]
+
+
+def build(name: str, batch: int, sequence: int | None = None, **options: object) -> Workload:
+    """The model of this name for a micro-batch; options may follow the name, as in `resnet50:side=160`.
+
+    >>> build("gpt2", batch=1).parameters()
+    124439808
+    """
+    plain, _, listed = name.partition(":")
+    given = dict(_pairs(name, listed)) if listed else {}
+    return find(plain).build(batch, sequence, given | options)
+
+
+def _pairs(name: str, listed: str) -> list[tuple[str, str]]:
+    pairs = [part.partition("=") for part in listed.split(",")]
+    if any(not option or not value for option, _, value in pairs):
+        raise WorkloadError(f"model {name!r}: options follow the colon as name=value, divided by commas")
+    return [(option.strip(), value.strip()) for option, _, value in pairs]

@@ -1,0 +1,117 @@
+"""BERT with its masked-language head, as transformers runs it: layer norms after each sub-layer.
+
+Devlin et al., BERT (2018). BERT-48 is the deep variant that the pipeline papers use: BERT-large with 48 layers.
+"""
+
+from __future__ import annotations
+
+from ropewalk.workload.dense import Linear
+from ropewalk.workload.elementwise import Normalise, Pointwise
+from ropewalk.workload.loss import CrossEntropy
+from ropewalk.workload.operator import Role
+from ropewalk.workload.routines import SUM_OVER_BATCH
+from ropewalk.workload.table import Embedding
+from ropewalk.workload.workload import Layer
+from ropewalk.workload.written import Launch, Routine, Written
+from ropewalk.workload.zoo.parts import (
+    Operators,
+    Run,
+    added,
+    attended,
+    calls,
+    dropped,
+    enter,
+    fan_in,
+    leave,
+    projected,
+    residual,
+    sharing,
+)  # fmt: skip
+from ropewalk.workload.zoo.shape import Transformer
+
+WORDS, LENGTH = 30522, 512
+TYPES = 2
+"""Sentences of a pair: the first and the second."""
+TYPE_NUMBERS = Routine("types of tokens", (Launch(wide=True, per_row=True),), (), ("embedding",))
+
+SHAPES = {
+    "bert-base": Transformer(12, 768, 12, WORDS, LENGTH),
+    "bert-large": Transformer(24, 1024, 16, WORDS, LENGTH),
+    "bert-48": Transformer(48, 1024, 16, WORDS, LENGTH),
+}
+
+
+def layers(shape: Transformer, run: Run) -> list[Layer]:
+    elements = run.tokens * shape.hidden
+    block = attention(shape, run) + feed_forward(shape, run)
+    return [
+        Layer("embedding", embedding(shape, run), elements, kind="embedding"),
+        *(Layer(f"block {number}", block, elements, kind="block") for number in range(shape.layers)),
+        Layer("head", head(shape, run), 1, kind="head"),
+    ]
+
+
+def embedding(shape: Transformer, run: Run) -> Operators:
+    elements = run.tokens * shape.hidden
+    return (
+        Embedding(run.tokens, shape.vocabulary, shape.hidden, Role.COLUMNS, shape.tied),
+        leave(elements),
+        Written(TYPE_NUMBERS, run.length, 1, Role.WHOLE),
+        Embedding(run.tokens, TYPES, shape.hidden),
+        added(elements),
+        Embedding(run.length, shape.places, shape.hidden),
+        added(elements, spread=True),
+        Written(SUM_OVER_BATCH, run.samples, run.length * shape.hidden, Role.WHOLE),
+        Normalise(run.tokens, shape.hidden),
+        *dropped(run, elements),
+    )
+
+
+def attention(shape: Transformer, run: Run) -> Operators:
+    elements = run.tokens * shape.hidden
+    queries = Linear(run.tokens, shape.hidden, shape.queries, role=Role.COLUMNS)
+    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, role=Role.COLUMNS))
+    return (
+        enter(elements),
+        fan_in(elements, 3),
+        queries, keys, keys,
+        calls("view", "view", "transpose", "transpose", "module", "module", "module", "module"),
+        *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=False, dropout=True),
+        *projected(run, shape.queries, shape.hidden, bias=True),
+        *dropped(run, elements),
+        residual(elements),
+        Normalise(run.tokens, shape.hidden),
+    )  # fmt: skip
+
+
+def feed_forward(shape: Transformer, run: Run) -> Operators:
+    elements = run.tokens * shape.hidden
+    return (
+        enter(elements),
+        Linear(run.tokens, shape.hidden, shape.neurons, role=Role.COLUMNS),
+        gelu(run.tokens * shape.neurons, Role.INSIDE),
+        Linear(run.tokens, shape.neurons, shape.hidden, role=Role.ROWS),
+        calls("module", "module"),
+        leave(elements),
+        *dropped(run, elements),
+        residual(elements),
+        Normalise(run.tokens, shape.hidden),
+    )
+
+
+def head(shape: Transformer, run: Run) -> Operators:
+    """One more layer of the model's width, then the words; the loss stays in the step's precision."""
+    return (
+        Linear(run.tokens, shape.hidden, shape.hidden, role=Role.OUTSIDE),
+        gelu(run.tokens * shape.hidden, Role.OUTSIDE),
+        Normalise(run.tokens, shape.hidden),
+        enter(run.tokens * shape.hidden),
+        Linear(run.tokens, shape.hidden, shape.vocabulary, role=Role.COLUMNS, tied=shape.tied),
+        CrossEntropy(run.tokens, shape.vocabulary, role=Role.INSIDE),
+        leave(3 * run.tokens),
+    )
+
+
+def gelu(elements: int, role: Role) -> Pointwise:
+    """The GELU that is one kernel."""
+    return Pointwise(elements, 1, "gelu", "gelu_backward", call="gelu", role=role)

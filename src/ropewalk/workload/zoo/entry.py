@@ -1,0 +1,107 @@
+"""An entry of the zoo: a name, how its layers are made, and which options it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from ropewalk.errors import Findings, WorkloadError
+from ropewalk.workload.workload import Layer, Workload, chain
+
+Option = int | bool | str | tuple[int, ...]
+Make = Callable[..., list[Layer]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model that can be built for any batch."""
+
+    name: str
+    about: str
+    make: Make
+    """Called with the name, the batch, the sequence where there is one, and the options."""
+    sequence: int = 0
+    """Tokens in a sample unless told otherwise; 0 where samples are not sequences."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """Options with their defaults; a value given as text is read as the default's type."""
+    longest: int = 0
+    """Tokens in a sample at most, where the model has a table of positions; 0: no limit."""
+
+    def build(self, batch: int, sequence: int | None, given: Mapping[str, object]) -> Workload:
+        """The model for one micro-batch of `batch` samples."""
+        findings = Findings(WorkloadError, f"model {self.name}")
+        if batch < 1:
+            findings.add(f"a micro-batch of {batch} samples does not exist: give 1 or more")
+        length = self._length(sequence, given, findings)
+        options = self._options(given, findings)
+        findings.raise_if_any()
+        arguments = (self.name, batch, *((length,) if self.sequence else ()))
+        layers = self.make(*arguments, **options)
+
+        def resize(samples: int) -> Workload:
+            return self.build(samples, sequence, given)
+
+        if any(layer.inputs for layer in layers):
+            return Workload(self.name, tuple(layers), batch, length, resize=resize)
+        made = chain(self.name, layers, batch=batch, sequence=length)
+        return replace(made, resize=resize)
+
+    def _length(self, sequence: int | None, given: Mapping[str, object], findings: Findings) -> int:
+        if sequence is None:
+            return self.sequence
+        if not self.sequence:
+            findings.add(f"its samples are not sequences, so it cannot take {sequence} tokens: leave the sequence out")
+        elif sequence < 1:
+            findings.add(f"a sequence of {sequence} tokens does not exist: give 1 or more")
+        elif self.longest and sequence > self.longest and "positions" not in given:
+            findings.add(
+                f"its table has {self.longest} positions, so it cannot take {sequence} tokens: "
+                f"give at most {self.longest}, or positions={sequence}"
+            )
+        return sequence
+
+    def _options(self, given: Mapping[str, object], findings: Findings) -> dict[str, Option]:
+        read: dict[str, Option] = {}
+        for name, value in given.items():
+            if name not in self.options:
+                near = get_close_matches(name, self.options, 1)
+                meant = f"did you mean {near[0]}? " if near else ""
+                known = ", ".join(self.options) or "none"
+                findings.add(f"it has no option {name!r}: {meant}it takes {known}")
+                continue
+            try:
+                read[name] = _read(value, self.options[name])
+            except ValueError as error:
+                findings.add(f"{name}={value}: {error}")
+        return read
+
+
+def _read(value: object, default: Option) -> Option:
+    """A value as the default's type: 12, true, fused, 512x256x128."""
+    if isinstance(default, bool):
+        return _flag(value)
+    if isinstance(default, int):
+        return _whole(value)
+    if isinstance(default, tuple):
+        parts = value.split("x") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            raise ValueError("give sizes such as 512x256x128")
+        return tuple(_whole(part) for part in parts)
+    return str(value)
+
+
+def _flag(value: object) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).lower() not in words:
+        raise ValueError("give true or false")
+    return words[str(value).lower()]
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value).replace("_", "").replace(",", "")
+    if not text.isdecimal():
+        raise ValueError("give a whole number")
+    return int(text)

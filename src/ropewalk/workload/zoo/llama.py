@@ -1,0 +1,119 @@
+"""Llama and its kin, as transformers runs them: root mean square norms, rotated keys, gated feed-forward layers.
+
+Touvron et al., LLaMA (2023) and Llama 2 (2023); Grattafiori et al., The Llama 3 Herd of Models (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ropewalk.workload.dense import Linear
+from ropewalk.workload.operator import Role
+from ropewalk.workload.routines import GATE, POSITIONS, RMS_NORM, ROTATE, ROTATION_TABLE
+from ropewalk.workload.table import Embedding
+from ropewalk.workload.workload import Layer
+from ropewalk.workload.written import Written
+from ropewalk.workload.zoo.gpt import causal_loss
+from ropewalk.workload.zoo.parts import (
+    Operators,
+    Run,
+    attended,
+    calls,
+    enter,
+    fan_in,
+    leave,
+    projected,
+    residual,
+    sharing,
+)  # fmt: skip
+from ropewalk.workload.zoo.shape import Transformer
+
+WORDS, MORE_WORDS = 32000, 128256
+
+
+def _shape(layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, words: int, length: int) -> Transformer:
+    return Transformer(layers, hidden, heads, words, length, kv_heads, ffn, tied=False)
+
+
+SHAPES = {
+    "llama-7b": _shape(32, 4096, 32, 32, 11008, WORDS, 2048),
+    "llama-13b": _shape(40, 5120, 40, 40, 13824, WORDS, 2048),
+    "llama-30b": _shape(60, 6656, 52, 52, 17920, WORDS, 2048),
+    "llama-65b": _shape(80, 8192, 64, 64, 22016, WORDS, 2048),
+    "llama2-7b": _shape(32, 4096, 32, 32, 11008, WORDS, 4096),
+    "llama2-13b": _shape(40, 5120, 40, 40, 13824, WORDS, 4096),
+    "llama2-70b": _shape(80, 8192, 64, 8, 28672, WORDS, 4096),
+    "llama3-8b": _shape(32, 4096, 32, 8, 14336, MORE_WORDS, 8192),
+    "llama3-70b": _shape(80, 8192, 64, 8, 28672, MORE_WORDS, 8192),
+    "llama3-405b": _shape(126, 16384, 128, 8, 53248, MORE_WORDS, 8192),
+    "llama-3.2-1b": Transformer(16, 2048, 32, MORE_WORDS, 8192, 8, 8192),
+    "llama-3.2-3b": Transformer(28, 3072, 24, MORE_WORDS, 8192, 8, 8192),
+}
+
+
+def layers(shape: Transformer, run: Run) -> list[Layer]:
+    block = attention(shape, run) + feed_forward(shape, run)
+    return stacked(shape, run, [("block", block)] * shape.layers)
+
+
+def stacked(shape: Transformer, run: Run, blocks: Sequence[tuple[str, Operators]]) -> list[Layer]:
+    """Blocks, each with its kind, between the table of words and the loss."""
+    elements = run.tokens * shape.hidden
+    return [
+        Layer("embedding", embedding(shape, run), elements, kind="embedding"),
+        *(Layer(f"block {number}", block, elements, kind=kind) for number, (kind, block) in enumerate(blocks)),
+        Layer("head", (norm(run, shape.hidden), *causal_loss(shape, run)), 1, kind="head"),
+    ]
+
+
+def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
+    """Words, and the table of rotations for heads of `rotated` numbers, whole heads unless told otherwise."""
+    return (
+        Embedding(run.tokens, shape.vocabulary, shape.hidden, Role.COLUMNS, shape.tied),
+        leave(run.tokens * shape.hidden),
+        Written(POSITIONS, run.tokens, 1, Role.WHOLE),
+        Written(ROTATION_TABLE, run.length, rotated or shape.head_size, Role.WHOLE),
+    )
+
+
+def norm(run: Run, width: int, role: Role = Role.OUTSIDE) -> Written:
+    return Written(RMS_NORM, run.tokens, width, role)
+
+
+def attention(shape: Transformer, run: Run) -> Operators:
+    elements = run.tokens * shape.hidden
+    queries = Linear(run.tokens, shape.hidden, shape.queries, bias=False, role=Role.COLUMNS)
+    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=False, role=Role.COLUMNS))
+    return (
+        norm(run, shape.hidden),
+        enter(elements),
+        fan_in(elements, 3),
+        queries, keys, keys,
+        calls("view", "view", "transpose", "transpose", "view", "module", "module"),
+        Written(ROTATE, run.tokens, shape.queries, Role.INSIDE),
+        Written(ROTATE, run.tokens, shape.keys, Role.INSIDE),
+        *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False),
+        *projected(run, shape.queries, shape.hidden, bias=False),
+        residual(elements),
+    )  # fmt: skip
+
+
+def feed_forward(shape: Transformer, run: Run) -> Operators:
+    elements = run.tokens * shape.hidden
+    return (
+        norm(run, shape.hidden), enter(elements), *gated(run, shape.hidden, shape.neurons), leave(elements),
+        residual(elements),
+    )  # fmt: skip
+
+
+def gated(run: Run, hidden: int, neurons: int) -> Operators:
+    """down(silu(gate(x)) up(x))."""
+    up = Linear(run.tokens, hidden, neurons, bias=False, role=Role.COLUMNS)
+    return (
+        fan_in(run.tokens * hidden, 2),
+        up,
+        sharing(up),
+        Written(GATE, run.tokens, neurons, Role.INSIDE),
+        Linear(run.tokens, neurons, hidden, bias=False, role=Role.ROWS),
+        calls("module"),
+    )

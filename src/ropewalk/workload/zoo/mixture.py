@@ -1,0 +1,109 @@
+"""Mixtures of experts: Mixtral, DeepSeekMoE, DeepSeek-V3.
+
+Jiang et al., Mixtral of Experts (2024); Dai et al., DeepSeekMoE (2024); DeepSeek-V3 Technical Report (2024), its main
+model without the extra layer that predicts a second token and without the biases that balance its router, which are
+not trained by gradients. Experts are run as transformers 5 runs them on CUDA, evenly loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ropewalk.workload.dense import Linear
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.experts import Experts, SortTokens, SumExperts
+from ropewalk.workload.operator import Role
+from ropewalk.workload.routines import CAST, GROUPED_ROUTER, ROUTER
+from ropewalk.workload.workload import Layer
+from ropewalk.workload.written import Routine, Written
+from ropewalk.workload.zoo import latent, llama
+from ropewalk.workload.zoo.parts import Operators, Run, added, calls, enter, fan_in, leave, residual, sharing
+from ropewalk.workload.zoo.shape import Transformer
+
+WIDENED = Routine("float32 for the router", (CAST,), (CAST,), ("cast",))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Which layers have experts, how many, and how a token finds its own."""
+
+    experts: int
+    choices: int
+    """Experts a token goes to."""
+    ffn: int
+    """Neurons of an expert."""
+    shared: int = 0
+    """Experts that every token goes to besides."""
+    dense: int = 0
+    """Layers at the front with a plain feed-forward layer."""
+    router: Routine = ROUTER
+    latent: latent.Latent | None = None
+    """Compressed keys and values, where the model has them."""
+    masked: bool = True
+    """Slots without an expert are set to zero around the experts."""
+
+
+SHAPES = {
+    "mixtral-8x7b": (Transformer(32, 4096, 32, 32000, 4096, 8, 14336, tied=False), Mixture(8, 2, 14336)),
+    "mixtral-8x22b": (Transformer(56, 6144, 48, 32768, 4096, 8, 16384, tied=False), Mixture(8, 2, 16384)),
+    "deepseek-moe-16b": (
+        Transformer(28, 2048, 16, 102400, 4096, 16, 10944, tied=False),
+        Mixture(64, 6, 1408, shared=2, dense=1),
+    ),
+    "deepseek-v3": (
+        Transformer(61, 7168, 128, 129280, 4096, 128, 18432, tied=False),
+        Mixture(256, 8, 2048, shared=1, dense=3, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
+    ),
+}
+
+
+def layers(shape: Transformer, mixture: Mixture, run: Run) -> list[Layer]:
+    compressed = mixture.latent
+    attention = latent.attention(shape, compressed, run) if compressed else llama.attention(shape, run)
+    dense = ("dense block", attention + llama.feed_forward(shape, run))
+    block = ("block", attention + feed_forward(shape, mixture, run))
+    made = llama.stacked(shape, run, [dense] * mixture.dense + [block] * (shape.layers - mixture.dense))
+    if compressed:
+        made[0] = replace(made[0], operators=llama.embedding(shape, run, compressed.rotated))
+    return made
+
+
+def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
+    elements, slots = run.tokens * shape.hidden, run.tokens * mixture.choices
+    readers = 3 if mixture.shared else 2
+    return (
+        llama.norm(run, shape.hidden),
+        enter(elements),
+        fan_in(elements, readers),
+        *router(shape, mixture, run),
+        SortTokens(run.tokens, mixture.choices, shape.hidden, mixture.experts),
+        Exchange(Meeting.DISPATCH, slots * shape.hidden),
+        Experts(slots, mixture.experts, shape.hidden, mixture.ffn, mixture.masked),
+        Exchange(Meeting.COMBINE, slots * shape.hidden),
+        SumExperts(run.tokens, mixture.choices, shape.hidden),
+        calls("view", "view", "module", "module", "module"),
+        *(shared(shape, mixture, run) if mixture.shared else ()),
+        leave(elements),
+        residual(elements),
+    )
+
+
+def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
+    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=False))
+    widened = (
+        Written(WIDENED, run.tokens, shape.hidden, Role.WHOLE),
+        Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),
+    )
+    return (
+        *(widened if mixture.router is GROUPED_ROUTER else ()),
+        score,
+        Written(mixture.router, run.tokens, mixture.experts, Role.WHOLE),
+    )
+
+
+def shared(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
+    """Experts that see every token: one wide gated layer beside the others, and the sum of both."""
+    return (
+        *llama.gated(run, shape.hidden, mixture.shared * mixture.ffn),
+        added(run.tokens * shape.hidden, role=Role.WHOLE),
+    )

@@ -1,0 +1,110 @@
+"""Pieces that transformers share: how a sub-layer is entered and left, sums of branches, attention in two ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.workload.adapted import Adapted
+from ropewalk.workload.attention import FusedAttention
+from ropewalk.workload.dense import Linear, Product
+from ropewalk.workload.elementwise import Dropout, Pointwise, Softmax
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import Operator, Role
+from ropewalk.workload.written import Routine, Written
+
+Operators = tuple[Operator, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What goes through a transformer, and how it is run."""
+
+    samples: int
+    length: int
+    """Tokens in a sample."""
+    attention: str = "fused"
+    """`fused`: scores stay in the chip; `written`: scores go to memory, as before 2022."""
+    dropout: bool = True
+    """Dropout runs where the model has it."""
+
+    @property
+    def tokens(self) -> int:
+        return self.samples * self.length
+
+
+def enter(elements: int) -> Exchange:
+    """Into a tensor-parallel region."""
+    return Exchange(Meeting.ENTER, elements)
+
+
+def leave(elements: int) -> Exchange:
+    """Out of a tensor-parallel region."""
+    return Exchange(Meeting.LEAVE, elements)
+
+
+def residual(elements: int) -> Pointwise:
+    """The sum with what went round a sub-layer; in the backward pass the two gradients meet and are added."""
+    return Pointwise(elements, reads=2, saved=0.0, call="add")
+
+
+def added(elements: int, *, spread: bool = False, role: Role = Role.OUTSIDE) -> Pointwise:
+    """A sum in the forward pass whose gradient costs nothing; `spread`: the second tensor is small."""
+    form = "broadcast" if spread else "map"
+    return Pointwise(elements, reads=2, form=form, backward_passes=0, saved=0.0, call="add", role=role)
+
+
+def fan_in(elements: int, branches: int) -> Pointwise:
+    """A tensor that `branches` operators read: their gradients are added on the way back."""
+    return Pointwise(elements, passes=0, backward_passes=branches - 1, saved=0.0, role=Role.WHOLE, call="add")
+
+
+def gathered(elements: int, form: str, role: Role = Role.INSIDE) -> Pointwise:
+    """One tensor that is handed out in pieces for nothing: on the way back the pieces are put together again."""
+    return Pointwise(
+        elements, passes=0, backward_form=form, backward_reads=1, saved=0.0, role=role, call="cat"
+    )  # fmt: skip
+
+
+def copied(elements: int, form: str = "permute", *, back: bool = True, role: Role = Role.INSIDE) -> Pointwise:
+    """A change of layout, in both passes or only in the first."""
+    return Pointwise(
+        elements, 1, form, form, 1, backward_passes=int(back), saved=0.0, role=role, call="copy"
+    )  # fmt: skip
+
+
+def sharing(operator: Operator) -> Operator:
+    """The operator without what it keeps: its input is kept by another operator already."""
+    return Adapted(operator, operator.parameters(), operator.parameter_tensors(), 0.0)
+
+
+def calls(*names: str) -> Written:
+    """Calls that launch nothing but take the host's time: views, transposes, modules that hold modules."""
+    return Written(Routine("calls", (), (), names), 1, 1, Role.WHOLE)
+
+
+def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
+    return (Dropout(elements, role),) if run.dropout else ()
+
+
+def attended(run: Run, heads: int, kv_heads: int, size: int, *, causal: bool, dropout: bool) -> Operators:
+    """Attention of every head, from queries, keys and values to their weighted sums."""
+    if run.attention == "fused":
+        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal),)
+    count, scores = run.samples * heads, run.samples * heads * run.length**2
+    drops = dropped(run, scores, Role.INSIDE) if dropout else ()
+    softmax = Softmax(count * run.length, run.length)
+    repeated = (copied(2 * run.tokens * heads * size),) if kv_heads != heads else ()
+    return (
+        *repeated,
+        Product(count, run.length, run.length, size),
+        softmax if drops else sharing(softmax),
+        *drops,
+        Product(count, run.length, size, run.length, transposed=False),
+        copied(run.tokens * heads * size),
+    )
+
+
+def projected(run: Run, inputs: int, outputs: int, *, bias: bool, turned: bool = False) -> Operators:
+    """The linear layer that ends attention; fused attention keeps what it reads already."""
+    linear = Linear(run.tokens, inputs, outputs, bias, Role.ROWS, turned=turned)
+    return (sharing(linear) if run.attention == "fused" else linear, leave(run.tokens * outputs))

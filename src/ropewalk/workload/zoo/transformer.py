@@ -1,0 +1,118 @@
+"""Transformers of any size, in the style of a family: `transformer(layers=24, hidden=2304, heads=24, batch=4)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+
+from ropewalk.errors import WorkloadError
+from ropewalk.workload.workload import Layer, Workload
+from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
+from ropewalk.workload.zoo.entry import Entry, Option
+from ropewalk.workload.zoo.parts import Run
+from ropewalk.workload.zoo.shape import Transformer
+
+Layers = Callable[[Transformer, Run], list[Layer]]
+ATTENTIONS = ("fused", "written")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the layers of a family are made, and a model of that family to start from."""
+
+    layers: Layers
+    start: Transformer
+    attention: str = "fused"
+    dropout: bool = True
+    table: bool = True
+    """Positions come from a table, so sequences cannot be longer than it."""
+
+
+STYLES = {
+    "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"]),
+    "bert": Style(bert.layers, bert.SHAPES["bert-base"]),
+    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, table=False),
+    "megatron": Style(megatron.layers, megatron.SHAPES["megatron-22b"], attention="written"),
+    "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False),
+    "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
+}
+
+SIZES = tuple(field.name for field in fields(Transformer) if field.name != "sequence")
+
+
+def entry(name: str, about: str, shape: Transformer, style: Style) -> Entry:
+    """A transformer of the zoo; every size of it is an option."""
+
+    def make(
+        name: str, batch: int, length: int, *, attention: str = style.attention, dropout: bool = style.dropout,
+        **sizes: Option,
+    ) -> list[Layer]:  # fmt: skip
+        return style.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout))
+
+    return Entry(
+        name, about, make, shape.sequence, options(shape, style), shape.places if style.table else 0
+    )  # fmt: skip
+
+
+def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mixture) -> Entry:
+    """A mixture of experts of the zoo."""
+
+    def make(
+        name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
+        choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked, **sizes: Option,
+    ) -> list[Layer]:  # fmt: skip
+        chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
+        if not 1 <= choices <= experts_per_layer:
+            raise WorkloadError(
+                f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
+            )
+        run = Run(batch, length, known(name, attention), dropout=False)
+        return mixture.layers(resized(name, shape, sizes), chosen, run)
+
+    own: dict[str, Option] = {
+        "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
+        "expert_ffn": experts.ffn, "masked": experts.masked,
+    }  # fmt: skip
+    return Entry(name, about, make, shape.sequence, own | {size: getattr(shape, size) for size in SIZES})
+
+
+def options(shape: Transformer, style: Style) -> dict[str, Option]:
+    own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout}
+    return own | {size: getattr(shape, size) for size in SIZES}
+
+
+def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Transformer:
+    """The shape with other sizes; what followed from a size that changed follows from the new one."""
+    changed = dict(sizes)
+    if "heads" in changed and "kv_heads" not in changed and shape.shared_heads == shape.heads:
+        changed["kv_heads"] = 0
+    if "hidden" in changed and "ffn" not in changed and shape.ffn:
+        # The family's ratio of neurons to width, in steps of 256 as such layers are sized.
+        changed["ffn"] = -(-shape.ffn * int(changed["hidden"]) // (shape.hidden * 256)) * 256  # type: ignore[arg-type]
+    made = replace(shape, **changed)  # type: ignore[arg-type]
+    made.check(name)
+    return made
+
+
+def known(name: str, attention: str) -> str:
+    if attention not in ATTENTIONS:
+        raise WorkloadError(f"model {name}: attention={attention} is not known: give {' or '.join(ATTENTIONS)}")
+    return attention
+
+
+def transformer(
+    *, layers: int, hidden: int, heads: int, batch: int, sequence: int | None = None, style: str = "gpt",
+    **rest: object,
+) -> Workload:  # fmt: skip
+    """A transformer of any size in the style of a family; `rest` are kv_heads, ffn, vocabulary, attention, …
+
+    >>> transformer(layers=2, hidden=64, heads=4, vocabulary=1000, batch=2, sequence=16, style="llama").parameters()
+    259392
+    """
+    if style not in STYLES:
+        raise WorkloadError(f"transformer style {style!r} is not known: give one of {', '.join(STYLES)}")
+    chosen = STYLES[style]
+    sizes = {"layers": layers, "hidden": hidden, "heads": heads, **rest}
+    if sequence and chosen.table and sequence > chosen.start.places:
+        sizes.setdefault("positions", sequence)
+    return entry(style, "any size", chosen.start, chosen).build(batch, sequence, sizes)

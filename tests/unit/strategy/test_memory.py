@@ -1,0 +1,119 @@
+"""Bytes of a GPU against the formulas of the papers."""
+
+import numpy as np
+import pytest
+from tiny_models import FlopPrices, transformer
+
+from ropewalk.errors import StrategyError
+from ropewalk.strategy import LayerChoice, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, Memory
+
+BATCH, SEQUENCE, HIDDEN, HEADS = 2, 8, 16, 4
+SBH = BATCH * SEQUENCE * HIDDEN
+SCORES = 5 * HEADS * SEQUENCE / HIDDEN
+
+
+def used(strategy, blocks=4, **rest):
+    model = transformer(blocks, strategy.micro_batch, SEQUENCE, HIDDEN, HEADS, **rest)
+    shares = shares_of(model, strategy)
+    return memory(model, strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "per_layer"),
+    [
+        (Strategy(), 34 + SCORES),
+        (Strategy(tensor=2), 10 + 24 / 2 + SCORES / 2),
+        (Strategy(tensor=4, sequence_parallel=True), (34 + SCORES) / 4),
+        (Strategy(context=2), (34 + SCORES) / 2 + 2),  # keys and values are whole on every context rank
+    ],
+    ids=["whole", "tensor", "sequence", "context"],
+)
+def test_activations_are_those_of_korthikanti(strategy, per_layer):
+    """Korthikanti et al. 2022, equations 1 to 4: bytes of a layer in units of s b h."""
+    found = used(Strategy(**{**vars(strategy), "micro_batch": BATCH})).activations[0]
+    assert found == pytest.approx(4 * SBH * per_layer)
+
+
+def test_selective_recomputation_keeps_all_but_the_core_of_attention():
+    plan = Strategy(micro_batch=BATCH, recompute="selective", tensor=2, sequence_parallel=True)
+    again = SCORES / 2  # the scores of one layer at a time
+    assert used(plan).activations[0] == pytest.approx(SBH * (4 * 34 / 2 + again))
+
+
+def test_full_recomputation_keeps_the_input_of_every_layer_and_one_whole_layer():
+    plan = Strategy(micro_batch=BATCH, recompute="full")
+    assert used(plan).activations[0] == pytest.approx(SBH * (3 * 2 + 34 + SCORES))  # the first layer reads data
+
+
+def test_one_layer_may_choose_otherwise():
+    plan = Strategy(micro_batch=BATCH, choices=(LayerChoice("block [23]", recompute="full"),))
+    assert used(plan).activations[0] == pytest.approx(
+        SBH * (3 * (34 + SCORES) + 2)
+    )  # one of the two at a time is whole
+
+
+def test_stages_hold_as_many_micro_batches_as_are_in_flight():
+    found = used(Strategy(micro_batch=BATCH, pipeline=4, micro_batches=3)).activations
+    assert found == pytest.approx(SBH * (34 + SCORES) * np.array([3, 3, 2, 1]))
+    gpipe = used(Strategy(micro_batch=BATCH, pipeline=4, micro_batches=3, schedule="gpipe")).activations
+    assert gpipe == pytest.approx(SBH * (34 + SCORES) * np.array([3, 3, 3, 3]))
+
+
+PARAMETERS = 12 * HIDDEN**2 + 13 * HIDDEN
+
+
+def test_adam_in_mixed_precision_takes_sixteen_bytes_a_parameter():
+    """Rajbhandari et al. 2020: 2 for the weight, 2 for the gradient, 12 for the optimiser."""
+    found = used(Strategy())
+    assert found.weights[0] == found.gradients[0] == 4 * PARAMETERS * 2
+    assert found.optimiser[0] == 4 * PARAMETERS * 12
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_zero_shares_out_one_state_after_the_other(zero):
+    ranks, layers = 16, 64
+    found = used(Strategy(data=ranks, zero=zero), blocks=layers)
+    whole, part = layers * PARAMETERS, layers * PARAMETERS / ranks
+    assert found.optimiser[0] == pytest.approx(12 * (part if zero else whole))
+    assert found.gradients[0] == pytest.approx(2 * (part + PARAMETERS if zero >= 2 else whole))
+    assert found.weights[0] == pytest.approx(2 * (part + 2 * PARAMETERS if zero == 3 else whole))
+
+
+def test_gradients_of_four_bytes_and_no_master_weights():
+    found = used(Strategy(gradient_bytes=4, master_weights=False))
+    assert (found.gradients[0], found.optimiser[0]) == (4 * PARAMETERS * 4, 4 * PARAMETERS * 8)
+
+
+def test_experts_are_shared_out_over_their_ranks():
+    whole, spread = (used(Strategy(data=4, expert=expert), mixture=8).weights[0] for expert in (1, 4))
+    assert whole - spread == 2 * 4 * (8 - 2) * 3 * HIDDEN * 2 * HIDDEN
+
+
+def test_last_stage_holds_a_copy_of_a_tied_embedding():
+    words = 50
+    alone = used(Strategy(), words=words).weights.sum()
+    found = used(Strategy(pipeline=2, micro_batches=2), words=words).weights
+    assert found.sum() == alone + 2 * words * HIDDEN
+
+
+def test_parts_add_up_and_assumptions_are_stated():
+    found = used(Strategy())
+    known = found.weights + found.gradients + found.optimiser + found.activations
+    assert found.total == pytest.approx(known * (1 + FRAGMENTATION) + WORKSPACE_BYTES)
+
+
+def memory_of(states, activations):
+    rows = [np.array(row, float) for row in ([states] * 2, [0, 0], [0, 0], activations, [0, 0], [0, 0])]
+    return Memory(*rows)
+
+
+def test_stage_that_does_not_fit_is_named_with_the_remedy():
+    with pytest.raises(StrategyError) as raised:
+        memory_of(10e9, [40e9, 81.2e9]).check("h100", 80e9)
+    assert str(raised.value) == (
+        "memory: stage 1 needs 91.2 GB on gpu h100, which has 80 GB: raise tensor parallelism or turn on recomputation"
+    )
+    with pytest.raises(StrategyError, match="raise tensor or pipeline parallelism or the ZeRO stage"):
+        memory_of(90e9, [1e9, 1e9]).check("h100", 80e9)
+    memory_of(10e9, [40e9, 70e9]).check("h100", 80e9)
