@@ -25,9 +25,12 @@ REFERENCE = "h200"
 """The device whose measurements are shipped."""
 WIDE_BYTES = 4
 """Bytes of a float32, to which careful code casts before sums."""
-MODEL_CODE = {"forward": 1.3, "backward": 1.1}
-"""What the code of real models adds to their calls: wrappers, checks, masks. From bf16 steps of torchvision's and
-transformers' models on the H200 that are limited by the host; such steps vary by a quarter from run to run."""
+MODEL_CODE = {"forward": 1.1, "backward": 1.1}
+"""What the code of real models adds to their calls. From bf16 steps of torchvision's and transformers' models on the
+H200 that are limited by the host; such steps vary by a quarter from run to run."""
+INTERPRETER = "interpreter"
+"""A call that stands for a microsecond in which the host runs code of the model that calls nothing."""
+INTERPRETER_S = 1e-6
 TABLE_SUFFIXES = (".csv", ".gz")
 
 
@@ -65,6 +68,8 @@ class Pricer:
         return self.device.host_factor * in_a_model * sum(self._call(times, call) for call in calls)
 
     def _call(self, times: dict[str, float], call: str) -> float:
+        if call == INTERPRETER:
+            return INTERPRETER_S if times is self._host.forward else 0.0
         if call not in times:
             raise DeviceError(f"{self.table.origin} has no host time of {call!r}: measure it with `ropewalk profile`")
         return times[call]

@@ -143,8 +143,8 @@ def _convolution_place(kernel: Kernel) -> list[float]:
 
 def _attention_place(kernel: Kernel) -> list[float]:
     *sizes, causal = kernel.dims
-    _, heads, kv_heads, *_ = sizes
-    return [*np.log2(sizes), APART * causal, APART * (heads != kv_heads)]
+    _, heads, kv_heads, queries, *_ = sizes
+    return [*np.log2(sizes), APART * causal, APART * (heads != kv_heads), APART * _oddness(queries)]
 
 
 def _pointwise_place(kernel: Kernel) -> list[float]:

@@ -102,6 +102,14 @@ def pointwise(form: str, elements: int, reads: float = 1, writes: float = 1, byt
     return Kernel("pointwise", form, dims, elements, reads * elements, writes * elements, bytes_fixed)
 
 
+def cast(elements: int) -> Kernel:
+    """From the step's precision to float32 or back; where the step is float32 there is nothing to do.
+
+    A device must price it at zero there: the form `cast` says so.
+    """
+    return Kernel("pointwise", "cast", (elements, 1, 1), elements, elements, 0.0, 4.0 * elements)
+
+
 def rowwise(form: str, rows: int, width: int, reads: float, writes: float) -> Kernel:
     """Normalisation, softmax and sums along rows: `reads` tensors in, `writes` out, of rows x width each."""
     return Kernel("rowwise", form, (rows, width), 5.0 * rows * width, reads * rows * width, writes * rows * width)
@@ -174,10 +182,6 @@ ROWWISE_PASSES = {
 """Tensors of rows x width that the measured forms read and write."""
 
 
-FIXED_BYTES = {"dropout": 1.0, "cast": 4.0}
-"""Bytes an element that some pointwise forms move whatever the precision: a mask, a float32."""
-
-
 def rebuilt(kind: str, form: str, dims: tuple[int, ...]) -> Kernel:
     """The kernel that stands in a table under this kind, form and sizes.
 
@@ -196,8 +200,10 @@ _REBUILD: dict[str, Callable[..., Kernel]] = {
     "attention": lambda form, batch, heads, kv_heads, queries, keys, size, causal: attention(
         form, batch, heads, kv_heads, queries, keys, size, bool(causal)
     ),
-    "pointwise": lambda form, elements, reads, writes: pointwise(
-        form, elements, reads, 0 if form == "cast" else writes, elements * FIXED_BYTES.get(form, 0.0)
+    "pointwise": lambda form, elements, reads, writes: (
+        cast(elements)
+        if form == "cast"
+        else pointwise(form, elements, reads, writes, elements if form == "dropout" else 0.0)
     ),
     "rowwise": lambda form, rows, width: rowwise(form, rows, width, *ROWWISE_PASSES[form]),
     "batch_norm": batch_norm,

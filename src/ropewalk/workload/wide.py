@@ -6,7 +6,9 @@ a kernel moves four bytes an element in every precision, so its traffic is count
 
 from __future__ import annotations
 
-from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.kernel import Kernel, cast
+
+__all__ = ["cast", "integers", "pointwise", "rowwise"]
 
 WIDE = 4.0
 """Bytes of a float32."""
@@ -22,14 +24,6 @@ def rowwise(form: str, rows: int, width: int, reads: float, writes: float) -> Ke
     """Softmax and sums along the rows of a float32 tensor."""
     elements = rows * width
     return Kernel("rowwise", form, (rows, width), 5.0 * elements, 0.0, 0.0, WIDE * elements * (reads + writes))
-
-
-def cast(elements: int) -> Kernel:
-    """From the step's precision to float32 or back; where the step is float32 there is nothing to do.
-
-    A device must price it at zero there: the form `cast` says so.
-    """
-    return Kernel("pointwise", "cast", (elements, 1, 1), elements, elements, 0.0, WIDE * elements)
 
 
 def integers(count: int, each: float = 16.0) -> Kernel:

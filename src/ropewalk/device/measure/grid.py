@@ -92,7 +92,15 @@ def batched(count: int = 90) -> list[Kernel]:
 
 def experts() -> list[Kernel]:
     """Experts of a mixture: the rows of each group meet a matrix of their own."""
-    shapes = [(8, 4096, 28672), (8, 14336, 4096), (8, 1024, 7168), (8, 3584, 1024), (64, 2048, 2816), (64, 1408, 2048)]
+    shapes = [
+        (8, 64, 256),
+        (8, 4096, 28672),
+        (8, 14336, 4096),
+        (8, 1024, 7168),
+        (8, 3584, 1024),
+        (64, 2048, 2816),
+        (64, 1408, 2048),
+    ]
     return [
         k.grouped_matmul(form, groups, rows, *ends)
         for groups, inputs, outputs in shapes
@@ -182,21 +190,9 @@ def attentions() -> list[Kernel]:
 
 def pointwises() -> list[Kernel]:
     sizes = [int(2 ** (power / 2)) // 4096 * 4096 for power in range(24, 58)]
-    forms = [
-        ("map", 1, 1),
-        ("map", 2, 1),
-        ("map", 0, 1),
-        ("map", 3, 1),
-        ("gelu", 1, 1),
-        ("gelu_backward", 2, 1),
-        ("transpose", 1, 1),
-        ("permute", 1, 1),
-        ("broadcast", 2, 1),
-        ("cat", 1, 1),
-        ("cast", 1, 1),
-    ]
-    kernels = [k.pointwise(form, size, reads, writes) for size in sizes for form, reads, writes in forms]
-    return kernels + [k.pointwise("dropout", size, 1, 1, bytes_fixed=size) for size in sizes]
+    forms = [("map", 0), ("map", 1), ("map", 2), ("map", 3), ("gelu", 1), ("gelu_backward", 2), ("transpose", 1)]
+    forms += [("permute", 1), ("broadcast", 2), ("cat", 1), ("cast", 1), ("dropout", 1)]
+    return [k.rebuilt("pointwise", form, (size, reads, 1)) for size in sizes for form, reads in forms]
 
 
 def rowwises() -> list[Kernel]:
@@ -273,7 +269,9 @@ def bags() -> list[Kernel]:
 
 
 def recurrents() -> list[Kernel]:
-    shapes = itertools.product((25, 50), (32, 64, 128, 256), ((1024, 1024), (2048, 1024), (512, 512)))
+    shapes = itertools.product(
+        (10, 25, 50), (8, 32, 64, 128, 256), ((128, 128), (512, 512), (1024, 1024), (2048, 1024))
+    )
     return [
         k.recurrent(form, steps, batch, *widths) for steps, batch, widths in shapes for form in ("forward", "backward")
     ]
@@ -281,5 +279,5 @@ def recurrents() -> list[Kernel]:
 
 def optimisers() -> list[Kernel]:
     """Few large tensors, so that the GPU is what takes the time; the host's time is measured on many small ones."""
-    sizes = ((2**20, 1), (2**23, 2), (2**26, 4), (2**28, 8), (2**30, 16))
+    sizes = ((2**14, 1), (2**18, 1), (2**20, 1), (2**23, 2), (2**26, 4), (2**28, 8), (2**30, 16))
     return [k.optimiser(form, size, count) for form in k.OPTIMISER_PASSES for size, count in sizes]

@@ -17,7 +17,18 @@ from ropewalk.workload.routines import CAST, GROUPED_ROUTER, ROUTER
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
 from ropewalk.workload.zoo import latent, llama
-from ropewalk.workload.zoo.parts import Operators, Run, added, calls, enter, fan_in, leave, residual, sharing
+from ropewalk.workload.zoo.parts import (
+    Operators,
+    Run,
+    added,
+    calls,
+    enter,
+    fan_in,
+    interpreted,
+    leave,
+    residual,
+    sharing,
+)
 from ropewalk.workload.zoo.shape import Transformer
 
 WIDENED = Routine("float32 for the router", (CAST,), (CAST,), ("cast",))
@@ -82,6 +93,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         Exchange(Meeting.COMBINE, slots * shape.hidden),
         SumExperts(run.tokens, mixture.choices, shape.hidden),
         calls("view", "view", "module", "module", "module"),
+        interpreted(500),
         *(shared(shape, mixture, run) if mixture.shared else ()),
         leave(elements),
         residual(elements),

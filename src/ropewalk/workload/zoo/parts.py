@@ -82,6 +82,15 @@ def calls(*names: str) -> Written:
     return Written(Routine("calls", (), (), names), 1, 1, Role.WHOLE)
 
 
+def interpreted(microseconds: int) -> Written:
+    """Code of the model between its calls: looking up what to call, unpacking arguments, making masks and caches.
+
+    Its time is that of blocks of transformers' models on the host of the shipped measurements, where the blocks are too
+    small to keep the GPU busy, less the time of their calls.
+    """
+    return calls(*("interpreter",) * microseconds)
+
+
 def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
     return (Dropout(elements, role),) if run.dropout else ()
 

@@ -18,7 +18,7 @@ from ropewalk.workload.routines import ADD, COLUMN_SUM, COPY, SPREAD, ZERO
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Launch, Routine, Written
 from ropewalk.workload.zoo.bert import gelu
-from ropewalk.workload.zoo.parts import Operators, Run, attended, calls, enter, leave, projected, residual
+from ropewalk.workload.zoo.parts import Operators, Run, attended, calls, enter, interpreted, leave, projected, residual
 from ropewalk.workload.zoo.trail import joined
 
 CLASS_TOKEN = Routine("class token", (), (COLUMN_SUM,), ("view",), weights=1)
@@ -96,6 +96,7 @@ def attend(shape: Vision, run: Run) -> Operators:
         *projected(run, shape.hidden, shape.hidden, bias=True),
         turned(elements, forward=False),
         calls("transpose", "view", "module", "module"),
+        interpreted(80),
         residual(elements),
     )
 

@@ -1,0 +1,36 @@
+import pytest
+
+from ropewalk.device.device import PRECISIONS, device, devices, precision
+from ropewalk.errors import DeviceError
+
+
+@pytest.mark.parametrize("name", ["v100", "a100", "h100", "h200", "b200", "mi250", "mi300x", "cpu"])
+def test_every_promised_device_is_in_the_table_with_a_source(name):
+    found = device(name)
+    assert found.source
+    assert 0 < found.achievable <= 1
+    assert 0 < found.streaming <= 1
+    assert found.memory_bytes > 1e9
+
+
+def test_a_slip_in_a_device_name_is_met_with_the_nearest_name():
+    with pytest.raises(DeviceError, match="did you mean h100"):
+        device("h10")
+
+
+def test_a_precision_that_a_device_lacks_is_refused_with_those_it_has():
+    with pytest.raises(DeviceError, match="v100 has no tf32 rate: use one of fp16, fp32"):
+        device("v100").peak(precision("tf32"))
+
+
+def test_an_unknown_precision_is_refused_with_those_known():
+    with pytest.raises(DeviceError, match=", ".join(PRECISIONS)):
+        precision("int4")
+
+
+def test_rates_grow_as_numbers_shrink():
+    for found in devices().values():
+        by_bytes = sorted(
+            (PRECISIONS[name].element_bytes, rate) for name, rate in found.peak_flops.items() if name in PRECISIONS
+        )
+        assert by_bytes[0][1] >= by_bytes[-1][1], found.name

@@ -1,0 +1,95 @@
+import gzip
+
+import pytest
+
+from ropewalk.device.device import device
+from ropewalk.device.pricer import pricer, shipped_table
+from ropewalk.device.profile import packed
+from ropewalk.device.roofline import roofline
+from ropewalk.device.table import COLUMNS, CostTable, read_table
+from ropewalk.errors import DeviceError
+from ropewalk.workload import kernel as k
+
+H200 = device("h200")
+
+
+def table_of(*rows):
+    return CostTable(H200, list(rows), "test table")
+
+
+def test_a_measured_kernel_is_priced_at_what_was_measured():
+    prices = pricer("h200", "bf16")
+    kernel = k.matmul("forward", 4096, 4096, 4096)
+    rows = shipped_table()._rows["bf16", "matmul", "forward"]
+    measured = next(seconds for dims, seconds in rows if dims == kernel.dims)
+    assert prices.kernel(kernel) == pytest.approx(measured, rel=1e-9)
+
+
+def test_between_two_measured_sizes_the_ratio_lies_between_theirs():
+    small, large, between = (k.pointwise("map", 2**power) for power in (20, 22, 21))
+    numbers = pricer("h200", "bf16").precision
+    rows = [
+        ("bf16", "pointwise", "map", " ".join(map(str, kernel.dims)), str(ratio * roofline(kernel, H200, numbers)))
+        for kernel, ratio in ((small, 1.0), (large, 2.0))
+    ]
+    assert 1.0 < table_of(*rows).ratio(between, "bf16") < 2.0
+
+
+def test_a_kernel_whose_kind_was_never_measured_is_refused_with_the_remedy():
+    with pytest.raises(DeviceError, match=r"no bf16 measurement of matmul forward: measure it with `ropewalk profile`"):
+        table_of().ratio(k.matmul("forward", 8, 8, 8), "bf16")
+
+
+def test_odd_widths_are_priced_by_odd_widths():
+    """A vocabulary of 50257 needs other kernels than one of 50304, though they are almost of one size."""
+    prices = pricer("h200", "bf16")
+    odd, even = (prices.kernel(k.matmul("forward", 8192, words, 768)) for words in (50257, 50304))
+    assert odd > 2 * even
+
+
+def test_a_table_tells_the_device_it_was_measured_on(tmp_path):
+    facts = {
+        "name": "cuda", "title": "Test GPU", "multiprocessors": "10", "memory_bytes": "1e10", "cache_bytes": "1e6",
+        "launch_s": "1e-6", "peak_bf16": "1e13", "memory_bandwidth": "1e12",
+    }  # fmt: skip
+    path = tmp_path / "gpu.csv.gz"
+    rows = [("", "device", name, "", value) for name, value in facts.items()]
+    rows += [("bf16", "pointwise", "map", "1024 1 1", "2e-6")]
+    path.write_bytes(packed(rows))
+    found = pricer(str(path), "bf16")
+    assert found.source == "measured on Test GPU (gpu.csv.gz)"
+    assert found.kernel(k.pointwise("map", 1024)) == pytest.approx(2e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "first line"),
+        (b"a,b\n1,2\n", "first line"),
+        (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 2 x 4,1e-6\n", "cost table"),
+        (",".join(COLUMNS).encode() + b"\nbf16,matmul\n", "cost table"),
+        (gzip.compress(b"hello")[:-4], "cost table"),
+        (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 8 8 8,1e-6\n", "does not say the device"),
+    ],
+)
+def test_a_broken_table_is_refused_with_the_remedy(tmp_path, content, fault):
+    path = tmp_path / "broken.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(DeviceError, match=f"{fault}.*(?s:.)*ropewalk profile"):
+        read_table(path)
+
+
+def test_the_same_rows_are_packed_into_the_same_bytes():
+    rows = [("bf16", "host", "add", "", "1e-6;2e-6")]
+    assert packed(rows) == packed(rows)
+
+
+def test_every_kernel_and_call_of_the_zoo_has_a_price():
+    from ropewalk.workload.zoo import ZOO, build
+
+    for precision in ("bf16", "tf32"):
+        prices = pricer("h200", precision)
+        for name in ZOO:
+            for layer in {layer.operators: layer for layer in build(name, 2).layers}.values():
+                assert prices.forward_work(layer.operators).gpu_s >= 0
+                assert prices.backward_work(layer.operators).host_s >= 0
