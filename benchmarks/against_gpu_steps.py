@@ -19,7 +19,8 @@ def main() -> None:
         cells = [f"{1e3 * step.measured_s[part]:8.2f} {step.error(part):+7.1%}" for part in PARTS]
         print(f"{step.name:{width}}  {'  '.join(cells)}   {'gpu' if step.is_limited_by_gpu else 'host or both'}")
     print(f"\n{'ms measured, error of the prediction':{width}}  n  median  90 %  worst")
-    for name, chosen in (("all", steps), ("limited by the GPU", [step for step in steps if step.is_limited_by_gpu])):
+    busy, unseen = [step for step in steps if step.is_limited_by_gpu], [step for step in steps if step.unseen]
+    for name, chosen in (("all", steps), ("limited by the GPU", busy), ("predicted before they were measured", unseen)):
         print(f"{name:{width}}  {_summary(chosen)}")
 
 

@@ -35,6 +35,13 @@ def test_steps_that_keep_the_gpu_busy_are_within_a_quarter_and_mostly_within_a_t
     assert max(busy) < 0.25
 
 
+def test_steps_that_were_predicted_before_they_were_measured_are_met_best(steps: list[MeasuredStep]) -> None:
+    unseen = errors([step for step in steps if step.unseen])
+    assert len(unseen) == 75
+    assert statistics.median(unseen) < 0.05
+    assert sum(error > 0.25 for error in unseen) <= 1  # a small step that waited for its host: -38 %
+
+
 def test_nine_steps_in_ten_are_within_thirty_percent(steps: list[MeasuredStep]) -> None:
     """The rest are small steps that wait for the host, whose speed varies by a quarter from run to run."""
     found = errors(steps)
