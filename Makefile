@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests benchmarks recipes
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-extras lint bench docs pins clean
+.PHONY: help setup run run-sync test test-extras lint bench docs pins clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,7 +18,10 @@ setup: .venv/.ready ## create .venv with ropewalk and the tools in it
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: setup ## the synchronisation study: a table here, a page in out/sync.html
+run: setup ## a plan for DLRM on 16 servers against every other network: a table here, a page in out/plan.html
+	$(BIN)/ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all --plan out/plan.json --page out/plan.html
+
+run-sync: setup ## the synchronisation study: a table here, a page in out/sync.html
 	$(BIN)/ropewalk sync --page out/sync.html
 
 test: setup ## all tests but those that need the heavy extras

@@ -18,13 +18,14 @@ from ropewalk.task.step import Act, StepSketch
 from ropewalk.task.transport import Transport
 
 COSTS = Transport(20e-6, 2e-6, 7e-6, 0.77, 0.9)
+EVEN = Transport(20e-6, 7e-6, 7e-6, 0.77, 0.9)
 
 
-def both(fabric, step, hosts, family="ring"):
+def both(fabric, step, hosts, family="ring", costs=COSTS):
     times = []
     for mode in ("fluid", "rounds"):
         chosen = choose_algorithms(family=family)
-        expansion = expand(step, hosts, fabric, algorithms=chosen, transport=COSTS, mode=mode)
+        expansion = expand(step, hosts, fabric, algorithms=chosen, transport=costs, mode=mode)
         routes = ROUTERS[default_router_name(fabric)](0)(fabric, *expansion.pairs())
         times.append(simulate(expansion.with_path_latency(routes).graph, routes).makespan)
     return times
@@ -69,5 +70,16 @@ def test_meshes_and_halving_doubling_agree_on_one_switch(family):
 def test_rings_over_servers_whose_nics_are_far_slower_than_their_wires_agree(servers):
     fabric = Dgx(servers).build()
     ranks = 8 * servers
-    poured, written = both(fabric, step_of(Act.ALL_REDUCE, range(ranks), ranks), range(ranks))
+    poured, written = both(fabric, step_of(Act.ALL_REDUCE, range(ranks), ranks), range(ranks), costs=EVEN)
     assert poured == pytest.approx(written, rel=1e-9)
+
+
+@pytest.mark.parametrize("servers", [2, 3, 4])
+def test_poured_rings_over_servers_pay_for_crossing_only_in_the_rounds_in_which_a_chunk_crosses(servers):
+    """Written out, a rank goes on when all its rings have, and one of them crosses in every round."""
+    fabric = Dgx(servers).build()
+    ranks = 8 * servers
+    poured, written = both(fabric, step_of(Act.ALL_REDUCE, range(ranks), ranks), range(ranks))
+    crossing = 2 * -(-(ranks - 1) // 8)
+    spared = 2 * (ranks - 1) - crossing
+    assert written - poured == pytest.approx(spared * (COSTS.round_across_s - COSTS.round_inside_s), rel=1e-6)

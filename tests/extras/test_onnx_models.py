@@ -191,6 +191,12 @@ def test_shapes_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         from_onnx(path)
 
 
+def test_a_file_without_operations_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    with pytest.raises(WorkloadError, match="has no operations: export the model anew"):
+        from_onnx(tmp_path / "empty.onnx")
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_text("hello")
     with pytest.raises(WorkloadError, match="is not an ONNX model"):

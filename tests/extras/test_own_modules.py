@@ -469,6 +469,9 @@ def test_files_that_fail_or_are_absent(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(WorkloadError, match="failed with ZeroDivisionError"):
         module_from_path(f"{tmp_path}/broken.py:Net")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
+    with pytest.raises(WorkloadError, match="failed with SystemExit"):
+        module_from_path(f"{tmp_path}/leaves.py:Net")
     (tmp_path / "bare.py").write_text("from torch import nn\nclass Net(nn.Linear): pass\n")
     with pytest.raises(WorkloadError, match="has no function example_inputs: add def example_inputs"):
         module_from_path(f"{tmp_path}/bare.py:Net")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_plans import plan_by_hand
 from tiny_steps import pipeline_step, run_step
 
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch
 from ropewalk.fabric.checks import facts
-from ropewalk.report import fabric_page, step_page, sync_page, trace_page
+from ropewalk.report import design_page, fabric_page, step_page, sync_page, trace_page
 from ropewalk.report.step_bars import MemoryBar
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
@@ -168,6 +169,28 @@ def test_the_timeline_of_a_step_zooms_hides_and_explains(tmp_path):
     assert 0 < int(hidden) < int(whole)
     assert "backward" in tip
     assert "long" in tip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 1400])
+def test_the_page_of_a_plan_draws_all_its_charts_within_the_window(tmp_path, scheme, width):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    html = design_page(plan_by_hand(EVIL)).replace("</body>", measure)
+    document, console = browse(html, tmp_path, f"--window-size={width},1400", *options)
+    assert console == []
+    assert plots(document) == {"baselines", "traffic", "load", "history"}
+    assert bars_drawn(document) > 20
+    needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert needed <= room == width
+
+
+def test_the_page_of_a_plan_shows_cost_at_a_click(tmp_path):
+    click = '<script>document.querySelector(\'[data-chart="baselines"] [data-view="1"]\').click()</script></body>'
+    document, console = browse(design_page(plan_by_hand()).replace("</body>", click), tmp_path)
+    assert console == []
+    assert "$136k" in document
+    assert re.search(r'data-view="1" aria-pressed="true">cost of the network', document)
 
 
 def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):

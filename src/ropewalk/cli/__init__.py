@@ -1,10 +1,11 @@
-"""The command line: `ropewalk sync`, `fabric`, `simulate`, `cost`, `profile`.
+"""The command line: `ropewalk plan`, `sync`, `fabric`, `simulate`, `cost`, `profile`.
 
 Commands import what they need when they run, so that help and input checks answer at once.
 """
 
 from __future__ import annotations
 
+import errno
 import sys
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from ropewalk import __version__
 from ropewalk.cli.cost import cost_command
 from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.plan import plan_command
 from ropewalk.cli.profile import profile_command
 from ropewalk.cli.simulate import simulate_command
 from ropewalk.cli.sync import sync_command
@@ -41,6 +43,7 @@ def _root(
     """Options of ropewalk itself."""
 
 
+app.command("plan")(plan_command)
 app.command("sync")(sync_command)
 app.command("fabric")(fabric_command)
 app.command("simulate")(simulate_command)
@@ -58,7 +61,14 @@ def main() -> None:
     except RopewalkError as error:
         _complain(error)
         sys.exit(1)
+    except OSError as problem:
+        # Files are guarded where they are read and written; what is left is a full disk behind standard output.
+        if problem.errno != errno.ENOSPC:
+            raise
+        _complain(f"cannot write the answer: {problem.strerror}: make room, or send it elsewhere")
+        sys.stdout = None  # closing it would fail once more  # type: ignore[assignment]
+        sys.exit(1)
 
 
-def _complain(error: RopewalkError) -> None:
+def _complain(error: RopewalkError | str) -> None:
     print(f"ropewalk: {error}", file=sys.stderr)

@@ -25,7 +25,7 @@ def subject_of(what: str) -> Subject:
         return Subject.TASK_GRAPH
     if path.suffix.lower() in DOCUMENTS:
         return _document(path)
-    if path.with_name(f"{path.name}.0.et").exists():
+    if path.name and path.with_name(f"{path.name}.0.et").exists():
         return Subject.CHAKRA
     if path.suffix.lower() == ".et":
         prefix = what.rpartition(".et")[0].rpartition(".")[0] or "PREFIX"

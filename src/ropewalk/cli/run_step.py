@@ -37,11 +37,22 @@ class Outputs:
     page: Path | None
     json: bool
 
-    def check(self) -> None:
-        """Refuse what cannot be written before the work begins."""
-        require_outputs(self.trace, self.tasks, self.page)
+    def check(self, source: str) -> None:
+        """Refuse what cannot be written, or would take the place of something else, before the work begins."""
+        paths = [path for path in (self.trace, self.tasks, self.page) if path is not None]
         if self.chakra is not None:
-            require_outputs(self.chakra.with_name(f"{self.chakra.name}.json"))
+            if not self.chakra.name:
+                raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")
+            paths.append(self.chakra.with_name(f"{self.chakra.name}.json"))
+        taken = {Path(source).resolve(): "what is simulated is read from it"} if Path(source).is_file() else {}
+        for path in paths:
+            if not path.name:
+                raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+            place = path.resolve()
+            if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
+                raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
+            taken[place] = "something else is written to it"
+        require_outputs(*paths)
         if self.tasks is not None:
             require_table(self.tasks)
 
@@ -185,7 +196,7 @@ def _model_title(found: TrainingAnswer) -> str:
         parts.append(f"{numbers.tokens_per_s:,.0f} tokens/s")
     elif numbers.samples_per_s is not None:
         parts.append(f"{numbers.samples_per_s:,.{0 if numbers.samples_per_s >= 1000 else 2}f} samples/s")
-    gpus = f"{found.strategy.ranks} x {found.question.device}"
+    gpus = f"{found.strategy.ranks} x {Path(found.question.device).name}"
     return f"{found.workload.name} on {gpus} ({found.strategy.said()}): {', '.join(parts)}"
 
 

@@ -22,6 +22,7 @@ MODEL, SPLIT, PLACE, TALK, WHAT_IF, FILES = (
 
 
 def simulate_command(
+    context: typer.Context,
     what: str = typer.Argument(
         metavar="WHAT",
         help="A model (a name such as llama-7b, file.py:Class, .onnx, a profile .txt or a workload file), the prefix "
@@ -35,7 +36,7 @@ def simulate_command(
         None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL
     ),
     dtype: str = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL),
-    optimiser: str = typer.Option("adamw", help="The optimiser: adamw, adam, momentum or sgd.", rich_help_panel=MODEL),
+    optimiser: str = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL),
     gpus: int | None = typer.Option(
         None, min=1, help="GPUs; the product of the degrees, or 8, unless given.", rich_help_panel=SPLIT
     ),
@@ -114,12 +115,15 @@ def simulate_command(
     memory_check: bool = typer.Option(
         True, help="Refuse what does not fit into the memory of the GPU.", rich_help_panel=WHAT_IF
     ),
-    seed: int = typer.Option(0, help="Seed of jitter and of hashed routing.", rich_help_panel=WHAT_IF),
+    seed: int = typer.Option(0, min=0, help="Seed of jitter and of hashed routing.", rich_help_panel=WHAT_IF),
     detail: str = typer.Option(
         "auto", help="Simulate layer by layer, or stages as a whole: auto, layer or stage.", rich_help_panel=WHAT_IF
     ),
-    symmetry: bool = typer.Option(
-        True, help="Simulate one of each class of equal tasks (exact).", rich_help_panel=WHAT_IF
+    symmetry: bool | None = typer.Option(
+        None,
+        "--symmetry/--no-symmetry",
+        help="Simulate one of each class of equal tasks (exact). On for task graphs, off for steps unless given.",
+        rich_help_panel=WHAT_IF,
     ),
     trace: Path | None = typer.Option(
         None, metavar="FILE", help="Write a timeline for Perfetto or chrome://tracing (JSON).", rich_help_panel=FILES
@@ -144,35 +148,36 @@ def simulate_command(
     A task graph of your own: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
     """
     outputs = Outputs(trace, chakra, tasks, page, json)
-    outputs.check()
+    outputs.check(what)
     subject = subject_of(what)
-    speed = units.bandwidth(bandwidth) if bandwidth else None
-    delay = units.seconds(hop_latency) if hop_latency else None
+    _refuse_idle_options(context, subject)
+    speed = None if bandwidth is None else units.bandwidth(bandwidth)
+    delay = None if hop_latency is None else units.seconds(hop_latency)
+    place = DEFAULT_FABRIC if fabric is None else fabric
     if subject is Subject.TASK_GRAPH:
-        if chakra is not None:
-            raise InputError("--chakra writes the step of a model: a task graph knows no collectives, leave it out")
         run_graph(
-            GraphRun(Path(what), routing, seed, symmetry, trace, tasks, page, json),
+            GraphRun(Path(what), routing, seed, symmetry is not False, trace, tasks, page, json),
             _fabric_of_graph(fabric, speed, delay, hosts),
         )
         return
-    if hosts is not None:
-        raise InputError("--hosts sizes the fabric of a task graph: for a model give --gpus")
 
     from ropewalk.fabric.servers import cluster
     from ropewalk.strategy import Strategy
     from ropewalk.training import NetworkUse, TrainingQuestion
 
-    inside = units.bandwidth(nvlink_bandwidth) if nvlink_bandwidth else None
-    use = NetworkUse(routing, algorithm, collectives, seed=seed, symmetry=symmetry, record_rates=trace is not None)
+    inside = None if nvlink_bandwidth is None else units.bandwidth(nvlink_bandwidth)
+    use = NetworkUse(
+        routing, algorithm, collectives, seed=seed, symmetry=bool(symmetry), record_rates=trace is not None
+    )
     if subject is Subject.CHAKRA:
+        gpu = _gpu(device)
         run_chakra(
             what,
             lambda ranks: cluster(
-                fabric or DEFAULT_FABRIC, ranks, gpu=device, gpus_per_server=gpus_per_server, bandwidth=speed,
+                place, ranks, gpu=gpu, gpus_per_server=gpus_per_server, bandwidth=speed,
                 nvlink_bandwidth=inside, latency=delay, rails=rails,
             ),
-            use,
+            use.settled(gpu),
             outputs,
         )  # fmt: skip
         return
@@ -199,7 +204,7 @@ def simulate_command(
             ),
             device=device,
             precision=dtype,
-            fabric=fabric or DEFAULT_FABRIC,
+            fabric=place,
             gpus_per_server=gpus_per_server,
             bandwidth=speed,
             nvlink_bandwidth=inside,
@@ -214,6 +219,46 @@ def simulate_command(
         ),
         outputs,
     )
+
+
+OF_MODELS = (
+    "batch", "micro_batch", "seq", "dtype", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "sp", "zero", "schedule",
+    "interleave", "recompute", "bucket", "order", "jitter", "straggler", "memory_check", "detail",
+)  # fmt: skip
+"""Options that say how a model is trained: in a trace and in a task graph that is settled."""
+OF_STEPS = ("device", "gpus_per_server", "nvlink_bandwidth", "rails", "algorithm", "collectives", "chakra")
+"""Options that say where and how collectives run: a task graph knows none."""
+IDLE = {
+    Subject.TASK_GRAPH: (
+        (*OF_MODELS, *OF_STEPS), "a task graph knows no collectives and says itself what is computed when, leave it out"
+    ),
+    Subject.CHAKRA: (
+        (*OF_MODELS, "hosts"), "a Chakra trace says itself what its ranks compute and how they meet, leave it out"
+    ),
+    Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),
+}  # fmt: skip
+"""Options that would change nothing, by what is simulated, and why."""
+
+
+def _refuse_idle_options(context: typer.Context, subject: Subject) -> None:
+    """Refuse options that were given and would be left out of account."""
+    idle, reason = IDLE[subject]
+    sources = {name: context.get_parameter_source(name) for name in idle}
+    given = [f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name != "DEFAULT"]
+    if given:
+        raise InputError(f"{', '.join(given)} would change nothing: {reason}")
+
+
+def _gpu(device: str) -> str:
+    """The name of the GPU; a table of measurements tells it by its title."""
+    from ropewalk.device.pricer import TABLE_SUFFIXES
+    from ropewalk.device.table import read_table
+    from ropewalk.fabric.interconnect import gpu_in
+
+    if not device.lower().endswith(TABLE_SUFFIXES):
+        return device
+    measured = read_table(Path(device)).device
+    return gpu_in(measured.title) or measured.name
 
 
 def _fabric_of_graph(text: str | None, bandwidth: float | None, latency: float | None, hosts: int | None) -> Any:

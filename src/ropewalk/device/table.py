@@ -10,10 +10,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite, log2
 from pathlib import Path
 
 import numpy as np
@@ -57,11 +59,12 @@ class CostTable:
             if kind == FACTS:
                 continue
             if kind == "host":
-                forward, backward = map(float, seconds.split(";"))
+                forward, backward = (_quantity(part, f"host time of {form}") for part in seconds.split(";"))
                 self.hosts[precision].forward[form] = forward
                 self.hosts[precision].backward[form] = backward
             else:
-                self._rows[precision, kind, form].append((tuple(map(int, dims.split())), float(seconds)))
+                measured = _quantity(seconds, f"time of {kind} {form} {dims}", above_zero=True)
+                self._rows[precision, kind, form].append((tuple(map(int, dims.split())), measured))
         self._sets: dict[tuple[str, str, str], _Neighbourhood] = {}
 
     def ratio(self, kernel: Kernel, measured_as: str) -> float:
@@ -73,7 +76,13 @@ class CostTable:
                     f"{self.origin} has no {measured_as} measurement of {kernel.kind} {kernel.form}: "
                     "measure it with `ropewalk profile`, or use another device"
                 )
-            self._sets[key] = _Neighbourhood(key, self._rows[key], self.device)
+            try:
+                self._sets[key] = _Neighbourhood(key, self._rows[key], self.device)
+            except (TypeError, ValueError, ArithmeticError):
+                raise DeviceError(
+                    f"{self.origin} has {kernel.kind} {kernel.form} with sizes that no such kernel has: "
+                    "write it anew with `ropewalk profile`"
+                ) from None
         return self._sets[key].ratio(kernel)
 
     @cached_property
@@ -86,6 +95,8 @@ class _Neighbourhood:
 
     def __init__(self, key: tuple[str, str, str], rows: list[tuple[tuple[int, ...], float]], device: Device) -> None:
         precision, kind, form = key
+        if any(min(dims, default=-1) < 0 for dims, _ in rows):
+            raise ValueError("sizes are whole numbers, 0 or more")
         kernels = [rebuilt(kind, form, dims) for dims, _ in rows]
         best = np.array([roofline(kernel, device, PRECISIONS[precision]) for kernel in kernels])
         self.log_ratio = np.log(np.array([seconds for _, seconds in rows]) / best)
@@ -117,7 +128,7 @@ def _place(kernel: Kernel) -> list[float]:
 
 
 def _sizes(kernel: Kernel) -> list[float]:
-    return [float(np.log2(max(size, 0.5))) for size in kernel.dims]
+    return [log2(max(size, 0.5)) for size in kernel.dims]
 
 
 APART = 4.0
@@ -136,21 +147,21 @@ def _oddness(length: int) -> float:
 
 def _convolution_place(kernel: Kernel) -> list[float]:
     batch, channels, height, width, outputs, k0, k1, s0, s1, _, _, groups = kernel.dims
-    sizes = np.log2([batch, channels // groups, height * width, outputs])
-    manner = [k0 * k1, s0 * s1]
-    return [*sizes, *np.log2(manner) * 1.5, 1.5 * float(np.log2(groups)), APART * _oddness(channels)]
+    sizes = map(log2, (batch, channels // groups, height * width, outputs))
+    manner = (1.5 * log2(ways) for ways in (k0 * k1, s0 * s1, groups))
+    return [*sizes, *manner, APART * _oddness(channels)]
 
 
 def _attention_place(kernel: Kernel) -> list[float]:
     *sizes, causal = kernel.dims
     _, heads, kv_heads, queries, *_ = sizes
-    return [*np.log2(sizes), APART * causal, APART * (heads != kv_heads), APART * _oddness(queries)]
+    return [*map(log2, sizes), APART * causal, APART * (heads != kv_heads), APART * _oddness(queries)]
 
 
 def _pointwise_place(kernel: Kernel) -> list[float]:
     """A plain map is measured with 0 to 3 tensors read; other forms have their own number of them."""
     elements, reads, _ = kernel.dims
-    return [float(np.log2(elements)), APART * min(reads, 3) if kernel.form == "map" else 0.0]
+    return [log2(elements), APART * min(reads, 3) if kernel.form == "map" else 0.0]
 
 
 _PLACES: dict[str, Callable[[Kernel], list[float]]] = {
@@ -164,23 +175,39 @@ _PLACES: dict[str, Callable[[Kernel], list[float]]] = {
 def described(facts: Sequence[Row], origin: str) -> Device:
     """The device that a table says it was measured on."""
     values = {form: value for _, _, form, _, value in facts}
+    sizes = {form: _quantity(value, form, above_zero=True) for form, value in values.items() if form not in WORDS}
     try:
         return Device(
             name=values["name"],
             title=values["title"],
-            multiprocessors=int(float(values["multiprocessors"])),
-            peak_flops={key.removeprefix("peak_"): float(values[key]) for key in values if key.startswith("peak_")},
+            multiprocessors=int(sizes["multiprocessors"]),
+            peak_flops={key.removeprefix("peak_"): sizes[key] for key in sizes if key.startswith("peak_")},
             achievable=1.0,
-            memory_bandwidth=float(values["memory_bandwidth"]),
+            memory_bandwidth=sizes["memory_bandwidth"],
             streaming=1.0,
-            memory_bytes=float(values["memory_bytes"]),
-            cache_bytes=float(values["cache_bytes"]),
-            launch_s=float(values["launch_s"]),
+            memory_bytes=sizes["memory_bytes"],
+            cache_bytes=sizes["cache_bytes"],
+            launch_s=sizes["launch_s"],
             host_factor=1.0,
             source=f"measured ({origin})",
         )
     except KeyError as missing:
         raise ValueError(f"it does not say the device's {missing.args[0]}") from None
+
+
+WORDS = ("name", "title")
+"""Facts about a device that are no numbers."""
+
+
+def _quantity(text: str, what: str, *, above_zero: bool = False) -> float:
+    """A number that makes sense: finite, and not below zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not isfinite(value) or value < 0 or (above_zero and value == 0):
+        raise ValueError(f"its {what} is {text!r}, which cannot be")
+    return value
 
 
 def read_table(path: Path, device: Device | None = None) -> CostTable:
@@ -191,6 +218,13 @@ def read_table(path: Path, device: Device | None = None) -> CostTable:
         rows = list(csv.reader(io.StringIO(text)))
         if not rows or rows[0] != COLUMNS:
             raise ValueError(f"its first line is not {','.join(COLUMNS)}")
+        odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(COLUMNS)), None)
+        if odd is not None:
+            raise ValueError(f"line {odd} does not have {len(COLUMNS)} columns")
         return CostTable(device, [(a, b, c, d, e) for a, b, c, d, e in rows[1:]], path.name)
-    except (OSError, ValueError, EOFError) as problem:
+    except OSError as problem:
+        raise DeviceError(
+            f"cost table {path}: {problem.strerror or problem}: check the path, or write one with `ropewalk profile`"
+        ) from problem
+    except (ValueError, EOFError, zlib.error, csv.Error) as problem:
         raise DeviceError(f"cost table {path}: {problem}: write one with `ropewalk profile`") from problem

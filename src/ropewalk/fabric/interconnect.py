@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.dgx import NIC_A100, NIC_H100, NVLINK_A100, NVLINK_H100
@@ -51,6 +52,21 @@ INTERCONNECTS: dict[str, Interconnect] = {
 _TRIMMINGS = re.compile(r"[-_](?:sxm\d?|oam|\d+gb)")
 
 
+def gpu_in(title: str) -> str | None:
+    """The GPU that a driver's title speaks of, if it is one whose servers are known.
+
+    Cards on PCI Express have the name of the GPU that they share a chip with, but are wired in no known way.
+
+    >>> gpu_in("NVIDIA A100-SXM4-80GB"), gpu_in("NVIDIA GeForce RTX 4090"), gpu_in("NVIDIA H100 PCIe")
+    ('a100', 'rtx4090', None)
+    """
+    words = re.split(r"[\s_-]+", title.lower())
+    if "pcie" in words:
+        return None
+    named = {*words, *("".join(pair) for pair in pairwise(words))}
+    return next((gpu for gpu in INTERCONNECTS if gpu in named), None)
+
+
 def interconnect(gpu: str) -> Interconnect:
     """How servers of this GPU are built; the size of its memory and its socket make no difference.
 
@@ -61,6 +77,6 @@ def interconnect(gpu: str) -> Interconnect:
     if found is None:
         raise FabricError(
             f"how servers of gpu {gpu} are wired is not known (known are {', '.join(INTERCONNECTS)}): "
-            "give the bandwidth between GPUs of a server and of a NIC"
+            "give the bandwidth between GPUs of a server (--nvlink-bandwidth) and of a NIC (--bandwidth)"
         )
     return found

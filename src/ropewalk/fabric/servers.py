@@ -106,7 +106,12 @@ def _sized(family: str, servers: int, nics: int, rails: bool, bandwidth: float, 
         return LeafSpine(nics, servers, servers, bandwidth=bandwidth, latency=latency or 0.0)
     ports = max(2, servers * nics)
     if family not in FAMILIES:
-        return builder(family, hosts=ports)  # refuses it with a hint
+        return builder(family, hosts=2)  # refuses it with a hint
+    if ports > MOST_HOSTS:
+        raise FabricError(
+            f"{servers} servers with {nics} NICs each need {ports} ports, more than the {MOST_HOSTS} of the largest "
+            "network: ask for fewer GPUs"
+        )
     sizes = (size for size in range(ports, min(8 * ports + 64, MOST_HOSTS) + 1) if FAMILIES[family].sized(size))
     size = next(sizes, None)
     if size is None:

@@ -69,6 +69,10 @@ PURPOSES = {
     "zero": LOGICAL["ps-sharded"],
     "context": LOGICAL["halving-doubling"],
     "tables": LOGICAL["ps-dedicated"],
+    "sums": LOGICAL["mesh"],
+    "activations": LOGICAL["ps"],
+    "gradients": LOGICAL["ps-dedicated"],
+    "experts": LOGICAL["hips"],
 }
 """What a stream of a training step is for."""
 
@@ -85,11 +89,17 @@ MEMORY = {
 }
 """What the memory of a GPU is taken up by."""
 
+HEAT = (Colour("#dbe8f8", "#1d2b3c"), Colour("#6a9fdf", "#3f74b5"), Colour("#0b3a80", "#b7d4f8"))
+"""Little, some and much, in one hue: bright cells stand out on a dark page, dark ones on a light page."""
+
+SUMS, PAIRS = LOGICAL["mesh"], LOGICAL["ps-dedicated"]
+"""All-reduces and transfers between pairs, wherever a design is drawn."""
+
 DARK_OF_LIGHT = {
     colour.light: colour.dark
     for colour in (
         INK, MUTED, GRID, PAPER, ACCENT, OTHER, IDLE, *LOGICAL.values(), *SERIES, *COMPUTE_PHASES.values(),
-        *PURPOSES.values(), *MEMORY.values(),
+        *PURPOSES.values(), *MEMORY.values(), *HEAT,
     )
 }  # fmt: skip
 """Figures are written in light colours; the page swaps them by this table where the reader prefers dark."""

@@ -26,16 +26,23 @@ class RankGroups:
     of_rank: Ids
     stage_of_rank: Ids | None = None
     """Where there is a pipeline."""
+    noun: str = "gpu"
+    """What a rank is."""
 
     @property
     def size(self) -> Ids:
         return np.bincount(self.of_rank, minlength=len(self.names))
 
+    @property
+    def nouns(self) -> str:
+        """Several ranks, in a sentence."""
+        return "GPUs" if self.noun == "gpu" else f"{self.noun}s"
+
     def called(self, rank: int) -> str:
         """The name of a rank that stands for its group."""
         stage = "" if self.stage_of_rank is None else f"stage {self.stage_of_rank[rank]} · "
-        alike = int(self.size[self.of_rank[rank]]) if self.sort == "gpu" else 1
-        return f"{stage}gpu {rank}" + (f" (×{alike})" if alike > 1 else "")
+        alike = int(self.size[self.of_rank[rank]]) if self.sort == self.noun else 1
+        return f"{stage}{self.noun} {rank}" + (f" (×{alike})" if alike > 1 else "")
 
     def mean(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean over the ranks of each group."""
@@ -47,7 +54,7 @@ def by_stage(stage_of_rank: Ids) -> RankGroups:
     return RankGroups("stage", tuple(f"stage {stage}" for stage in range(stages)), stage_of_rank, stage_of_rank)
 
 
-def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None) -> RankGroups:
+def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu") -> RankGroups:
     """Ranks that spend their time in the same way at the same moments are one group, named after its first."""
     occupied, ranks = run.occupied, run.step.ranks
     times = found.times
@@ -64,27 +71,29 @@ def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None =
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
     staged = stage_of_rank if stage_of_rank is not None and stage_of_rank.max(initial=0) > 0 else None
-    groups = RankGroups("gpu", ("",) * len(first), place[group.reshape(-1)], staged)
+    groups = RankGroups(noun, ("",) * len(first), place[group.reshape(-1)], staged, noun)
     return replace(groups, names=tuple(groups.called(rank) for rank in np.sort(first).tolist()))
 
 
-def by_block(ranks: int) -> RankGroups:
+def by_block(ranks: int, noun: str = "gpu", most: int = MOST_ROWS) -> RankGroups:
     """Blocks of neighbours.
 
     >>> by_block(128).names[:2]
     ('gpus 0–3', 'gpus 4–7')
     """
-    block = -(-ranks // MOST_ROWS)
+    block = -(-ranks // most)
     firsts = range(0, ranks, block)
-    names = tuple(f"gpus {first}–{min(first + block, ranks) - 1}" for first in firsts)
-    return RankGroups("block of gpus", names, np.arange(ranks) // block)
+    names = tuple(f"{noun}s {first}–{min(first + block, ranks) - 1}" for first in firsts)
+    return RankGroups(f"block of {noun}s", names, np.arange(ranks) // block, noun=noun)
 
 
-def rank_groups(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None) -> tuple[RankGroups, ...]:
+def rank_groups(
+    run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu"
+) -> tuple[RankGroups, ...]:
     """The partitions worth looking at, the most telling one first."""
     staged = () if stage_of_rank is None or stage_of_rank.max(initial=0) == 0 else (by_stage(stage_of_rank),)
-    alike = by_likeness(run, found, stage_of_rank)
-    single = alike if len(alike.names) <= MOST_ROWS else by_block(run.step.ranks)
+    alike = by_likeness(run, found, stage_of_rank, noun)
+    single = alike if len(alike.names) <= MOST_ROWS else by_block(run.step.ranks, noun)
     if staged and len(single.names) == len(staged[0].names):
         return staged  # every stage is alike throughout: the second view would be the first one
     return (*staged, single)

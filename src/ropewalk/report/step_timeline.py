@@ -120,7 +120,7 @@ def step_timeline(run: StepRun, groups: RankGroups, critical: Ids) -> StepTimeli
     }
     return StepTimeline(
         "timeline",
-        f"Start and end of {quantity.count(int(bars.count.sum()))} operations on {len(chosen)} GPUs",
+        f"Start and end of {quantity.count(int(bars.count.sum()))} operations on {len(chosen)} {groups.nouns}",
         tuple(legend),
         _caption(run, groups, chosen, tolerance),
         AXIS_PIXELS + rows_drawn * row_pixels + len(lanes) * GAP_PIXELS,
@@ -144,8 +144,8 @@ def _caption(run: StepRun, groups: RankGroups, chosen: Ids, tolerance: float) ->
     parts = []
     if len(chosen) < run.step.ranks:
         verb = "is" if len(chosen) == 1 else "are"
-        drawn = f"{quantity.count(len(chosen))} of {quantity.count(run.step.ranks)} GPUs {verb} drawn"
-        if groups.sort == "gpu" and len(chosen) == len(groups.names):
+        drawn = f"{quantity.count(len(chosen))} of {quantity.count(run.step.ranks)} {groups.nouns} {verb} drawn"
+        if groups.sort == groups.noun and len(chosen) == len(groups.names):
             parts.append(f"{drawn}: the others do the same at the same time as one of them, × says how many.")
         elif groups.sort == "stage":
             parts.append(f"{drawn}, one for each stage: the one with most of the critical path.")

@@ -54,7 +54,7 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
 
 def _reading(answer: TrainingAnswer) -> list[str]:
     """What is assumed, where that is not a fact of the run."""
-    transport = answer.question.network.transport
+    transport = answer.transport
     return [
         f"Times of computation: {answer.cost_source}. Communication is simulated transfer by transfer on the fabric.",
         f"A collective or a send takes {quantity.seconds(transport.start_up_s)} to start, each of its rounds "

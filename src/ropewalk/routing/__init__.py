@@ -13,9 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ropewalk.routing.balance import balanced
+from ropewalk.routing.coin_change import CoinChange, coin_change
+from ropewalk.routing.coin_routes import circulant_jumps, coin_change_routes
 from ropewalk.routing.dimension import dimension, dimension_rotated
 from ropewalk.routing.ecmp import ecmp, murmur
 from ropewalk.routing.fit import default_router_name, fitting_router_names
+from ropewalk.routing.k_shortest import k_shortest
 from ropewalk.routing.routes import Router, Routes, make_routes, single_paths, unique_pairs
 from ropewalk.routing.servers import between_servers
 from ropewalk.routing.shortest import shortest
@@ -37,15 +41,21 @@ On a `Cluster` each of them routes the network between the servers."""
 
 __all__ = [
     "ROUTERS",
+    "CoinChange",
     "Router",
     "Routes",
+    "balanced",
     "between_servers",
+    "circulant_jumps",
+    "coin_change",
+    "coin_change_routes",
     "default_router_name",
     "dimension",
     "dimension_rotated",
     "dmodk",
     "ecmp",
     "fitting_router_names",
+    "k_shortest",
     "make_routes",
     "murmur",
     "shortest",

@@ -6,6 +6,7 @@ arrived until it is done. Everything is array operations: a million operations t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ from ropewalk.task.step import Act, Step
 
 ROUNDING = 1e-12
 """Part of a step that sums of its spans may be off by."""
+BLOCK = 1 << 17
+"""Entries that are swept at once: what is worked out about them stays in the cache."""
 
 Seconds = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -84,14 +87,52 @@ def occupancy(step: Step, times: OperationTimes) -> Occupancy:
 
 def rank_times(step: Step, occupied: Occupancy, step_time_s: float) -> RankTimes:
     """One sweep over the starts and ends of everything, rank by rank."""
-    rank = np.concatenate([occupied.rank, occupied.rank])
-    time = np.concatenate([occupied.start, occupied.end])
+    # Small whole numbers are sorted by their digits, which takes a tenth of the time of comparing them.
+    order = np.argsort(occupied.rank.astype(np.min_scalar_type(step.ranks)), kind="stable")
+    streams = np.unique(step.stream[step.act != Act.COMPUTE]).tolist()
+    total = _Totals(step.ranks, streams)
+    for first, last in _blocks(np.bincount(occupied.rank, minlength=step.ranks)):
+        _sweep(step, occupied, order[first:last], total)
+    communicated = {stream: seconds for stream, seconds in total.by_stream.items() if stream in total.seen}
+    return RankTimes(
+        total.compute,
+        total.communication,
+        total.exposed,
+        _rest(step_time_s, total.compute + total.exposed),
+        {step.streams[stream]: seconds for stream, seconds in communicated.items()},
+    )
+
+
+class _Totals:
+    """Seconds of every rank, filled block by block."""
+
+    def __init__(self, ranks: int, streams: list[int]) -> None:
+        self.compute, self.communication, self.exposed = (np.zeros(ranks) for _ in range(3))
+        self.by_stream = {stream: np.zeros(ranks) for stream in streams}
+        self.seen: set[int] = set()
+        """Streams on which something was in flight."""
+
+
+def _blocks(entries: Ids) -> Iterator[tuple[int, int]]:
+    """Spans of whole ranks with about `BLOCK` entries each, ranks one behind the other."""
+    ends = np.cumsum(entries)
+    first = 0
+    while len(ends) and first < ends[-1]:
+        full = min(int(np.searchsorted(ends, first + BLOCK)), len(ends) - 1)
+        yield first, int(ends[full])
+        first = int(ends[full])
+
+
+def _sweep(step: Step, occupied: Occupancy, entry: Ids, total: _Totals) -> None:
+    """Add up the seconds of the ranks of these entries, of which there are all."""
+    rank = np.tile(occupied.rank[entry], 2)
+    time = np.concatenate([occupied.start[entry], occupied.end[entry]])
     order = np.lexsort((time, rank))
     rank, time = rank[order], time[order]
-    change = np.repeat(np.array([1, -1], np.int32), len(occupied.rank))[order]
+    change = np.repeat(np.array([1, -1], np.int32), len(entry))[order]
     same = np.diff(rank, append=-1) == 0
     length = np.where(same, np.diff(time, append=0.0), 0.0)
-    operation = np.concatenate([occupied.operation, occupied.operation])[order]
+    operation = np.tile(occupied.operation[entry], 2)[order]
     computes = step.act[operation] == Act.COMPUTE
     computing = np.cumsum(np.where(computes, change, 0)) > 0
     purpose = np.where(computes, -1, step.stream[operation])
@@ -104,19 +145,19 @@ def rank_times(step: Step, occupied: Occupancy, step_time_s: float) -> RankTimes
     for flying in in_flight.values():
         purposes += flying
     exposed = length * (~computing & (purposes > 0))
-
-    def by_rank(seconds: Seconds) -> Seconds:
-        return np.bincount(rank, seconds, minlength=step.ranks).astype(np.float64)
-
-    compute_s, exposed_s = by_rank(length * computing), by_rank(exposed)
     share = exposed / np.maximum(purposes, 1)
-    return RankTimes(
-        compute_s,
-        by_rank(length * (purposes > 0)),
-        exposed_s,
-        _rest(step_time_s, compute_s + exposed_s),
-        {step.streams[stream]: by_rank(share * flying) for stream, flying in in_flight.items()},
-    )
+    lowest = int(rank[0])
+
+    def add(to: Seconds, seconds: Seconds) -> None:
+        found = np.bincount(rank - lowest, seconds)
+        to[lowest : lowest + len(found)] += found
+
+    add(total.compute, length * computing)
+    add(total.communication, length * (purposes > 0))
+    add(total.exposed, exposed)
+    for stream, flying in in_flight.items():
+        add(total.by_stream[stream], share * flying)
+    total.seen.update(in_flight)
 
 
 def _rest(whole_s: float, spent_s: Seconds) -> Seconds:

@@ -73,7 +73,7 @@ class Memory:
         states = float(self.weights[stage] + self.gradients[stage] + self.optimiser[stage])
         if states >= self.activations[stage]:
             return "raise tensor or pipeline parallelism or the ZeRO stage"
-        return "raise tensor parallelism or turn on recomputation"
+        return "raise tensor parallelism, turn on recomputation or take smaller micro-batches"
 
 
 def memory(
@@ -102,7 +102,7 @@ def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tu
     mine, _ = updated(strategy, shares)
     largest = sorted((share.all_parameters for share in shares), reverse=True)
     gathered = sum(largest[:2]) if strategy.prefetch else sum(largest[:1])
-    weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 else whole
+    weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 and strategy.regather else whole
     gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole
     return weights * element_bytes, gradients * per_gradient, mine * per_state
 

@@ -67,6 +67,9 @@ class Strategy:
     """Gradients are reduced while the backward pass goes on; otherwise after it."""
     prefetch: bool = True
     """Under ZeRO-3 the weights of the next layer are gathered while a layer computes; otherwise before it starts."""
+    regather: bool = True
+    """Under ZeRO-3 weights are given up behind the forward pass of their layer and gathered again to go back;
+    otherwise they are kept until then (FSDP's SHARD_GRAD_OP)."""
     scatter_gather: bool = True
     """Between stages each tensor rank sends its part of the activations and the receivers gather them; otherwise each
     sends all of it. Under sequence parallelism each has only its part anyway."""

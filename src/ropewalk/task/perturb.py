@@ -33,7 +33,9 @@ def perturb(
     [1.0, 1.5]
     """
     findings = Findings(GraphError, "perturbed step")
-    random = np.random.default_rng(seed)
+    if seed < 0:
+        findings.add(f"the seed is {seed}: give a whole number, 0 or more")
+    random = np.random.default_rng(abs(seed))
     slow = _slow_ranks(step, random, stragglers, findings)
     if not (np.isfinite(jitter) and jitter >= 0):
         findings.add(f"jitter is {jitter}: give 0 or a small number such as {DEFAULT_JITTER}")

@@ -5,7 +5,8 @@ write a program out:
 
 - `fluid`: for every pair all that it exchanges over the whole program as one transfer, after the time that all rounds
   take on top of their bytes. Few tasks; right where rounds are pipelined so finely that all links are busy all the
-  time. Bytes of different phases of a hierarchy overlap then, and a chain has no time to fill.
+  time. Bytes of different phases of a hierarchy overlap then, and a chain has no time to fill. A round that is repeated
+  counts as crossing between servers in the part of its repetitions in which a chunk crosses.
 - `rounds`: every send of every round, in lockstep. Many tasks; phases come one after the other.
 
 They agree where every round keeps the same links busy from its first to its last byte: rings on a quiet fabric inside
@@ -50,6 +51,7 @@ class Template:
 
 
 Writer = Callable[[Program, Servers, Transport], Template]
+ROUNDING = 1e-9
 
 MEETING = Template(
     np.array([-1]),
@@ -67,8 +69,9 @@ def fluid(program: Program, servers: Servers, transport: Transport) -> Template:
     """All traffic of a program at once, one transfer for each pair."""
     server = np.repeat(np.arange(len(servers)), servers)
     repeats = np.bincount(program.pattern_of_round, minlength=len(program.patterns))
-    crosses = np.array([bool((server[p.src] != server[p.dst]).any()) for p in program.patterns])
-    across = int(repeats[crosses].sum())
+    # What goes round a ring that leaves its server in one hop of eight pays for crossing in one round of eight.
+    crossing = np.array([float((server[p.src] != server[p.dst]).mean()) for p in program.patterns])
+    across = int(np.ceil(repeats * crossing - ROUNDING).sum())
     inside = len(program.rounds) - across
 
     key = np.concatenate([p.src.astype(np.int64) * program.ranks + p.dst for p in program.patterns])

@@ -13,6 +13,7 @@ from ropewalk.fabric import Fabric
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
 from ropewalk.task.expand import Expansion
+from ropewalk.task.transport import Transport
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.workload import Workload
 
@@ -39,6 +40,13 @@ class TrainingAnswer:
     run: StepRun
     statistics: StepStatistics
     notes: tuple[str, ...] = ()
+
+    @property
+    def transport(self) -> Transport:
+        """What collectives and sends cost beyond their bytes."""
+        settled = self.question.network.transport
+        assert settled is not None, "left open in the question, settled where it was answered"
+        return settled
 
     def rank_names(self) -> list[str]:
         """Ranks as charts and traces name them."""
@@ -80,7 +88,7 @@ class TrainingAnswer:
             "routing": self.router,
             "algorithm": asked.network.algorithm,
             "collectives": asked.network.collectives,
-            "transport": {name: value for name, value in asdict(asked.network.transport).items() if np.isfinite(value)},
+            "transport": {name: value for name, value in asdict(self.transport).items() if np.isfinite(value)},
             "jitter": asked.jitter,
             "stragglers": {str(rank): factor for rank, factor in sorted(asked.stragglers.items())},
             "seed": asked.network.seed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,21 @@ NCCL_RINGS = Transport(
 2 to 8 A100s, 1 MiB to 1 GiB (mean error 6 %; vTrain's nccl-tests tables). Across servers: 350 GB/s of the 400 GB/s that
 eight NICs of 400 Gbps have, as reported for 248 servers (nccl-tests issue 283); a round there is assumed."""
 
+HOPPER_RINGS = replace(NCCL_RINGS, efficiency_inside=0.817)
+"""The same on NVLink 4: rings of eight H100s reach 367.5 of 450 GB/s (NCCL issue 1455). All else is as on A100s."""
+
+TRANSPORTS: dict[str, Transport] = {"h100": HOPPER_RINGS, "h200": HOPPER_RINGS}
+"""What rings cost by the GPU they run on; where a GPU has no line of its own, what they cost on A100s."""
+
+
+def transport_of(gpu: str) -> Transport:
+    """What NCCL's rings cost between GPUs of this name.
+
+    >>> transport_of("h100").efficiency_inside > transport_of("a100").efficiency_inside
+    True
+    """
+    return TRANSPORTS.get(gpu.lower(), NCCL_RINGS)
+
 
 MOST_RECORDED = 200_000
 
@@ -41,11 +56,17 @@ class NetworkUse:
     algorithm: str = "ring"
     collectives: str = "fluid"
     """`fluid`: all rounds of a collective at once, their start-ups added up; `rounds`: every round written out."""
-    transport: Transport = NCCL_RINGS
+    transport: Transport | None = None
+    """What collectives and sends cost beyond their bytes; None: what NCCL's rings cost on the GPU."""
     seed: int = 0
-    symmetry: bool = True
+    symmetry: bool = False
+    """Simulate one of each class of equal tasks: exact, and for steps, whose ranks differ, seldom worth finding."""
     record_rates: bool = False
     """Keep the rate of every transfer over time, while there are at most `MOST_RECORDED` tasks: all are simulated."""
+
+    def settled(self, gpu: str) -> NetworkUse:
+        """The same with nothing left open, for this GPU."""
+        return replace(self, transport=self.transport or transport_of(gpu))
 
     def router_on(self, fabric: Fabric) -> str:
         """The name of the router, checked against the fabric."""
@@ -72,7 +93,7 @@ def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
         np.arange(step.ranks),
         fabric,
         algorithms=choose_algorithms(family=use.algorithm),
-        transport=use.transport,
+        transport=use.transport or NCCL_RINGS,
         mode=use.collectives,
     )
 

@@ -12,6 +12,10 @@ from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
 
 DEFAULT_GPUS = 8
+MOST_JITTER = 1.0
+"""Beyond it most computations would take next to no time and a few almost all of it: nobody's GPUs."""
+SLOWEST = 1e6
+"""Times that a straggler may be slower; what is slower has failed."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,16 @@ class TrainingQuestion:
             if value is not None and value < 1:
                 findings.add(f"{name} is {value}: give a whole number, 1 or more")
         for rank, factor in self.stragglers.items():
-            if not 0 <= rank < self.gpu_count or not factor > 0:
+            if not 0 <= rank < self.gpu_count or not 0 < factor <= SLOWEST:
                 findings.add(
-                    f"straggler {rank}:{factor:g} does not exist: ranks are 0…{self.gpu_count - 1}, factors above 0"
+                    f"straggler {rank}:{factor:g} does not exist: ranks are 0…{self.gpu_count - 1}, "
+                    f"factors above 0 and at most {SLOWEST:g}"
                 )
-        if not 0 <= self.jitter < 10:
-            findings.add(f"a jitter of {self.jitter:g} cannot be meant: give a part of the time, such as 0.03")
+        if not 0 <= self.jitter <= MOST_JITTER:
+            findings.add(
+                f"a jitter of {self.jitter:g} cannot be meant: give a part of the time, at most {MOST_JITTER:g}, such "
+                "as 0.03"
+            )
         findings.raise_if_any()
         degrees = {
             "data": self.data, "tensor": self.tensor, "pipeline": self.pipeline, "context": self.context,

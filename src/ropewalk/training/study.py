@@ -11,6 +11,7 @@ import numpy as np
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH
+from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.fabric.servers import cluster
 from ropewalk.sim.step import statistics
 from ropewalk.strategy import Placement, PriceList, Strategy, check, cut, memory, shares_of
@@ -41,10 +42,13 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     strategy, workload = _sized(question)
     check(strategy, workload, question.gpu_count)
     prices = pricer(question.device, question.precision)
-    fabric = _fabric(question, prices.device.name)
+    gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
+    question = replace(question, network=question.network.settled(gpu))
+    fabric = _fabric(question, gpu)
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
-    pieces = cut(workload, strategy, shares, PriceList(prices))
+    listed = PriceList(prices)
+    pieces = cut(workload, strategy, shares, listed)
     needed = memory(workload, strategy, shares, pieces, prices.precision.element_bytes)
     notes = []
     if question.memory_check:
@@ -55,9 +59,9 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
             f"{show_size(prices.device.memory_bytes)}: the step would not fit."
         )
 
-    placement = Placement(strategy, question.order or DEFAULT_ORDER)
+    placement = Placement(strategy, DEFAULT_ORDER if question.order is None else question.order)
     say(0, None, "writing the step")
-    step = lower(workload, strategy, placement, prices, detail=question.detail)
+    step = lower(workload, strategy, placement, listed, detail=question.detail)
     if question.jitter or question.stragglers:
         step = perturb(step, question.network.seed, jitter=question.jitter, stragglers=question.stragglers)
     say(0, None, "writing its tasks")

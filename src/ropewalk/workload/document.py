@@ -35,6 +35,7 @@ from ropewalk.workload.experts import Experts, SortTokens, SumExperts
 from ropewalk.workload.image import BatchNorm, Convolution, Pool
 from ropewalk.workload.interaction import Interaction
 from ropewalk.workload.kernel import convolved
+from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.loss import BinaryCrossEntropy, CrossEntropy
 from ropewalk.workload.lstm import Lstm
 from ropewalk.workload.opaque import Measured
@@ -46,8 +47,8 @@ from ropewalk.workload.written import Written
 
 OPERATORS: tuple[type[Operator], ...] = (
     Linear, Product, FusedAttention, Convolution, TransposedConvolution, Pool, BatchNorm, Normalise, Softmax, Pointwise,
-    Reduction, Broadcast, Dropout, Embedding, EmbeddingBags, Lstm, Interaction, SortTokens, Experts, SumExperts,
-    Written, CrossEntropy, BinaryCrossEntropy, Exchange, Measured, Adapted, Weights,
+    Reduction, Broadcast, Dropout, Embedding, EmbeddingBags, SparseTable, Lstm, Interaction, SortTokens, Experts,
+    SumExperts, Written, CrossEntropy, BinaryCrossEntropy, Exchange, Measured, Adapted, Weights,
 )  # fmt: skip
 
 

@@ -68,6 +68,10 @@ GATE = Routine(
 )
 """silu(gate) x up."""
 
+ROTATE_AT_ONCE = Routine("rotary embedding, one kernel", (MAP,), (MAP,), ("scale",))
+
+GATE_AT_ONCE = Routine("gate, one kernel", (ADD,), (Launch(reads=3, writes=2),), ("silu",), saved=2)
+
 BIAS_GELU = Routine(
     "bias and gelu",
     forward=(Launch("gelu"),),

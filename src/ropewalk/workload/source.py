@@ -39,8 +39,9 @@ def _opener(text: str) -> Opener | None:
     path, _, name = text.rpartition(":")
     if name and path.endswith(".py"):
         return module_from_path
-    if text.endswith(".py"):
-        raise WorkloadError(f"{text} may hold several models: name one, like {text}:Net")
+    if text.endswith((".py", ".py:")):
+        file = text.removesuffix(":")
+        raise WorkloadError(f"{file} may hold several models: name one, like {file}:Net")
     suffix = Path(text).suffix.lower()
     if suffix in FILES:
         return FILES[suffix]

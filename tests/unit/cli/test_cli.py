@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,16 @@ def test_help_answers_without_loading_numba():
     assert answer.returncode == 0
     for command in ("sync", "fabric", "simulate"):
         assert command in answer.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_behind_standard_output_is_a_message():
+    command = [*ROPEWALK, "cost", "alexnet", "--json"]
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("ropewalk: cannot write the answer: No space left on device")
+    assert "Traceback" not in answer.stderr
 
 
 def test_sync_prints_rows_as_json():

@@ -55,6 +55,9 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
     again = run("simulate", tmp_path / "et" / "step", "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["step_time_s"] == pytest.approx(found["step_time_s"])
+    idle = run("simulate", tmp_path / "et" / "step", "--straggler", "0:2")
+    assert idle.returncode == 2
+    assert "--straggler would change nothing: a Chakra trace says itself" in idle.stderr
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,17 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
         (("gpt3-175b", "--gpus", 8), "GB on gpu h200"),
         (("missing.yaml",), "missing.yaml"),
         (("step.0.et",), "one rank of a Chakra trace"),
+        (("",), "not in the zoo"),
+        ((".",), "not in the zoo"),
+        (("none.txt",), "none.txt does not exist"),
+        (("gpt2", "--seed", -1), "--seed"),
+        (("gpt2", "--gpus", 10**8), "ask for fewer GPUs"),
+        (("gpt2", "--device", "cpu"), "--nvlink-bandwidth"),
+        (("gpt2", "--bandwidth", ""), "not a number with a unit"),
+        (("gpt2", "--fabric", ""), "no fabric family"),
+        (("gpt2", "--order", ""), "placement order"),
+        (("gpt2", "--chakra", ""), "name what the files of all ranks begin with"),
+        (("gpt2", "--page", "trace.json"), "something else is written to it"),
     ],
 )
 def test_bad_input_is_one_message_exit_code_two_and_no_file(tmp_path, monkeypatch, capsys, arguments, part):
@@ -94,6 +108,36 @@ def test_a_task_graph_needs_a_fabric_and_knows_no_collectives():
     answer = run("simulate", example, "--fabric", "switch:4", "--chakra", "step")
     assert answer.returncode == 2
     assert "knows no collectives" in answer.stderr
+
+
+def test_what_is_simulated_is_never_overwritten(tmp_path, monkeypatch, capsys):
+    graph = tmp_path / "step.yaml"
+    graph.write_text("tasks:\n- {compute: 1ms, gpu: 0}\n")
+    monkeypatch.setattr(
+        sys, "argv", ["ropewalk", "simulate", str(graph), "--fabric", "switch:2", "--trace", str(graph)]
+    )
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "what is simulated is read from it: choose another path" in capsys.readouterr().err
+    assert graph.read_text().startswith("tasks:")
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (("--tp", 2), "--tp would change nothing: a task graph knows no collectives"),
+        (("--jitter", 0.1, "--straggler", "0:2"), "--jitter, --straggler would change nothing"),
+        (("--algorithm", "ring"), "--algorithm would change nothing"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(monkeypatch, capsys, options, part):
+    example = "examples/two-layer-step.yaml"
+    monkeypatch.setattr(sys, "argv", ["ropewalk", "simulate", example, "--fabric", "switch:4", *map(str, options)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert part in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,16 @@ def table_of(*rows):
     return CostTable(H200, list(rows), "test table")
 
 
+def described_by(**changed):
+    """The lines of a table that describe a device."""
+    facts = {
+        "name": "cuda", "title": "Test GPU", "multiprocessors": "10", "memory_bytes": "1e10", "cache_bytes": "1e6",
+        "launch_s": "1e-6", "peak_bf16": "1e13", "memory_bandwidth": "1e12",
+    } | changed  # fmt: skip
+    lines = [",".join(COLUMNS), *(f",device,{name},,{value}" for name, value in facts.items())]
+    return "\n".join([*lines, ""]).encode()
+
+
 def test_a_measured_kernel_is_priced_at_what_was_measured():
     prices = pricer("h200", "bf16")
     kernel = k.matmul("forward", 4096, 4096, 4096)
@@ -68,7 +78,14 @@ def test_a_table_tells_the_device_it_was_measured_on(tmp_path):
         (b"a,b\n1,2\n", "first line"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 2 x 4,1e-6\n", "cost table"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul\n", "cost table"),
+        (",".join(COLUMNS).encode() + b"\nbf16,matmul\n", "line 2 does not have 5 columns"),
         (gzip.compress(b"hello")[:-4], "cost table"),
+        (gzip.compress(b"hello, hello")[:12] + b"\xff" * 20, "cost table"),
+        (described_by(launch_s="nan"), "launch_s is 'nan', which cannot be"),
+        (described_by(memory_bandwidth="0"), "memory_bandwidth is '0', which cannot be"),
+        (described_by() + b"bf16,matmul,forward,1 8 8 8,nan\n", "is 'nan', which cannot be"),
+        (described_by() + b"bf16,matmul,forward,1 8 8 8,-1\n", "is '-1', which cannot be"),
+        (described_by() + b"bf16,host,add,,1e-6;-1\n", "host time of add is '-1', which cannot be"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 8 8 8,1e-6\n", "does not say the device"),
     ],
 )
@@ -77,6 +94,18 @@ def test_a_broken_table_is_refused_with_the_remedy(tmp_path, content, fault):
     path.write_bytes(content)
     with pytest.raises(DeviceError, match=f"{fault}.*(?s:.)*ropewalk profile"):
         read_table(path)
+
+
+@pytest.mark.parametrize("dims", ["1 8", "1 -8 8 8", "1 2 3 4 5 6"])
+def test_sizes_that_no_kernel_has_are_refused_with_the_remedy(dims):
+    table = table_of(("bf16", "matmul", "forward", dims, "1e-6"))
+    with pytest.raises(DeviceError, match=r"test table has matmul forward with sizes .* `ropewalk profile`"):
+        table.ratio(k.matmul("forward", 8, 8, 8), "bf16")
+
+
+@pytest.mark.parametrize("kernel", [k.matmul("forward", 10**20, 8, 8), k.pointwise("map", 10**25)])
+def test_kernels_beyond_64_bits_have_a_price(kernel):
+    assert pricer("h200", "bf16").kernel(kernel) > 1e3
 
 
 def test_the_same_rows_are_packed_into_the_same_bytes():

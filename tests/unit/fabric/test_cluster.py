@@ -9,7 +9,7 @@ from ropewalk.errors import FabricError
 from ropewalk.fabric import Cluster, FatTree, IdealSwitch, LeafSpine, Torus
 from ropewalk.fabric.checks import require_connected
 from ropewalk.fabric.files import read_fabric, write_fabric
-from ropewalk.fabric.interconnect import INTERCONNECTS, interconnect
+from ropewalk.fabric.interconnect import INTERCONNECTS, gpu_in, interconnect
 from ropewalk.fabric.servers import cluster
 from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names, shortest
 
@@ -170,6 +170,23 @@ def test_what_cannot_be_wired_is_refused_with_the_remedy(make, text):
 def test_speeds_that_are_given_make_up_for_an_unknown_gpu():
     made = cluster("switch:16", 16, gpu="h9000", nvlink_bandwidth=1e12, bandwidth=1e11).builder
     assert (made.nvlink_bandwidth, made.bandwidth) == (1e12, 1e11)
+
+
+@pytest.mark.parametrize(
+    ("title", "gpu"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("Tesla V100-SXM2-16GB", "v100"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA GH200 480GB", None),
+        ("", None),
+    ],
+)
+def test_a_driver_s_title_names_the_gpu(title, gpu):
+    assert gpu_in(title) == gpu
 
 
 def test_every_interconnect_says_where_its_numbers_come_from():

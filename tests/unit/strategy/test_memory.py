@@ -80,6 +80,12 @@ def test_zero_shares_out_one_state_after_the_other(zero):
     assert found.weights[0] == pytest.approx(2 * (part + 2 * PARAMETERS if zero == 3 else whole))
 
 
+def test_weights_that_are_kept_until_the_backward_pass_are_there_as_a_whole():
+    given_up, kept = (used(Strategy(data=16, zero=3, regather=flag), blocks=64) for flag in (True, False))
+    assert kept.weights[0] == 2 * 64 * PARAMETERS > given_up.weights[0]
+    assert kept.optimiser[0] == given_up.optimiser[0]
+
+
 def test_gradients_of_four_bytes_and_no_master_weights():
     found = used(Strategy(gradient_bytes=4, master_weights=False))
     assert (found.gradients[0], found.optimiser[0]) == (4 * PARAMETERS * 4, 4 * PARAMETERS * 8)
@@ -112,7 +118,8 @@ def test_stage_that_does_not_fit_is_named_with_the_remedy():
     with pytest.raises(StrategyError) as raised:
         memory_of(10e9, [40e9, 81.2e9]).check("h100", 80e9)
     assert str(raised.value) == (
-        "memory: stage 1 needs 91.2 GB on gpu h100, which has 80 GB: raise tensor parallelism or turn on recomputation"
+        "memory: stage 1 needs 91.2 GB on gpu h100, which has 80 GB: raise tensor parallelism, turn on recomputation "
+        "or take smaller micro-batches"
     )
     with pytest.raises(StrategyError, match="raise tensor or pipeline parallelism or the ZeRO stage"):
         memory_of(90e9, [1e9, 1e9]).check("h100", 80e9)

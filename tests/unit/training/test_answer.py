@@ -9,6 +9,7 @@ import pytest
 from ropewalk.errors import DeviceError, InputError, StrategyError, WorkloadError
 from ropewalk.report.training import memory_bars, training_page
 from ropewalk.strategy import Strategy
+from ropewalk.task.transport import Transport
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.source import open_workload
@@ -120,6 +121,13 @@ def test_a_profile_keeps_its_batch_and_says_that_its_times_are_its_own():
     assert found.statistics.compute_s >= 9e-3
     with pytest.raises(WorkloadError, match="fixed at micro-batches of 16"):
         answer(TrainingQuestion(chain("timed", layers, batch=16), gpus=2, batch=8))
+
+
+def test_rings_cost_what_they_cost_on_the_gpu_unless_told_otherwise():
+    newer, older = (answer(replace(QUESTION, device=gpu)).transport for gpu in ("h100", "a100"))
+    assert newer.efficiency_inside > older.efficiency_inside
+    given = Transport(efficiency_inside=0.5)
+    assert answer(replace(QUESTION, network=NetworkUse(transport=given))).transport == given
 
 
 def test_another_device_says_that_its_costs_are_modelled():

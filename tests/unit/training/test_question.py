@@ -42,6 +42,18 @@ def test_all_that_cannot_be_meant_is_refused_at_once():
         assert part in str(refused.value)
 
 
+@pytest.mark.parametrize("factor", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+def test_a_straggler_is_slower_by_a_number_that_can_be(factor):
+    with pytest.raises(StrategyError, match="straggler 0:"):
+        TrainingQuestion("gpt2", stragglers={0: factor}).strategy()
+
+
+def test_jitter_beyond_the_time_itself_is_refused():
+    """The factors have mean 1 however much they vary: with a sigma of 5 almost all computations would vanish."""
+    with pytest.raises(StrategyError, match="a jitter of 5 cannot be meant"):
+        TrainingQuestion("gpt2", jitter=5.0).strategy()
+
+
 def test_routing_fits_the_fabric():
     assert NetworkUse().router_on(Torus((4, 4)).build()) == "dimension-rotated"
     assert NetworkUse("ecmp").router_on(Dgx(2).build()) == "ecmp"

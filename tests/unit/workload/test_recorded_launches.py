@@ -130,3 +130,12 @@ def test_image_models_keep_what_torchvision_keeps(name: str) -> None:
     *_, side, kept = IMAGES[name]
     saved = sum(layer.saved_bytes(2) for layer in zoo.build(name, 2, side=side).layers)
     assert saved == pytest.approx(kept, rel=0.06)
+
+
+def test_a_compiled_llama_launches_less_and_computes_the_same_products() -> None:
+    written, compiled = (tiny("llama", kv_heads=2, ffn=160, compiled=wanted) for wanted in (False, True))
+    assert len(kernels(compiled, "forward")) < len(kernels(written, "forward")) / 1.5
+    for way in ("forward", "backward"):
+        products = [Counter(k.dims for k in kernels(one, way) if k.kind == "matmul") for one in (written, compiled)]
+        assert products[0] == products[1]
+    assert sum(layer.parameters() for layer in compiled) == sum(layer.parameters() for layer in written)

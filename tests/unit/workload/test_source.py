@@ -43,6 +43,8 @@ def test_a_workload_file_keeps_its_batch(tmp_path: Path) -> None:
     ("text", "options", "reason"),
     [
         ("net.py", {}, "may hold several models: name one, like net.py:Net"),
+        ("net.py:", {}, "may hold several models: name one, like net.py:Net"),
+        ("nowhere.txt", {}, "nowhere.txt does not exist: check the path"),
         ("nowhere.onnx", {"side": 3}, "nowhere.onnx does not take side"),
         ("nowhere.yaml", {}, "does not exist: check the path"),
         (str(PROFILES / "tiny-pbs-4.txt"), {"sequence": 7}, "fixed length: leave 7 out"),

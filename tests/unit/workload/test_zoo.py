@@ -67,7 +67,7 @@ def test_all_mistakes_are_named_at_once() -> None:
     [
         ("gpt:heads=7", "7 heads do not divide hidden=768"),
         ("llama:kv_heads=5", "5 kv_heads do not divide 32 heads"),
-        ("gpt:layers=0", "layers=0 is not a size"),
+        ("gpt:layers=0", "layers=0: give a whole number, 1 or more"),
         ("gpt:layers=many", "layers=many: give a whole number"),
         ("gpt:dropout=maybe", "give true or false"),
         ("gpt:attention=fast", "attention=fast is not known: give fused or written"),
@@ -76,6 +76,12 @@ def test_all_mistakes_are_named_at_once() -> None:
         ("vit-b-16:side=225", "do not divide into patches of 16"),
         ("resnet50:side=8", "vanish on the way"),
         ("amoebanet-18:layers=4", "give layers= a multiple of 3"),
+        ("resnet50:classes=0", "classes=0: give a whole number, 1 or more"),
+        ("dlrm:tables=0", "tables=0: give a whole number, 1 or more"),
+        ("candle-uno:towers=4096x0", "towers=4096x0: give a whole number, 1 or more"),
+        ("vit-b-16:attention=fast", "attention=fast is not known: give fused or written"),
+        ("gnmt-8:layers=2", "give layers= an even number from 4 on"),
+        ("gnmt-8:layers=7", "give layers= an even number from 4 on"),
     ],
 )
 def test_sizes_that_make_no_model_are_refused(name: str, complaint: str) -> None:

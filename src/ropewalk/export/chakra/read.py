@@ -31,6 +31,7 @@ def read_chakra(prefix: str | Path, *, peak_flops: float | None = None, memory_b
     target = Path(prefix)
     findings = TraceFindings(target)
     loaded = load(target, findings)
+    findings.raise_if_any()  # what is missing from files would be reported once more by everyone who waits for it
     matched = Matcher(loaded, Price(peak_flops, memory_bandwidth), findings).match()
     waits = _waits(loaded, matched, findings)
     order = _sorted(matched.operations, waits, findings)

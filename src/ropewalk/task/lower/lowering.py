@@ -10,6 +10,7 @@ The rules, each of them as the frameworks that people use do it:
   scatters the sums and gathers weights after the update; ZeRO-2 does so for every micro-batch, since gradients have
   no other place to be; ZeRO-3 gathers the weights of a layer before each of its passes, one layer ahead, and scatters
   its gradients after each backward pass. A layer whose weights have just been used is not gathered again.
+  Without `Strategy.regather` weights are kept from the forward to the backward pass.
 - An embedding that first and last stage share is summed between the two after all other gradients.
 - The optimiser's update comes last; under ZeRO a rank updates its part.
 - Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes
@@ -79,10 +80,16 @@ def lower(
 def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, listed: PriceList) -> Work:
     """All that a rank of a stage computes in a step, with what it computes again."""
     held = [shares[at] for at in pieces.layers_of_stage(stage)]
+    known: dict[tuple[int, str], Work] = {}
     total = Work()
     for share in held:
-        operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
-        total += listed.forward(operators) + listed.backward(operators) + listed.forward(computed_again(share))
+        # Layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
+        alike = id(share.layer.operators), share.recompute
+        if alike not in known:
+            operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
+            again = listed.forward(computed_again(share))
+            known[alike] = listed.forward(operators) + listed.backward(operators) + again
+        total += known[alike]
     many = strategy.micro_batches
     return Work(many * total.gpu_s, many * total.host_s) + listed.update(*updated(strategy, held), strategy.optimiser)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.strategy.prices import Pace
@@ -44,17 +45,38 @@ def passes_of(
 ) -> Passes:
     """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for."""
     element_bytes = prices.element_bytes
-    ahead = [(at, forward_moves(shares[at], strategy, prices)) for at in layers]
-    back = [(at, backward_moves(shares[at], strategy, prices)) for at in reversed(layers)]
-    gathers = {at: _gathers(shares[at], strategy, element_bytes) for at in layers} if strategy.zero >= 3 else {}
+    ahead = _moves(layers, shares, lambda share: forward_moves(share, strategy, prices))
+    back = _moves(layers, shares, lambda share: backward_moves(share, strategy, prices))[::-1]
+    dense = _dense_parameters(layers, shares)
+    shared_out = layers if strategy.zero >= 3 else ()
+    gathers = {at: _gathers(shares[at], dense[at], strategy, element_bytes) for at in shared_out}
     nothing: dict[int, tuple[Move, ...]] = {}
     reduces = buckets(layers, shares, strategy, element_bytes)
     label = f"{name} forward", f"{name} backward"
+    again = gathers if strategy.regather else nothing
     return Passes(
         forward=_legs(ahead, gathers, nothing, label[0], condense),
-        backward=_legs(back, gathers, nothing, label[1], condense),
-        reducing=_legs(back, gathers, reduces, label[1], condense),
+        backward=_legs(back, again, nothing, label[1], condense),
+        reducing=_legs(back, again, reduces, label[1], condense),
     )
+
+
+def _moves(
+    layers: range, shares: tuple[Share, ...], walk: Callable[[Share], list[Move]]
+) -> list[tuple[int, list[Move]]]:
+    """The moves of every layer; layers that are alike differ in the name that their labels begin with."""
+    known: dict[tuple[int, str], tuple[str, list[Move]]] = {}
+    found = []
+    for at in layers:
+        share, name = shares[at], shares[at].layer.name
+        # Layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
+        alike = id(share.layer.operators), share.recompute
+        if alike not in known:
+            known[alike] = name, walk(share)
+        first, moves = known[alike]
+        own = moves if name == first else [replace(move, label=name + move.label[len(first) :]) for move in moves]
+        found.append((at, own))
+    return found
 
 
 def _legs(
@@ -94,9 +116,10 @@ def buckets(
     """
     per_gradient = gradient_bytes(strategy, element_bytes)
     act = Act.REDUCE_SCATTER if strategy.zero else Act.ALL_REDUCE
+    dense = _dense_parameters(layers, shares)
     found: dict[int, list[Move]] = {}
     for scope, ways, counts in (
-        (Scope.DATA, strategy.replicas, {at: shares[at].parameters for at in layers}),
+        (Scope.DATA, strategy.replicas, dense),
         (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, {at: shares[at].expert_parameters for at in layers}),
     ):
         full = 0.0
@@ -110,11 +133,17 @@ def buckets(
     return {at: tuple(moves) for at, moves in found.items()}
 
 
-def _gathers(share: Share, strategy: Strategy, element_bytes: float) -> tuple[Move, ...]:
+def _dense_parameters(layers: range, shares: tuple[Share, ...]) -> dict[int, int]:
+    """Parameters of each layer that all data ranks hold; a copy of an embedding of another stage is among them."""
+    own = {size for at in layers for size in shares[at].embeddings}
+    return {at: shares[at].parameters + (0 if shares[at].tied in own else shares[at].tied) for at in layers}
+
+
+def _gathers(share: Share, parameters: int, strategy: Strategy, element_bytes: float) -> tuple[Move, ...]:
     """All-gathers of the weights of one layer that are shared out over data ranks."""
     label = f"{share.layer.name} weights"
     sizes = (
-        (Scope.DATA, strategy.replicas, share.parameters),
+        (Scope.DATA, strategy.replicas, parameters),
         (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, share.expert_parameters),
     )
     return tuple(

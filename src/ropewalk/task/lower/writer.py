@@ -18,11 +18,34 @@ from ropewalk.task.step import Act
 from ropewalk.workload.workload import Workload
 
 
+@dataclass(frozen=True)
+class _Pass:
+    """One pass of a stage over one micro-batch."""
+
+    back: bool
+    piece: int
+    micro_batch: int
+    last: bool
+    """Is no backward pass of the same piece to come?"""
+
+
+def _passes_in(order: Order, stage: int, pipeline: int) -> list[_Pass]:
+    """The order of a stage as passes, pieces numbered over the whole model."""
+    last = {
+        piece: at for at, (back, piece) in enumerate(zip(order.backward, order.piece.tolist(), strict=True)) if back
+    }
+    rows = zip(order.backward.tolist(), order.piece.tolist(), order.micro_batch.tolist(), strict=True)
+    return [
+        _Pass(back, piece * pipeline + stage, micro_batch, at == last.get(piece))
+        for at, (back, piece, micro_batch) in enumerate(rows)
+    ]
+
+
 @dataclass
 class _Stage:
     """Where a stage is in its order of passes, and what its next operations wait for."""
 
-    order: Order
+    order: list[_Pass]
     at: int = 0
     cursor: list[int] = field(default_factory=list)
     """What the next operation in order waits for: the last one."""
@@ -36,6 +59,17 @@ class _Stage:
     """The layer whose weights were gathered last."""
     reductions: list[Move] = field(default_factory=list)
     """Gradients that wait for the end of the backward pass."""
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """How the result of a pass reaches the piece that needs it."""
+
+    stream: str
+    """Sends of one stream keep their order."""
+    sent: Move
+    gathered: Move | None
+    """Where parts are sent: what puts them together again among the tensor ranks."""
 
 
 class Writer:
@@ -56,7 +90,7 @@ class Writer:
         schedule = SCHEDULES[strategy.schedule]
         depth = strategy.pipeline
         orders = (schedule(at, depth, strategy.micro_batches, strategy.interleave) for at in range(depth))
-        self.stages = [_Stage(order) for order in orders]
+        self.stages = [_Stage(_passes_in(order, at, depth)) for at, order in enumerate(orders)]
         self.crossings = pieces.crossings(workload)
         self.sources: list[list[int]] = [[] for _ in range(pieces.count)]
         self.targets: list[list[int]] = [[] for _ in range(pieces.count)]
@@ -65,8 +99,14 @@ class Writer:
             self.targets[source].append(target)
         self.done: set[tuple[bool, int, int]] = set()
         """Passes that are written: (backward, piece, micro-batch)."""
-        self.sent: dict[tuple[bool, int, int], list[tuple[int, float]]] = {}
-        """Sends to a pass, with the bytes of the whole tensor."""
+        self.hops = {
+            (back, *(ends[::-1] if back else ends)): self._hop(back, ends[0] if back else ends[1], elements)
+            for ends, elements in self.crossings.items()
+            for back in (False, True)
+        }
+        """By direction, piece that hands on and piece that takes."""
+        self.sent: dict[tuple[bool, int, int], list[tuple[int, _Hop]]] = {}
+        """Sends to a pass, and how each goes."""
 
     def run_schedule(self) -> None:
         """Write all passes of all stages."""
@@ -74,40 +114,33 @@ class Writer:
         while moving:
             moving = False
             for number, stage in enumerate(self.stages):
-                while stage.at < len(stage.order.backward) and self._try_pass(number, stage):
+                while stage.at < len(stage.order) and self._try_pass(number, stage):
                     stage.at += 1
                     moving = True
-        assert all(stage.at == len(stage.order.backward) for stage in self.stages), "a schedule waits for itself"
+        assert all(stage.at == len(stage.order) for stage in self.stages), "a schedule waits for itself"
 
     def _try_pass(self, number: int, stage: _Stage) -> bool:
         """Write the next pass of a stage if all that it needs is written."""
-        order, at = stage.order, stage.at
-        back, micro_batch = bool(order.backward[at]), int(order.micro_batch[at])
-        piece = int(order.piece[at]) * self.pieces.pipeline + number
+        now = stage.order[stage.at]
+        which = back, piece, micro_batch = now.back, now.piece, now.micro_batch
         givers = self.targets[piece] if back else self.sources[piece]
-        if any((back, giver, micro_batch) not in self.done for giver in givers):
-            return False
-        self._receive(number, stage, (back, piece, micro_batch))
+        for giver in givers:
+            if (back, giver, micro_batch) not in self.done:
+                return False
+        self._receive(number, stage, which)
         passes = self.passes[piece]
         if not back:
             legs = passes.forward
         else:
-            reduces = self.strategy.zero >= 2 or self._is_last_backward(stage)
-            legs = passes.reducing if reduces else passes.backward
+            legs = passes.reducing if self.strategy.zero >= 2 or now.last else passes.backward
         for leg in legs:
             self._run(number, stage, leg)
         if self.strategy.zero >= 2:
             # Gradients that are shared out have no place to wait for the end of the step.
             stage.arrived += self._reduce_left(number, stage)
-        self._send(number, stage, (back, piece, micro_batch))
-        self.done.add((back, piece, micro_batch))
+        self._send(number, stage, which)
+        self.done.add(which)
         return True
-
-    @staticmethod
-    def _is_last_backward(stage: _Stage) -> bool:
-        """Is no backward pass of the same piece to come?"""
-        order, at = stage.order, stage.at
-        return not (order.backward[at + 1 :] & (order.piece[at + 1 :] == order.piece[at])).any()
 
     def _run(self, number: int, stage: _Stage, leg: Leg) -> None:
         if leg.gathers and leg.layer != stage.gathered:
@@ -146,27 +179,32 @@ class Writer:
         """Hand the result of a pass to the pieces that need it."""
         back, piece, micro_batch = which
         for taker in self.sources[piece] if back else self.targets[piece]:
-            ends = (taker, piece) if back else (piece, taker)
             peer = self.pieces.stage(taker)
             if peer == number:
                 continue  # the order of the stage is enough
-            size = self.crossings[ends] * self.element_bytes / self.strategy.context
-            part = size / self.strategy.tensor if self._sends_parts else size
-            move = Move(Act.SEND, Scope.RANK, part, STREAM["pipeline"], "gradients back" if back else "activations")
-            stream = f"{'back' if back else 'ahead'} to {peer}"
-            sent = self._beside(number, stage, stream, move, [*stage.cursor, *stage.arrived], peer)
-            self.sent.setdefault((back, taker, micro_batch), []).append((sent, size))
+            hop = self.hops[back, piece, taker]
+            sent = self._beside(number, stage, hop.stream, hop.sent, [*stage.cursor, *stage.arrived], peer)
+            self.sent.setdefault((back, taker, micro_batch), []).append((sent, hop))
 
     def _receive(self, number: int, stage: _Stage, which: tuple[bool, int, int]) -> None:
         """Wait for what was sent to a pass; parts are gathered by the tensor ranks."""
-        for sent, size in self.sent.pop(which, []):
+        for sent, hop in self.sent.pop(which, []):
             stage.arrived.append(sent)
-            if self._sends_parts and not self.strategy.sequence_parallel:
-                self._in_order(number, stage, Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received"))
+            if hop.gathered is not None:
+                self._in_order(number, stage, hop.gathered)
 
-    @property
-    def _sends_parts(self) -> bool:
-        return self.strategy.tensor > 1 and (self.strategy.sequence_parallel or self.strategy.scatter_gather)
+    def _hop(self, back: bool, taker: int, elements: int) -> _Hop:
+        """How a tensor is handed from a piece to another one."""
+        strategy = self.strategy
+        sends_parts = strategy.tensor > 1 and (strategy.sequence_parallel or strategy.scatter_gather)
+        size = elements * self.element_bytes / strategy.context
+        part = size / strategy.tensor if sends_parts else size
+        gathered = Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received")
+        return _Hop(
+            f"{'back' if back else 'ahead'} to {self.pieces.stage(taker)}",
+            Move(Act.SEND, Scope.RANK, part, STREAM["pipeline"], "gradients back" if back else "activations"),
+            gathered if sends_parts and not strategy.sequence_parallel else None,
+        )
 
     def finish(self) -> None:
         """Write the end of the step: gradients that are left, tied embeddings, the update, weights gathered again."""

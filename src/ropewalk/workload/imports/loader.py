@@ -95,7 +95,7 @@ def _on_meta(call: Callable[[], Any], subject: str) -> Any:
     try:
         with torch.device("meta"):
             return call()
-    except Exception as problem:  # whatever a user's code may raise
+    except (Exception, SystemExit) as problem:  # whatever a user's code may raise
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
         remedy = (
             "put \"with torch.device('cpu'):\" around the part that needs numbers"

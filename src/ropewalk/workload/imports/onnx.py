@@ -34,6 +34,8 @@ def from_onnx(
     onnx = _onnx()
     subject = f"ONNX file {path}"
     model = _read(onnx, Path(path), subject)
+    if not model.graph.node:
+        raise WorkloadError(f"{subject} has no operations: export the model anew")
     symbolic = _fix(onnx, model, batch, sequence, subject)
     weights = {tensor.name for tensor in model.graph.initializer}
     graph = Reading(onnx, _inferred(onnx, model, subject), weights, subject)

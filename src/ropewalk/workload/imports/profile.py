@@ -52,9 +52,8 @@ def from_profile(path: str | Path, *, batch: int | None = None, name: str | None
     """
     file = Path(path)
     subject = f"profile {path}"
-    measured = _batch(file, batch, subject)
     text = decode(read_bytes(file, subject, WorkloadError), subject, WorkloadError)
-    return workload_of(text, subject, name or file.stem, measured)
+    return workload_of(text, subject, name or file.stem, _batch(file, batch, subject))
 
 
 def workload_of(text: str, subject: str, name: str, batch: int) -> Workload:

@@ -23,6 +23,7 @@ from ropewalk.workload.zoo import (
     mpt,
     recommendation,
     resnet,
+    topoopt,
     vgg,
     vit,
     xlnet,
@@ -96,7 +97,7 @@ def _entries() -> list[Entry]:
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip
-    return [*images, *texts, *experts, *any_size, *translators, *tables]
+    return [*images, *texts, *experts, *any_size, *translators, *tables, *topoopt.entries()]
 
 
 ZOO: dict[str, Entry] = {made.name: made for made in _entries()}

@@ -78,16 +78,16 @@ class Entry:
 
 
 def _read(value: object, default: Option) -> Option:
-    """A value as the default's type: 12, true, fused, 512x256x128."""
+    """A value as the default's type: 12, true, fused, 512x256x128; 0 only where that is what follows from the rest."""
     if isinstance(default, bool):
         return _flag(value)
     if isinstance(default, int):
-        return _whole(value)
+        return _whole(value, 0 if default == 0 else 1)
     if isinstance(default, tuple):
         parts = value.split("x") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise ValueError("give sizes such as 512x256x128")
-        return tuple(_whole(part) for part in parts)
+        return tuple(_whole(part, 1) for part in parts)
     return str(value)
 
 
@@ -98,10 +98,8 @@ def _flag(value: object) -> bool:
     return words[str(value).lower()]
 
 
-def _whole(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+def _whole(value: object, least: int) -> int:
     text = str(value).replace("_", "").replace(",", "")
-    if not text.isdecimal():
-        raise ValueError("give a whole number")
+    if isinstance(value, bool) or not text.isdecimal() or int(text) < least:
+        raise ValueError(f"give a whole number, {least} or more")
     return int(text)

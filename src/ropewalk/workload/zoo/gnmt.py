@@ -7,6 +7,7 @@ GNMT-8 has 4 + 4 layers, GNMT-16 8 + 8; width 1024, 36548 words, dropout before 
 
 from __future__ import annotations
 
+from ropewalk.errors import WorkloadError
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Softmax
 from ropewalk.workload.lstm import Lstm
@@ -41,6 +42,10 @@ def gnmt(
     dropout: bool = True,
 ) -> list[Layer]:  # fmt: skip
     """Layers as a graph: the encoder's last layer is read by every layer that attends."""
+    if layers < 4 or layers % 2:
+        raise WorkloadError(
+            f"model {name}: {layers} layers are no two equal halves of 2 or more: give layers= an even number from 4 on"
+        )
     run = Run(batch, sequence, dropout=dropout)
     depth, elements = layers // 2, run.tokens * hidden
     table = (Embedding(run.tokens, vocabulary, hidden), *dropped(run, elements, Role.WHOLE))

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ropewalk.workload.dense import Linear
+from ropewalk.workload.elementwise import Normalise
 from ropewalk.workload.operator import Role
-from ropewalk.workload.routines import GATE, POSITIONS, RMS_NORM, ROTATE, ROTATION_TABLE
+from ropewalk.workload.routines import GATE, GATE_AT_ONCE, POSITIONS, RMS_NORM, ROTATE, ROTATE_AT_ONCE, ROTATION_TABLE
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
@@ -26,6 +27,7 @@ from ropewalk.workload.zoo.parts import (
     projected,
     residual,
     sharing,
+    stacked,
 )  # fmt: skip
 from ropewalk.workload.zoo.shape import Transformer
 
@@ -54,17 +56,13 @@ SHAPES = {
 
 def layers(shape: Transformer, run: Run) -> list[Layer]:
     block = attention(shape, run) + feed_forward(shape, run)
-    return stacked(shape, run, [("block", block)] * shape.layers)
+    return between_words(shape, run, [("block", block)] * shape.layers)
 
 
-def stacked(shape: Transformer, run: Run, blocks: Sequence[tuple[str, Operators]]) -> list[Layer]:
-    """Blocks, each with its kind, between the table of words and the loss."""
-    elements = run.tokens * shape.hidden
-    return [
-        Layer("embedding", embedding(shape, run), elements, kind="embedding"),
-        *(Layer(f"block {number}", block, elements, kind=kind) for number, (kind, block) in enumerate(blocks)),
-        Layer("head", (norm(run, shape.hidden), *causal_loss(shape, run)), 1, kind="head"),
-    ]
+def between_words(shape: Transformer, run: Run, blocks: Sequence[tuple[str, Operators]]) -> list[Layer]:
+    """Blocks between the table of words and the loss of the next word."""
+    head = (norm(run, shape.hidden), *causal_loss(shape, run))
+    return stacked(run, shape.hidden, embedding(shape, run), blocks, head)
 
 
 def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
@@ -77,12 +75,15 @@ def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
     )
 
 
-def norm(run: Run, width: int, role: Role = Role.OUTSIDE) -> Written:
+def norm(run: Run, width: int, role: Role = Role.OUTSIDE) -> Normalise | Written:
+    if run.compiled:
+        return Normalise(run.tokens, width, "rms_norm", role)
     return Written(RMS_NORM, run.tokens, width, role)
 
 
 def attention(shape: Transformer, run: Run) -> Operators:
     elements = run.tokens * shape.hidden
+    rotate = ROTATE_AT_ONCE if run.compiled else ROTATE
     queries = Linear(run.tokens, shape.hidden, shape.queries, bias=False, role=Role.COLUMNS)
     keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=False, role=Role.COLUMNS))
     return (
@@ -91,9 +92,9 @@ def attention(shape: Transformer, run: Run) -> Operators:
         fan_in(elements, 3),
         queries, keys, keys,
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(400),
-        Written(ROTATE, run.tokens, shape.queries, Role.INSIDE),
-        Written(ROTATE, run.tokens, shape.keys, Role.INSIDE),
+        interpreted(100 if run.compiled else 400),
+        Written(rotate, run.tokens, shape.queries, Role.INSIDE),
+        Written(rotate, run.tokens, shape.keys, Role.INSIDE),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False),
         *projected(run, shape.queries, shape.hidden, bias=False),
         residual(elements),
@@ -115,7 +116,7 @@ def gated(run: Run, hidden: int, neurons: int) -> Operators:
         fan_in(run.tokens * hidden, 2),
         up,
         sharing(up),
-        Written(GATE, run.tokens, neurons, Role.INSIDE),
+        Written(GATE_AT_ONCE if run.compiled else GATE, run.tokens, neurons, Role.INSIDE),
         Linear(run.tokens, neurons, hidden, bias=False, role=Role.ROWS),
         calls("module"),
     )

@@ -73,7 +73,7 @@ def layers(shape: Transformer, mixture: Mixture, run: Run) -> list[Layer]:
     attention = latent.attention(shape, compressed, run) if compressed else llama.attention(shape, run)
     dense = ("dense block", attention + llama.feed_forward(shape, run))
     block = ("block", attention + feed_forward(shape, mixture, run))
-    made = llama.stacked(shape, run, [dense] * mixture.dense + [block] * (shape.layers - mixture.dense))
+    made = llama.between_words(shape, run, [dense] * mixture.dense + [block] * (shape.layers - mixture.dense))
     if compressed:
         made[0] = replace(made[0], operators=llama.embedding(shape, run, compressed.rotated))
     return made

@@ -26,6 +26,7 @@ from ropewalk.workload.zoo.parts import (
     leave,
     projected,
     residual,
+    stacked,
 )  # fmt: skip
 from ropewalk.workload.zoo.shape import Transformer
 
@@ -45,14 +46,14 @@ SHAPES = {
 
 
 def layers(shape: Transformer, run: Run) -> list[Layer]:
-    elements = run.tokens * shape.hidden
-    block = attention(shape, run) + feed_forward(shape, run)
-    head = (Normalise(run.tokens, shape.hidden), *causal_loss(shape, run))
-    return [
-        Layer("embedding", embedding(shape, run), elements, kind="embedding"),
-        *(Layer(f"block {number}", block, elements, kind="block") for number in range(shape.layers)),
-        Layer("head", head, 1, kind="head"),
-    ]
+    block = ("block", attention(shape, run) + feed_forward(shape, run))
+    return stacked(
+        run,
+        shape.hidden,
+        embedding(shape, run),
+        [block] * shape.layers,
+        (Normalise(run.tokens, shape.hidden), *causal_loss(shape, run)),
+    )
 
 
 def embedding(shape: Transformer, run: Run) -> Operators:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ropewalk.workload.adapted import Adapted
@@ -10,6 +11,7 @@ from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Pointwise, Softmax
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.operator import Operator, Role
+from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
 
 Operators = tuple[Operator, ...]
@@ -26,10 +28,25 @@ class Run:
     """`fused`: scores stay in the chip; `written`: scores go to memory, as before 2022."""
     dropout: bool = True
     """Dropout runs where the model has it."""
+    compiled: bool = False
+    """Norms, rotations and gates are one kernel each, as Megatron-LM and compiled models have them; otherwise they are
+    the chains of small kernels that the model's code is made of."""
 
     @property
     def tokens(self) -> int:
         return self.samples * self.length
+
+
+def stacked(
+    run: Run, hidden: int, embedding: Operators, blocks: Sequence[tuple[str, Operators]], head: Operators
+) -> list[Layer]:
+    """Blocks, each with its kind, between what makes vectors of words and what makes a loss of them."""
+    elements = run.tokens * hidden
+    return [
+        Layer("embedding", embedding, elements, kind="embedding"),
+        *(Layer(f"block {number}", block, elements, kind=kind) for number, (kind, block) in enumerate(blocks)),
+        Layer("head", head, 1, kind="head"),
+    ]
 
 
 def enter(elements: int) -> Exchange:

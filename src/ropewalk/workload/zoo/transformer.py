@@ -24,6 +24,8 @@ class Style:
     start: Transformer
     attention: str = "fused"
     dropout: bool = True
+    compiles: bool = False
+    """`compiled=true` makes one kernel of each norm, rotation and gate."""
     table: bool = True
     """Positions come from a table, so sequences cannot be longer than it."""
 
@@ -31,7 +33,7 @@ class Style:
 STYLES = {
     "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"]),
     "bert": Style(bert.layers, bert.SHAPES["bert-base"]),
-    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, table=False),
+    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, compiles=True, table=False),
     "megatron": Style(megatron.layers, megatron.SHAPES["megatron-22b"], attention="written"),
     "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False),
     "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
@@ -45,9 +47,9 @@ def entry(name: str, about: str, shape: Transformer, style: Style) -> Entry:
 
     def make(
         name: str, batch: int, length: int, *, attention: str = style.attention, dropout: bool = style.dropout,
-        **sizes: Option,
+        compiled: bool = False, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
-        return style.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout))
+        return style.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout, compiled))
 
     return Entry(
         name, about, make, shape.sequence, options(shape, style), shape.places if style.table else 0
@@ -59,25 +61,29 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
-        choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked, **sizes: Option,
+        choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked,
+        compiled: bool = False, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
         if not 1 <= choices <= experts_per_layer:
             raise WorkloadError(
                 f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
             )
-        run = Run(batch, length, known(name, attention), dropout=False)
+        run = Run(batch, length, known(name, attention), dropout=False, compiled=compiled)
         return mixture.layers(resized(name, shape, sizes), chosen, run)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
         "expert_ffn": experts.ffn, "masked": experts.masked,
+        "compiled": False,
     }  # fmt: skip
     return Entry(name, about, make, shape.sequence, own | {size: getattr(shape, size) for size in SIZES})
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout}
+    if style.compiles:
+        own["compiled"] = False
     return own | {size: getattr(shape, size) for size in SIZES}
 
 

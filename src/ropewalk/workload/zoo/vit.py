@@ -18,8 +18,20 @@ from ropewalk.workload.routines import ADD, COLUMN_SUM, COPY, SPREAD, ZERO
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Launch, Routine, Written
 from ropewalk.workload.zoo.bert import gelu
-from ropewalk.workload.zoo.parts import Operators, Run, attended, calls, enter, interpreted, leave, projected, residual
+from ropewalk.workload.zoo.parts import (
+    Operators,
+    Run,
+    attended,
+    calls,
+    enter,
+    interpreted,
+    leave,
+    projected,
+    residual,
+    stacked,
+)
 from ropewalk.workload.zoo.trail import joined
+from ropewalk.workload.zoo.transformer import known
 
 CLASS_TOKEN = Routine("class token", (), (COLUMN_SUM,), ("view",), weights=1)
 PLACES = Routine("positions", (SPREAD,), (COLUMN_SUM,), ("add",), weights=1)
@@ -63,14 +75,10 @@ def vit(name: str, batch: int, *, side: int = 224, classes: int = 1000, attentio
             f"model {name}: images of side {side} do not divide into patches of {shape.patch}: give side= a multiple"
         )
     patches = (side // shape.patch) ** 2
-    run = Run(batch, patches + 1, attention, dropout=False)
-    elements = run.tokens * shape.hidden
-    block = attend(shape, run) + feed_forward(shape, run)
-    return [
-        Layer("embedding", embedding(shape, run, side), elements, kind="embedding"),
-        *(Layer(f"block {number}", block, elements, kind="block") for number in range(shape.layers)),
-        Layer("head", head(shape, run, classes), 1, kind="head"),
-    ]
+    run = Run(batch, patches + 1, known(name, attention), dropout=False)
+    block = ("block", attend(shape, run) + feed_forward(shape, run))
+    blocks = [block] * shape.layers
+    return stacked(run, shape.hidden, embedding(shape, run, side), blocks, head(shape, run, classes))
 
 
 def embedding(shape: Vision, run: Run, side: int) -> Operators:

@@ -27,6 +27,7 @@ from ropewalk.workload.zoo.parts import (
     leave,
     residual,
     sharing,
+    stacked,
 )  # fmt: skip
 from ropewalk.workload.zoo.shape import Transformer
 
@@ -58,13 +59,8 @@ SHIFT = Routine(
 
 
 def layers(shape: Transformer, run: Run) -> list[Layer]:
-    elements = run.tokens * shape.hidden
-    block = attention(shape, run) + feed_forward(shape, run)
-    return [
-        Layer("embedding", embedding(shape, run), elements, kind="embedding"),
-        *(Layer(f"block {number}", block, elements, kind="block") for number in range(shape.layers)),
-        Layer("head", head(shape, run), 1, kind="head"),
-    ]
+    block = ("block", attention(shape, run) + feed_forward(shape, run))
+    return stacked(run, shape.hidden, embedding(shape, run), [block] * shape.layers, head(shape, run))
 
 
 def embedding(shape: Transformer, run: Run) -> Operators:

@@ -166,6 +166,13 @@ def test_zero_3_gathers_layers_one_ahead_and_not_twice_at_the_turn():
     assert before == ["block 0 forward"] * 2 + ["block 1 weights"]  # gathered while block 1 computes
 
 
+def test_weights_that_are_kept_are_gathered_in_the_forward_pass_alone():
+    step = lowered(Strategy(data=2, zero=3, regather=False, micro_batches=2))
+    labels = [step.name_of(at) for at in rows(step, act=Act.ALL_GATHER)]
+    assert labels == 2 * [f"block {at} weights" for at in range(4)]
+    assert len(rows(step, act=Act.REDUCE_SCATTER)) == 2 * 4
+
+
 def test_without_prefetch_weights_come_when_they_are_needed():
     ahead, late = (step_time(lowered(Strategy(data=2, zero=3, prefetch=flag)), byte_s=30.0) for flag in (True, False))
     assert late > ahead
@@ -214,6 +221,25 @@ def test_tied_embedding_is_summed_between_first_and_last_stage():
     assert tied[0] in needed(step, updates[0])
     assert tied[0] in needed(step, updates[8])
     assert len(rows(lowered(Strategy(tensor=2), model), label="tied")) == 0
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_both_copies_of_a_tied_embedding_are_summed_over_data_ranks_before_they_meet(zero):
+    model = transformer(words=48)
+    step = lowered(Strategy(pipeline=2, micro_batches=2, data=2, zero=zero), model)
+    embedding = 48 * 16
+    for part, group in enumerate(([0, 1], [2, 3])):
+        reduced = [at for at in rows(step, label="gradients") if step.groups[step.group[at]].tolist() == group]
+        held = sum(layer.parameters() for layer in model.layers[3 * part : 3 * part + 3])
+        passes = 2 if zero >= 2 else 1
+        assert step.amount[reduced].sum() == passes * 2 * (held + (embedding if part else 0))
+
+
+def test_a_copy_of_a_tied_embedding_is_gathered_where_weights_are_shared_out():
+    model = transformer(words=48)
+    step = lowered(Strategy(pipeline=2, micro_batches=1, data=2, zero=3), model)
+    gathered = [at for at in rows(step, label="head weights") if step.groups[step.group[at]].tolist() == [2, 3]]
+    assert step.amount[gathered].min() >= 48 * 16 * 2
 
 
 def test_experts_exchange_tokens_and_reduce_among_those_who_have_them():

@@ -1,0 +1,1 @@
+"""Topology and strategy together: which wiring, routes, seats and rings make a step shortest."""

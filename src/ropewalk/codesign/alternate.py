@@ -1,0 +1,151 @@
+"""Topology and strategy by turns: each is found with the other held fixed, until neither gets better.
+
+TopoOpt (NSDI 2023) splits the search in two planes. Plane 1 looks for a strategy on a given wiring; plane 2 wires anew
+for what that strategy sends. Two things are easily lost on the way, so they are kept by construction here: a strategy
+is timed again on every new wiring before it is compared with anything, and the best strategy is stored together with
+the wiring it was timed on.
+
+The alternation is a local search: a strategy that only pays on a wiring made for it is never tried on that wiring if it
+loses on the present one. Where everything can be tried, `exhaust` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ropewalk.codesign.wiring import Wiring
+from ropewalk.strategy.seating import Seating
+
+Search = Callable[[Wiring, Seating, int], Seating]
+"""Plane 1: (wiring, strategy to begin with, number of the round) -> the best strategy found on that wiring."""
+Rewire = Callable[[Seating], Wiring]
+"""Plane 2: the wiring for what a strategy sends."""
+Time = Callable[[Seating, Wiring], float]
+"""Seconds of a step."""
+Tell = Callable[[int, int | None, str], None]
+"""Called with (steps done, steps at most if known, what is being done)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A strategy, a wiring, and the time of the one on the other."""
+
+    seating: Seating
+    wiring: Wiring
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One entry of the history."""
+
+    round: int
+    plane: str
+    """`start`, `strategy` (plane 1), `topology` (plane 2) or `exhaustive`."""
+    seconds: float
+    """Time of the step after this turn."""
+    best: bool
+    """Was it the best so far?"""
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """The best candidate, and how it was come by."""
+
+    best: Candidate
+    history: tuple[Turn, ...]
+    ended: str
+    """Why the search stopped: `converged`, `rounds` (used up), `exhaustive` (everything was timed) or `enumerated`
+    (everything was estimated, the best timed)."""
+
+
+def alternate(
+    starts: Sequence[Seating],
+    *,
+    search: Search,
+    rewire: Rewire,
+    time: Time,
+    rounds: int,
+    begin_with: int = 1,
+    tell: Tell | None = None,
+) -> Alternation:
+    """Plane 1, plane 2, plane 1, … until plane 1 finds nothing better or the rounds are used up.
+
+    Every start is timed on a wiring of its own. The first of them is gone on from, and the best others, `begin_with` in
+    all. A wiring that cannot be built has a time of infinity and is not gone on from.
+    """
+    record = _Record()
+    say = tell or (lambda done, most, now: None)
+    say(0, None, "wiring for the first strategies")
+    first = []
+    for start in dict.fromkeys(starts):
+        wiring = rewire(start)
+        first.append(record.add(0, "start", Candidate(start, wiring, time(start, wiring))))
+    ended = "converged"
+    chosen = [first[0], *sorted(first[1:], key=lambda one: one.seconds)][:begin_with]
+    most = 2 * rounds * len(chosen)
+    for at, current in enumerate(chosen):
+        for number in range(1, rounds + 1):
+            done = 2 * (rounds * at + number - 1)
+            say(done, most, f"start {at + 1}, round {number}: strategies on this wiring")
+            found = search(current.wiring, current.seating, rounds * at + number)
+            tried = record.add(number, "strategy", Candidate(found, current.wiring, time(found, current.wiring)))
+            if tried.seconds >= current.seconds:
+                break
+            say(done + 1, most, f"start {at + 1}, round {number}: a wiring for this strategy")
+            wiring = rewire(found)
+            # The strategy is the same, the graph is not: what was known about its time is void.
+            current = record.add(number, "topology", Candidate(found, wiring, time(found, wiring)))
+            if math.isinf(current.seconds):
+                break
+        else:
+            ended = "rounds"
+    if record.best is None:
+        raise ValueError("there is no strategy to begin with")
+    return Alternation(record.best, tuple(record.history), ended)
+
+
+class _Record:
+    """The best so far and the history; wirings that cannot be built stay out of it."""
+
+    def __init__(self) -> None:
+        self.best: Candidate | None = None
+        self.history: list[Turn] = []
+
+    def add(self, number: int, plane: str, candidate: Candidate) -> Candidate:
+        better = self.best is None or candidate.seconds < self.best.seconds
+        if better:
+            self.best = candidate
+        if math.isfinite(candidate.seconds):
+            self.history.append(Turn(number, plane, candidate.seconds, better))
+        return candidate
+
+
+def judged(pairs: Sequence[Candidate], *, time: Time) -> Alternation:
+    """The best of a few pairs that a whole space was narrowed down to, timed anew."""
+    record = _Record()
+    for number, pair in enumerate(pairs):
+        tried = Candidate(pair.seating, pair.wiring, time(pair.seating, pair.wiring))
+        if record.best is None or tried.seconds < record.best.seconds:
+            record.add(number, "exhaustive", tried)
+    if record.best is None:
+        raise ValueError("there is no pair to judge")
+    return Alternation(record.best, tuple(record.history), "enumerated")
+
+
+def exhaust(seatings: Sequence[Seating], *, rewire: Rewire, time: Time, tell: Tell | None = None) -> Alternation:
+    """Every strategy on every wiring that is made for one of them; ties go to the first."""
+    say = tell or (lambda done, most, now: None)
+    wirings = list(dict.fromkeys(rewire(seating) for seating in seatings))
+    record = _Record()
+    for number, wiring in enumerate(wirings):
+        say(number, len(wirings), "every strategy on every wiring")
+        for seating in seatings:
+            tried = Candidate(seating, wiring, time(seating, wiring))
+            if record.best is None or tried.seconds < record.best.seconds:
+                record.add(number, "exhaustive", tried)
+    if record.best is None:
+        raise ValueError("there is no strategy to try")
+    return Alternation(record.best, tuple(record.history), "exhaustive")

@@ -1,0 +1,263 @@
+"""The networks that a plan is compared with, each at its price.
+
+Switched networks are given the best routing there is (packets sprayed over all shortest ways); `fat-tree-ecmp` is the
+cost-equivalent tree again with one hashed way for each pair, which is what most clusters run. SiP-ML and circuits that
+change inside the step take over the strategy that was found for the ideal switch, as in the published comparison; all
+others have a search of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+
+from ropewalk import units
+from ropewalk.codesign.network import Orders, StepNetwork, one_ring, regular_rings
+from ropewalk.codesign.permutations import select_jumps
+from ropewalk.codesign.prices import (
+    PriceList,
+    bandwidth_for,
+    direct_cost,
+    fat_tree_cost,
+    ocs_cost,
+    oversubscribed_cost,
+    price_list,
+    static_cost,
+)
+from ropewalk.codesign.reconfigure import CircuitSwitch
+from ropewalk.codesign.totient import totient_jumps
+from ropewalk.collective.hamiltonian import hamiltonian_cycles
+from ropewalk.errors import InputError
+from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
+from ropewalk.routing import dimension_rotated, ecmp, shortest, spray
+
+SIP_ML_DELAY_S = 25e-6
+"""Assumed: what silicon photonics is said to need to move a circuit. It is not a published input of the comparison."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The servers that are to be joined, and prices."""
+
+    servers: int
+    degree: int
+    bandwidth: float
+    """Bytes/s of a port."""
+    latency: float = 1e-6
+    """Of a link."""
+    seed: int = 0
+    prices: PriceList = field(default_factory=price_list)
+
+    @property
+    def together(self) -> float:
+        """Bytes/s of all ports of a server."""
+        return self.degree * self.bandwidth
+
+    @property
+    def plan_cost(self) -> float:
+        """Dollars a server of the wiring that is planned."""
+        return direct_cost(self.prices, self.degree, self.bandwidth)
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A network to compare with."""
+
+    name: str
+    about: str
+    cost: float
+    """Dollars a server."""
+    network: StepNetwork | None = None
+    """None where circuits change while the step runs."""
+    circuits: CircuitSwitch | None = None
+    strategy_of: str | None = None
+    """The baseline whose strategy is taken over; None: it has a search of its own."""
+
+
+def ideal_switch(site: Site) -> Baseline:
+    """One NIC with the bandwidth of all ports on a switch that never blocks."""
+    fabric = IdealSwitch(site.servers, site.together, site.latency).build()
+    return Baseline(
+        "ideal-switch",
+        "one NIC of d times B on a switch that never blocks, at the price of a fat-tree of that rate",
+        fat_tree_cost(site.prices, site.together),
+        StepNetwork("ideal-switch", fabric, shortest, one_ring),
+    )
+
+
+def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
+    """A fat-tree of full bisection for the cost of the plan: one NIC of d times B', which is less than d times B."""
+    speed = bandwidth_for(lambda rate: fat_tree_cost(site.prices, rate), site.plan_cost)
+    name = "fat-tree-ecmp" if hashed else "fat-tree"
+    router = ecmp(site.seed) if hashed else spray
+    way = "one hashed way for each pair" if hashed else "packets sprayed over all ways"
+    return Baseline(
+        name,
+        f"full bisection for the money of the plan: {speed * 8e-9:.0f} Gbps a server, {way}",
+        site.plan_cost,
+        StepNetwork(name, _tree(site.servers, speed, site.latency).build(), router, one_ring),
+        strategy_of="fat-tree" if hashed else None,
+    )
+
+
+def oversubscribed_fat_tree(site: Site) -> Baseline:
+    """A fat-tree of d times B in which half of the uplinks of the first switches is left out."""
+    rack = max(2, 2 * (_tree(site.servers, 1.0, 0.0).half // 2))
+    fabric = LeafSpine(
+        max(2, -(-site.servers // rack)), rack // 2, rack, bandwidth=site.together, latency=site.latency
+    ).build()
+    return Baseline(
+        "oversubscribed",
+        f"one NIC of d times B, {rack} servers on a first switch with half as many uplinks (2:1), sprayed",
+        oversubscribed_cost(site.prices, site.together),
+        StepNetwork("oversubscribed", fabric, spray, one_ring),
+    )
+
+
+def expander(site: Site) -> Baseline:
+    """The same ports joined at random for good."""
+    builder = RandomRegular(site.servers, site.degree, site.seed, site.bandwidth, site.latency)
+    return Baseline(
+        "expander",
+        "a random regular graph of the same ports, without a panel; sums over rings of its servers",
+        static_cost(site.prices, site.degree, site.bandwidth),
+        StepNetwork("expander", builder.build(), ecmp(site.seed), partial(_spread_rings, count=site.degree // 2)),
+    )
+
+
+def torus(site: Site) -> Baseline:
+    """The same ports joined as a grid that wraps around; short of axes, cables are doubled."""
+    shape = _torus_shape(site.servers, site.degree)
+    speed = site.bandwidth * site.degree / sum(1 if side == 2 else 2 for side in shape)
+    builder = Torus(shape, speed, site.latency)
+
+    def rings(size: int) -> Orders:
+        return _hamiltonian(shape) if size == site.servers else regular_rings(size, (1,), both_ways=True)
+
+    return Baseline(
+        "torus",
+        f"a torus of {' x '.join(map(str, shape))} with the same ports, without a panel",
+        static_cost(site.prices, site.degree, site.bandwidth),
+        StepNetwork("torus", builder.build(), dimension_rotated(), rings),
+    )
+
+
+def sip_ml(site: Site) -> Baseline:
+    """Circuits of silicon photonics between those that talk, and no relays."""
+    switch = CircuitSwitch(site.degree, site.bandwidth, delay_s=SIP_ML_DELAY_S, forwarding=False, latency=site.latency)
+    return Baseline(
+        "sip-ml",
+        f"circuits of one hop without relays, changed within {SIP_ML_DELAY_S * 1e6:g} us; priced as an OCS",
+        ocs_cost(site.prices, site.degree, site.bandwidth),
+        circuits=switch,
+        strategy_of="ideal-switch",
+    )
+
+
+def reconfigured(site: Site, *, delay_s: float = 10e-3, forwarding: bool = True) -> Baseline:
+    """An optical circuit switch that follows the demand inside the step."""
+    switch = CircuitSwitch(site.degree, site.bandwidth, delay_s, forwarding=forwarding, latency=site.latency)
+    relays = "servers relay for others" if forwarding else "no relays"
+    dark, live = units.show_seconds(delay_s), units.show_seconds(switch.window_s)
+    return Baseline(
+        "ocs-reconfig" if forwarding else "ocs-reconfig-no-relay",
+        f"circuits follow the demand: {dark} dark, {live} live, {relays}",
+        ocs_cost(site.prices, site.degree, site.bandwidth),
+        circuits=switch,
+        strategy_of="ideal-switch",
+    )
+
+
+BASELINES: dict[str, Callable[[Site], Baseline]] = {
+    "ideal-switch": ideal_switch,
+    "fat-tree": fat_tree,
+    "fat-tree-ecmp": partial(fat_tree, hashed=True),
+    "oversubscribed": oversubscribed_fat_tree,
+    "expander": expander,
+    "torus": torus,
+    "sip-ml": sip_ml,
+    "ocs-reconfig": reconfigured,
+    "ocs-reconfig-no-relay": partial(reconfigured, forwarding=False),
+}
+"""Every network to compare with, by the name people type."""
+
+
+def chosen_baselines(names: Sequence[str], site: Site) -> tuple[list[Baseline], list[str]]:
+    """The baselines of these names (`all` is every one) and what is said about those that cannot be built here.
+
+    A name that was typed must work; under `all`, a network that does not exist for this many servers is left out with a
+    note.
+    """
+    unknown = [name for name in names if name.partition(":")[0] not in BASELINES and name != "all"]
+    if unknown:
+        raise InputError(f"nothing to compare with is called {unknown[0]!r}: use all or {', '.join(BASELINES)}")
+    wanted = [name for name in BASELINES if name in names or "all" in names]
+    made, notes = [], []
+    for name in [*wanted, *(name for name in dict.fromkeys(names) if ":" in name)]:
+        try:
+            made.append(_with_delay(name, site) if ":" in name else BASELINES[name](site))
+        except InputError as problem:
+            if name in names:
+                raise
+            notes.append(f"{name} is left out of the comparison: {problem}")
+    return made, notes
+
+
+def _with_delay(name: str, site: Site) -> Baseline:
+    """`ocs-reconfig:100us`: circuits that change within the time behind the colon."""
+    plain, _, delay = name.partition(":")
+    relays = {"ocs-reconfig": True, "ocs-reconfig-no-relay": False}
+    if plain not in relays:
+        raise InputError(
+            f"{plain} does not change while a step runs: leave {delay!r} out, or use {' or '.join(relays)}"
+        )
+    return replace(reconfigured(site, delay_s=units.seconds(delay), forwarding=relays[plain]), name=name)
+
+
+def _tree(servers: int, bandwidth: float, latency: float) -> FatTree:
+    """The smallest three-tier tree with room for the servers; ports that nobody uses are not paid for."""
+    radix = 4
+    while radix**3 // 4 < servers:
+        radix += 2
+    pods = max(2, -(-servers // (radix // 2) ** 2))
+    return FatTree(radix, pods, bandwidth, latency)
+
+
+def _torus_shape(servers: int, degree: int) -> tuple[int, ...]:
+    """As many axes as there are pairs of ports where all sides can be 3 or more, otherwise fewer; most equal sides."""
+    for axes in range(degree // 2, 0, -1):
+        shapes = [shape for shape in _factored(servers, axes) if min(shape) >= 3]
+        if shapes and (axes > 1 or degree == 2):
+            return min(shapes, key=lambda shape: (max(shape) - min(shape), shape))
+    raise InputError(
+        f"{servers} servers with {degree} ports make no torus: it needs two sides of 3 or more; leave torus out"
+    )
+
+
+def _factored(number: int, parts: int, least: int = 2) -> list[tuple[int, ...]]:
+    """All ways to write a number as a product of this many ascending factors."""
+    if parts == 1:
+        return [(number,)] if number >= least else []
+    return [
+        (side, *rest)
+        for side in range(least, math.isqrt(number) + 1)
+        if number % side == 0
+        for rest in _factored(number // side, parts - 1, side)
+    ]
+
+
+@cache
+def _hamiltonian(shape: tuple[int, ...]) -> Orders:
+    """Cycles that share no cable, each both ways."""
+    forward = [tuple(int(host) for host in cycle) for cycle in hamiltonian_cycles(shape)]
+    return tuple(order for ring in forward for order in (ring, (ring[0], *ring[:0:-1])))
+
+
+@cache
+def _spread_rings(size: int, count: int) -> Orders:
+    """As many regular rings as a wiring of these ports would have: on a random graph they spread the bytes."""
+    candidates = totient_jumps(size, duplex=True)
+    jumps = select_jumps(size, min(count, len(candidates)), candidates, duplex=True) if count else (1,)
+    return regular_rings(size, jumps or (1,), both_ways=True)

@@ -1,0 +1,76 @@
+"""The demands of a seating: what its lowered step sends, counted without lowering it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ropewalk.codesign.demands import Demands, GroupSum
+from ropewalk.errors import StrategyError
+from ropewalk.strategy.between_seats import parts_between
+from ropewalk.strategy.columns import cut
+from ropewalk.strategy.seat_work import SeatPricer
+from ropewalk.strategy.seating import Manner, Seating
+from ropewalk.task.lower_seating import check_seats
+from ropewalk.workload.workload import Workload
+
+
+def demands_of(workload: Workload, seating: Seating, element_bytes: float, batch: int) -> Demands:
+    """What a step of `batch` samples in all asks of the network; gradients are as wide as activations."""
+    return priced_demands(SeatPricer(workload, _Unpriced(element_bytes), batch), seating)
+
+
+def priced_demands(pricer: SeatPricer, seating: Seating) -> Demands:
+    """The same for layers whose prices are already there.
+
+    Micro-batches and buckets change when bytes are sent, not how many; the fill of a bucket changes only how many sums
+    they are in.
+    """
+    check_seats(pricer.workload, seating)
+    _check_cuts(pricer.workload, seating)
+    pairs = np.zeros((seating.servers, seating.servers))
+    sums: dict[tuple[int, ...], float] = {}
+    for reader, layer in enumerate(pricer.workload.layers):
+        for source in dict.fromkeys(layer.inputs):
+            parts = parts_between(seating.seats[source], seating.seats[reader])
+            sizes = parts.bytes_of(pricer.output_bytes(source))
+            np.add.at(pairs, (parts.src, parts.dst), sizes)
+            np.add.at(pairs, (parts.dst, parts.src), sizes)
+    # Backward passes come last layer first: that is the order in which groups are first used.
+    for at in reversed(range(len(seating.seats))):
+        seat, work = seating.seats[at], pricer.work(at, seating.seats[at])
+        if work.sum_bytes:
+            sums[seat.servers] = sums.get(seat.servers, 0.0) + work.sum_bytes
+        if seat.manner is Manner.EXPERT:
+            members = np.array(seat.servers)
+            each = 2 * sum(work.exchange_bytes) * pricer.micro_batches / seat.degree
+            a, b = np.nonzero(members[:, None] != members)
+            pairs[members[a], members[b]] += each
+    return Demands(seating.servers, tuple(GroupSum(group, size) for group, size in sums.items()), pairs)
+
+
+def _check_cuts(workload: Workload, seating: Seating) -> None:
+    for layer, seat in zip(workload.layers, seating.seats, strict=True):
+        if seat.manner is Manner.TENSOR:
+            cut(layer, seat.degree)
+
+
+class _Unpriced:
+    """Prices for those who only count bytes: everything takes no time."""
+
+    def __init__(self, element_bytes: float) -> None:
+        if not element_bytes > 0:
+            raise StrategyError(f"an element of {element_bytes} bytes does not exist: give 2 or 4")
+        self.precision = _Width(element_bytes)
+
+    def forward(self, operators: object, /) -> float:
+        return 0.0
+
+    backward = forward
+
+    def update(self, parameters: int, tensors: int, optimiser: str, /) -> float:
+        return 0.0
+
+
+class _Width:
+    def __init__(self, element_bytes: float) -> None:
+        self.element_bytes = element_bytes

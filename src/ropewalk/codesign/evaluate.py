@@ -1,0 +1,84 @@
+"""How long a step takes on a network: the flow simulation that every answer of a plan goes back to.
+
+Every server is one rank. Sums run as rings over their groups, all rings of a group at once, each round charged the
+latency of its path; everything else that is under way shares the links with them, relayed bytes on every link of
+their way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.codesign.network import StepNetwork
+from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.sim import simulate
+from ropewalk.sim.flow.system import Progress
+from ropewalk.sim.step import StepRun, StepStatistics, statistics
+from ropewalk.task import Kind
+from ropewalk.task.algorithms import choose_algorithms
+from ropewalk.task.expand import expand
+from ropewalk.task.step import Act, Step
+
+
+@dataclass(frozen=True, eq=False)
+class TimedStep:
+    """A step that ran on a network."""
+
+    network: StepNetwork
+    run: StepRun
+
+    @property
+    def seconds(self) -> float:
+        return self.run.trace.makespan
+
+    @cached_property
+    def statistics(self) -> StepStatistics:
+        return statistics(self.run)
+
+    @cached_property
+    def asked_bytes(self) -> float:
+        """Bytes that servers had for each other."""
+        graph = self.run.trace.graph
+        return float(graph.amount[graph.kind == Kind.TRANSFER].sum())
+
+    @cached_property
+    def sent_by_servers(self) -> NDArray[np.bool_]:
+        """Links that leave a server: what goes on from a switch was sent before."""
+        fabric = self.run.trace.routes.fabric
+        return fabric.link_src < fabric.hosts
+
+    @property
+    def tax(self) -> float:
+        """Bytes that servers sent, those that they relayed for others included, over bytes asked for."""
+        carried = float(self.run.trace.link_bytes[self.sent_by_servers].sum())
+        return carried / self.asked_bytes if self.asked_bytes else 1.0
+
+
+def time_step(step: Step, network: StepNetwork, progress: Progress | None = None) -> TimedStep:
+    """Run a step, rank r on server r.
+
+    >>> from ropewalk.codesign.network import one_ring
+    >>> from ropewalk.fabric import IdealSwitch
+    >>> from ropewalk.routing import shortest
+    >>> from ropewalk.task.step import StepSketch
+    >>> sketch = StepSketch(4)
+    >>> _ = sketch.collective(Act.ALL_REDUCE, range(4), 1e9)
+    >>> switch = StepNetwork("switch", IdealSwitch(4, 12.5e9).build(), shortest, one_ring)
+    >>> round(time_step(sketch.step(), switch).seconds, 6)
+    0.12
+    """
+    ring = network.rings
+    algorithms = choose_algorithms() | {
+        Act.ALL_REDUCE: lambda servers: ring_all_reduce(ring(len(servers))),
+        Act.ALL_GATHER: lambda servers: ring_all_gather(ring(len(servers))),
+        Act.REDUCE_SCATTER: lambda servers: ring_reduce_scatter(ring(len(servers))),
+    }
+    expansion = expand(step, np.arange(step.ranks), network.fabric, algorithms=algorithms)
+    routes = network.router(network.fabric, *expansion.pairs())
+    tasks = expansion.with_path_latency(routes).graph
+    trace = simulate(tasks, routes, progress=progress)
+    return TimedStep(network, StepRun(step, trace, expansion.operation_of_task))

@@ -1,0 +1,155 @@
+"""TopologyFinder: from what a strategy sends to the cables that carry it (Wang et al., TopoOpt, NSDI 2023).
+
+Sums over groups and transfers between pairs come in apart and stay apart, because a sum can take any ring and a
+transfer cannot. The steps of the published algorithm, with what it leaves open decided in the files named:
+
+1. split the ports between sums and pairs, and those of the sums among group sizes (`degrees.py`, `cosets.py`);
+2. choose rings for each group size (`selection`: `best_jumps`, or `paper_jumps` for the published rule);
+3. lay rounds of the heaviest matching for pairs (`matching.py`);
+4. put both together; ports that are left shorten ways (`spare_ports.py`).
+
+Groups that got no ring ride on the cables of others, along the ring whose hops are the fewest there.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.codesign.cable_draft import CableDraft
+from ropewalk.codesign.circulants import best_jumps
+from ropewalk.codesign.cosets import wire_bytes_by_size
+from ropewalk.codesign.degrees import share_ports
+from ropewalk.codesign.demands import Demands
+from ropewalk.codesign.matching import lay_matchings
+from ropewalk.codesign.planes import fitted, least_planes
+from ropewalk.codesign.spare_ports import lay_shortcuts
+from ropewalk.codesign.totient import directed_jumps, totient_jumps
+from ropewalk.codesign.wiring import GroupRings, Wiring
+from ropewalk.errors import FabricError, Findings
+
+
+class Selection(Protocol):
+    """Which rings a group gets: at most `count` different jumps, for the demand at each distance (None: all alike)."""
+
+    def __call__(
+        self, size: int, count: int, *, duplex: bool, weight: NDArray[np.float64] | None = None
+    ) -> tuple[int, ...]: ...
+
+
+def find_topology(
+    demands: Demands,
+    *,
+    degree: int,
+    bandwidth: float,
+    duplex: bool = True,
+    latency: float = 0.0,
+    selection: Selection = best_jumps,
+    planes: bool = True,
+) -> Wiring:
+    """The wiring for these demands: connected, within `degree` ports of every server, and always the same.
+
+    With `planes`, cables for pairs that would not fit on one panel for each port number are left out (`planes.fitted`);
+    on a single large panel, where any two ports can be joined, they need not be.
+
+    >>> from ropewalk.codesign.demands import GroupSum
+    >>> all_reduce = GroupSum(tuple(range(12)), 1e9)
+    >>> wiring = find_topology(Demands(12, (all_reduce,), np.zeros((12, 12))), degree=4, bandwidth=3.125e9)
+    >>> wiring.rings, len(wiring.cables)
+    ((GroupRings(size=12, jumps=(1, 5), wired=True),), 24)
+    """
+    _check(demands.servers, degree, bandwidth, latency, duplex)
+    degrees = share_ports(demands, degree, duplex=duplex)
+    draft = CableDraft(demands.servers, degree, duplex=duplex)
+    rings = [GroupRings(size, _jumps(demands, size, count, duplex, selection)) for size, count in degrees.rings.items()]
+    for group in rings:
+        for jump in group.jumps:
+            draft.add_ring(group.size, jump)
+    remaining = lay_matchings(draft, demands.pairs)
+    riding = _riding(demands, draft, {group.size for group in rings})
+    carried = _ring_traffic(demands, riding, duplex)
+    if draft.sending.any() and carried.any():
+        lay_matchings(draft, remaining + carried)
+    lay_shortcuts(draft, demands.pairs + carried)
+    wiring = Wiring(
+        servers=demands.servers,
+        degree=degree,
+        duplex=duplex,
+        bandwidth=bandwidth,
+        latency=latency,
+        rings=(*rings, *riding),
+        cables=draft.cables(),
+        degree_sums=degrees.ring_ports,
+        degree_pairs=degree - degrees.ring_ports,
+    )
+    return fitted(wiring) if planes and least_planes(wiring) <= degree else wiring
+
+
+def _check(servers: int, degree: int, bandwidth: float, latency: float, duplex: bool) -> None:
+    findings = Findings(FabricError, "wiring")
+    if servers < 2:
+        findings.add(f"{servers} servers need no cables: give at least 2")
+    elif degree < 1:
+        findings.add(f"servers have {degree} ports: give at least 1")
+    elif degree > servers - 1:
+        findings.add(
+            f"servers have {degree} ports but only {servers - 1} others to reach: give at most {servers - 1} ports"
+        )
+    elif duplex and degree == 1 and servers > 2:
+        findings.add(f"one duplex port cannot join {servers} servers: give 2 or more, or use simplex cables")
+    if not 0 < bandwidth < np.inf:
+        findings.add(f"a cable carries {bandwidth:g} bytes/s: give a bandwidth above 0")
+    if not 0 <= latency < np.inf:
+        findings.add(f"a cable takes {latency:g} s: give a latency of 0 or more")
+    findings.raise_if_any()
+
+
+def _jumps(demands: Demands, size: int, count: int, duplex: bool, selection: Selection) -> tuple[int, ...]:
+    """Rings for one group size; where there are fewer different ones than asked for, the first are laid again."""
+    different = min(count, len(totient_jumps(size, duplex=duplex)))
+    chosen = selection(size, different, duplex=duplex, weight=_demand_by_distance(demands, size))
+    if len(set(chosen)) != different:
+        raise FabricError(
+            f"the selection returned jumps {chosen} for {different} rings of {size} servers: return as many, none twice"
+        )
+    return tuple(chosen[number % different] for number in range(count))
+
+
+def _demand_by_distance(demands: Demands, size: int) -> NDArray[np.float64] | None:
+    """Bytes of pairs by how many members further on they go, for pairs inside a coset; None where there are none."""
+    servers = np.arange(demands.servers)
+    stride = demands.servers // size
+    found = np.array(
+        [demands.pairs[servers, (servers + member * stride) % demands.servers].sum() for member in range(size)]
+    )
+    return found if found.any() else None
+
+
+def _riding(demands: Demands, draft: CableDraft, wired: set[int]) -> list[GroupRings]:
+    """For each group size without rings of its own, the one ring whose hops are the fewest; ties: the smaller jump."""
+    sizes = [size for size in wire_bytes_by_size(demands) if size not in wired]
+    if not sizes:
+        return []
+    hops, servers = draft.hops(), np.arange(demands.servers)
+    riding = []
+    for size in sizes:
+        stride = demands.servers // size
+        candidates = totient_jumps(size, duplex=draft.duplex)
+        lengths = [int(hops[servers, (servers + jump * stride) % demands.servers].sum()) for jump in candidates]
+        riding.append(GroupRings(size, (candidates[int(np.argmin(lengths))],), wired=False))
+    return riding
+
+
+def _ring_traffic(demands: Demands, riding: list[GroupRings], duplex: bool) -> NDArray[np.float64]:
+    """Bytes between servers as sums of riding groups go along their rings: each member sends 2(k-1)/k of a sum."""
+    traffic = np.zeros_like(demands.pairs)
+    rings = {group.size: directed_jumps(group.size, group.jumps, duplex=duplex) for group in riding}
+    for group in demands.sums:
+        size = len(group.servers)
+        for jump in rings.get(size, ()):
+            members = np.array(group.servers, np.int64)
+            onward = (members + jump * (demands.servers // size)) % demands.servers
+            traffic[members, onward] += group.wire_bytes / size / len(rings[size])
+    return traffic

@@ -1,0 +1,141 @@
+"""What is planned for, priced: the workload of a question, its layers in seats, and networks as the search sees them.
+
+Everything here is made from a question alone, so that a chain of the search can make it where it runs, in another
+process or on another machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+
+from ropewalk.codesign.baselines import BASELINES, Site
+from ropewalk.codesign.circulants import best_jumps
+from ropewalk.codesign.demand_of import priced_demands
+from ropewalk.codesign.demands import Demands
+from ropewalk.codesign.estimate import Estimate
+from ropewalk.codesign.finder import Selection, find_topology
+from ropewalk.codesign.link_loads import LinkLoads
+from ropewalk.codesign.network import StepNetwork, wired_network
+from ropewalk.codesign.permutations import paper_jumps
+from ropewalk.codesign.prices import price_list
+from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.routes import router_of
+from ropewalk.codesign.seats import Space, space_of
+from ropewalk.codesign.wiring import Wiring
+from ropewalk.device.pricer import pricer
+from ropewalk.errors import InputError
+from ropewalk.fabric.interconnect import interconnect
+from ropewalk.strategy.seat_work import SeatPricer, Server
+from ropewalk.strategy.seating import Seating
+from ropewalk.task.lower_seating import lower_priced
+from ropewalk.task.step import Step
+from ropewalk.workload.source import open_workload
+from ropewalk.workload.zoo.topoopt import JOBS
+
+PIPELINE_PARTS = 4
+"""Micro-batches of a step where pipelines are allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A question with its layers priced."""
+
+    question: PlanQuestion
+    pricer: SeatPricer
+
+    @cached_property
+    def space(self) -> Space:
+        allowed = self.question.allow
+        return space_of(self.pricer, self.question.servers, tensor="tensor" in allowed, expert="expert" in allowed)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        return tuple(layer.name for layer in self.pricer.workload.layers)
+
+    @property
+    def site(self) -> Site:
+        return site_of(self.question)
+
+    def step(self, seating: Seating) -> Step:
+        return lower_priced(self.pricer, seating)
+
+    def demands(self, seating: Seating) -> Demands:
+        return priced_demands(self.pricer, seating)
+
+    def wire(self, seating: Seating) -> Wiring:
+        """The wiring for what a strategy sends."""
+        asked = self.question
+        return find_topology(
+            self.demands(seating),
+            degree=asked.degree,
+            bandwidth=asked.bandwidth,
+            duplex=asked.duplex,
+            latency=asked.latency_s,
+            selection=selection_of(asked),
+            planes=not asked.single_panel,
+        )
+
+    def network(self, seating: Seating, wiring: Wiring) -> StepNetwork:
+        """The wiring, its routes shared for what this strategy sends."""
+        return wired_network(wiring, router_of(wiring, self.demands(seating)))
+
+    def estimate(self, network: StepNetwork) -> Estimate:
+        return Estimate(self.pricer, LinkLoads(network, self.question.servers), self.space.seats, self.question.servers)
+
+
+def site_of(question: PlanQuestion) -> Site:
+    """The servers that a question is about, and prices."""
+    prices = price_list(question.prices)
+    return Site(
+        question.servers, question.degree, question.bandwidth, question.latency_s, question.seed, prices
+    )  # fmt: skip
+
+
+def selection_of(question: PlanQuestion) -> Selection:
+    """The rule by which rings are chosen; with the prime restriction where it was asked for."""
+    return partial(RULES[question.selection], prime_only=question.prime_only)
+
+
+RULES = {"best": best_jumps, "paper": paper_jumps}
+"""By the name people type."""
+
+
+@lru_cache(maxsize=4)
+def job_of(question: PlanQuestion) -> Job:
+    """Read the model and price it."""
+    name = question.workload_name
+    known = JOBS.get(name)
+    each = question.batch or (known.batch if known else 1)
+    workload = open_workload(name)
+    if workload.resize is None:
+        raise InputError(
+            f"{workload.name} ({workload.source}) is fixed at {workload.batch} samples, but a plan prices layers for "
+            "many parts of the batch: give a model of the zoo, or a module as file.py:Name"
+        )
+    prices = pricer(question.device, question.precision)
+    server = Server(
+        question.gpus_per_server, interconnect(prices.device.name).nvlink_bandwidth, prices.device.memory_bytes
+    )
+    batch = question.servers * question.gpus_per_server * each
+    parts = PIPELINE_PARTS if "pipeline" in question.allow else 1
+    if batch % parts:
+        raise InputError(f"{batch} samples do not fall into {parts} micro-batches: give another --batch")
+    return Job(question, SeatPricer(workload, prices, batch, server, parts))
+
+
+@lru_cache(maxsize=2)
+def search_on_wiring(question: PlanQuestion, seating: Seating, wiring: Wiring) -> tuple[Space, Estimate]:
+    """The space and the cost of a search on a wiring whose routes were made for a strategy."""
+    job = job_of(question)
+    return job.space, job.estimate(job.network(seating, wiring))
+
+
+@lru_cache(maxsize=2)
+def search_on_baseline(question: PlanQuestion, name: str) -> tuple[Space, Estimate]:
+    """The space and the cost of a search on a network to compare with."""
+    job = job_of(question)
+    network = BASELINES[name](job.site).network
+    if network is None:
+        raise InputError(f"{name} changes while a step runs: take over the strategy of another network")
+    return job.space, job.estimate(network)

@@ -1,0 +1,66 @@
+"""Who is faster: strategies timed on wirings and networks, each pair once.
+
+Times are simulated. A step with very many transfers between pairs takes long to simulate; there turns of a search are
+judged by estimate, and only what comes out of it is simulated.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ropewalk.codesign.estimate import estimate
+from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.job import Job
+from ropewalk.codesign.link_loads import LinkLoads
+from ropewalk.codesign.network import StepNetwork
+from ropewalk.codesign.planes import PatchList, one_panel, patch_list
+from ropewalk.codesign.wiring import Wiring
+from ropewalk.errors import FabricError
+from ropewalk.strategy.seating import Seating
+from ropewalk.task.step import Act
+
+MANY_SENDS = 30_000
+"""Sends in a step from which on a search is judged by estimate."""
+
+
+class Judge:
+    """Seconds of steps of one job."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        sends = int(np.count_nonzero(job.step(job.space.seating(job.space.start)).act == Act.SEND))
+        self.by_estimate = sends > MANY_SENDS
+        self._on_wiring: dict[tuple[Seating, Wiring], float] = {}
+        self._can_be_built: dict[Wiring, bool] = {}
+
+    def on_network(self, seating: Seating, network: StepNetwork) -> float:
+        if self.by_estimate:
+            return self.estimated(seating, network)
+        return time_step(self.job.step(seating), network).seconds
+
+    def on_wiring(self, seating: Seating, wiring: Wiring) -> float:
+        """On a wiring with routes for this strategy; infinite where the wiring cannot be patched."""
+        if not self._buildable(wiring):
+            return math.inf
+        key = seating, wiring
+        if key not in self._on_wiring:
+            self._on_wiring[key] = self.on_network(seating, self.job.network(seating, wiring))
+        return self._on_wiring[key]
+
+    def estimated(self, seating: Seating, network: StepNetwork) -> float:
+        return estimate(self.job.pricer, seating, LinkLoads(network, self.job.question.servers))
+
+    def patches(self, wiring: Wiring) -> PatchList:
+        """The patch list of a wiring; a wiring that has none is an error."""
+        return (one_panel if self.job.question.single_panel else patch_list)(wiring)
+
+    def _buildable(self, wiring: Wiring) -> bool:
+        if wiring not in self._can_be_built:
+            try:
+                self.patches(wiring)
+                self._can_be_built[wiring] = True
+            except FabricError:
+                self._can_be_built[wiring] = False
+        return self._can_be_built[wiring]

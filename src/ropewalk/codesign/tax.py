@@ -1,0 +1,66 @@
+"""The bandwidth tax: bytes that links carry over bytes that were asked for.
+
+A switch has a tax of 1. Where servers relay for each other a byte is carried once on every link of its way, so for
+uniform all-to-all traffic the tax is the mean number of hops. Sums on rings of their own cables pay none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.codesign.demands import Demands
+from ropewalk.codesign.traffic import traffic_of
+from ropewalk.codesign.wiring import Wiring
+from ropewalk.routing.routes import Routes
+
+
+@dataclass(frozen=True, eq=False)
+class Tax:
+    """Bytes of a step, as asked for and as carried, of sums and of pairs."""
+
+    sums_asked: float
+    sums_carried: float
+    pairs_asked: float
+    pairs_carried: float
+    link_bytes: NDArray[np.float64]
+    """Bytes on every link of the fabric."""
+
+    @property
+    def tax(self) -> float:
+        """Carried over asked for; 1 where nothing is asked for."""
+        asked = self.sums_asked + self.pairs_asked
+        return (self.sums_carried + self.pairs_carried) / asked if asked > 0 else 1.0
+
+    @property
+    def pair_tax(self) -> float:
+        """Mean hops of model-parallel bytes; 1 where there are none."""
+        return self.pairs_carried / self.pairs_asked if self.pairs_asked > 0 else 1.0
+
+    @property
+    def imbalance(self) -> float:
+        """Bytes on the fullest link over the mean of all links; 1 where nothing is sent."""
+        mean = float(self.link_bytes.mean()) if len(self.link_bytes) else 0.0
+        return float(self.link_bytes.max()) / mean if mean > 0 else 1.0
+
+
+def tax_of(wiring: Wiring, demands: Demands, routes: Routes) -> Tax:
+    """What the demands cost on these routes; sums count with the wire bytes of their rings.
+
+    >>> from ropewalk.codesign.routes import routes_of
+    >>> ring = Wiring(4, 2, True, 1.0, 0.0, (), ((0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 3, 1)), 2, 0)
+    >>> demands = Demands(4, (), np.ones((4, 4)) - np.eye(4))
+    >>> round(tax_of(ring, demands, routes_of(ring, demands)).tax, 6)
+    1.333333
+    """
+    traffic = traffic_of(wiring, demands)
+    row = routes.find(traffic.source, traffic.destination) if len(traffic.source) else np.zeros(0, np.int64)
+    loads = [
+        routes.link_bytes(row[part], traffic.size_bytes[part]) if part.any() else np.zeros(routes.fabric.links)
+        for part in (traffic.for_sum, ~traffic.for_sum)
+    ]
+    carried = [float(load.sum()) for load in loads]
+    asked = [float(traffic.size_bytes[part].sum()) for part in (traffic.for_sum, ~traffic.for_sum)]
+    return Tax(asked[0], carried[0], asked[1], carried[1], loads[0] + loads[1])

@@ -1,0 +1,143 @@
+"""The page of a plan: the wiring drawn, the traffic, the load of links, the step's timeline, and all comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from ropewalk.codesign.answer import PlanAnswer
+from ropewalk.codesign.design import Design
+from ropewalk.report import quantity
+from ropewalk.report.design_charts import baseline_chart, heat_chart, history_chart, load_chart, money
+from ropewalk.report.design_wiring import draw_wiring
+from ropewalk.report.page import render
+from ropewalk.report.rank_groups import by_block, rank_groups
+from ropewalk.report.step import drawn_ranks
+from ropewalk.report.step_timeline import step_timeline
+from ropewalk.strategy.seating import Seat
+
+MOST_SERVERS_LISTED = 8
+MOST_SERVERS_DRAWN = 6
+
+
+@dataclass(frozen=True)
+class SeatRow:
+    """Neighbouring layers that sit alike."""
+
+    layers: str
+    manner: str
+    servers: str
+
+
+def design_page(answer: PlanAnswer) -> str:
+    """One self-contained HTML page for a plan."""
+    design, timed = answer.design, answer.timed
+    run, found = timed.run, timed.statistics
+    drawn = drawn_ranks(rank_groups(run, found, noun="server"))
+    if len(drawn.names) > MOST_SERVERS_DRAWN:
+        drawn = by_block(run.step.ranks, "server", MOST_SERVERS_DRAWN)
+    on_path = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
+    critical = np.unique(np.array([operation for operation in on_path if operation >= 0], np.int64))
+    sums, pairs = answer.sent()
+    charts = [baseline_chart(design), history_chart(design)]
+    if sums.any() or pairs.any():
+        charts += [heat_chart(sums, pairs), load_chart(*answer.carried())]
+    return render(
+        "design.html",
+        title=f"{design.question.model} on {design.wiring.servers} servers: a plan",
+        charts=charts,
+        headline=headline(design),
+        lead=comparison_in_words(design),
+        facts=_facts(design),
+        design=design,
+        drawing=draw_wiring(design.wiring),
+        rings=_rings_in_words(design),
+        seats=seat_rows(design),
+        timeline=step_timeline(run, drawn, critical),
+        notes=[*design.notes, *_reading(design)],
+        money=money,
+    )
+
+
+def headline(design: Design) -> str:
+    servers = quantity.count(design.wiring.servers)
+    return f"A step of {design.question.model} on {servers} servers takes {quantity.seconds(design.step_time_s)}"
+
+
+def comparison_in_words(design: Design) -> str:
+    """How long other networks need for a step, the fastest first."""
+    if not design.baselines:
+        return "It was compared with nothing."
+    ordered = sorted(design.baselines, key=lambda name: design.baselines[name].step_time_s)
+    listed = ", ".join(f"{name} {quantity.times(design.speed_up(name))}" for name in ordered)
+    return f"Other networks take, against this plan: {listed} the time."
+
+
+def _facts(design: Design) -> list[tuple[str, str]]:
+    asked, wiring = design.question, design.wiring
+    step = max(design.step_time_s, 1e-300)
+    return [
+        ("Step time", quantity.seconds(design.step_time_s)),
+        ("Compute", f"{quantity.seconds(design.compute_s)} ({quantity.percent(design.compute_s / step)})"),
+        ("Exposed communication", quantity.seconds(design.exposed_communication_s)),
+        ("Cost of the network", money(design.cost)),
+        ("Servers", f"{quantity.count(wiring.servers)} with {asked.gpus_per_server} × {asked.device}"),
+        ("Ports of a server", f"{wiring.degree} × {quantity.bandwidth(wiring.bandwidth)}"),
+        ("Cables", "duplex" if wiring.duplex else "simplex"),
+        ("Ports for rings, for pairs", f"{wiring.degree_sums}, {wiring.degree_pairs}"),
+        ("All-reduce bytes on the wire", quantity.size(design.allreduce_bytes)),
+        ("Model-parallel bytes", quantity.size(design.mp_bytes)),
+        ("Bandwidth tax", f"{design.tax:.3f}"),
+        ("Hops of a route", f"{design.routes.mean_hops:.2f} mean, {design.routes.max_hops} most"),
+        ("Seed", str(asked.seed)),
+    ]
+
+
+def _rings_in_words(design: Design) -> str:
+    parts = []
+    for rings in design.wiring.rings:
+        jumps = ", ".join(f"+{jump}" for jump in rings.jumps)
+        own = "" if rings.wired else " over the cables of others"
+        parts.append(f"groups of {rings.size} go round by {jumps}{own}")
+    return f"Rings: {'; '.join(parts)}." if parts else "There are no rings: nothing is summed over servers."
+
+
+def seat_rows(design: Design) -> list[SeatRow]:
+    """Seats of the layers, neighbours that sit alike in one row."""
+    rows = []
+    for seat, some in groupby(zip(design.layers, design.seating.seats, strict=True), key=lambda pair: pair[1]):
+        names = [name for name, _ in some]
+        named = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} layers)"
+        rows.append(SeatRow(named, MANNERS[seat.manner.value], _servers_in_words(seat, design.wiring.servers)))
+    return rows
+
+
+MANNERS = {
+    "sample": "replicated, each server a part of the batch",
+    "pinned": "on one server",
+    "tensor": "cut in parts, one on each server",
+    "expert": "each server a part of the batch and of the experts",
+}
+
+
+def _servers_in_words(seat: Seat, servers: int) -> str:
+    if seat.degree == servers:
+        return f"all {servers}"
+    if seat.degree <= MOST_SERVERS_LISTED:
+        return ", ".join(map(str, seat.servers))
+    first, second = seat.servers[:2]
+    return f"{seat.degree}: {first}, {second}, … , {seat.servers[-1]}"
+
+
+def _reading(design: Design) -> list[str]:
+    """What is assumed, where that is not a fact of the run."""
+    return [
+        "The step was simulated transfer by transfer at flow level; sums are rings of their groups, all rings of a "
+        f"group at once, and each round pays {quantity.seconds(design.wiring.latency)} for every hop of its way.",
+        "A server works as one: its GPUs share its part of a layer.",
+        "The bandwidth tax is bytes that servers sent, those that they relayed for others included, over bytes asked "
+        "for.",
+        f"Costs are those of the price list {design.question.prices}.",
+    ]

@@ -1,0 +1,233 @@
+"""A design in charts: who sends how much to whom, how full links get, how it was found, what it is better than."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.codesign.design import Design
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis, wants_log
+from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+
+Matrix = NDArray[np.float64]
+MOST_CELLS = 256
+"""Rows of a heat map; more servers share cells."""
+MOST_STEPS = 2_000
+"""Points of a curve."""
+
+
+def heat_chart(sums: Matrix, pairs: Matrix) -> Chart:
+    """Bytes of a step from server to server, all-reduces and model-parallel transfers apart, each to its own scale."""
+    maps = [_heat(sums, "all-reduce", ""), _heat(pairs, "model-parallel", "2")]
+    side = len(_binned(sums))
+    ends = {"showgrid": False, "constrain": "domain", "nticks": 9, "range": [-0.5, side - 0.5]}
+    down = ends | {"range": [side - 0.5, -0.5]}
+    figure: Figure = {
+        "data": [trace for trace, _ in maps],
+        "layout": layout(
+            540,
+            margin={"l": 8, "r": 8, "t": 40, "b": 48},
+            xaxis=axis("to server", **ends, domain=[0.0, 0.47]),
+            yaxis=axis("from server", **down, scaleanchor="x"),
+            xaxis2=axis("to server", **ends, domain=[0.53, 1.0], anchor="y2"),
+            yaxis2=axis("", **down, scaleanchor="x2", anchor="x2"),
+            annotations=[title for _, title in maps],
+        ),
+    }
+    shared = -(-len(sums) // MOST_CELLS)
+    caption = "Rows send, columns receive. All-reduces are shown on the rings they take; where their bytes go is free."
+    if shared > 1:
+        caption += f" A cell is the sum over {shared} by {shared} servers."
+    legend = tuple(
+        Swatch(word, colour)
+        for word, colour in zip(("little", "half of the most", "the most"), colours.HEAT, strict=True)
+    )
+    return Chart("traffic", "Bytes from server to server", (View("", figure),), legend, caption=caption)
+
+
+def _heat(matrix: Matrix, label: str, number: str) -> tuple[Figure, Figure]:
+    """The cells of one map, and the title above them."""
+    cells = _binned(matrix)
+    high = float(cells.max())
+    ramp = colours.HEAT
+    gap = 1 if len(cells) <= 64 else 0
+    heat = {
+        "type": "heatmap",
+        "z": [[value if value > 0 else None for value in row] for row in cells.tolist()],
+        "zmin": 0.0,
+        "zmax": high or 1.0,
+        "xaxis": f"x{number}",
+        "yaxis": f"y{number}",
+        "colorscale": [[at / (len(ramp) - 1), colour.light] for at, colour in enumerate(ramp)],
+        "showscale": False,
+        "hovertemplate": f"server %{{y}} to server %{{x}}: %{{z:.4s}}B {plain(label)}<extra></extra>",
+        "xgap": gap,
+        "ygap": gap,
+    }
+    title = {
+        "text": f"{label}: {quantity.size(high)} at most" if high else f"{label}: nothing",
+        "xref": f"x{number} domain", "yref": "paper", "x": 0.5, "y": 1.0, "yanchor": "bottom", "showarrow": False,
+        "font": {"size": 13, "color": colours.INK.light},
+    }  # fmt: skip
+    return heat, title
+
+
+def _binned(matrix: Matrix) -> Matrix:
+    shared = -(-len(matrix) // MOST_CELLS)
+    if shared == 1:
+        return matrix
+    starts = np.arange(0, len(matrix), shared)
+    return np.asarray(np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1), np.float64)
+
+
+def load_chart(sums: NDArray[np.float64], pairs: NDArray[np.float64]) -> Chart:
+    """Which part of the links carries at most so many bytes of a step: sums, pairs and both together."""
+    curves = [
+        ("all bytes", colours.INK, sums + pairs, "line"),
+        ("all-reduce", colours.SUMS, sums, "line"),
+        ("model-parallel", colours.PAIRS, pairs, "line"),
+    ]
+    drawn = [curve for curve in curves if curve[2].any()]
+    high = float((sums + pairs).max(initial=0.0)) or 1.0
+    data = []
+    for name, colour, values, _ in drawn:
+        load = np.sort(values)
+        if len(load) > MOST_STEPS:
+            load = load[np.linspace(0, len(load) - 1, MOST_STEPS).astype(np.int64)]
+        part = np.arange(1, len(load) + 1) / len(load)
+        data.append(
+            {
+                "type": "scatter", "mode": "lines", "name": name, "legendgroup": name,
+                "x": [0.0, *load.tolist()], "y": [0.0, *part.tolist()],
+                "line": {"color": colour.light, "width": 2, "shape": "hv"},
+                "customdata": [quantity.size(value) for value in [0.0, *load.tolist()]],
+                "hovertemplate": f"%{{y:.0%}} of the links carry at most %{{customdata}} ({name})<extra></extra>",
+            }
+        )  # fmt: skip
+    figure: Figure = {
+        "data": data,
+        "layout": layout(
+            340,
+            xaxis=value_axis("bytes on a link in a step", [high], quantity.size, log=False, room=0.04),
+            yaxis=value_axis("part of the links", [1.0], lambda part: f"{part * 100:g}\u00a0%", log=False),
+        ),
+    }
+    legend = tuple(Swatch(name, colour, shape, group=name) for name, colour, _, shape in drawn)
+    return Chart(
+        "load", "Distribution of bytes over links", (View("", figure),), legend,
+        caption="A steep curve is an even load; a long tail to the right is a few links that hold the rest up.",
+    )  # fmt: skip
+
+
+def history_chart(design: Design) -> Chart:
+    """The time of a step after every turn of the alternation; filled where it was the best so far."""
+    turns = design.history
+    words = {"start": "start", "strategy": "strategy", "topology": "topology", "exhaustive": "tried"}
+    names = [words[turn.plane] + (f" {turn.round}" if turn.round else "") for turn in turns]
+    seconds = [turn.seconds for turn in turns]
+    line = {
+        "type": "scatter", "mode": "lines+markers", "x": list(range(len(turns))), "y": seconds,
+        "line": {"color": colours.MUTED.light, "width": 1.5},
+        "marker": {
+            "size": 10,
+            "color": [colours.ACCENT.light if turn.best else colours.PAPER.light for turn in turns],
+            "line": {"color": colours.ACCENT.light, "width": 2},
+        },
+        "customdata": [f"{plain(name)}: {quantity.seconds(value)}" for name, value in zip(names, seconds, strict=True)],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+    few = len(turns) <= 14
+    figure: Figure = {
+        "data": [line],
+        "layout": layout(
+            280,
+            xaxis=axis(
+                range=[-0.4, len(turns) - 0.6],
+                showgrid=False,
+                tickvals=list(range(len(turns))) if few else [0, len(turns) - 1],
+                ticktext=names if few else [names[0], names[-1]],
+            ),
+            yaxis=seconds_axis("time of a step", seconds, log=False, room=0.12),
+        ),
+    }
+    return Chart(
+        "history", f"Time of a step over {len(turns)} turns of the search", (View("", figure),),
+        (Swatch("best so far", colours.ACCENT, "dot"), Swatch("kept to go on from", colours.ACCENT, "hollow")),
+        caption=ENDED.get(design.ended, ""),
+    )  # fmt: skip
+
+
+ENDED = {
+    "converged": "The search ended because no better strategy was found on the wiring it had come to.",
+    "rounds": "The search used up its rounds; more of them might find more.",
+    "exhaustive": "Every strategy was tried on every wiring that is made for one of them: this is the optimum.",
+    "enumerated": "Every strategy that could be best was estimated on every wiring that is made for one of those, and "
+    "the best pairs were simulated.",
+}
+
+
+def baseline_chart(design: Design) -> Chart:
+    """The plan and what it is compared with, by time and by cost."""
+    rows = [("plan", design.step_time_s, design.cost)]
+    rows += [(name, row.step_time_s, row.cost) for name, row in design.baselines.items()]
+    ordered = sorted(rows, key=lambda row: (row[1], row[0] != "plan", row[0]))
+    names = [name for name, _, _ in ordered]
+    seconds, dollars = [row[1] for row in ordered], [row[2] for row in ordered]
+    plan, cost = design.step_time_s, design.cost
+    time_texts = [
+        quantity.seconds(value) + ("" if name == "plan" else f" · {quantity.times(value / plan)}")
+        for name, value in zip(names, seconds, strict=True)
+    ]
+    cost_texts = [
+        money(value) + ("" if name == "plan" else f" · {quantity.times(value / cost)}")
+        for name, value in zip(names, dollars, strict=True)
+    ]
+    return Chart(
+        "baselines",
+        f"Step time and cost of the plan and {len(rows) - 1} other networks",
+        (
+            View("time of a step", _bars(names, seconds, time_texts, quantity.seconds)),
+            View("cost of the network", _bars(names, dollars, cost_texts, money)),
+        ),
+        (Swatch("this plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
+        choose="Bars",
+        caption="× is against the plan.",
+    )
+
+
+def money(dollars: float) -> str:
+    """Dollars as people quote them: $64.5k."""
+    for factor, letter in ((1e6, "M"), (1e3, "k")):
+        if dollars >= factor:
+            return f"${dollars / factor:.3g}{letter}"
+    return f"${dollars:.3g}"
+
+
+def _bars(names: Sequence[str], values: Sequence[float], texts: Sequence[str], show: Callable[[float], str]) -> Figure:
+    bars = {
+        "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
+        "marker": {
+            "color": [colours.ACCENT.light if name == "plan" else colours.OTHER.light for name in names],
+            "cornerradius": 3,
+        },
+        "text": list(texts), "textposition": "outside", "cliponaxis": False,
+        "textfont": {"size": 12, "color": colours.MUTED.light},
+        "customdata": [plain(name) for name in names],
+        "hovertemplate": "%{customdata}: %{text}<extra></extra>",
+    }  # fmt: skip
+    return {
+        "data": [bars],
+        "layout": layout(
+            34 * len(values) + 80,
+            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
+            yaxis=axis(
+                range=[len(values) - 0.4, -0.6],
+                showgrid=False,
+                tickvals=list(range(len(values))),
+                ticktext=[clipped(name) for name in names],
+            ),
+        ),
+    }

@@ -1,0 +1,61 @@
+"""A layer cut by its outputs: which layers can be, and what is left of one on each of several servers.
+
+A layer can be cut where one operator has its weights and every output needs all inputs but no other output: a linear
+layer, a convolution, a table, with whatever follows element by element or channel by channel. Attention and residual
+blocks have several operators with weights and cannot be cut this way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ropewalk.errors import StrategyError
+from ropewalk.workload.dense import Linear
+from ropewalk.workload.elementwise import Dropout, Pointwise
+from ropewalk.workload.image import BatchNorm, Convolution, Pool
+from ropewalk.workload.lookup import SparseTable
+from ropewalk.workload.operator import Operator
+from ropewalk.workload.workload import Layer
+
+WEIGHED: dict[type[Operator], str] = {Linear: "outputs", Convolution: "outputs", SparseTable: "width"}
+"""Operators with weights that can be cut, and their number of outputs."""
+FOLLOWING: dict[type[Operator], str] = {
+    Pointwise: "elements",
+    Dropout: "elements",
+    Pool: "channels",
+    BatchNorm: "channels",
+}
+"""Operators that may follow one, and what is divided."""
+
+
+def outputs_of(layer: Layer) -> int | None:
+    """Outputs among which a layer can be cut, or None where it cannot."""
+    if not layer.operators or type(layer.operators[0]) not in WEIGHED:
+        return None
+    if any(type(operator) not in FOLLOWING for operator in layer.operators[1:]):
+        return None
+    first = layer.operators[0]
+    return int(getattr(first, WEIGHED[type(first)]))
+
+
+def can_be_cut(layer: Layer, ways: int) -> bool:
+    """Does the layer fall into this many equal parts?"""
+    outputs = outputs_of(layer)
+    return outputs is not None and outputs % ways == 0
+
+
+def cut(layer: Layer, ways: int) -> tuple[Operator, ...]:
+    """What one of `ways` servers does of the layer.
+
+    >>> cut(Layer("dense", (Linear(8, 16, 32), Pointwise(8 * 32)), 8 * 32), 4)[0].outputs
+    8
+    """
+    if not can_be_cut(layer, ways):
+        raise StrategyError(
+            f"layer {layer.name} cannot be cut into {ways} parts by its outputs: seat it by samples, or give a degree "
+            "that divides the outputs of its one linear layer, convolution or table"
+        )
+    divided = {**WEIGHED, **FOLLOWING}
+    return tuple(
+        replace(op, **{divided[type(op)]: getattr(op, divided[type(op)]) // ways}) for op in layer.operators
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""Laws of seatings: what is asked of the network is what the lowered step sends, number for number."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_seats import as_dict, overlap_by_sample, priced, recommender, stacked, with_experts
+
+from ropewalk.codesign.demand_of import demands_of, priced_demands
+from ropewalk.codesign.seats import space_of
+from ropewalk.strategy.between_seats import parts_between
+from ropewalk.strategy.seating import Manner, Seat, coset
+from ropewalk.task.lower_seating import lower_priced
+from ropewalk.task.step import Act
+
+WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts}
+
+
+@st.composite
+def seats(draw, servers=12):
+    degree = draw(st.sampled_from([degree for degree in (1, 2, 3, 4, 6, 12) if servers % degree == 0]))
+    members = coset(servers, degree, draw(st.integers(0, servers // degree - 1)))
+    manners = [Manner.SAMPLE, Manner.TENSOR] if degree > 1 else [Manner.SAMPLE, Manner.PINNED]
+    return Seat(draw(st.permutations(members)), draw(st.sampled_from(manners)))
+
+
+@given(seats(), seats())
+def test_what_moves_between_seats_is_what_one_has_and_the_other_needs(source, reader):
+    source, reader = (Seat(tuple(seat.servers), seat.manner) for seat in (source, reader))
+    found = as_dict(parts_between(source, reader), 24.0 * 12)
+    assert found == pytest.approx(overlap_by_sample(source, reader, 24, 12))
+
+
+@st.composite
+def seated(draw):
+    pricer = priced(WORKLOADS[draw(st.sampled_from(sorted(WORKLOADS)))](), micro_batches=draw(st.sampled_from([1, 2])))
+    space = space_of(pricer, draw(st.sampled_from([2, 4, 6])), tensor=draw(st.booleans()), expert=draw(st.booleans()))
+    places = tuple(draw(st.sampled_from(options)) for options in space.options)
+    return pricer, space.seating(places)
+
+
+def sent_by_step(step):
+    """Pair matrix and bytes of sums by group, read off the operations."""
+    pairs = np.zeros((step.ranks, step.ranks))
+    sums: dict[tuple[int, ...], float] = {}
+    for at in range(step.operations):
+        size = float(step.amount[at])
+        if step.act[at] == Act.SEND:
+            pairs[step.rank[at], step.peer[at]] += size
+        elif step.act[at] != Act.COMPUTE:
+            members = tuple(step.groups[step.group[at]].tolist())
+            if step.act[at] == Act.ALL_REDUCE:
+                sums[members] = sums.get(members, 0.0) + size
+            else:
+                assert step.act[at] == Act.ALL_TO_ALL
+                for a in members:
+                    for b in members:
+                        pairs[a, b] += size / len(members) if a != b else 0.0
+    return pairs, sums
+
+
+@given(seated(), st.sampled_from([0.0, 300.0, 1e9]))
+def test_demands_are_what_the_lowered_step_sends(world, bucket_bytes):
+    pricer, seating = world
+    step = lower_priced(pricer, seating, bucket_bytes=bucket_bytes)
+    step.check()
+    pairs, sums = sent_by_step(step)
+    demands = priced_demands(pricer, seating)
+    np.testing.assert_allclose(demands.pairs, pairs, rtol=1e-12)
+    assert {group.servers: group.size_bytes for group in demands.sums} == pytest.approx(sums, rel=1e-12)
+    assert [group.servers for group in demands.sums] == [
+        group for group in dict.fromkeys(_groups_by_first_layer(pricer, seating)) if group in sums
+    ]
+
+
+def _groups_by_first_layer(pricer, seating):
+    return [seating.seats[at].servers for at in reversed(range(len(seating.seats)))]
+
+
+@given(seated())
+def test_demands_need_no_prices(world):
+    pricer, seating = world
+    if any(seat.manner is Manner.EXPERT for seat in seating.seats) and pricer.micro_batches > 1:
+        return  # parts of a sample are rounded up in each micro-batch
+    bare = demands_of(pricer.workload, seating, 4.0, pricer.batch)
+    known = priced_demands(pricer, seating)
+    np.testing.assert_allclose(bare.pairs, known.pairs, rtol=1e-12)
+    assert bare.sums == known.sums
+
+
+@given(seated())
+def test_all_samples_are_computed_once(world):
+    """The arithmetic of a layer over its servers is that of the whole batch, whatever the seat (linear layers)."""
+    pricer, seating = world
+    if pricer.workload.name != "stack":
+        return
+    step = lower_priced(pricer, seating)
+    whole = pricer.workload.at_batch(pricer.batch)
+    for at, layer in enumerate(whole.layers):
+        mine = [
+            step.amount[op] for op in range(step.operations) if step.name_of(op) == f"{layer.name} forward"
+        ]  # fmt: skip
+        assert sum(mine) == pytest.approx(pricer.prices.forward(layer.operators), rel=1e-9)
+        assert len(mine) == seating.seats[at].degree * pricer.micro_batches

@@ -1,0 +1,115 @@
+"""Networks to compare with: their bandwidths, their rings, and which of them exist."""
+
+import numpy as np
+import pytest
+
+from ropewalk.codesign.baselines import BASELINES, Site, chosen_baselines
+from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.prices import BITS
+from ropewalk.errors import InputError
+from ropewalk.task.step import Act, StepSketch
+
+SITE = Site(servers=16, degree=4, bandwidth=12.5e9, latency=0.0)
+
+
+def all_reduce(servers: int, size_bytes: float = 1e9):
+    sketch = StepSketch(servers)
+    sketch.collective(Act.ALL_REDUCE, range(servers), size_bytes)
+    return sketch.step()
+
+
+def shift(servers: int, apart: int, size_bytes: float = 1e9):
+    sketch = StepSketch(servers)
+    for server in range(servers):
+        sketch.send(server, (server + apart) % servers, size_bytes)
+    return sketch.step()
+
+
+def seconds(name: str, step) -> float:
+    return time_step(step, BASELINES[name](SITE).network).seconds
+
+
+def test_an_all_reduce_on_the_ideal_switch_uses_all_ports_together():
+    assert seconds("ideal-switch", all_reduce(16)) == pytest.approx(2 * 15 / 16 * 1e9 / 50e9)
+
+
+def test_the_cost_equivalent_fat_tree_is_as_much_slower_as_its_money_buys_less():
+    ratio = seconds("fat-tree", all_reduce(16)) / seconds("ideal-switch", all_reduce(16))
+    assert ratio == pytest.approx(400 / 163.5, rel=1e-3)
+    assert BASELINES["fat-tree"](SITE).cost == SITE.plan_cost
+
+
+def test_a_sprayed_fat_tree_has_full_bisection_and_a_hashed_one_collides():
+    across = shift(16, 8)
+    assert seconds("fat-tree", across) == pytest.approx(1e9 / (163.5 / 8 * 1e9), rel=1e-3)
+    assert seconds("fat-tree-ecmp", across) > 1.5 * seconds("fat-tree", across)
+
+
+def test_half_of_the_uplinks_halve_what_leaves_a_rack():
+    assert seconds("oversubscribed", shift(16, 8)) == pytest.approx(2 * 1e9 / 50e9)
+    assert seconds("oversubscribed", all_reduce(16)) == pytest.approx(2 * 15 / 16 * 1e9 / 50e9)
+
+
+def test_rings_of_a_torus_share_no_cable_so_all_ports_are_busy():
+    assert seconds("torus", all_reduce(16)) == pytest.approx(2 * 15 / 16 * 1e9 / 50e9)
+
+
+def test_rings_on_an_expander_cross_each_other():
+    assert seconds("expander", all_reduce(16)) > 1.2 * seconds("torus", all_reduce(16))
+
+
+def test_a_torus_short_of_axes_doubles_its_cables():
+    wide = BASELINES["torus"](Site(servers=16, degree=8, bandwidth=12.5e9))
+    assert "4 x 4" in wide.about
+    assert np.allclose(wide.network.fabric.host_bandwidth(), 8 * 12.5e9)
+
+
+def test_servers_that_fill_no_tree_leave_ports_of_it_empty():
+    odd = Site(servers=22, degree=4, bandwidth=12.5e9)
+    for name in ("fat-tree", "oversubscribed"):
+        network = BASELINES[name](odd).network
+        assert network.fabric.hosts >= 22
+        assert time_step(all_reduce(22), network).seconds > 0
+
+
+def test_circuits_reuse_the_strategy_of_the_ideal_switch():
+    made, notes = chosen_baselines(["all"], SITE)
+    assert [one.name for one in made] == list(BASELINES)
+    assert notes == []
+    reused = {one.name: one.strategy_of for one in made if one.strategy_of}
+    assert reused == {
+        "fat-tree-ecmp": "fat-tree",
+        "sip-ml": "ideal-switch",
+        "ocs-reconfig": "ideal-switch",
+        "ocs-reconfig-no-relay": "ideal-switch",
+    }
+    slow = next(one for one in made if one.name == "ocs-reconfig").circuits
+    assert (slow.delay_s, slow.window_s) == (10e-3, 40e-3)
+
+
+def test_circuits_take_the_delay_behind_the_colon():
+    made, _ = chosen_baselines(["ocs-reconfig:100us", "ocs-reconfig-no-relay:1us"], SITE)
+    assert [(one.name, one.circuits.delay_s, one.circuits.forwarding) for one in made] == [
+        ("ocs-reconfig:100us", 1e-4, True),
+        ("ocs-reconfig-no-relay:1us", 1e-6, False),
+    ]
+    with pytest.raises(InputError, match="does not change while a step runs"):
+        chosen_baselines(["torus:1us"], SITE)
+
+
+def test_under_all_a_network_that_does_not_exist_is_noted_and_a_typed_one_is_refused():
+    odd = Site(servers=14, degree=4, bandwidth=12.5e9)
+    made, notes = chosen_baselines(["all"], odd)
+    assert "torus" not in [one.name for one in made]
+    assert len(notes) == 1
+    assert "torus is left out" in notes[0]
+    with pytest.raises(InputError, match="make no torus"):
+        chosen_baselines(["torus"], odd)
+    with pytest.raises(InputError, match="use all or ideal-switch"):
+        chosen_baselines(["token-ring"], odd)
+
+
+def test_bandwidth_of_the_plan_and_its_cost_go_together():
+    fast = Site(servers=16, degree=8, bandwidth=12.5e9)
+    assert fast.plan_cost == pytest.approx(8064)
+    assert BASELINES["fat-tree"](fast).network.fabric.bandwidth[0] * BITS == pytest.approx(299.1, abs=0.1)

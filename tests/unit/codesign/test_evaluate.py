@@ -1,0 +1,57 @@
+"""Steps on wirings: rings at once, latency round by round, relayed bytes on every link."""
+
+import numpy as np
+import pytest
+from codesign import PLANS
+from tiny_plans import circle
+
+from ropewalk.codesign.baselines import chosen_baselines
+from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.job import site_of
+from ropewalk.codesign.network import regular_rings, wired_network
+from ropewalk.routing import shortest
+from ropewalk.task.step import Act, StepSketch
+
+
+def all_reduce(size_bytes: float, servers: int = 12):
+    sketch = StepSketch(servers)
+    sketch.collective(Act.ALL_REDUCE, range(servers), size_bytes)
+    return sketch.step()
+
+
+@pytest.mark.parametrize(("jumps", "rings"), [((1,), 2), ((1, 5), 4)])
+def test_rings_divide_the_bytes_of_a_sum_but_not_its_rounds(jumps, rings):
+    network = wired_network(circle(12, jumps, matched=False), shortest)
+    bytes_s = 2 * 11 / 12 * 1e9 / rings / 12.5e9
+    assert time_step(all_reduce(1e9), network).seconds == pytest.approx(bytes_s + 22 * 1e-6)
+    assert time_step(all_reduce(12.0), network).seconds == pytest.approx(22 * 1e-6, rel=1e-3)
+
+
+def test_a_transfer_to_a_server_two_hops_away_is_carried_twice():
+    sketch = StepSketch(12)
+    sketch.send(0, 2, 1e9)
+    timed = time_step(sketch.step(), wired_network(circle(12, matched=False), shortest))
+    assert timed.tax == pytest.approx(2.0)
+    assert timed.run.trace.link_bytes.sum() == pytest.approx(2e9)
+
+
+def test_sums_and_relayed_transfers_share_links_so_rings_stretch():
+    alone = time_step(all_reduce(1e9), wired_network(circle(12, matched=False), shortest)).seconds
+    sketch = StepSketch(12)
+    sketch.collective(Act.ALL_REDUCE, range(12), 1e9)
+    sketch.send(0, 2, 1e9)
+    assert time_step(sketch.step(), wired_network(circle(12, matched=False), shortest)).seconds > 1.3 * alone
+
+
+def test_a_ring_and_its_opposite_visit_the_members_in_opposite_orders():
+    forward, backward = regular_rings(7, (3,), both_ways=True)
+    assert sorted(forward) == list(range(7))
+    assert np.roll(forward[::-1], 1).tolist() == list(backward)
+    assert regular_rings(2, (1,), both_ways=True) == ((0, 1),)
+
+
+@pytest.mark.parametrize("recipe", PLANS, ids=lambda recipe: recipe.__name__)
+def test_every_recipe_asks_for_networks_that_exist(recipe):
+    for asked in recipe():
+        made, _ = chosen_baselines(asked.compare, site_of(asked))
+        assert made
