@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from codesign import PLANS
 from tiny_plans import circle
 
+from codesign import PLANS
 from ropewalk.codesign.baselines import chosen_baselines
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import site_of
