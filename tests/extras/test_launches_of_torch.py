@@ -204,7 +204,7 @@ def test_grouped_products_of_experts() -> None:
         gate, rest = torch._grouped_mm(x, up.transpose(-2, -1), offs=ends).chunk(2, -1)
         return torch._grouped_mm(fn.silu(gate) * rest, down.transpose(-2, -1), offs=ends)
 
-    agrees([Experts(slots, experts, WIDTH, neurons)], run, x, up, down)
+    agrees([Experts(slots, experts, WIDTH, neurons, masked=False)], run, x, up, down)
 
 
 @pytest.mark.parametrize(("depth", "stride"), [("resnet18", 1), ("resnet18", 2), ("resnet50", 2)])
