@@ -111,6 +111,7 @@ ALIASES = {
     "gnmt": "gnmt-8",
     "gpt2-small": "gpt2",
     "gpt3": "gpt3-175b",
+    "inception": "inception-v3",
     "gpt-22b": "megatron-22b",
     "gpt-175b": "megatron-175b",
     "gpt-530b": "megatron-530b",
@@ -128,6 +129,10 @@ ALIASES = {
     "mixtral": "mixtral-8x7b",
     "uno": "candle-uno",
     "xlnet-large": "xlnet-24",
+    "vit": "vit-b-16",
+    "vit-base": "vit-b-16",
+    "vit-large": "vit-l-16",
+    "vit-huge": "vit-h-14",
 }
 """Other names for the same model. Besides, hyphens, underscores and capitals make no difference."""
 
