@@ -25,13 +25,13 @@ run-sync: setup ## the synchronisation study: a table here, a page in out/sync.h
 	$(BIN)/ropewalk sync --page out/sync.html
 
 test: setup ## all tests but those that need the heavy extras
-	$(BIN)/python -m pytest -m "not extras"
+	$(BIN)/python -m pytest -m "not extras" --numprocesses auto --dist loadfile
 
 test-extras: .venv/.extras ## the tests that need torch, ray or a browser (as root it installs Debian's chromium if absent)
 	$(BIN)/python -m pytest -m extras
 
 .venv/.extras: .venv/.ready requirements/constraints.txt
-	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables]'
+	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables,tune]'
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
 	  && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || echo "no chromium here: the tests that look at pages are skipped"

@@ -10,14 +10,15 @@ import pytest
 from tiny_plans import plan_by_hand
 from tiny_steps import pipeline_step, run_step
 
-from ropewalk.fabric import Dgx, FatTree, IdealSwitch
+from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
-from ropewalk.report import design_page, fabric_page, step_page, sync_page, trace_page
+from ropewalk.report import collective_page, design_page, fabric_page, step_page, sync_page, trace_page
 from ropewalk.report.step_bars import MemoryBar
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.sim.step import statistics
 from ropewalk.sync import SyncQuestion, study
+from ropewalk.synthesis import CollectiveQuestion, synthesise
 from ropewalk.task import Sketch
 
 CHROMIUM = next(
@@ -191,6 +192,20 @@ def test_the_page_of_a_plan_shows_cost_at_a_click(tmp_path):
     assert console == []
     assert "$136k" in document
     assert re.search(r'data-view="1" aria-pressed="true">cost of the network', document)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 1400])
+def test_the_page_of_a_collective_draws_all_its_charts_within_the_window(tmp_path, scheme, width):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    answer = synthesise(CollectiveQuestion("allreduce", Mesh((3, 3)).build(), sizes=(1_000, 10**9)))
+    html = collective_page(answer).replace("</body>", measure)
+    document, console = browse(html, tmp_path, f"--window-size={width},1400", *options)
+    assert console == []
+    assert plots(document) == {"bandwidth", "time"}
+    needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert needed <= room == width
 
 
 def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):

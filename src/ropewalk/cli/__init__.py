@@ -1,4 +1,4 @@
-"""The command line: `ropewalk plan`, `sync`, `fabric`, `simulate`, `cost`, `profile`.
+"""The command line: `ropewalk plan`, `sync`, `collective`, `fabric`, `simulate`, and so on.
 
 Commands import what they need when they run, so that help and input checks answer at once.
 """
@@ -11,6 +11,7 @@ import sys
 import typer
 
 from ropewalk import __version__
+from ropewalk.cli.collective import collective_command
 from ropewalk.cli.cost import cost_command
 from ropewalk.cli.fabric import fabric_command
 from ropewalk.cli.plan import plan_command
@@ -45,6 +46,7 @@ def _root(
 
 app.command("plan")(plan_command)
 app.command("sync")(sync_command)
+app.command("collective")(collective_command)
 app.command("fabric")(fabric_command)
 app.command("simulate")(simulate_command)
 app.command("cost")(cost_command)

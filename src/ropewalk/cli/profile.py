@@ -15,7 +15,7 @@ SHOWN = 5
 
 def profile_command(
     table: Path = typer.Argument(metavar="TABLE", help="The table to write, such as my-gpu.csv.gz."),
-    dtype: str = typer.Option("bf16,tf32", help="Precisions to measure: bf16, tf32 or both."),
+    dtype: str = typer.Option("bf16,tf32,fp32", help="Precisions to measure: bf16, tf32, fp32."),
     small: bool | None = typer.Option(
         None, "--small/--full", help="Only what a CPU measures in minutes (default on a CPU), or the whole grid."
     ),
@@ -25,12 +25,14 @@ def profile_command(
     Example: `ropewalk profile my-gpu.csv.gz`, then `ropewalk cost gpt2 --device my-gpu.csv.gz`
     """
     from ropewalk.device.pricer import TABLE_SUFFIXES
-    from ropewalk.device.profile import profile
+    from ropewalk.device.profile import MEASURED, profile
 
     precisions = [name.strip() for name in dtype.split(",") if name.strip()]
-    unknown = [name for name in precisions if name not in ("bf16", "tf32")]
+    unknown = [name for name in precisions if name not in MEASURED]
     if unknown or not precisions:
-        raise InputError(f"cannot measure precision {', '.join(unknown) or dtype!r}: use bf16, tf32 or bf16,tf32")
+        raise InputError(f"cannot measure precision {', '.join(unknown) or dtype!r}: use {', '.join(MEASURED)}")
+    if "fp32" in precisions and "tf32" not in precisions:
+        raise InputError("fp32 is measured where it differs from tf32: use tf32,fp32")
     if not table.name.lower().endswith(TABLE_SUFFIXES):
         raise InputError(f"{table} does not look like a cost table: let its name end in .csv.gz")
     require_outputs(table)

@@ -21,13 +21,15 @@ class Precision:
     element_bytes: float
     measured_as: str
     """The precision whose measurements stand for it."""
+    otherwise: str = ""
+    """Whose measurements stand for kinds of kernels that were not measured in it: only products differ."""
 
 
 PRECISIONS = {
     "bf16": Precision("bf16", 2, "bf16"),
     "fp16": Precision("fp16", 2, "bf16"),
     "tf32": Precision("tf32", 4, "tf32"),
-    "fp32": Precision("fp32", 4, "tf32"),
+    "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
 }
 
 

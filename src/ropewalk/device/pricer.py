@@ -18,7 +18,7 @@ from ropewalk.device.roofline import roofline
 from ropewalk.device.table import CostTable, read_table
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
-from ropewalk.workload.kernel import OPTIMISER_PASSES, Kernel, optimiser
+from ropewalk.workload.kernel import OPTIMISER_PASSES, PRODUCTS, Kernel, optimiser
 from ropewalk.workload.operator import Operator
 
 REFERENCE = "h200"
@@ -44,7 +44,7 @@ class Pricer:
         self.table = table
         self.source = source
         self._seconds: dict[Kernel, float] = {}
-        self._host = table.hosts[precision.measured_as]
+        self._host = table.hosts[precision.otherwise or precision.measured_as]
 
     def kernel(self, kernel: Kernel) -> float:
         """Seconds of one kernel, others running before and behind it."""
@@ -53,9 +53,14 @@ class Pricer:
         if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
             return 0.0  # numbers are float32 already: nothing is launched
         if kernel not in self._seconds:
-            ratio = self.table.ratio(kernel, self.precision.measured_as)
+            ratio = self.table.ratio(kernel, self._measured_as(kernel))
             self._seconds[kernel] = ratio * roofline(kernel, self.device, self.precision)
         return self._seconds[kernel]
+
+    def _measured_as(self, kernel: Kernel) -> str:
+        """The precision to look a kernel up in: float32 is measured where it multiplies, the rest is that of tf32."""
+        exact = kernel.kind in PRODUCTS or not self.precision.otherwise
+        return self.precision.measured_as if exact else self.precision.otherwise
 
     def gpu(self, kernels: Iterable[Kernel]) -> float:
         """Seconds of the GPU for kernels in sequence."""

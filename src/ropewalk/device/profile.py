@@ -14,9 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk.device.device import PRECISIONS
 from ropewalk.device.table import COLUMNS, FACTS, Row
 from ropewalk.errors import DeviceError
 from ropewalk.files import require_writable, write_whole
+
+MEASURED = ("bf16", "tf32", "fp32")
+"""The precisions that are measured; fp32 only where it differs from tf32."""
 
 Progress = Callable[[int, int, str], None]
 """Told how many measurements are done, how many there are, and what is measured now."""
@@ -34,7 +38,7 @@ class Profile:
 
 def profile(
     path: Path,
-    precisions: Sequence[str] = ("bf16", "tf32"),
+    precisions: Sequence[str] = MEASURED,
     *,
     small: bool | None = None,
     progress: Progress | None = None,
@@ -85,7 +89,7 @@ def _facts(torch: object, where: str, rows: Sequence[Row]) -> list[Row]:
         if kind == "matmul":
             fastest[precision] = max(fastest.get(precision, 0.0), kernel.flops / float(seconds))
         elif kernel.dims[0] >= seen.numbers["cache_bytes"] / 2:
-            stream = max(stream, kernel.moved_bytes(4 if precision == "tf32" else 2) / float(seconds))
+            stream = max(stream, kernel.moved_bytes(PRECISIONS[precision].element_bytes) / float(seconds))
     facts |= {f"peak_{precision}": rate for precision, rate in fastest.items()}
     facts["memory_bandwidth"] = stream or 1e10
     return [

@@ -108,46 +108,46 @@ def rows_of(document: object, findings: Findings) -> Rows:
         findings.raise_if_any()
     compact = isinstance(document, dict) and "compute" in document
     model: type[Sheet] | type[CompactSheet] = CompactSheet if compact else Sheet
-    sheet = _validated(model, document, "", findings)
+    sheet = validated(model, document, "", findings)
     if sheet is None:  # which keys there are is not known, so no row can be read
         findings.raise_if_any()
         raise AssertionError("a sheet that is not valid has findings")
     host_key, host_entries = ("compute", sheet.compute) if isinstance(sheet, CompactSheet) else ("hosts", sheet.hosts)
     nodes = [
         NodeRow(entry.name, 0, where, entry.server)
-        for where, entry in _entries(host_key, host_entries, HostEntry, findings)
+        for where, entry in entries(host_key, host_entries, HostEntry, findings)
     ]
     nodes += [
         NodeRow(entry.name, entry.level, where)
-        for where, entry in _entries("switches", sheet.switches, SwitchEntry, findings)
+        for where, entry in entries("switches", sheet.switches, SwitchEntry, findings)
     ]
-    read = _compact_link if isinstance(sheet, CompactSheet) else _link
+    read = _compact_link if isinstance(sheet, CompactSheet) else link_row
     found = (read(row, f"links[{number}]", findings) for number, row in enumerate(sheet.links))
     return sheet.name, nodes, [row for row in found if row is not None]
 
 
-def _entries(key: str, rows: list[Any], model: type[Model], findings: Findings) -> list[tuple[str, Model]]:
+def entries(key: str, rows: list[Any], model: type[Model], findings: Findings) -> list[tuple[str, Model]]:
     """Each row of a list of nodes, where a bare name stands for an entry with only that name."""
     found = []
     for number, row in enumerate(rows):
         where = f"{key}[{number}]"
-        entry = _validated(model, row if isinstance(row, dict) else {"name": row}, where, findings)
+        entry = validated(model, row if isinstance(row, dict) else {"name": row}, where, findings)
         if entry is not None:
             found.append((where, entry))
     return found
 
 
-def _link(row: object, where: str, findings: Findings) -> LinkRow | None:
+def link_row(row: object, where: str, findings: Findings) -> LinkRow | None:
     if isinstance(row, list):
         if len(row) != 3:
             findings.add(f"{where}: has {len(row)} items: write [from, to, bandwidth]")
             return None
         row = dict(zip(("from", "to", "bandwidth"), row, strict=True))
-    entry = _validated(LinkEntry, row, where, findings)
+    entry = validated(LinkEntry, row, where, findings)
     if entry is None:
         return None
-    bandwidth = _quantity(units.bandwidth, entry.bandwidth, where, findings)
-    latency = _quantity(units.seconds, entry.latency, where, findings)
+    bandwidth = quantity(units.bandwidth, entry.bandwidth, where, findings)
+    latency = quantity(units.seconds, entry.latency, where, findings)
     return LinkRow(entry.src, entry.dst, bandwidth, latency or 0.0, entry.cables, entry.duplex, where)
 
 
@@ -155,11 +155,11 @@ def _compact_link(row: object, where: str, findings: Findings) -> LinkRow | None
     if not isinstance(row, list) or len(row) != 3:
         findings.add(f"{where}: is not a list of three: write [from, to, GB/s]")
         return None
-    entry = _validated(CompactLink, dict(zip(("src", "dst", "capacity"), row, strict=True)), where, findings)
+    entry = validated(CompactLink, dict(zip(("src", "dst", "capacity"), row, strict=True)), where, findings)
     return None if entry is None else LinkRow(entry.src, entry.dst, entry.capacity, 0.0, 1, False, where)
 
 
-def _quantity(read: Callable[[str], float], text: str, where: str, findings: Findings) -> float | None:
+def quantity(read: Callable[[str], float], text: str, where: str, findings: Findings) -> float | None:
     try:
         return read(text)
     except UnitError as problem:
@@ -170,7 +170,7 @@ def _quantity(read: Callable[[str], float], text: str, where: str, findings: Fin
         return None
 
 
-def _validated(model: type[Model], value: object, where: str, findings: Findings) -> Model | None:
+def validated(model: type[Model], value: object, where: str, findings: Findings) -> Model | None:
     try:
         return model.model_validate(value)
     except ValidationError as problem:

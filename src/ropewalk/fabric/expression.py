@@ -30,7 +30,7 @@ from ropewalk.fabric.random_regular import RandomRegular
 from ropewalk.fabric.switch import IdealSwitch
 from ropewalk.fabric.torus import Mesh, Ring, Torus
 
-FILE_SUFFIXES = (".yaml", ".yml", ".json", ".graphml")
+FILE_SUFFIXES = (".yaml", ".yml", ".json", ".graphml", ".xml")
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,17 @@ from ropewalk.documents import Parser, decode, parse_json, parse_yaml, read_byte
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.document import rows_of
 from ropewalk.fabric.fabric import Fabric
+from ropewalk.fabric.nccl_cluster import cluster_of_document, is_cluster
+from ropewalk.fabric.nccl_topology import read_nccl_topology
 from ropewalk.fabric.sheet import assemble
 from ropewalk.files import write_whole
 
 
 def read_fabric(path: str | Path) -> Fabric:
-    """Read a .yaml, .yml, .json or .graphml file."""
+    """Read a .yaml, .yml, .json, .graphml or .xml file (.xml: a topology that NCCL or RCCL dumped)."""
     file = Path(path)
+    if file.suffix.lower() == ".xml":
+        return read_nccl_topology(file)
     if file.suffix.lower() == ".graphml":
         from ropewalk.fabric.interchange import read_graphml
 
@@ -43,11 +47,14 @@ def read_fabric(path: str | Path) -> Fabric:
     parse = PARSERS.get(file.suffix.lower())
     if parse is None:
         raise FabricError(
-            f"fabric file {path}: the ending {file.suffix!r} is unknown: use .yaml, .yml, .json or .graphml"
+            f"fabric file {path}: the ending {file.suffix!r} is unknown: use .yaml, .yml, .json, .graphml or .xml"
         )
     subject = f"fabric file {path}"
     text = decode(read_bytes(file, subject, FabricError), subject, FabricError)
-    return parse_document(parse(text, subject, FabricError), subject, file.stem)
+    document = parse(text, subject, FabricError)
+    if is_cluster(document):
+        return cluster_of_document(document, subject, file.parent, file.stem)
+    return parse_document(document, subject, file.stem)
 
 
 def write_fabric(fabric: Fabric, path: str | Path) -> None:

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.fabric.bcube import BCube
+from ropewalk.fabric.circulant import Circulant
+from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.fabric import Fabric
 from ropewalk.fabric.fat_tree import FatTree
 from ropewalk.fabric.hypercube import Hypercube
@@ -172,6 +174,33 @@ def _of_leaf_spine(tree: LeafSpine) -> Declared:
     return (tree.leafs, below), [link for up in ups for link in (up, up + 1)]
 
 
+def _of_dgx(cluster: Dgx) -> Declared:
+    """A GPU owns its NVLink and its NIC, and all GPUs of a rail together own that rail's cable to each spine.
+
+    Spines stay where they are: a step along the GPUs of a server takes every rail to the next one, on the same spine.
+    """
+    gpu = np.arange(cluster.hosts)
+    rail = gpu % cluster.gpus % cluster.rail_count
+    ups = [2 * gpu, 2 * (cluster.hosts + gpu)]
+    ups += [2 * (2 * cluster.hosts + rail * cluster.spines + spine) for spine in range(cluster.spines)]
+    return (cluster.servers, cluster.gpus), [link for up in ups for link in (up, up + 1)]
+
+
+def _of_circulant(circulant: Circulant) -> Declared:
+    """A host owns the links by which it leaves, one forwards and one back for every stride."""
+    hosts, host = circulant.hosts, np.arange(circulant.hosts)
+    kinds = []
+    first_cable = 0
+    for stride in circulant.strides:
+        if 2 * stride == hosts:  # the cables of this stride join halves: the way forwards is the way back
+            kinds.append(2 * (first_cable + host % stride) + host // stride)
+            first_cable += stride
+        else:
+            kinds += [2 * (first_cable + host), 2 * (first_cable + (host - stride) % hosts) + 1]
+            first_cable += hosts
+    return (hosts,), kinds
+
+
 _FAMILIES: Mapping[type, Callable[[Any], Declared]] = {
     IdealSwitch: _of_switch,
     Torus: _of_torus,
@@ -180,4 +209,6 @@ _FAMILIES: Mapping[type, Callable[[Any], Declared]] = {
     BCube: _of_bcube,
     FatTree: _of_fat_tree,
     LeafSpine: _of_leaf_spine,
+    Dgx: _of_dgx,
+    Circulant: _of_circulant,
 }

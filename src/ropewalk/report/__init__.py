@@ -1,12 +1,13 @@
-"""Pages people look at: a plan, a study, a fabric, a run or a training step as one HTML file that works offline.
+"""Pages people look at: plans, studies, collectives, fabrics, runs and training steps, each one HTML file, offline.
 
 The same input gives the same bytes. Each page is a function from a finished result to text; nothing is run again.
 """
 
+from ropewalk.report.collective import collective_page
 from ropewalk.report.design import design_page
 from ropewalk.report.fabric import fabric_page
 from ropewalk.report.step import step_page
 from ropewalk.report.sync import sync_page
 from ropewalk.report.trace import trace_page
 
-__all__ = ["design_page", "fabric_page", "step_page", "sync_page", "trace_page"]
+__all__ = ["collective_page", "design_page", "fabric_page", "step_page", "sync_page", "trace_page"]

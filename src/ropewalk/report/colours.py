@@ -35,6 +35,22 @@ LOGICAL = {
 }
 """By the name on the command line; relatives have related colours."""
 
+SCHEDULES = LOGICAL | {
+    "forest": INK,
+    "topoadopt": INK,
+    "fixed": INK,
+    "paths": INK,
+    "ring-in-order": LOGICAL["ring-one-way"],
+    "bfb": LOGICAL["ps"],
+    "bruck": LOGICAL["ps-sharded"],
+    "binomial": LOGICAL["ps-dedicated"],
+    "shift": LOGICAL["ring"],
+    "direct": LOGICAL["mesh"],
+    "xor": LOGICAL["halving-doubling"],
+    "hierarchical": LOGICAL["hips"],
+}
+"""What carries a collective on a fabric: schedules that were made for it in ink, those of libraries in colour."""
+
 LOGICAL_NAMES = {
     "hips": "HiPS",
     "ps": "parameter server",
@@ -43,6 +59,10 @@ LOGICAL_NAMES = {
     "ring-one-way": "ring (one way)",
     "ring-both-ways": "ring (both ways)",
     "double-tree": "double binary tree",
+    "ring-in-order": "ring in the order of ranks",
+    "bfb": "breadth first",
+    "topoadopt": "TopoAdopt",
+    "fixed": "equal trees",
 }
 """As people say them, where that differs from the command line."""
 

@@ -6,6 +6,7 @@ browser pans and zooms without effort.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,14 @@ class _Cables:
     """Lines in the whole fabric, drawn or not."""
 
 
-def draw(fabric: Fabric, classes: LinkClasses | None = None, *, most_links: int = MOST_LINKS) -> Drawing:
-    """Draw a fabric with its links in classes, by speed unless told otherwise.
+def draw(
+    fabric: Fabric,
+    classes: LinkClasses | None = None,
+    *,
+    marks: Mapping[int, str] | None = None,
+    most_links: int = MOST_LINKS,
+) -> Drawing:
+    """Draw a fabric with its links in classes, by speed unless told otherwise; `marks` are CSS classes of nodes.
 
     >>> from ropewalk.fabric import Ring
     >>> str(draw(Ring(3).build()).svg).count("<circle")
@@ -68,7 +75,7 @@ def draw(fabric: Fabric, classes: LinkClasses | None = None, *, most_links: int 
         Markup('<g class="links">'),
         *(_named_links if len(cables.link) <= NAMED_LINKS else _link_paths)(fabric, classes, cables, at),
         Markup("</g>"),
-        *(_named_nodes if fabric.nodes <= NAMED_NODES else _node_paths)(fabric, at, host, switch),
+        *(_named_nodes if fabric.nodes <= NAMED_NODES else _node_paths)(fabric, at, host, switch, marks or {}),
         Markup("</svg>"),
     ]
     legend = tuple((f"c{number}", text) for number, text in enumerate(classes.labels))
@@ -141,29 +148,46 @@ def _link_paths(fabric: Fabric, classes: LinkClasses, cables: _Cables, at: NDArr
     return drawn
 
 
-def _named_nodes(fabric: Fabric, at: NDArray[np.float64], host: float, switch: float) -> list[Markup]:
-    disc = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>')
-    square = Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{:.1f}"><title>{}</title></rect>')
+def _named_nodes(
+    fabric: Fabric, at: NDArray[np.float64], host: float, switch: float, marks: Mapping[int, str]
+) -> list[Markup]:
+    disc = Markup('<circle{} cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>')
+    square = Markup('<rect{} x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="{:.1f}"><title>{}</title></rect>')
+    places = at.tolist()
     discs = [
-        disc.format(x, y, host, name)
-        for (x, y), name in zip(at[: fabric.hosts].tolist(), fabric.node_names, strict=False)
+        disc.format(_css(marks, node), *places[node], host, fabric.node_names[node]) for node in range(fabric.hosts)
     ]
     squares = [
-        square.format(x - switch, y - switch, 2 * switch, 2 * switch, switch / 4, name)
-        for (x, y), name in zip(at[fabric.hosts :].tolist(), fabric.node_names[fabric.hosts :], strict=True)
-    ]
+        square.format(
+            _css(marks, node), places[node][0] - switch, places[node][1] - switch, 2 * switch, 2 * switch, switch / 4,
+            fabric.node_names[node],
+        )
+        for node in range(fabric.hosts, fabric.nodes)
+    ]  # fmt: skip
     return [
         Markup('<g class="switches">'), *squares, Markup("</g>"),
         Markup('<g class="hosts">'), *discs, Markup("</g>"),
     ]  # fmt: skip
 
 
-def _node_paths(fabric: Fabric, at: NDArray[np.float64], host: float, switch: float) -> list[Markup]:
+def _css(marks: Mapping[int, str], node: int) -> Markup:
+    return Markup(' class="{}"').format(marks[node]) if node in marks else Markup("")
+
+
+def _node_paths(
+    fabric: Fabric, at: NDArray[np.float64], host: float, switch: float, marks: Mapping[int, str]
+) -> list[Markup]:
     """Nodes as dots of a pen: a stroke of no length whose round or square cap is the node."""
     drawn = []
-    for css, points, radius in (("switches", at[fabric.hosts :], switch), ("hosts", at[: fabric.hosts], host)):
-        moves = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points.tolist())
-        drawn.append(Markup('<path class="pen {}" stroke-width="{:.1f}" d="{}"/>').format(css, 2 * radius, moves))
+    kinds = (("switches", range(fabric.hosts, fabric.nodes), switch), ("hosts", range(fabric.hosts), host))
+    for css, nodes, radius in kinds:
+        for mark in sorted({marks.get(node, "") for node in nodes}):
+            moves = "".join(f"M{at[node, 0]:.1f} {at[node, 1]:.1f}h0" for node in nodes if marks.get(node, "") == mark)
+            drawn.append(
+                Markup('<path class="{}" stroke-width="{:.1f}" d="{}"/>').format(
+                    f"pen {css} {mark}".rstrip(), 2 * radius, moves
+                )
+            )
     return drawn
 
 

@@ -20,6 +20,11 @@ def bandwidth(bytes_per_s: float) -> str:
     return _together(show_bandwidth(bytes_per_s))
 
 
+def gigabytes(bytes_per_s: float) -> str:
+    """Bytes per second as libraries of collectives report them: 173.3 GB/s."""
+    return _together(f"{bytes_per_s / 1e9:.4g} GB/s")
+
+
 def _together(text: str) -> str:
     """A number and its unit stay on one line."""
     return text.replace(" ", "\u00a0")

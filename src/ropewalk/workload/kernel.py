@@ -164,6 +164,9 @@ def optimiser(form: str, parameters: int, tensors: int) -> Kernel:
     return Kernel("optimiser", form, (parameters, tensors), 10.0 * parameters, read * parameters, written * parameters)
 
 
+PRODUCTS = ("matmul", "grouped_matmul", "convolution", "attention", "recurrent")
+"""Kinds whose time depends on how numbers are multiplied, not only on how they are kept."""
+
 OPTIMISER_PASSES = {
     "sgd": (2, 1),
     "momentum": (4, 3),

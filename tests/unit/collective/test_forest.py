@@ -18,8 +18,9 @@ from ropewalk.collective.forest import (
     reduce_scatter_forest,
 )
 from ropewalk.collective.forest.demand import Wiring
-from ropewalk.collective.forest.packing import packed
+from ropewalk.collective.forest.packing import packed, packed_together
 from ropewalk.collective.forest.splitting import split_switches
+from ropewalk.collective.forest.symmetric import backwards
 from ropewalk.collective.optimum import all_gather, all_reduce, broadcast, network_of, reduce, reduce_scatter
 from ropewalk.errors import ProgramError, ProofError
 from ropewalk.fabric import BCube, Dgx, FatTree, IdealSwitch, LeafSpine, Mesh, Ring, Torus
@@ -44,6 +45,53 @@ def test_every_forest_reaches_its_optimum(builder):
 def test_servers_with_rails_need_two_hops():
     """A root sends to its rail peer in every other server, and each receiver to the GPUs next to it."""
     assert all_gather_forest(network_of(Dgx(4).build())).depth == 2
+
+
+@pytest.mark.parametrize(
+    ("builder", "hops"),
+    [
+        (Dgx(2), 2),
+        (Dgx(3, spines=3), 2),
+        (LeafSpine(4, 1, 4), 2),
+        (FatTree(4), 1),
+        (BCube(3, 2), 2),
+        (Torus((4, 6)), 5),
+    ],
+    ids=lambda value: getattr(value, "expression", value),
+)
+def test_trees_are_shallow_with_and_without_the_help_of_symmetry(builder, hops):
+    network = network_of(builder.build())
+    assert network.symmetry is not None
+    for each in (network, replace(network, symmetry=None)):
+        forest = all_gather_forest(each)
+        forest.check()
+        assert (forest.algbw, forest.depth) == (all_gather(network).algbw, hops)
+
+
+@pytest.mark.parametrize("builder", [IdealSwitch(9), FatTree(4), LeafSpine(4, 4, 4)], ids=lambda b: b.expression)
+def test_a_broadcast_through_switches_goes_by_way_of_everyone(builder):
+    network = network_of(builder.build())
+    forest = broadcast_forest(network, 2)
+    forest.check()
+    assert (forest.algbw, forest.depth) == (broadcast(network, 2).algbw, 2)
+    assert len(forest.trees) == len(network.members) - 1
+
+
+def test_an_all_reduce_runs_around_the_middle_of_its_trees():
+    """Seven hosts in a line: the far ends are three hops from the middle one."""
+    forest = all_reduce_forest(network_of(Mesh((7,)).build()))
+    forest.check()
+    assert (forest.depth, list(forest.spreading.root_rates())) == (6, [3])
+
+
+def test_trees_come_back_the_way_they_went():
+    network = network_of(Ring(4, bandwidth=10.0).build(), host_limits=[4.0, 10.0, 10.0, 10.0])
+    forest = all_gather_forest(network)
+    back = backwards(forest)
+    back.check()
+    assert back.arc_loads() == {
+        (int(network.opposite[u]), int(network.opposite[v])): rate for (u, v), rate in forest.arc_loads().items()
+    }
 
 
 def test_a_bottleneck_cut_is_used_up():
@@ -121,8 +169,9 @@ def test_a_switch_that_multiplies_cannot_be_split():
 def test_too_many_trees_are_refused():
     wiring = Wiring(2, {0: 2}, (0, 1), Fraction(1))
     wiring.add((0, 1), 1)
-    with pytest.raises(ProofError, match="cannot reach everyone"):
-        packed(wiring)
+    for pack in (packed, packed_together):
+        with pytest.raises(ProofError, match="cannot reach everyone"):
+            pack(wiring)
 
 
 def test_a_tampered_forest_does_not_pass():

@@ -186,7 +186,7 @@ def test_file_without_a_name_is_called_after_its_path(tmp_path):
 
 @pytest.mark.parametrize("name", ["rack.toml", "rack"])
 def test_unknown_ending_is_refused(tmp_path, name):
-    with pytest.raises(FabricError, match=r"use \.yaml, \.yml, \.json or \.graphml"):
+    with pytest.raises(FabricError, match=r"use \.yaml, \.yml, \.json, \.graphml or \.xml"):
         read_fabric(tmp_path / name)
     with pytest.raises(FabricError, match=r"use \.yaml, \.yml, \.json or \.graphml"):
         write_fabric(Ring(3).build(), tmp_path / name)
@@ -235,7 +235,12 @@ def test_writing_where_a_file_is_in_the_way_says_so(tmp_path):
         write_whole(tmp_path / "file" / "page.html", "text")
 
 
-def test_the_examples_of_the_documentation_are_valid(request):
+def test_the_examples_of_the_documentation_are_valid(request, tmp_path):
     page = (request.config.rootpath / "docs" / "fabric-files.md").read_text()
     blocks = [part.split("```")[0] for part in page.split("```yaml")[1:]]
-    assert [from_yaml(block).hosts for block in blocks] == [4, 2]
+    *plain, cluster = blocks
+    assert [from_yaml(block).hosts for block in plain] == [4, 2]
+    topology = request.config.rootpath / "tests" / "data" / "topologies" / "dgx-a100.xml"
+    (tmp_path / "dgx-a100.xml").write_bytes(topology.read_bytes())
+    (tmp_path / "cluster.yaml").write_text(cluster)
+    assert read_fabric(tmp_path / "cluster.yaml").hosts == 32

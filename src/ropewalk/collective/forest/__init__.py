@@ -8,7 +8,9 @@
 (Fraction(800, 3), 32, 2)
 """
 
+from ropewalk.collective.forest.fixed import fixed_forest
 from ropewalk.collective.forest.forest import Branch, Forest, Tree
+from ropewalk.collective.forest.symmetric import SymmetricForest
 from ropewalk.collective.forest.synthesis import (
     AllReduceForest,
     all_gather_forest,
@@ -22,10 +24,12 @@ __all__ = [
     "AllReduceForest",
     "Branch",
     "Forest",
+    "SymmetricForest",
     "Tree",
     "all_gather_forest",
     "all_reduce_forest",
     "broadcast_forest",
+    "fixed_forest",
     "reduce_forest",
     "reduce_scatter_forest",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -55,6 +55,11 @@ class Wiring:
         if self.capacity[ends] == 0:
             del self.capacity[ends], self.ways[ends]
         return taken
+
+    def copy(self) -> Wiring:
+        """The same wiring, to be changed on its own."""
+        ways = {ends: list(listed) for ends, listed in self.ways.items()}
+        return replace(self, trees=dict(self.trees), ways=ways, capacity=dict(self.capacity))
 
     @property
     def total(self) -> int:

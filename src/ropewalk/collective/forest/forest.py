@@ -52,7 +52,7 @@ class Forest:
     """Trees on a network; on a reversed network the data runs from the leaves to the roots."""
 
     network: Network
-    trees: tuple[Tree, ...]
+    trees: Sequence[Tree]
 
     @cached_property
     def algbw(self) -> Fraction:
@@ -87,15 +87,20 @@ class Forest:
         """Prove that every tree reaches every member once, by ways that exist, and that no arc is overloaded."""
         members = set(self.network.members.tolist())
         for number, tree in enumerate(self.trees):
-            reached = {tree.root}
-            for branch in tree.branches:
-                if branch.parent not in reached or branch.child in reached:
-                    raise ProofError(f"tree {number} does not grow by the branch {branch.parent}->{branch.child}")
-                reached.add(branch.child)
-                _check_ways(number, tree, branch, members)
-            if reached != members:
-                raise ProofError(f"tree {number} of root {tree.root} misses members {sorted(members - reached)}")
+            check_tree(members, number, tree)
         check_loads(self.network, [self.arc_loads()])
+
+
+def check_tree(members: set[int], number: int, tree: Tree) -> None:
+    """Prove that a tree reaches every member once, by ways that carry its rate."""
+    reached = {tree.root}
+    for branch in tree.branches:
+        if branch.parent not in reached or branch.child in reached:
+            raise ProofError(f"tree {number} does not grow by the branch {branch.parent}->{branch.child}")
+        reached.add(branch.child)
+        _check_ways(number, tree, branch, members)
+    if reached != members:
+        raise ProofError(f"tree {number} of root {tree.root} misses members {sorted(members - reached)}")
 
 
 def _check_ways(number: int, tree: Tree, branch: Branch, members: set[int]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collective.forest.demand import Wiring
+from ropewalk.collective.optimum._push_relabel import INT
 from ropewalk.collective.optimum.maxflow import FlowNetwork
 from ropewalk.errors import ProgramError, ProofError
 
@@ -35,12 +36,55 @@ class Bundle:
     arcs: list[tuple[int, int]]
 
 
+def deepest(bundles: list[Bundle]) -> int:
+    """Branches on the longest way from a root."""
+    return max(depth for bundle in bundles for depth in bundle.depth.values())
+
+
+def check_countable(wiring: Wiring) -> None:
+    """Refuse capacities with so small a common unit that 64 bits do not count the trees."""
+    amounts = sum(wiring.capacity.values())
+    if amounts + wiring.total >= _LARGEST:
+        raise ProgramError(
+            f"the capacities have no common unit but one of which there are {amounts}, too many trees to "
+            "count: round the bandwidths to fewer digits"
+        )
+
+
 def packed(wiring: Wiring) -> list[Bundle]:
     """Bundles of trees that reach every member and together keep within the wiring's capacities."""
     packing = _Packing(wiring)
     done = []
     while (bundle := packing.next_bundle()) is not None:
         done.append(packing.grown(bundle))
+    return done
+
+
+def packed_together(wiring: Wiring) -> list[Bundle]:
+    """Like `packed`, but all bundles grow at the same time, hop by hop: shallower, by more and larger flows."""
+    packing = _Packing(wiring)
+    done: list[Bundle] = []
+    waiting = []
+    while (bundle := packing.next_bundle()) is not None:
+        waiting.append(bundle)
+    hop = 0
+    while waiting:
+        turn, packing.put_back = waiting, []
+        waiting = []
+        while turn:
+            bundle = turn.pop(0)
+            # Whatever is not complete has to be left enough: those that come, those that had their turn, and rests.
+            packing.put_back = turn + waiting
+            before = len(packing.put_back)
+            packing.grow(bundle, hop)
+            turn += packing.put_back[before:]
+            if len(bundle.depth) < packing.n:
+                waiting.append(bundle)
+            else:
+                done.append(packing.named(bundle))
+        hop += 1
+        if hop > packing.n:
+            raise ProofError("trees cannot reach everyone: the capacities are too small")
     return done
 
 
@@ -60,15 +104,12 @@ class _Packing:
             if u not in self.place or v not in self.place:
                 raise ProofError(f"vertex {u if u not in self.place else v} is no member: take switches out first")
             self.arc_of[self.place[u], self.place[v]] = len(self.arc_of)
+        check_countable(wiring)
         amounts = [wiring.capacity[ends] for ends in sorted(wiring.capacity)]
-        if sum(amounts) + wiring.total >= _LARGEST:
-            raise ProgramError(
-                f"the capacities have no common unit but one of which there are {sum(amounts)}, too many trees to "
-                "count: round the bandwidths to fewer digits"
-            )
         self.left = np.array(amounts, np.int64)
         self.ends = np.array(list(self.arc_of), np.int64).reshape(-1, 2)
-        self.full: list[NDArray[np.bool_]] = []
+        self.full = np.zeros((0, self.n), np.bool_)
+        self.entering = np.zeros((0, len(amounts)), np.bool_)
         self.outgoing: list[list[int]] = [[] for _ in range(self.n)]
         for u, v in self.arc_of:
             self.outgoing[u].append(v)
@@ -92,31 +133,46 @@ class _Packing:
 
     def grown(self, bundle: Bundle) -> Bundle:
         """The bundle, or the part of it that could grow together, until it reaches everyone."""
-        reached = list(bundle.depth)
+        self.grow(bundle)
+        if len(bundle.depth) < self.n:
+            name = self.members[bundle.root]
+            raise ProofError(f"trees of root {name} cannot reach everyone: the capacities are too small")
+        return self.named(bundle)
+
+    def grow(self, bundle: Bundle, hop: int | None = None) -> None:
+        """Let a bundle take every arc it can, or only those that start so many hops from its root."""
+        reached = list(bundle.depth) if hop is None else [v for v, depth in bundle.depth.items() if depth == hop]
         # Growing one bundle changes nothing for the others, so an arc that no tree could take stays out of reach, and
         # one pass in the order of reaching is enough.
-        blocked = self._blocked()
+        known = self._room_of_known_sets()
         for x in reached:
             for y in self.outgoing[x]:
-                if y in bundle.depth or blocked[self.arc_of[x, y]]:
+                if y in bundle.depth:
+                    continue
+                arc = self.arc_of[x, y]
+                if (known[self.entering[:, arc]] <= 0).any():
                     continue
                 trees, full = self._room(bundle, x, y)
                 if trees == 0:
                     if full is not None:
-                        self.full.append(full)
-                        blocked |= self._entering(full)
+                        self._remember(full)
+                        known = np.append(known, 0)[-_REMEMBERED:]
                     continue
+                self.left[arc] -= trees
                 if trees < bundle.trees:
                     rest = Bundle(bundle.root, bundle.trees - trees, dict(bundle.depth), list(bundle.arcs))
                     self.put_back.append(rest)
                     bundle.trees = trees
-                self.left[self.arc_of[x, y]] -= trees
+                    known = self._room_of_known_sets()
+                else:
+                    known -= trees * self.entering[:, arc]
                 bundle.depth[y] = bundle.depth[x] + 1
                 bundle.arcs.append((x, y))
-                reached.append(y)
-        if len(reached) < self.n:
-            name = self.members[bundle.root]
-            raise ProofError(f"trees of root {name} cannot reach everyone: the capacities are too small")
+                if hop is None:
+                    reached.append(y)
+
+    def named(self, bundle: Bundle) -> Bundle:
+        """The bundle with members instead of their places."""
         named = self.members
         return Bundle(
             named[bundle.root],
@@ -125,22 +181,24 @@ class _Packing:
             [(named[x], named[y]) for x, y in bundle.arcs],
         )
 
-    def _blocked(self) -> NDArray[np.bool_]:
-        """Arcs into sets that were full and still are: all capacity into them is needed by other trees.
+    def _room_of_known_sets(self) -> INT:
+        """How many more trees than those that wait could enter each of the sets that were full once.
 
-        A set that is full for the trees waiting now lets no tree of the bundle at hand in, whatever its root.
+        A set without room lets no tree of the bundle at hand in, whatever its root.
         """
-        blocked = np.zeros(len(self.left), np.bool_)
-        for full in self.full[-_REMEMBERED:]:
-            entering = self._entering(full)
-            waiting = int(self.unstarted[~full].sum())
-            waiting += sum(other.trees for other in self.put_back if not full[list(other.depth)].any())
-            if int(self.left[entering].sum()) == waiting:
-                blocked |= entering
-        return blocked
+        waiting = (~self.full).astype(np.int64) @ self.unstarted
+        if self.put_back:
+            reached = np.zeros((len(self.put_back), self.n), np.float32)
+            for row, other in enumerate(self.put_back):
+                reached[row, list(other.depth)] = 1
+            apart = reached @ self.full.T.astype(np.float32) == 0
+            waiting += np.array([other.trees for other in self.put_back], np.int64) @ apart.astype(np.int64)
+        return self.entering.astype(np.int64) @ self.left - waiting
 
-    def _entering(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return inside[self.ends[:, 1]] & ~inside[self.ends[:, 0]]
+    def _remember(self, full: NDArray[np.bool_]) -> None:
+        entering = full[self.ends[:, 1]] & ~full[self.ends[:, 0]]
+        self.full = np.concatenate([self.full, full[None]])[-_REMEMBERED:]
+        self.entering = np.concatenate([self.entering, entering[None]])[-_REMEMBERED:]
 
     def _room(self, bundle: Bundle, x: int, y: int) -> tuple[int, NDArray[np.bool_] | None]:
         """How many trees of the bundle can take an arc without making another impossible; if none, the full set."""

@@ -22,7 +22,19 @@ def split_switches(wiring: Wiring, order: list[int]) -> None:
         _split_one(wiring, switch)
 
 
+def split_by_guesses(wiring: Wiring, order: list[int], *, rails: bool = True) -> bool:
+    """Take vertices out as long as guesses are right, rails among them or not; whether all of them were."""
+    return all(_guessed(wiring, switch, rails) is None for switch in order)
+
+
 def _split_one(wiring: Wiring, switch: int) -> None:
+    wrong = _guessed(wiring, switch, True)
+    if wrong is not None:
+        _split_pair_by_pair(wiring, switch, wrong)
+
+
+def _guessed(wiring: Wiring, switch: int, rails: bool) -> Guess | None:
+    """Split a switch by the first guess that is right; if none is, the first of them."""
     arriving = {u: amount for (u, v), amount in wiring.capacity.items() if v == switch}
     leaving = {v: amount for (u, v), amount in wiring.capacity.items() if u == switch}
     if sum(arriving.values()) != sum(leaving.values()):
@@ -30,19 +42,19 @@ def _split_one(wiring: Wiring, switch: int) -> None:
             f"vertex {switch} receives {sum(arriving.values())} and sends {sum(leaving.values())}: trim it to the same"
         )
     members = set(wiring.members)
-    near = _nearness(wiring, switch, arriving)
-    tried: Guess = {}
-    for guess in guesses(arriving, leaving, members.__contains__, near):
+    server = _servers(wiring, switch, arriving)
+    wrong: Guess = {}
+    for guess in guesses(arriving, leaving, members.__contains__, server, wiring.capacity if rails else None):
         if wiring.shortfall(_changes(switch, guess, arriving, leaving), wiring.members) is None:
             _apply(wiring, switch, guess)
             _drop(wiring, switch)
-            return
-        tried = tried or guess
-    _split_pair_by_pair(wiring, switch, tried)
+            return None
+        wrong = wrong or guess
+    return wrong
 
 
-def _nearness(wiring: Wiring, switch: int, arriving: dict[int, int]) -> Callable[[int, int], bool]:
-    """Whether two ports have a way between them that is faster than any through this switch."""
+def _servers(wiring: Wiring, switch: int, arriving: dict[int, int]) -> Callable[[int], int]:
+    """A number that two ports share if a way between them is faster than any through this switch."""
     fastest = max(arriving.values(), default=0)
     group = list(range(wiring.vertices))
 
@@ -55,7 +67,7 @@ def _nearness(wiring: Wiring, switch: int, arriving: dict[int, int]) -> Callable
     for (u, v), amount in wiring.capacity.items():
         if switch not in (u, v) and amount > fastest:
             group[leader(u)] = leader(v)
-    return lambda u, t: leader(u) == leader(t)
+    return leader
 
 
 def _changes(switch: int, guess: Guess, arriving: dict[int, int], leaving: dict[int, int]) -> Guess:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
+from ropewalk.collective.forest.centred import centred
 from ropewalk.collective.forest.demand import wiring_of
 from ropewalk.collective.forest.forest import Forest, check_loads, forest_of
-from ropewalk.collective.forest.packing import packed
-from ropewalk.collective.forest.splitting import split_switches
+from ropewalk.collective.forest.growing import bundles_of
+from ropewalk.collective.forest.mixing import mixed_forest
+from ropewalk.collective.forest.symmetric import backwards
 from ropewalk.collective.optimum.certificate import Capacities, proved_capacities
 from ropewalk.collective.optimum.gather import largest_ratio
 from ropewalk.collective.optimum.network import Network
@@ -18,6 +18,9 @@ from ropewalk.collective.optimum.optima import all_reduce, one_root, reduce_scat
 from ropewalk.collective.optimum.rooted import narrowest_cut_from
 from ropewalk.collective.optimum.sharing import Sharing, best_sharing
 from ropewalk.errors import ProgramError, ProofError
+
+_WRITTEN_OUT_UP_TO = 128
+"""Members up to which a symmetric forest is handed over with all its trees; beyond, trees are made when asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ def all_gather_forest(network: Network) -> Forest:
     """
     if network.balanced:
         x = 1 / largest_ratio(network).value
+        if network.symmetry is not None and (alike := mixed_forest(network, x)) is not None:
+            return alike.written_out() if len(network.members) <= _WRITTEN_OUT_UP_TO else alike
         return _grown(network, [Fraction(c) for c in network.capacity], [weight * x for weight in network.weight])
     share = tuple(Fraction(weight, network.total_weight) for weight in network.weight)
     return _trimmed(network, share)
@@ -90,16 +95,18 @@ def all_reduce_forest(network: Network) -> AllReduceForest:
         raise ProgramError("trees are built for switches that only forward: leave copying in switches out")
     # The halves have roots everywhere and are shallower, so they are preferred wherever they are optimal.
     if reduce_scatter_then_all_gather(network).algbw == all_reduce(network).algbw:
-        reducing, spreading = reduce_scatter_forest(network), all_gather_forest(network)
+        spreading = all_gather_forest(network)
+        reducing = backwards(spreading) if network.mirror is not None else reduce_scatter_forest(network)
         both = 1 / (1 / reducing.algbw + 1 / spreading.algbw)
         return AllReduceForest(reducing.scaled(both / reducing.algbw), spreading.scaled(both / spreading.algbw))
     mirrored = network.mirror is not None
     share = one_root(network, int(network.members[0])) if mirrored else None
     found = _proved(network, best_sharing(_any_host(network), share=share))
-    return AllReduceForest(
-        _grown(network.reversed(), list(found.reducing), list(found.roots)),
-        _grown(network, list(found.spreading), list(found.roots)),
-    )
+    spreading = _grown(network, list(found.spreading), list(found.roots))
+    if mirrored:
+        spreading = centred(spreading)
+        return AllReduceForest(backwards(spreading), spreading)
+    return AllReduceForest(_grown(network.reversed(), list(found.reducing), list(found.roots)), spreading)
 
 
 def _trimmed(network: Network, share: tuple[Fraction, ...]) -> Forest:
@@ -125,17 +132,4 @@ def _proved(network: Network, sharing: Sharing) -> Capacities:
 
 def _grown(network: Network, capacity: list[Fraction], rates: list[Fraction]) -> Forest:
     wiring = wiring_of(network, capacity, rates)
-    split_switches(wiring, _outermost_first(network))
-    return forest_of(network, wiring, packed(wiring))
-
-
-def _outermost_first(network: Network) -> list[int]:
-    """Switches by falling tier, then those without hosts, then slow ones: what is left keeps the servers together."""
-    level = network.fabric.level[network.node]
-    touches = np.zeros(network.vertices, np.bool_)
-    touches[network.tail[network.is_member[network.head]]] = True
-    fastest = [0] * network.vertices
-    for tail, capacity in zip(network.tail.tolist(), network.capacity, strict=True):
-        fastest[tail] = max(fastest[tail], capacity)
-    others = np.flatnonzero(~network.is_member).tolist()
-    return sorted(others, key=lambda v: (-int(level[v]), bool(touches[v]), fastest[v], v))
+    return forest_of(network, *bundles_of(network, wiring))

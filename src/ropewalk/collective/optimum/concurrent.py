@@ -10,18 +10,22 @@ shortest distance, and together they cannot pay more than the sum of c(e) y(e).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 from scipy.sparse import block_diag, coo_array, csr_array, hstack
 from scipy.sparse.csgraph import dijkstra
 
 from ropewalk.collective.optimum._push_relabel import INT
-from ropewalk.collective.optimum.linear_program import FLOAT, largest_first_variable
+from ropewalk.collective.optimum.linear_program import FLOAT, SIMPLEX_UP_TO, largest_first_variable
 from ropewalk.collective.optimum.network import Network
 from ropewalk.collective.optimum.rational import DENOMINATORS, common_unit, nearby
+
+_PRICE_STEPS = 1 << 20
+"""Steps that the highest price is divided into where no small fractions are found behind prices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +45,57 @@ class ConcurrentFlow:
 def largest_concurrent_flow(network: Network) -> ConcurrentFlow:
     """Solve the linear program."""
     sources = network.sinks
-    arcs, classes = network.arcs, int(network.arc_class.max()) + 1
     scale = float(max(network.capacity))
-    conserve, rates = [], []
-    for source in sources:
-        kept, demand = _conservation(network, int(source))
-        conserve.append(kept)
-        rates.append(demand)
-    equal = hstack([csr_array(-np.concatenate(rates)[:, None]), block_diag(conserve, format="csr")]).tocsr()
-    size = np.bincount(network.arc_class)
-    # With one source for all, a class of arcs carries the source's flow over it once for every member.
-    images = len(network.members) // len(sources)
-    once = coo_array((images / size[network.arc_class], (network.arc_class, np.arange(arcs))), shape=(classes, arcs))
-    load = hstack([csr_array((classes, 1)), *([once.tocsr()] * len(sources))]).tocsr()
-    _, arc = np.unique(network.arc_class, return_index=True)
-    limit = np.array([network.capacity[a] / scale for a in arc])
+    conserve, demand, load, limit = _rows(network, sources)
+    equal = hstack([csr_array(-demand[:, None]), conserve]).tocsr()
+    rows = hstack([csr_array((len(limit), 1)), load]).tocsr()
     subject = f"all-to-all on {network.fabric.name}"
-    solution = largest_first_variable(subject, load, limit, equal, np.zeros(equal.shape[0]))
+    solution = largest_first_variable(subject, rows, limit / scale, equal, np.zeros(equal.shape[0]))
+    size = np.bincount(network.arc_class)
     price = np.maximum(solution.upper_price, 0)[network.arc_class] / size[network.arc_class]
     return ConcurrentFlow(
         rate=float(solution.values[0]) * scale,
         sources=sources,
-        flow=solution.values[1:].reshape(len(sources), arcs) * scale,
+        flow=solution.values[1:].reshape(len(sources), network.arcs) * scale,
         price=price,
+    )
+
+
+def shortest_concurrent_flow(network: Network, found: ConcurrentFlow) -> ConcurrentFlow:
+    """A flow of the same rate that crosses as few links as that rate allows.
+
+    The first linear program ends in any corner where the rate is largest, and sends bytes round where nobody minds;
+    a second one with the rate given asks for the least bytes on all links. It can only fail by rounding: then the
+    flow stays as it was found.
+    """
+    conserve, demand, load, limit = _rows(network, found.sources)
+    solve: Any = linprog  # its annotations know no sparse rows
+    method = "highs" if conserve.shape[1] <= SIMPLEX_UP_TO else "highs-ipm"
+    everything = np.ones(conserve.shape[1])
+    result = solve(
+        everything, A_ub=load, b_ub=limit / found.rate, A_eq=conserve, b_eq=demand, bounds=(0, None), method=method
+    )
+    if result.status != 0:
+        return found
+    return replace(found, flow=np.asarray(result.x, np.float64).reshape(found.flow.shape) * found.rate)
+
+
+def _rows(network: Network, sources: INT) -> tuple[csr_array[Any], FLOAT, csr_array[Any], FLOAT]:
+    """What vertices keep of each source's flow and how many rates that must be; what classes of arcs carry and can."""
+    arcs, classes = network.arcs, int(network.arc_class.max()) + 1
+    kept = [_conservation(network, int(source)) for source in sources]
+    conserve = block_diag([table for table, _ in kept], format="csr")
+    size = np.bincount(network.arc_class)
+    # With one source for all, a class of arcs carries the source's flow over it once for every member.
+    images = len(network.members) // len(sources)
+    once = coo_array((images / size[network.arc_class], (network.arc_class, np.arange(arcs))), shape=(classes, arcs))
+    load = hstack([once.tocsr()] * len(sources)).tocsr()
+    _, arc = np.unique(network.arc_class, return_index=True)
+    return (
+        conserve,
+        np.concatenate([demand for _, demand in kept]),
+        load,
+        np.array([float(network.capacity[a]) for a in arc]),
     )
 
 
@@ -83,12 +115,18 @@ def _conservation(network: Network, source: int) -> tuple[csr_array[Any], FLOAT]
 
 def proved_rate(network: Network, found: ConcurrentFlow) -> Fraction | None:
     """The rate as a fraction that is reached and cannot be exceeded; None where nearby fractions prove nothing."""
-    bounds = [rate_bound(network, nearby(found.price / found.price.max(), size)) for size in DENOMINATORS]
-    known = [bound for bound in bounds if bound is not None]
-    if not known:
-        return None
-    least = min(known)
-    return least if any(_reaches(network, found, least, size) for size in DENOMINATORS) else None
+    least = least_rate_bound(network, found.price)
+    return least if exact_flows(network, found, least) is not None else None
+
+
+def least_rate_bound(network: Network, price: FLOAT) -> Fraction:
+    """The least bound on the rate that prices near the given ones prove."""
+    scaled = price / price.max()
+    tried = [nearby(scaled, size) for size in DENOMINATORS]
+    tried.append([Fraction(round(value * _PRICE_STEPS), _PRICE_STEPS) for value in scaled.tolist()])
+    bounds = [bound for bound in (rate_bound(network, near) for near in tried) if bound is not None]
+    # Whole prices of at most a million always prove something: no distance is too long for them to be counted.
+    return min(bounds)
 
 
 def rate_bound(network: Network, price: list[Fraction]) -> Fraction | None:
@@ -115,20 +153,32 @@ def rate_bound(network: Network, price: list[Fraction]) -> Fraction | None:
     return Fraction(earned, paid) if paid else None
 
 
-def _reaches(network: Network, found: ConcurrentFlow, rate: Fraction, denominator: int) -> bool:
-    """Whether flows near the solution's give every pair exactly this rate within the links."""
+def exact_flows(network: Network, found: ConcurrentFlow, rate: Fraction) -> list[list[Fraction]] | None:
+    """Flows near the solution's, in units of `rate`, that give every pair exactly that; None where none were found."""
+    for denominator in DENOMINATORS:
+        flows = [nearby(flow / float(rate), denominator) for flow in found.flow]
+        if _reaches(network, found.sources, flows, rate):
+            return flows
+    return None
+
+
+def _reaches(network: Network, sources: INT, flows: list[list[Fraction]], rate: Fraction) -> bool:
+    """Whether these flows, in units of `rate`, give every pair that rate within the links."""
     classes = network.arc_class
     size = np.bincount(classes)
-    images = len(network.members) // len(found.sources)
+    images = len(network.members) // len(sources)
+    ends = list(zip(network.tail.tolist(), network.head.tolist(), strict=True))
     load = [Fraction(0)] * len(size)
-    for source, flow in zip(found.sources.tolist(), found.flow, strict=True):
-        part = [value * rate for value in nearby(flow / float(rate), denominator)]
+    for source, flow in zip(sources.tolist(), flows, strict=True):
         surplus = [Fraction(0)] * network.vertices
-        for arc, (tail, head) in enumerate(zip(network.tail.tolist(), network.head.tolist(), strict=True)):
-            surplus[tail] -= part[arc]
-            surplus[head] += part[arc]
-            load[classes[arc]] += part[arc] * images
-        kept = [rate if network.is_member[vertex] else Fraction(0) for vertex in range(network.vertices)]
-        if any(surplus[vertex] != kept[vertex] for vertex in range(network.vertices) if vertex != source):
+        for arc, part in enumerate(flow):
+            if part:
+                tail, head = ends[arc]
+                surplus[tail] -= part
+                surplus[head] += part
+                load[classes[arc]] += part * images
+        if any(surplus[vertex] != kept for vertex, kept in enumerate(network.is_member.tolist()) if vertex != source):
             return False
-    return all(load[classes[arc]] <= int(size[classes[arc]]) * network.capacity[arc] for arc in range(network.arcs))
+    return all(
+        load[classes[arc]] * rate <= int(size[classes[arc]]) * network.capacity[arc] for arc in range(network.arcs)
+    )

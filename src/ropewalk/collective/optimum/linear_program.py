@@ -14,7 +14,7 @@ from ropewalk.errors import PhysicsError
 
 FLOAT = NDArray[np.float64]
 
-_SIMPLEX_UP_TO = 6_000
+SIMPLEX_UP_TO = 6_000
 """Variables up to which the simplex method is used; beyond, interior points are faster. Both end in a corner."""
 
 
@@ -41,7 +41,7 @@ def largest_first_variable(
     objective = np.zeros(upper.shape[1])
     objective[0] = -1.0
     solve: Any = linprog  # its annotations know no sparse rows
-    method = "highs" if upper.shape[1] <= _SIMPLEX_UP_TO else "highs-ipm"
+    method = "highs" if upper.shape[1] <= SIMPLEX_UP_TO else "highs-ipm"
     equations = {"A_eq": equal, "b_eq": right} if equal.shape[0] else {}
     result = solve(objective, A_ub=upper, b_ub=limit, bounds=(0, None), method=method, **equations)
     if result.status != 0:

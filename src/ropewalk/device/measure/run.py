@@ -13,9 +13,9 @@ from ropewalk.device.measure.grid import grid
 from ropewalk.device.measure.host import host_seconds
 from ropewalk.device.measure.network import network_factor
 from ropewalk.device.table import Row
-from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.kernel import PRODUCTS, Kernel
 
-DTYPES = {"bf16": torch.bfloat16, "tf32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
 """The precisions that are measured; tf32 keeps float32 tensors and lets matrix products round."""
 
 
@@ -49,16 +49,20 @@ def measure_grid(
     where: str, precisions: Sequence[str], *, small: bool, progress: Callable[[int, int, str], None] | None
 ) -> tuple[list[Row], list[str]]:
     """Rows of the table, and what could not be measured, with the reason."""
-    torch.set_float32_matmul_precision("high")
-    kernels = grid(small=small)
+    every = grid(small=small)
     cache = hardware(where).numbers["cache_bytes"]
     rows: list[Row] = []
     failed: list[str] = []
     for number, precision in enumerate(precisions):
         dtype = DTYPES[precision]
-        calls = host_seconds(where, dtype)
-        calls["network"] = network_factor(where, dtype, calls)
-        rows += [(precision, "host", name, "", f"{a:.4g};{b:.4g}") for name, (a, b) in calls.items()]
+        rounds = precision != "fp32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = rounds
+        # What multiplies nothing is the same in float32 as in tf32, and so is the host.
+        kernels = every if rounds else [kernel for kernel in every if kernel.kind in PRODUCTS]
+        if rounds:
+            calls = host_seconds(where, dtype)
+            calls["network"] = network_factor(where, dtype, calls)
+            rows += [(precision, "host", name, "", f"{a:.4g};{b:.4g}") for name, (a, b) in calls.items()]
         for index, kernel in enumerate(kernels):
             if progress is not None:
                 progress(number * len(kernels) + index, len(kernels) * len(precisions), f"{precision} {kernel.kind}")

@@ -80,7 +80,7 @@ class _Resolver:
     def _is_passed_through(self, rank: int, number: int) -> bool:
         node = self.nodes[rank][number]
         if node.type == NodeType.COMM_RECV:
-            return not node.attributes.get(names.RENDEZVOUS)
+            return not (node.attributes.get(names.RENDEZVOUS) or node.attributes.get(names.IMPLIED))
         return node.type == NodeType.METADATA
 
 

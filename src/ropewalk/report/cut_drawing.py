@@ -1,0 +1,37 @@
+"""A fabric with the cut that limits a collective: its inside in one colour, the links that cross it on top."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ropewalk.collective.optimum import Cut
+from ropewalk.fabric import Fabric
+from ropewalk.report import quantity
+from ropewalk.report.drawing import Drawing, draw
+from ropewalk.report.link_classes import LinkClasses
+
+MOST_DRAWN_NODES = 5_000
+MOST_DRAWN_LINKS = 6_000
+
+
+def draw_cut(fabric: Fabric, members: set[int], cut: Cut | None) -> Drawing | None:
+    """The fabric, its cut and who takes part; by speed where there is no cut, None where it is too large."""
+    if fabric.nodes > MOST_DRAWN_NODES:
+        return None
+    inside = set() if cut is None else {*cut.members, *cut.forwarders}
+    marks = dict.fromkeys(inside, "inside")
+    for host in set(range(fabric.hosts)) - members:
+        marks[host] = "relay inside" if host in inside else "relay"
+    return draw(fabric, None if cut is None else by_cut(fabric, cut), marks=marks, most_links=MOST_DRAWN_LINKS)
+
+
+def by_cut(fabric: Fabric, cut: Cut) -> LinkClasses:
+    """Links that cross a cut, and all others."""
+    crossing = np.zeros(fabric.links, np.bool_)
+    crossing[list(cut.links)] = True
+    # Of the links between two nodes the highest value is drawn: below zero, others yield to one that crosses.
+    value = np.where(crossing, fabric.bandwidth, -fabric.bandwidth)
+    labels = ("other links", f"links across the cut ({quantity.count(len(cut.links))})")
+    return LinkClasses(
+        "cut", value, crossing.astype(np.int64), labels, lambda signed: quantity.gigabytes(abs(signed)), directed=True
+    )

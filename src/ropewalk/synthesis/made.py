@@ -1,0 +1,224 @@
+"""The schedule of a question: exact trees, an approximation, equal trees, rounds, or the paths of an all-to-all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from ropewalk.collective.all_to_all.decompose import best_paths
+from ropewalk.collective.all_to_all.paths import PairPaths
+from ropewalk.collective.all_to_all.schedule import direct_schedule, relayed_schedule
+from ropewalk.collective.best_ring import best_ring
+from ropewalk.collective.breadth_first import bfb_schedule
+from ropewalk.collective.forest import (
+    AllReduceForest,
+    Forest,
+    all_gather_forest,
+    all_reduce_forest,
+    broadcast_forest,
+    reduce_forest,
+    reduce_scatter_forest,
+)
+from ropewalk.collective.forest.fixed import fixed_forest
+from ropewalk.collective.forest.program import forest_schedule
+from ropewalk.collective.forest.segments import best_segments, forest_seconds
+from ropewalk.collective.latency import LinearTime, schedule_cost
+from ropewalk.collective.optimum import Network
+from ropewalk.collective.schedule import Schedule
+from ropewalk.collective.topoadopt import (
+    TopoAdopt,
+    topoadopt_all_gather,
+    topoadopt_broadcast,
+    topoadopt_forest,
+    topoadopt_reduce,
+    topoadopt_reduce_scatter,
+)
+from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
+
+AnyForest = Forest | AllReduceForest
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees that carry a collective; the buffer is cut into segments that follow each other down the branches."""
+
+    question: CollectiveQuestion
+    forest: AnyForest
+    approximation: TopoAdopt[Forest] | TopoAdopt[AllReduceForest] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.question.method
+
+    @property
+    def algbw(self) -> Fraction:
+        return self.forest.algbw
+
+    @property
+    def depth(self) -> int:
+        return self.forest.depth
+
+    @property
+    def trees(self) -> int:
+        if isinstance(self.forest, Forest):
+            return len(self.forest.trees)
+        return len(self.forest.reducing.trees) + len(self.forest.spreading.trees)
+
+    @property
+    def shape(self) -> str:
+        """What it is made of, in words."""
+        return f"{self.trees} trees, depth {self.depth}"
+
+    def segments_for(self, size_bytes: int) -> int:
+        """The best number of pipeline segments for a buffer."""
+        return best_segments(size_bytes, self.algbw, self.depth, self.question.start_up_s)
+
+    def seconds_for(self, size_bytes: int) -> float:
+        """Seconds of a buffer at its best number of segments, by the closed form."""
+        segments = self.segments_for(size_bytes)
+        return forest_seconds(size_bytes, self.algbw, self.depth, self.question.start_up_s, segments)
+
+    def schedule(self, segments: int = 1, *, runnable: bool = False, equal_lanes: bool = False) -> Schedule:
+        """The program and its ways; `runnable` makes ranks of hosts outside the group that forward."""
+        return forest_schedule(
+            self.forest, self.question.collective, segments, relays_as_ranks=runnable, equal_lanes=equal_lanes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Paths between all pairs, which carry an all-to-all."""
+
+    question: CollectiveQuestion
+    paths: PairPaths
+    trees: int = 0
+    approximation: None = None
+    name: str = "paths"
+
+    @property
+    def forest(self) -> None:
+        return None
+
+    @property
+    def algbw(self) -> Fraction:
+        return self.paths.algbw
+
+    @cached_property
+    def depth(self) -> int:
+        """Links on the longest path, all of which carry bytes at the same time."""
+        return int(self.paths.hops.max())
+
+    @property
+    def shape(self) -> str:
+        return f"paths of up to {self.depth} links"
+
+    def segments_for(self, size_bytes: int) -> int:
+        return 1
+
+    def seconds_for(self, size_bytes: int) -> float:
+        """One start-up, then all bytes at once."""
+        return self.question.start_up_s + size_bytes / float(self.algbw)
+
+    def schedule(self, segments: int = 1, *, runnable: bool = False, equal_lanes: bool = False) -> Schedule:
+        """All pairs at once through the network; `runnable` lets the ranks on the way receive and send on."""
+        return relayed_schedule(self.paths, segments, relays_as_ranks=True) if runnable else direct_schedule(self.paths)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """A schedule of rounds in lockstep: a ring, or a broadcast to neighbours, their neighbours, and so on."""
+
+    question: CollectiveQuestion
+    network: Network
+    trees: int = 0
+    approximation: None = None
+
+    @property
+    def name(self) -> str:
+        return self.question.method
+
+    @property
+    def forest(self) -> None:
+        return None
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        root = self.question.root_host if self.question.collective in ROOTED else None
+        return ROUND_MAKERS[self.question.method](self.network, self.question.collective, root=root)
+
+    @cached_property
+    def cost(self) -> LinearTime:
+        return schedule_cost(self._schedule, self.network)
+
+    @property
+    def algbw(self) -> Fraction:
+        return 1 / self.cost.seconds_per_byte
+
+    @property
+    def depth(self) -> int:
+        """Rounds that follow each other."""
+        return self.cost.rounds
+
+    @property
+    def shape(self) -> str:
+        return f"{self.depth} rounds"
+
+    def segments_for(self, size_bytes: int) -> int:
+        return 1
+
+    def seconds_for(self, size_bytes: int) -> float:
+        return self.cost.seconds(size_bytes, self.question.start_up_s)
+
+    def schedule(self, segments: int = 1, *, runnable: bool = False, equal_lanes: bool = False) -> Schedule:
+        """The same program for any buffer: a ring is cut by its ranks."""
+        return self._schedule
+
+
+ROUND_MAKERS: Mapping[str, Callable[..., Schedule]] = {"ring": best_ring, "bfb": bfb_schedule}
+
+Made = Trees | Paths | Rounds
+
+
+def made(question: CollectiveQuestion, network: Network) -> Made:
+    """The schedule that a question asks for."""
+    if question.collective == "alltoall":
+        return Paths(question, best_paths(network))
+    if question.method in ROUND_MAKERS:
+        return Rounds(question, network)
+    if question.method == "topoadopt":
+        found = _adopted(question, network)
+        return Trees(question, found.forest, found)
+    if question.method == "fixed":
+        assert question.trees_per_root is not None
+        return Trees(question, fixed_forest(network, question.trees_per_root, question.collective))
+    return Trees(question, _exact(question, network))
+
+
+def _exact(question: CollectiveQuestion, network: Network) -> AnyForest:
+    match question.collective:
+        case "allreduce":
+            return all_reduce_forest(network)
+        case "allgather":
+            return all_gather_forest(network)
+        case "reducescatter":
+            return reduce_scatter_forest(network)
+        case "broadcast":
+            return broadcast_forest(network, question.root_host)
+        case _:
+            return reduce_forest(network, question.root_host)
+
+
+def _adopted(question: CollectiveQuestion, network: Network) -> TopoAdopt[Forest] | TopoAdopt[AllReduceForest]:
+    match question.collective:
+        case "allreduce":
+            return topoadopt_forest(network, question.epsilon)
+        case "allgather":
+            return topoadopt_all_gather(network, question.epsilon)
+        case "reducescatter":
+            return topoadopt_reduce_scatter(network, question.epsilon)
+        case "broadcast":
+            return topoadopt_broadcast(network, question.root_host, question.epsilon)
+        case _:
+            return topoadopt_reduce(network, question.root_host, question.epsilon)

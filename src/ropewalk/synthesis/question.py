@@ -1,0 +1,85 @@
+"""What is asked: a collective, a fabric, and what is special about the group that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ropewalk.collective.optimum import Network, network_of
+from ropewalk.errors import Findings, ProgramError
+from ropewalk.fabric import Fabric
+
+KINDS = ("allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall")
+"""Collectives as they are written on the command line."""
+ROOTED = ("broadcast", "reduce")
+METHODS = ("forest", "topoadopt", "fixed", "ring", "bfb")
+"""How the schedule is made: exact trees, multiplicative weights, so many equal trees for each root, the best rings, or
+a broadcast breadth first, in as few rounds as there can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveQuestion:
+    """A collective on a fabric.
+
+    >>> from ropewalk.fabric import Torus
+    >>> CollectiveQuestion("allgather", Torus((3, 3)).build()).network().arcs
+    36
+    """
+
+    collective: str
+    fabric: Fabric
+    group: Sequence[int] | None = None
+    """Hosts of the group in the order of ranks; all others only forward. All hosts unless given."""
+    root: int | None = None
+    """The host that a broadcast starts from or a reduce ends at; the first of the group unless given."""
+    shards: Sequence[int | float | Fraction] | None = None
+    host_limits: Sequence[float] | None = None
+    """Bytes/s that each host of the fabric can send, and as much receive, over all its links."""
+    in_network: bool = False
+    """Whether switches copy and add up: the optimum is then a bound, and there are no trees for it."""
+    method: str = "forest"
+    trees_per_root: int | None = None
+    """Equal trees of each root, for method `fixed`."""
+    epsilon: float = 0.05
+    """How close to the optimum multiplicative weights aim."""
+    size_bytes: int = 1 << 30
+    start_up_s: float = 10e-6
+    sizes: tuple[int, ...] = ()
+    """Sizes for which the fastest schedule is wanted."""
+    compare: bool = True
+    """Whether to simulate the schedule and its alternatives."""
+
+    def __post_init__(self) -> None:
+        findings = Findings(ProgramError, "collective")
+        if self.collective not in KINDS:
+            findings.add(f"there is no collective {self.collective!r}: choose {', '.join(KINDS)}")
+        if self.method not in METHODS:
+            findings.add(f"there is no method {self.method!r}: choose {', '.join(METHODS)}")
+        if self.root is not None and self.collective not in ROOTED:
+            findings.add(f"{self.collective} has no root: leave it out")
+        if self.method == "fixed" and (self.trees_per_root is None or self.trees_per_root < 1):
+            findings.add("the number of equal trees is missing: give at least 1 tree for each root")
+        if self.method == "topoadopt" and not 0 < self.epsilon < 1:
+            findings.add(f"epsilon is {self.epsilon:g}: give a number between 0 and 1, such as 0.05")
+        if self.shards is not None and self.collective not in ("allgather", "reducescatter"):
+            findings.add(f"{self.collective} has no shards of the ranks: leave them out")
+        if self.collective == "alltoall" and self.method != "forest":
+            findings.add("an all-to-all is made of paths, not of trees: leave the method out")
+        if self.in_network and self.method != "forest":
+            findings.add("trees are built for switches that only forward: leave the method or copying in switches out")
+        if self.size_bytes < 1:
+            findings.add("the size is 0 bytes: give at least 1")
+        findings.raise_if_any()
+
+    def network(self) -> Network:
+        """The network of the group, checked."""
+        return network_of(
+            self.fabric, self.group, shards=self.shards, host_limits=self.host_limits, copying=self.in_network
+        )
+
+    @property
+    def root_host(self) -> int:
+        if self.root is not None:
+            return self.root
+        return 0 if self.group is None else int(self.group[0])

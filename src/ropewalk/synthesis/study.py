@@ -1,0 +1,76 @@
+"""From a question to its answer: the optimum, the schedule that reaches it, and everything it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+from ropewalk.collective.optimum import OPTIMA, ROOTED_OPTIMA, Network, Optimum
+from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
+from ropewalk.synthesis.compared import rivals, simulated
+from ropewalk.synthesis.made import Made, made
+from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
+
+Progress = Callable[[str], None]
+"""Told what is being done now."""
+
+
+def synthesise(question: CollectiveQuestion, progress: Progress | None = None) -> CollectiveAnswer:
+    """The best schedule of a collective on a fabric, beside what others would run.
+
+    >>> from ropewalk.fabric import Torus
+    >>> answer = synthesise(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
+    >>> answer.inverse_rate, answer.made.depth
+    (Fraction(2, 1), 2)
+    """
+    tell = progress or (lambda now: None)
+    network = question.network()
+    started = perf_counter()
+    tell("looking for the narrowest cut")
+    optimum = optimum_of(question, network)
+    tell("building the schedule")
+    best = None if question.in_network else made(question, network)
+    seconds = perf_counter() - started
+    others: tuple[Alternative, ...] = ()
+    by_size: tuple[AtSize, ...] = ()
+    reached = None
+    if question.compare:
+        found = rivals(question, network, tell)
+        others = found.rows(tell)
+        by_size = found.by_size(best) if best is not None else ()
+    if question.compare and best is not None:
+        tell("simulating the schedule")
+        reached = simulated(question, best)
+    size = question.size_bytes
+    return CollectiveAnswer(
+        question=question,
+        network=network,
+        optimum=optimum,
+        made=best,
+        seconds=size / float(optimum.algbw) if best is None else best.seconds_for(size),
+        simulated_algbw=reached,
+        alternatives=others,
+        by_size=by_size,
+        seconds_to_synthesise=seconds,
+        notes=_notes(question, optimum, best),
+    )
+
+
+def optimum_of(question: CollectiveQuestion, network: Network) -> Optimum:
+    """The best possible bandwidth."""
+    if question.collective in ROOTED:
+        return ROOTED_OPTIMA[question.collective](network, question.root_host)
+    return OPTIMA[question.collective](network)
+
+
+def _notes(question: CollectiveQuestion, optimum: Optimum, best: Made | None) -> tuple[str, ...]:
+    notes = []
+    if question.in_network:
+        notes.append("switches copy and add up: the bandwidth is a bound from cuts, and no trees are built for it")
+    elif not optimum.exact:
+        notes.append("the optimum is known in floating point only: its fraction could not be proved")
+    if best is not None and best.algbw < optimum.algbw:
+        notes.append(f"the schedule reaches {float(best.algbw / optimum.algbw):.2%} of the optimum")
+    if question.host_limits is not None:
+        notes.append("limits of hosts are counted, not simulated")
+    return tuple(notes)

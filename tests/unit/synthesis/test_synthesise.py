@@ -1,0 +1,122 @@
+"""From a question to an answer: every method on small fabrics, and what is said about it."""
+
+from fractions import Fraction
+
+import pytest
+
+from ropewalk.errors import ProgramError
+from ropewalk.fabric import FabricDraft, IdealSwitch, Mesh, Ring, Torus
+from ropewalk.synthesis import KINDS, CollectiveQuestion, synthesise
+
+GB = 10**9
+
+
+def asked(kind="allreduce", fabric=None, **options):
+    return CollectiveQuestion(kind, Ring(4, bandwidth=1e9).build() if fabric is None else fabric, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schedule_of_every_collective_reaches_its_optimum(kind):
+    answer = synthesise(asked(kind, compare=False))
+    assert answer.algbw == answer.optimum.algbw
+    answer.made.schedule(3).program.check()
+    answer.made.schedule(3, runnable=True).program.check()
+
+
+@pytest.mark.parametrize(("kind", "gigabytes"), [("allgather", Fraction(8, 3)), ("allreduce", Fraction(4, 3))])
+def test_a_ring_of_four_moves_what_the_books_say(kind, gigabytes):
+    answer = synthesise(asked(kind, compare=False))
+    assert answer.optimum.algbw == gigabytes * GB
+    assert answer.inverse_rate == 4 / gigabytes
+
+
+def test_weights_prove_how_near_they_are_without_the_optimum():
+    answer = synthesise(
+        asked(fabric=Mesh((3, 3), bandwidth=1e9).build(), method="topoadopt", epsilon=0.1, compare=False)
+    )
+    assert Fraction(9, 10) <= answer.guarantee <= answer.algbw / answer.optimum.algbw <= 1
+
+
+def test_equal_trees_are_as_many_as_were_asked_for():
+    answer = synthesise(asked("allgather", Torus((3, 3), bandwidth=1e9).build(), method="fixed", trees_per_root=1,
+                              compare=False))  # fmt: skip
+    assert answer.made.trees == 9
+    assert answer.algbw <= answer.optimum.algbw
+
+
+@pytest.mark.parametrize("method", ["ring", "bfb"])
+def test_schedules_of_rounds_promise_what_the_simulator_finds(method):
+    answer = synthesise(asked(method=method))
+    assert answer.simulated_algbw == pytest.approx(float(answer.algbw))
+    assert answer.made.shape == f"{answer.made.depth} rounds"
+    assert method not in {other.name for other in answer.alternatives}
+
+
+def test_no_alternative_beats_the_optimum():
+    answer = synthesise(asked(fabric=Mesh((2, 3), bandwidth=1e9).build()))
+    known = [other.algbw for other in answer.alternatives if other.algbw is not None]
+    assert len(known) > 5
+    assert max(known) <= float(answer.optimum.algbw) * (1 + 1e-9)
+    assert answer.simulated_algbw <= float(answer.optimum.algbw) * (1 + 1e-9)
+
+
+def test_the_fastest_of_a_size_is_the_least_of_all_and_ours_where_it_ties():
+    answer = synthesise(asked("alltoall", IdealSwitch(4).build(), sizes=(1000, 10**9)))
+    for at in answer.by_size:
+        assert at.seconds == pytest.approx(min(at.all_seconds.values()))
+        assert at.name == "paths"
+
+
+def test_a_slow_start_makes_the_schedule_with_fewest_rounds_the_fastest():
+    answer = synthesise(asked(fabric=Ring(8).build(), start_up_s=1.0, sizes=(1000,)))
+    assert answer.by_size[0].name != "forest"
+
+
+def test_switches_that_add_up_give_a_bound_and_no_schedule():
+    plain = synthesise(asked(fabric=IdealSwitch(4, bandwidth=1e9).build(), compare=False))
+    answer = synthesise(asked(fabric=IdealSwitch(4, bandwidth=1e9).build(), in_network=True, compare=False))
+    assert answer.made is None
+    assert answer.algbw == GB > plain.algbw
+    assert answer.as_json()["schedule"] is None
+    assert "bound" in answer.notes[0]
+
+
+def test_limits_of_hosts_are_counted_and_said_not_to_be_simulated():
+    answer = synthesise(asked("allgather", host_limits=[1e9] * 4, sizes=(1000,)))
+    assert answer.optimum.algbw == Fraction(4, 3) * GB
+    assert answer.simulated_algbw is None
+    assert "limits of hosts are counted, not simulated" in answer.notes
+    assert answer.as_json()["bottleneck"]["limits"]
+
+
+def test_unequal_shards_leave_the_alternatives_out():
+    answer = synthesise(asked("allgather", shards=[1, 1, 2, 0]))
+    assert [other.algbw for other in answer.alternatives] == [None]
+    assert "equal shards" in answer.as_json()["left_out"]["ring"]
+
+
+def test_everything_that_is_wrong_with_a_question_is_said_at_once():
+    with pytest.raises(ProgramError) as refused:
+        asked("gather", method="magic", size_bytes=0)
+    for part in ("no collective 'gather'", "no method 'magic'", "the size is 0 bytes"):
+        assert part in str(refused.value)
+
+
+def test_progress_is_told_step_by_step():
+    told = []
+    synthesise(asked(), told.append)
+    assert told[0] == "looking for the narrowest cut"
+    assert "simulating ring" in told
+
+
+def one_slow_host():
+    draft = FabricDraft("star", ["a", "b", "c"])
+    draft.add_switches(["s"], 1)
+    draft.add_links([0, 1, 2], 3, [1e9, 2e9, 2e9])
+    return draft.freeze()
+
+
+def test_the_cut_of_the_answer_is_in_the_names_of_the_fabric():
+    found = synthesise(asked("broadcast", one_slow_host(), compare=False)).as_json()["bottleneck"]
+    assert (found["hosts"], found["links"], found["capacity"]) == (["a"], ["a->s"], 1e9)
+    assert found["alone"]
