@@ -1,4 +1,4 @@
-"""Whole steps in true float32 (no TF32) on an H200, measured with PyTorch 2.11 and torchvision 0.26: median of 8 runs."""
+"""Whole steps in true float32 (no TF32) on an H200, with PyTorch 2.11 and torchvision 0.26: medians of 8 runs."""
 
 from __future__ import annotations
 
