@@ -9,7 +9,8 @@
     │   ├── GraphError        a task graph that cannot be read or run
     │   ├── WorkloadError     a model that cannot be read, built or scaled
     │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
-    │   └── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
+    │   ├── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
+    │   └── ClusterError      a job list, a request or a state of a cluster that cannot be read or used
     ├── ProofError            a collective program that does not do what it promises
     └── PhysicsError          a result that no network could produce
 
@@ -65,6 +66,10 @@ class DeviceError(InputError):
 
 class StrategyError(InputError):
     """A way to split a model that does not fit the model, the GPUs or their memory."""
+
+
+class ClusterError(InputError):
+    """A job list, a request or a state of a cluster that cannot be read or used."""
 
 
 class ProofError(RopewalkError):

@@ -8,11 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_plans import plan_by_hand
+from tiny_profiles import write_profile
 from tiny_steps import pipeline_step, run_step
 
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
+from ropewalk.overlap.network_runs import fabric_for, on_fabric
+from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.study import answer as order_answer
+from ropewalk.overlap.study import over_speeds
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.planner import plan as plan_pipeline
+from ropewalk.pipeline.profile import profile_of
+from ropewalk.pipeline.terms import Terms
 from ropewalk.report import collective_page, design_page, fabric_page, step_page, sync_page, trace_page
+from ropewalk.report.overlap import overlap_page
+from ropewalk.report.pipeline import pipeline_page
 from ropewalk.report.step_bars import MemoryBar
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
@@ -20,6 +31,7 @@ from ropewalk.sim.step import statistics
 from ropewalk.sync import SyncQuestion, study
 from ropewalk.synthesis import CollectiveQuestion, synthesise
 from ropewalk.task import Sketch
+from ropewalk.workload.imports import from_profile
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -213,3 +225,41 @@ def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):
     assert console == []
     assert "<title>broken</title>" not in document
     assert plots(document) == {"timeline", "utilisation", "throughput"}
+
+
+def cut_in_two(folder: Path) -> str:
+    profile = profile_of(from_profile(write_profile(folder, name=EVIL)))
+    place = Machines(2, (1, 2), 1.25e9, 1.25e9, 10e9)
+    return pipeline_page(plan_pipeline(profile, place, Terms(64, 8, memory_bytes=16e9, schedules=("1f1b", "zb-h1"))))
+
+
+def ordered(folder: Path) -> str:
+    asked = OverlapQuestion(str(write_profile(folder, name=EVIL)), 2, 2, bandwidth=1.25e9, nvlink_bandwidth=1e11)
+    found = order_answer(asked)
+    place = fabric_for(asked)
+    return overlap_page(found, over_speeds(asked, (1.0, 10.0, 100.0)), on_fabric(found, place), place.name)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [800, 1400])
+@pytest.mark.parametrize(
+    ("draw", "charts"),
+    [
+        (cut_in_two, {"alternatives", "balance", "memory", "communication", "live"}),
+        (ordered, {"ways", "settings", "speeds"}),
+    ],
+    ids=["pipeline", "overlap"],
+)
+def test_pages_of_pipelines_and_orders_draw_all_their_charts_within_the_window(tmp_path, draw, charts, width, scheme):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    document, console = browse(
+        draw(tmp_path).replace("</body>", measure), tmp_path, f"--window-size={width},1400", *options
+    )
+    assert console == []
+    assert plots(document) == charts
+    drawn = [int(count) for count in re.findall(r'<canvas[^>]* data-drawn="(\d+)"', document)]
+    assert len(drawn) >= 2
+    assert min(drawn) > 10
+    needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert needed <= room == width

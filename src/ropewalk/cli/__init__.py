@@ -1,4 +1,4 @@
-"""The command line: `ropewalk plan`, `sync`, `collective`, `fabric`, `simulate`, and so on.
+"""The command line: `ropewalk plan`, `sync`, `collective`, `pipeline`, `overlap`, `fabric`, `simulate`, and so on.
 
 Commands import what they need when they run, so that help and input checks answer at once.
 """
@@ -11,9 +11,12 @@ import sys
 import typer
 
 from ropewalk import __version__
+from ropewalk.cli.cluster import cluster_app
 from ropewalk.cli.collective import collective_command
 from ropewalk.cli.cost import cost_command
 from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.overlap import overlap_command
+from ropewalk.cli.pipeline import pipeline_command
 from ropewalk.cli.plan import plan_command
 from ropewalk.cli.profile import profile_command
 from ropewalk.cli.simulate import simulate_command
@@ -47,6 +50,9 @@ def _root(
 app.command("plan")(plan_command)
 app.command("sync")(sync_command)
 app.command("collective")(collective_command)
+app.command("pipeline")(pipeline_command)
+app.command("overlap")(overlap_command)
+app.add_typer(cluster_app, name="cluster")
 app.command("fabric")(fabric_command)
 app.command("simulate")(simulate_command)
 app.command("cost")(cost_command)

@@ -1,0 +1,199 @@
+"""`ropewalk cluster`: how do many jobs share a cluster without slowing each other down?
+
+`ropewalk cluster jobs.csv` replays a trace; everything else has a word of its own after `cluster`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ropewalk.cli.cluster_explain import explain_command
+from ropewalk.cli.cluster_make import generate_command, size_command
+from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_plant import PlantOptions, plant_of
+from ropewalk.cli.cluster_state import allocate_command, rules_command
+from ropewalk.cli.cluster_trace import (
+    BACKFILL,
+    BACKFILL_RULE,
+    CIRCUIT_DELAY,
+    FAIL,
+    FIRST,
+    ITERATION_TIME,
+    JOBS,
+    LARGEST,
+    LOAD,
+    PREPARE,
+    QUEUE,
+    SEED,
+    TRACE_FORMAT,
+    WHEN_A_LINK_DIES,
+    TraceOptions,
+    conditions_of,
+    failures_of,
+    read_jobs,
+)  # fmt: skip
+from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.screen import JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ropewalk.cluster.study import ClusterStudy
+
+REPLAY = "replay"
+HELP = ("-h", "--help")
+
+
+class ReplayByDefault(TyperGroup):
+    """A group whose first word may be left out: `ropewalk cluster jobs.csv` is `ropewalk cluster replay jobs.csv`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in HELP:
+            args = [REPLAY, *args]
+        return super().parse_args(ctx, args)
+
+
+cluster_app = typer.Typer(
+    name="cluster",
+    cls=ReplayByDefault,
+    no_args_is_help=True,
+    help="Many jobs on one leaf-spine cluster: `ropewalk cluster jobs.csv` replays a trace under ECMP, source routing, "
+    "vClos and OCS-vClos, and an ideal network.",
+    context_settings={"help_option_names": list(HELP)},
+    rich_markup_mode="markdown",
+)
+
+
+@about_a_cluster
+def replay_command(
+    jobs: Path = JOBS,
+    isolate: str = typer.Option(
+        "vclos", help="vclos, vclos-all-divisors, laas, ocs-vclos, ocs-vclos-all-divisors, none; several with commas."
+    ),
+    routing: str | None = typer.Option(
+        None, help="For jobs that share links: ecmp, ecmp-polarised, balanced, source, ideal; several with commas."
+    ),
+    compare: bool = typer.Option(True, help="Also replay ECMP, source routing, OCS-vClos and an ideal network."),
+    queue: str = QUEUE,
+    backfill: bool = BACKFILL,
+    backfill_rule: str = BACKFILL_RULE,
+    seed: int = SEED,
+    trace_format: str | None = TRACE_FORMAT,
+    first: int | None = FIRST,
+    largest: int | None = LARGEST,
+    prepare: bool = PREPARE,
+    load: float | None = LOAD,
+    iteration_time: str | None = ITERATION_TIME,
+    fail: list[str] = FAIL,
+    when_a_link_dies: str = WHEN_A_LINK_DIES,
+    circuit_delay: str = CIRCUIT_DELAY,
+    resume: Path | None = typer.Option(
+        None, metavar="FILE", help="Keep the replay in files named like this while it runs, and go on from them."
+    ),
+    details: bool = typer.Option(False, "--details", help="In the JSON, also every job and the cluster over time."),
+    json: bool = JSON,
+    page: Path | None = PAGE,
+    *,
+    cluster: PlantOptions,
+) -> None:
+    """Completion, running and waiting times of a whole trace, and why jobs waited.
+
+    Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
+    """
+    from ropewalk.cluster.study import study, ways_named
+
+    require_outputs(page, resume)
+    ways = ways_named(
+        not_empty(split(isolate), "--isolate"), None if routing is None else split(routing), compare=compare
+    )
+    conditions = conditions_of(queue, backfill_rule if backfill else None, seed, circuit_delay)
+    plant = plant_of(cluster)
+    conditions = replace(conditions, failures=failures_of(plant, fail), when_a_link_dies=when_a_link_dies)
+    asked = TraceOptions(jobs, trace_format, first, largest, prepare, load, seed, iteration_time)
+    stopped = "nothing was written" if resume is None else f"the same command goes on from {resume}"
+    with progress_bar(stopped) as bar:
+        task = bar.add_task("reading jobs", total=None)
+        listed, notes = read_jobs(asked, plant)
+        bar.update(task, description="starting", total=len(listed) * len(ways))
+        number = {way.name: at for at, way in enumerate(ways)}
+
+        def tell(name: str, done: int, total: int, now_s: float) -> None:
+            bar.update(task, description=f"{name}: {now_s / 3600:.1f} h", completed=number[name] * total + done)
+
+        found = study(plant, listed, ways, conditions, trace=jobs.name, notes=notes, tell=tell, checkpoint=resume)
+    if page is not None:
+        from ropewalk.report.cluster import cluster_page
+
+        write_page(page, cluster_page(found))
+    if json:
+        print_json(found.as_json(jobs=details))
+    else:
+        _print(found, page)
+
+
+def _print(found: ClusterStudy, page: Path | None) -> None:
+    from ropewalk.report.cluster import headline
+    from ropewalk.report.cluster_words import duration, reason
+
+    say = console().print
+    run = found.timelines[0]
+    say(headline(found), style="bold", soft_wrap=True)
+    backfill = f"{run.backfill} backfill" if run.backfill != "none" else "no backfill"
+    say(
+        f"{found.trace}: {len(run.jobs) + len(run.refused)} jobs on {found.plant.name} ({found.plant.gpus} GPUs), "
+        f"{run.queue} queue, {backfill}",
+        soft_wrap=True,
+    )
+    say(_table(found))
+    for way, timeline in zip(found.ways, found.timelines, strict=True):
+        waits = sorted(timeline.waiting_reasons().items(), key=lambda pair: -pair[1])
+        total = sum(seconds for _, seconds in waits)
+        if total:
+            parts = ", ".join(
+                f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits if seconds / total >= 0.005
+            )
+            say(f"{way.name}: waiting of {duration(total / len(timeline.jobs))} a job: {parts}", soft_wrap=True)
+        if timeline.refused:
+            first = timeline.refused[0]
+            say(
+                f"{way.name}: {len(timeline.refused)} jobs can never start and are in no number above, the first: "
+                f"{first.name}: {first.explanation}",
+                soft_wrap=True,
+            )
+    for note in found.notes:
+        say(f"note: {note}", style="dim", soft_wrap=True)
+    if page is None:
+        say("add --page cluster.html for the cluster over time, --json for numbers", style="dim")
+
+
+def _table(found: ClusterStudy) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from ropewalk.report.cluster_words import duration
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("way", "jct", "p99 jct", "jrt", "jwt", "slower", "met", "gpus", "no spines"):
+        table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
+    best = min(run.mean_jct_s for run in found.timelines)
+    for way, run in zip(found.ways, found.timelines, strict=True):
+        times = [duration(value) for value in (run.mean_jct_s, run.p99_jct_s, run.mean_jrt_s, run.mean_jwt_s)]
+        parts = (f"{run.mean_slowdown:.3f}", f"{run.contention_ratio:.1%}", f"{run.gpu_utilisation:.1%}")
+        table.add_row(
+            way.name, *times, *parts, str(run.network_fragmentation_events),
+            style="bold" if run.mean_jct_s == best else None,
+        )  # fmt: skip
+    return table
+
+
+cluster_app.command(REPLAY)(replay_command)
+cluster_app.command("allocate")(allocate_command)
+cluster_app.command("explain")(explain_command)
+cluster_app.command("rules")(rules_command)
+cluster_app.command("generate")(generate_command)
+cluster_app.command("size")(size_command)

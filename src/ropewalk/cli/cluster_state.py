@@ -1,0 +1,240 @@
+"""`ropewalk cluster allocate`, `explain` and `rules`: one job on a cluster as it is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, drained_of, plant_of, read_state
+from ropewalk.cli.screen import JSON, console, print_json, require_outputs
+from ropewalk.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from ropewalk.cluster.allocation import Allocation, Waiting
+    from ropewalk.cluster.occupancy import Occupancy
+    from ropewalk.cluster.plant import Plant
+    from ropewalk.cluster.study import Way
+
+MOST_RANKS = 32
+"""Rows of the table of ranks; all are in the JSON."""
+
+
+@about_a_cluster
+def allocate_command(
+    gpus: int = typer.Option(..., min=1, help="GPUs of the job."),
+    job: str = typer.Option("job", help="Its name."),
+    state: Path | None = STATE,
+    isolate: str = ISOLATE_ONE,
+    release: list[str] = typer.Option([], metavar="JOB", help="First take back what this job holds. May be repeated."),
+    drain: list[str] = typer.Option(
+        [], metavar="PART", help="First take leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE out of service. May "
+        "be repeated.",
+    ),
+    restore: list[str] = typer.Option([], metavar="PART", help="First put a drained part back. May be repeated."),
+    save: Path | None = typer.Option(
+        None, metavar="FILE", help="Write the state with the job placed; without it nothing changes."
+    ),
+    prove: str | None = typer.Option(
+        None, metavar="COLLECTIVE", help="Prove that this collective meets nothing, or show a round that does."
+    ),
+    json: bool = JSON,
+    *,
+    cluster: PlantOptions,
+) -> None:  # fmt: skip
+    """Leafs, spines, links and rank order that a job would get now, or why it waits.
+
+    Example: `ropewalk cluster allocate --fabric leaf-spine:64x32x32 --state now.json --gpus 128 --save next.json`
+    """
+    require_outputs(save)
+    way = way_named(isolate)
+    plant = plant_of(cluster)
+    now = read_state(way, plant, state)
+    for name in release:
+        now.release(name)
+    if restore:
+        now.restore(drained_of(now.plant, restore))
+    still = now.drain(drained_of(now.plant, drain)) if drain else ()
+    got = request(way, now, job, gpus)
+    document = describe(now.plant, got, job, gpus) | {"still_on_drained_parts": list(still)}
+    if prove is not None and document["placed"]:
+        document["proof"] = _proof(now, got, prove)
+    if save is not None:
+        if document["placed"]:
+            now.place(got)  # type: ignore[arg-type]
+        _save(now, save)
+    if json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def request(way: Way, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
+    """Ask for GPUs; more than the cluster has is a mistake of the user, not a reason to wait."""
+    if gpus > now.plant.gpus:
+        raise ClusterError(f"{gpus} GPUs are more than {now.plant.name} has ({now.plant.gpus}): ask for fewer")
+    if job in now.jobs:
+        raise ClusterError(f"job {job!r} is already running: give another name, or --release it first")
+    return way.allocate(now, job, gpus)
+
+
+def way_named(isolate: str) -> Way:
+    from ropewalk.cluster.study import WAYS, ways_named
+
+    (way,) = ways_named([isolate], None, compare=False) if isolate != "none" else (WAYS["ecmp"],)
+    return way
+
+
+def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> dict[str, Any]:
+    """An answer by the names of the plant."""
+    from ropewalk.cluster.allocation import Waiting
+
+    asked = {"job": job, "gpus": gpus, "plant": plant.name}
+    if isinstance(got, Waiting):
+        return asked | {
+            "placed": False,
+            "reason": got.reason.value,
+            "explanation": got.explanation,
+            "blocking_spines": [plant.spine_names[spine] for spine in got.blocking_spines],
+            "never": got.never,
+        }
+    cables = got.cables or (0,) * len(got.links)
+    return asked | {
+        "placed": True,
+        "stage": got.stage,
+        "guarantee": got.guarantee,
+        "leafs": [plant.leaf_names[leaf] for leaf in got.leafs],
+        "gpus_on_leaf": list(got.gpus_on_leaf()),
+        "spines": [plant.spine_names[spine] for spine in got.spines],
+        "links": [
+            [plant.leaf_names[leaf], plant.spine_names[spine], cable]
+            for (leaf, spine), cable in zip(got.links, cables, strict=True)
+        ],
+        "rank_order": [
+            {
+                "rank": rank,
+                "server": plant.server_names[gpu // plant.gpus_per_server],
+                "gpu": gpu % plant.gpus_per_server,
+                "leaf": plant.leaf_names[leaf],
+                "spine": plant.spine_names[spine] if spine >= 0 else None,
+            }
+            for rank, (gpu, leaf, spine) in enumerate(zip(got.gpus, got.leaf_of_gpu, got.spine_of_gpu, strict=True))
+        ],
+    }
+
+
+def _proof(now: Occupancy, got: Allocation | Waiting, collective: str) -> dict[str, Any]:
+    from ropewalk.cluster.allocation import Allocation
+    from ropewalk.cluster.contention import Proof, contention_free
+    from ropewalk.cluster.optical.circuits import as_virtual_clos
+
+    assert isinstance(got, Allocation)
+    if got.size < 2:
+        return {"collective": collective, "contention_free": True, "fact": "one GPU sends nothing"}
+    seen = as_virtual_clos(got) if got.stage == "ocs" else got
+    found = contention_free(seen, collective, ranks_per_server=min(now.plant.gpus_per_server, got.size))
+    if isinstance(found, Proof):
+        fact = f"{found.rounds} rounds, {found.cross_leaf_flows} flows between leafs, no link has more than its NICs"
+        return {"collective": collective, "contention_free": True, "fact": fact}
+    return {"collective": collective, "contention_free": False, "fact": str(found)}
+
+
+def _save(now: Occupancy, path: Path) -> None:
+    import json
+
+    from ropewalk.files import write_whole
+
+    now.check()
+    write_whole(path, json.dumps(now.as_document(), indent=1) + "\n")
+    typer.echo(f"state: {path} ({len(now.jobs)} jobs, {now.free} GPUs free)", err=True)
+
+
+def _print(document: dict[str, Any]) -> None:
+    say = console().print
+    if not document["placed"]:
+        never = " It can never start here." if document["never"] else ""
+        say(f"{document['job']} waits: {document['reason']}", style="bold")
+        say(f"{document['explanation']}.{never}", soft_wrap=True)
+        if document["blocking_spines"]:
+            say(f"blocking spines: {', '.join(document['blocking_spines'])}", soft_wrap=True)
+        return
+    spread = ", ".join(f"{name} ({n})" for name, n in zip(document["leafs"], document["gpus_on_leaf"], strict=True))
+    say(
+        f"{document['job']} starts on {document['gpus']} GPUs: {document['stage']}, {document['guarantee']}",
+        style="bold",
+    )
+    say(f"leafs: {spread}", soft_wrap=True)
+    if document["spines"]:
+        say(f"spines: {', '.join(document['spines'])}; {len(document['links'])} links of its own", soft_wrap=True)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("rank", "server", "gpu", "leaf", "spine"):
+        table.add_column(name, justify="right" if name in ("rank", "gpu") else "left", no_wrap=True)
+    for row in document["rank_order"][:MOST_RANKS]:
+        table.add_row(str(row["rank"]), row["server"], str(row["gpu"]), row["leaf"], row["spine"] or "–")
+    say(table)
+    if len(document["rank_order"]) > MOST_RANKS:
+        say(f"and {len(document['rank_order']) - MOST_RANKS} more ranks; --json lists all", style="dim")
+    if "proof" in document:
+        proof = document["proof"]
+        verdict = "meets nothing" if proof["contention_free"] else "MEETS ITSELF"
+        say(f"{proof['collective']} {verdict}: {proof['fact']}", soft_wrap=True)
+
+
+@about_a_cluster
+def rules_command(
+    job: str = typer.Argument(help="A job of the state."),
+    to: Path = typer.Option(..., metavar="FOLDER", help="Where the files go."),
+    state: Path | None = STATE,
+    isolate: str = ISOLATE_ONE,
+    addresses: str | None = typer.Option(
+        None, metavar="FILE", help="Addresses of NICs, leaf subnets and uplinks (CSV); `numbered` makes up a plan. "
+        "Without it there are no leaf rules.",
+    ),
+    json: bool = JSON,
+    *,
+    cluster: PlantOptions,
+) -> None:  # fmt: skip
+    """Files for one running job: nodes in rank order, rank files, reserved links, leaf rules (JSON and SONiC).
+
+    SONiC files hold the rules of all jobs on the leafs of this one, because a leaf has one table for all.
+
+    Example: `ropewalk cluster rules big --state now.json --fabric leaf-spine:64x32x32 --addresses nics.csv --to big/`
+    """
+    from ropewalk.export.cluster import (
+        AddressPlan,
+        job_files,
+        leaf_rules,
+        read_addresses,
+        sonic_documents,
+        sonic_files,
+        write_files,
+    )  # fmt: skip
+
+    way = way_named(isolate)
+    now = read_state(way, plant_of(cluster), state)
+    if job not in now.jobs:
+        some = ", ".join(list(now.jobs)[:8]) or "none"
+        raise ClusterError(f"no job {job!r} is in the state: name one of {some}")
+    held = now.jobs[job]
+    plan = None
+    if addresses == "numbered":
+        plan = AddressPlan.numbered(now.plant)
+    elif addresses is not None:
+        plan = read_addresses(addresses, now.plant)
+    files = job_files(now.plant, held, plan)
+    if plan is not None:
+        everybody = [one for one in leaf_rules(now.plant, now.jobs.values(), plan) if one.leaf in held.leafs]
+        files |= sonic_files(sonic_documents(everybody, now.plant, plan), now.plant)
+    if to.exists() and not to.is_dir():
+        raise InputError(f"{to} is a file: give a folder")
+    written = write_files(files, to)
+    if json:
+        print_json({"job": job, "files": [str(path) for path in written]})
+    else:
+        for path in written:
+            console().print(str(path), soft_wrap=True)

@@ -1,0 +1,143 @@
+"""The jobs that a command replays: a trace, what is done to it before, and how the queue is run."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.cluster_plant import drained_of
+from ropewalk.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from ropewalk.cluster.failure import Failure
+    from ropewalk.cluster.job import Job
+    from ropewalk.cluster.plant import Plant
+    from ropewalk.cluster.study import Conditions
+
+TRACE, LINE = "The jobs", "The queue"
+JOBS = typer.Argument(
+    metavar="JOBS", help="jobs.csv, or a trace of Helios, Philly (raw, Muri, Gavel), PAI, Acme or Tiresias."
+)
+TRACE_FORMAT = typer.Option(
+    None, help="jobs, helios, acme, philly, philly-muri, philly-gavel, pai or tiresias; recognised unless given.",
+    rich_help_panel=TRACE,
+)  # fmt: skip
+FIRST = typer.Option(None, min=1, help="Only so many jobs, in order of arrival.", rich_help_panel=TRACE)
+LARGEST = typer.Option(None, min=1, help="Leave out jobs with more GPUs.", rich_help_panel=TRACE)
+PREPARE = typer.Option(
+    False, "--prepare", help="As the vClos study does: clip durations, round sizes up, map them to TPU v4 slices.",
+    rich_help_panel=TRACE,
+)  # fmt: skip
+LOAD = typer.Option(
+    None, help="Poisson arrivals that ask for this part of all GPU time, instead of the trace's own times.",
+    rich_help_panel=TRACE,
+)  # fmt: skip
+ITERATION_TIME = typer.Option(
+    None, help="A quiet iteration, for traces with iterations and no durations (Gavel's).", rich_help_panel=TRACE
+)
+SEED = typer.Option(0, min=0, help="Of hashes, arrivals and moments.", rich_help_panel=TRACE)
+QUEUE = typer.Option("fifo", help="fifo, smallest, edf (deadlines) or shortest (expected run).", rich_help_panel=LINE)
+BACKFILL = typer.Option(
+    False, help="Let others past a head that cannot start; without it the head blocks, as in the published numbers.",
+    rich_help_panel=LINE,
+)  # fmt: skip
+BACKFILL_RULE = typer.Option(
+    "easy", help="easy (the head is not delayed) or conservative (nobody is).", rich_help_panel=LINE
+)
+FAIL = typer.Option(
+    [], metavar="PART@TIME[-TIME]", help="leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE dies, may come back: "
+    "spine:spine3@2000s-9000s. May be repeated.", rich_help_panel=LINE,
+)  # fmt: skip
+WHEN_A_LINK_DIES = typer.Option(
+    "ecmp", help="What a job with links of its own does then: ecmp (fail over through links of others) or re-place.",
+    rich_help_panel=LINE,
+)  # fmt: skip
+CIRCUIT_DELAY = typer.Option(
+    "50ms", help="Setting up the optical circuits of a job, once at its start.", rich_help_panel=LINE
+)
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """What was typed about the jobs."""
+
+    path: Path
+    trace_format: str | None = None
+    first: int | None = None
+    largest: int | None = None
+    prepare: bool = False
+    load: float | None = None
+    seed: int = 0
+    iteration_time: str | None = None
+
+
+def read_jobs(asked: TraceOptions, plant: Plant) -> tuple[list[Job], list[str]]:
+    """The jobs of a trace as this plant would run them, and what a reader should know about them."""
+    from ropewalk.cluster.of_trace import jobs_of
+    from ropewalk.cluster.traces import VCLOS_STUDY, Selection, mean_gap_for, poisson, prepare, read_trace
+
+    selection = Selection(most_gpus=asked.largest, first=asked.first)
+    trace = read_trace(asked.path, asked.trace_format, selection=selection)
+    notes = [f"{count} jobs of {asked.path.name} were left out: {why}" for why, count in trace.skipped]
+    jobs = trace.jobs
+    if asked.prepare:
+        jobs = prepare(jobs, VCLOS_STUDY, asked.seed)
+        notes.append("durations clipped to 1,000 to 100,000 s, sizes mapped to TPU v4 slices up to 512 GPUs")
+    if asked.load is not None:
+        jobs = poisson(jobs, mean_gap_for(jobs, asked.load, plant.gpus), asked.seed)
+        notes.append(f"Poisson arrivals at a load of {asked.load:g} instead of the trace's own times")
+    for job in jobs:
+        if job.gpus > plant.gpus:
+            raise ClusterError(
+                f"trace {asked.path}{_line_of(asked.path, job.name)}: job {job.name!r} asks for {job.gpus} GPUs, but "
+                f"{plant.name} has {plant.gpus}: give a larger cluster, or leave such jobs out (--largest {plant.gpus})"
+            )
+    iteration_s = None if asked.iteration_time is None else units.seconds(asked.iteration_time)
+    found = jobs_of(jobs, plant, seed=asked.seed, iteration_s=iteration_s, subject=f"trace {asked.path}")
+    return found, notes
+
+
+def _line_of(path: Path, name: str) -> str:
+    """Where a job stands in a table, in words; nothing for traces that are no tables."""
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            reader = csv.reader(stream)
+            return next((f": line {reader.line_num}" for cells in reader if name in cells), "")
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return ""
+
+
+def failures_of(plant: Plant, texts: list[str]) -> tuple[Failure, ...]:
+    """Failures as people type them: a part, when it dies, and when it comes back if it does."""
+    from ropewalk.cluster.failure import Failure
+
+    found = []
+    for text in texts:
+        part, sign, when = text.rpartition("@")
+        if not sign:
+            raise InputError(f"--fail {text!r} does not say when: write a part and a time, such as spine:spine3@2000s")
+        start, _, end = when.partition("-")
+        until_s = units.seconds(end) if end else math.inf
+        found.append(Failure(units.seconds(start), drained_of(plant, [part]), until_s))
+    return tuple(found)
+
+
+def conditions_of(queue: str, backfill: str | None, seed: int, circuit_delay: str) -> Conditions:
+    """How the queue is run; `backfill` is a rule, or None for none."""
+    from ropewalk.cluster.backfill import backfill_named
+    from ropewalk.cluster.queue import order_named
+    from ropewalk.cluster.study import Conditions
+
+    order_named(queue)
+    if backfill is not None:
+        backfill_named(backfill)
+    delay = units.seconds(circuit_delay)
+    if delay < 0:
+        raise InputError(f"a circuit delay of {circuit_delay} is none: give 0s or more")
+    return Conditions(queue, backfill, seed, delay)

@@ -1,0 +1,118 @@
+"""What `ropewalk pipeline` cuts and where it runs, from the options of its command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ropewalk.cli.cluster_shape import servers
+from ropewalk.errors import InputError, WorkloadError
+
+if TYPE_CHECKING:
+    from ropewalk.pipeline.links import Machines
+    from ropewalk.pipeline.profile import Profile
+    from ropewalk.pipeline.state_prices import Prices
+
+FLOAT_BYTES = 4.0
+PROFILES = (".txt",)
+"""Files of measured layers (DAPPLE, PipeDream)."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with its prices, and what the GPU that it runs on holds."""
+
+    model: Profile | Prices
+    state_multiple: float
+    """Bytes of weights, gradients and optimiser for each byte of weights."""
+    memory_bytes: float | None
+    """Of the GPU, where one is known."""
+
+    @property
+    def profile(self) -> Profile:
+        """The model's states and what they hand on."""
+        from ropewalk.pipeline.profile import Profile
+
+        return self.model if isinstance(self.model, Profile) else self.model.profile
+
+
+def is_profile(text: str) -> bool:
+    return Path(text).suffix.lower() in PROFILES
+
+
+def open_subject(
+    text: str, *, device: str, dtype: str, optimiser: str, sequence: int | None, profile_batch: int | None
+) -> Subject:
+    """A profile as it was measured, or a model priced for the device."""
+    from ropewalk.strategy.memory import OPTIMISER_BYTES
+
+    if optimiser not in OPTIMISER_BYTES:
+        raise InputError(f"there is no optimiser {optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}")
+    if is_profile(text):
+        from ropewalk.pipeline.profile import profile_of
+        from ropewalk.workload.imports.profile import from_profile
+
+        if sequence is not None:
+            raise WorkloadError(f"{text} was measured with sequences of one length: leave --seq {sequence} out")
+        measured = profile_of(from_profile(text, batch=profile_batch))
+        return Subject(measured, _multiple(FLOAT_BYTES, OPTIMISER_BYTES[optimiser]), None)
+    if profile_batch is not None:
+        raise InputError(f"{text} is no profile: leave --profile-batch {profile_batch} out")
+
+    from ropewalk.device.pricer import pricer
+    from ropewalk.pipeline.profile import is_measured
+    from ropewalk.pipeline.state_prices import WorkloadPrices
+    from ropewalk.workload.source import open_workload
+
+    workload = open_workload(text, None, sequence)
+    if is_measured(workload):
+        raise InputError(f"{text} has measured layers only: write it as a profile (.txt), which keeps its batch")
+    prices = pricer(device, dtype)
+    multiple = _multiple(prices.precision.element_bytes, OPTIMISER_BYTES[optimiser])
+    return Subject(WorkloadPrices(workload, prices), multiple, prices.device.memory_bytes)
+
+
+def _multiple(element_bytes: float, optimiser_bytes: float) -> float:
+    """Weights, gradients and moments, with weights of 32 bits beside where training is in 16.
+
+    >>> _multiple(4.0, 8.0), _multiple(2.0, 8.0)
+    (4.0, 8.0)
+    """
+    master = 4.0 if element_bytes < FLOAT_BYTES and optimiser_bytes else 0.0
+    return (2 * element_bytes + optimiser_bytes + master) / element_bytes
+
+
+def machines_of(
+    shape: str,
+    *,
+    device: str,
+    bandwidth: float | None,
+    collective_bandwidth: float | None,
+    nvlink: float | None,
+    nics: int | None,
+    start_up_s: float,
+) -> Machines:
+    """Servers of GPUs as the cost model sees them; what is not given is as in servers of that GPU."""
+    from ropewalk.fabric.interconnect import interconnect
+    from ropewalk.pipeline.links import Machines
+
+    sizes = servers(shape)
+    if bandwidth is None or nvlink is None:
+        usual = interconnect(device)
+        nvlink = usual.nvlink_bandwidth if nvlink is None else nvlink
+        if bandwidth is None:
+            bandwidth = usual.nic_bandwidth
+            shared = max(1, usual.gpus_per_server // usual.nics_per_server)
+            nics = nics or max(1, min(sizes) // shared)
+    return Machines(
+        sum(sizes),
+        tuple(accumulate(sizes)),
+        bandwidth,
+        collective_bandwidth or bandwidth,
+        nvlink,
+        start_up_s=start_up_s,
+        nics=nics or 1,
+        switched=True,
+    )

@@ -1,0 +1,228 @@
+"""The integer programs of OCS-vClos, solved by HiGHS: they decide where quick ways give up.
+
+Virtual leafs on one leaf are interchangeable, so circuits are counted by leaf, spine and switch: the m * y circuits
+between a leaf with m virtual leafs and a spine with y virtual spines can always be dealt out evenly.
+Limits are numbers of nodes, never seconds: the same state gives the same answer on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from ropewalk.cluster.optical.fibres import FreeFibres
+
+NODE_LIMIT = 2_000
+RELATIVE_GAP = 0.8
+"""As published: nearly any feasible answer is good enough."""
+_INFEASIBLE = 2
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """The program was too large to ask, or the node limit came before an answer."""
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Circuits that an integer program has chosen."""
+
+    spines: NDArray[np.int64]
+    """Virtual spines on every spine."""
+    leaf: NDArray[np.int64]
+    spine: NDArray[np.int64]
+    switch: NDArray[np.int64]
+    """Columns of the circuits."""
+
+    def switches(self) -> dict[tuple[int, int], list[int]]:
+        """(leaf, spine): the switches of the circuits between the two, ascending."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for leaf, spine, switch in sorted(
+            zip(self.leaf.tolist(), self.spine.tolist(), self.switch.tolist(), strict=True)
+        ):
+            found.setdefault((leaf, spine), []).append(switch)
+        return found
+
+
+def network_program(
+    fibres: FreeFibres,
+    leafs: NDArray[np.int64],
+    width: int,
+    *,
+    usable: NDArray[np.bool_] | None = None,
+    node_limit: int = NODE_LIMIT,
+    gap: float = RELATIVE_GAP,
+) -> Laid | Undecided | None:
+    """Choose spines and switches for virtual leafs that are fixed (program 5b); None where there is no way.
+
+    y[j] virtual spines on spine j sum to `width`; a leaf with m virtual leafs gets m y[j] circuits to it; no fibre is
+    used twice. Of the spines that are touched, those with few free ports are preferred.
+    """
+    usable = np.ones(len(fibres.spine), bool) if usable is None else usable
+    leaf, spine, switch = _possible(fibres, np.flatnonzero(leafs), np.flatnonzero(usable))
+    spines, circuits = len(fibres.spine), len(leaf)
+    most = np.where(usable, fibres.of_spine // max(int(leafs.sum()), 1), 0)
+    y, touched, c = np.arange(spines), spines + np.arange(spines), 2 * spines + np.arange(circuits)
+    rows = _Rows(2 * spines + circuits)
+    rows.add(np.zeros(spines), y, np.ones(spines), [width], [width])
+    pairs = np.flatnonzero(leafs)[:, None] * spines + np.arange(spines)
+    _, pair = np.unique(np.concatenate([pairs.ravel(), leaf * spines + spine]), return_inverse=True)
+    count = pairs.size
+    demand = np.repeat(leafs[leafs > 0], spines)
+    rows.add(
+        np.concatenate([pair[count:], pair[:count]]),
+        np.concatenate([c, np.tile(y, count // spines)]),
+        np.concatenate([np.ones(circuits), -demand]),
+        np.zeros(count),
+        np.zeros(count),
+    )
+    _port_rows(rows, fibres, leaf, spine, switch, c)
+    rows.add(
+        np.tile(np.arange(spines), 2),
+        np.concatenate([y, touched]),
+        np.concatenate([np.ones(spines), -most]),
+        np.full(spines, -np.inf),
+        np.zeros(spines),
+    )
+    cost = np.concatenate([np.zeros(spines), fibres.of_spine, np.zeros(circuits)])
+    upper = np.concatenate([most, np.ones(spines), np.ones(circuits)])
+    solved = _solve(cost, rows, upper, node_limit, gap)
+    if not isinstance(solved, np.ndarray):
+        return solved
+    taken = solved[c] > 0
+    return Laid(solved[y], leaf[taken], spine[taken], switch[taken])
+
+
+def star_program(
+    fibres: FreeFibres,
+    spine: int,
+    idle: NDArray[np.int64],
+    servers: int,
+    gpus_per_server: int,
+    *,
+    node_limit: int = NODE_LIMIT,
+) -> Undecided | dict[int, list[int]] | None:
+    """Whole servers anywhere with a circuit of each GPU to one spine: the switches by leaf, or None."""
+    leaf, switch = np.nonzero(fibres.leaf & (fibres.spine[spine] > 0) & (idle > 0)[:, None])
+    leafs = len(idle)
+    n, c = np.arange(leafs), leafs + np.arange(len(leaf))
+    rows = _Rows(leafs + len(leaf))
+    rows.add(np.zeros(leafs), n, np.ones(leafs), [servers], [servers])
+    rows.add(
+        np.concatenate([leaf, n]),
+        np.concatenate([c, n]),
+        np.concatenate([np.ones(len(leaf)), np.full(leafs, -gpus_per_server)]),
+        np.zeros(leafs),
+        np.zeros(leafs),
+    )
+    room = fibres.spine[spine]
+    rows.add(switch, c, np.ones(len(leaf)), np.full(len(room), -np.inf), room)
+    cost = np.concatenate([idle, np.zeros(len(leaf))])
+    solved = _solve(cost, rows, np.concatenate([idle, np.ones(len(leaf))]), node_limit, RELATIVE_GAP)
+    if not isinstance(solved, np.ndarray):
+        return solved
+    found: dict[int, list[int]] = {}
+    for at in np.flatnonzero(solved[c]).tolist():
+        found.setdefault(int(leaf[at]), []).append(int(switch[at]))
+    return found
+
+
+def rewiring_program(
+    fibres: FreeFibres,
+    wanted: dict[tuple[int, int], int],
+    present: Sequence[tuple[int, int, int]],
+    *,
+    node_limit: int = NODE_LIMIT,
+) -> Laid | Undecided | None:
+    """Give every (leaf, spine) its number of circuits and keep as many present (leaf, spine, switch) as possible.
+
+    `fibres` are all that may be used, those of the present circuits among them.
+    """
+    asked = sorted(wanted)
+    leaf, spine, switch = _possible(
+        fibres, np.unique([leaf for leaf, _ in asked]), np.unique([spine for _, spine in asked])
+    )
+    pair_of = {pair: number for number, pair in enumerate(asked)}
+    pair = np.array([pair_of.get(ends, -1) for ends in zip(leaf.tolist(), spine.tolist(), strict=True)], np.int64)
+    leaf, spine, switch, pair = (column[pair >= 0] for column in (leaf, spine, switch, pair))
+    rows = _Rows(len(leaf))
+    count = np.array([wanted[ends] for ends in asked], np.float64)
+    c = np.arange(len(leaf))
+    rows.add(pair, c, np.ones(len(leaf)), count, count)
+    _port_rows(rows, fibres, leaf, spine, switch, c)
+    kept = set(present)
+    is_kept = [circuit in kept for circuit in zip(leaf.tolist(), spine.tolist(), switch.tolist(), strict=True)]
+    solved = _solve(-np.array(is_kept, np.float64), rows, np.ones(len(leaf)), node_limit, 0.0)
+    if not isinstance(solved, np.ndarray):
+        return solved
+    taken = solved > 0
+    return Laid(np.zeros(0, np.int64), leaf[taken], spine[taken], switch[taken])
+
+
+class _Rows:
+    """Rows of a linear program, gathered block by block."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.entries: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
+
+    def add(self, row: object, column: object, value: object, low: object, high: object) -> None:
+        first = len(self.low)
+        entry = np.asarray(row, np.int64) + first, np.asarray(column, np.int64), np.asarray(value, np.float64)
+        self.entries.append(entry)
+        self.low += np.asarray(low, np.float64).tolist()
+        self.high += np.asarray(high, np.float64).tolist()
+
+    def constraint(self) -> LinearConstraint:
+        row, column, value = (np.concatenate(parts) for parts in zip(*self.entries, strict=True))
+        matrix = coo_array((value, (row, column)), shape=(len(self.low), self.columns)).tocsr()
+        return LinearConstraint(matrix, np.array(self.low), np.array(self.high))
+
+
+def _possible(
+    fibres: FreeFibres, leafs: NDArray[np.int64], spines: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(leaf, spine, switch) with a free fibre at both ends."""
+    both = fibres.leaf[leafs][:, None, :] & (fibres.spine[spines] > 0)[None, :, :]
+    leaf, spine, switch = np.nonzero(both)
+    return leafs[leaf], spines[spine], switch
+
+
+def _port_rows(
+    rows: _Rows,
+    fibres: FreeFibres,
+    leaf: NDArray[np.int64],
+    spine: NDArray[np.int64],
+    switch: NDArray[np.int64],
+    column: NDArray[np.int64],
+) -> None:
+    """No fibre of a leaf in two circuits, no more circuits at a spine than it has fibres to the switch."""
+    switches = fibres.leaf.shape[1]
+    one = np.ones(len(leaf))
+    for end, capacity in ((leaf, fibres.leaf.ravel()), (spine, fibres.spine.ravel())):
+        ports, row = np.unique(end * switches + switch, return_inverse=True)
+        rows.add(row, column, one, np.full(len(ports), -np.inf), capacity[ports])
+
+
+def _solve(
+    cost: NDArray[np.float64], rows: _Rows, upper: NDArray[np.float64], node_limit: int, gap: float
+) -> NDArray[np.int64] | Undecided | None:
+    if not len(cost):
+        return None if any(low > 0 for low in rows.low) else np.zeros(0, np.int64)
+    answer = milp(
+        cost,
+        integrality=np.ones(len(cost), np.int64),
+        bounds=Bounds(0, upper),
+        constraints=rows.constraint(),
+        options={"node_limit": node_limit, "mip_rel_gap": gap},
+    )
+    if answer.x is not None:
+        return np.rint(answer.x).astype(np.int64)
+    return None if answer.status == _INFEASIBLE else Undecided()

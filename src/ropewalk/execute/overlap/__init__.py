@@ -1,0 +1,31 @@
+"""Gradients averaged in a planned order by PyTorch, and what that is worth on links of limited speed.
+
+>>> from ropewalk.execute.overlap import CommunicationOrder, Piece, fused
+>>> CommunicationOrder((fused(Piece("weight", 0, 3)), fused(Piece("weight", 3, 8)))).pieces_of
+{'weight': 2}
+"""
+
+from ropewalk.execute.overlap.order import CommunicationOrder, Launch, Piece, fused, read_order
+from ropewalk.execute.overlap.orders import (
+    order_of_groups,
+    order_of_launches,
+    order_of_run,
+    order_of_streamed,
+    streamed_through,
+)
+from ropewalk.execute.overlap.scheduled import Scheduled, schedule
+
+__all__ = [
+    "CommunicationOrder",
+    "Launch",
+    "Piece",
+    "Scheduled",
+    "fused",
+    "order_of_groups",
+    "order_of_launches",
+    "order_of_run",
+    "order_of_streamed",
+    "read_order",
+    "schedule",
+    "streamed_through",
+]

@@ -1,0 +1,187 @@
+"""In which order gradients go onto the network: launches of pieces of tensors, the same on every rank.
+
+A library such as NCCL or Gloo works strictly in order, and ranks that hand over different operations never meet. So the
+order is fixed before the training begins and is data: launches in a row, made of operations on pieces (tensor, from
+element, to element). Nothing is decided while a step runs. An order can be written to a file and read by all ranks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.errors import Findings, StrategyError
+from ropewalk.files import write_whole
+
+FORMAT = "ropewalk communication order 1"
+MOST_NAMED = 4
+"""Tensors that a message lists."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Elements `start` to `stop` of the flattened gradient of one tensor."""
+
+    tensor: str
+    start: int
+    stop: int
+
+    @property
+    def elements(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Operations that are handed over one right behind the other, when the last of their gradients exists.
+
+    An operation sums its pieces in one buffer, so that they arrive together. A launch of several operations streams:
+    what the first one brings is there while the last one is still on its way.
+    """
+
+    operations: tuple[tuple[Piece, ...], ...]
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(piece for operation in self.operations for piece in operation)
+
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(piece.tensor for piece in self.pieces))
+
+    @property
+    def elements(self) -> int:
+        return sum(piece.elements for piece in self.pieces)
+
+
+def fused(*pieces: Piece) -> Launch:
+    """A launch of one operation."""
+    return Launch((pieces,))
+
+
+@dataclass(frozen=True)
+class CommunicationOrder:
+    """Launches of one step, in order; every element of every tensor is in exactly one piece.
+
+    >>> order = CommunicationOrder((fused(Piece("fc", 0, 6)), fused(Piece("conv", 0, 4), Piece("fc", 6, 8))))
+    >>> order.elements
+    {'fc': 8, 'conv': 4}
+    """
+
+    launches: tuple[Launch, ...]
+    credit_bytes: float = 0.0
+    """Bytes that may be handed over and not yet be done; the last one may overdraw it. 0: one operation at a time."""
+    barrier: bool = False
+    """The next step begins when all tensors are there, instead of each module when its own are."""
+
+    def __post_init__(self) -> None:
+        findings = Findings(StrategyError, "communication order")
+        if not self.credit_bytes >= 0:
+            findings.add(f"a credit of {self.credit_bytes:g} bytes lets nothing pass: give 0 (one piece) or more")
+        if not self.launches:
+            findings.add("nothing is launched: give at least one launch")
+        spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for number, launch in enumerate(self.launches):
+            if not launch.operations or not all(launch.operations):
+                findings.add(f"launch {number} has an operation without pieces: leave it out")
+            for piece in launch.pieces:
+                spans[piece.tensor].append((piece.start, piece.stop))
+        for tensor, parts in spans.items():
+            parts.sort()
+            if parts[0][0] != 0 or any(begin >= end for begin, end in parts):
+                findings.add(f"pieces of {tensor} are empty or do not begin at element 0: cover every element once")
+            elif any(end != begin for (_, end), (begin, _) in pairwise(parts)):
+                findings.add(f"pieces of {tensor} overlap or leave a gap: cover every element exactly once")
+        findings.raise_if_any()
+
+    @cached_property
+    def elements(self) -> dict[str, int]:
+        """By tensor, in the order in which tensors first appear."""
+        total: dict[str, int] = {}
+        for launch in self.launches:
+            for piece in launch.pieces:
+                total[piece.tensor] = total.get(piece.tensor, 0) + piece.elements
+        return total
+
+    @cached_property
+    def pieces_of(self) -> dict[str, int]:
+        """How many pieces every tensor has."""
+        count: dict[str, int] = {}
+        for launch in self.launches:
+            for piece in launch.pieces:
+                count[piece.tensor] = count.get(piece.tensor, 0) + 1
+        return count
+
+    def check_against(self, elements: Mapping[str, int]) -> None:
+        """Refuse an order that was made for other tensors than these, given by name with their elements."""
+        findings = Findings(StrategyError, "communication order")
+        for text, names in (
+            ("are not in the order: add a piece for every parameter that is trained", elements.keys() - self.elements),
+            ("are in the order but not in the module: make the order for this module", self.elements.keys() - elements),
+        ):
+            if names:
+                findings.add(f"{_listed(sorted(names))} {text}")
+        for tensor in sorted(self.elements.keys() & elements.keys()):
+            if self.elements[tensor] != elements[tensor]:
+                findings.add(
+                    f"{tensor} has {elements[tensor]} elements, but the order covers {self.elements[tensor]}: "
+                    "make the order for this module"
+                )
+        findings.raise_if_any()
+
+    def document(self) -> dict[str, Any]:
+        """As plain lists and numbers."""
+        return {
+            "format": FORMAT,
+            "credit_bytes": None if self.credit_bytes == float("inf") else self.credit_bytes,
+            "barrier": self.barrier,
+            "launches": [
+                [[[piece.tensor, piece.start, piece.stop] for piece in operation] for operation in launch.operations]
+                for launch in self.launches
+            ],
+        }
+
+    def write(self, path: str | Path) -> None:
+        write_whole(path, json.dumps(self.document(), indent=1) + "\n")
+
+
+def read_order(path: str | Path) -> CommunicationOrder:
+    """The order that was written to a file."""
+    subject = f"communication order {path}"
+    text = decode(read_bytes(Path(path), subject, StrategyError), subject, StrategyError)
+    return order_of_document(parse_json(text, subject, StrategyError), subject)
+
+
+def order_of_document(document: Any, subject: str = "communication order") -> CommunicationOrder:
+    """The order that `document` describes."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise StrategyError(f"{subject} does not say that its format is {FORMAT!r}: give a file that ropewalk wrote")
+    credit = document.get("credit_bytes", 0.0)
+    try:
+        launches = tuple(
+            Launch(
+                tuple(
+                    tuple(Piece(str(name), int(start), int(stop)) for name, start, stop in operation)
+                    for operation in launch
+                )
+            )
+            for launch in document["launches"]
+        )
+        credit_bytes = float("inf") if credit is None else float(credit)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise StrategyError(
+            f"{subject} has a launch that cannot be read ({problem}): write a launch as operations, an operation as "
+            "pieces, a piece as [name, from, to]"
+        ) from None
+    return CommunicationOrder(launches, credit_bytes, bool(document.get("barrier", False)))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -1,0 +1,120 @@
+"""What the processes of a measured run do: move onto slow links, look at the clock, train one way or another.
+
+Steps are timed from one backward pass to the next, as plans count them. The functions are called in the processes of
+`LocalRanks`; the group that they make on the slow links stays for the next call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
+from ropewalk.execute.overlap.link_times import LinkTimes, measured_all_reduces
+from ropewalk.execute.overlap.order import CommunicationOrder
+from ropewalk.execute.overlap.scheduled import schedule
+from ropewalk.execute.overlap.slow_links import Place
+
+Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
+"""-> a module, and a function from it to the loss of a batch."""
+
+_groups: dict[str, Any] = {}
+
+
+def join(place: Place) -> None:
+    """Move this process onto its slow links and make the group of all ranks there."""
+    import torch.distributed as dist
+
+    place.enter()
+    _groups["slow"] = dist.new_group(backend="gloo")
+    dist.barrier(_groups["slow"])
+
+
+def look_at_links(window: int) -> LinkTimes:
+    return measured_all_reduces(_groups["slow"], window=window)
+
+
+def look_at_layers(make: Make, runs: int) -> LayerTimes:
+    """All ranks compute at once, as in training, and begin together."""
+    import torch.distributed as dist
+
+    module, loss = _made(make)
+    dist.barrier(_groups["slow"])
+    return measured_layers(module, loss, _sgd, runs=runs)
+
+
+def train_by_ddp(make: Make, steps: int, settings: dict[str, Any]) -> list[float]:
+    """Seconds of every step but the first two, in which buckets are made anew."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    module, loss = _made(make)
+    wrapped = DistributedDataParallel(module, process_group=_groups["slow"], gradient_as_bucket_view=True, **settings)
+    optimizer = _sgd(list(module.parameters()))
+
+    def step() -> None:
+        value = loss(wrapped)
+        marks.append(time.perf_counter())
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    marks: list[float] = []
+    return _between_marks(step, steps, marks)
+
+
+def train_by_order(make: Make, steps: int, order: CommunicationOrder) -> list[float]:
+    """The same in a planned order."""
+    module, loss = _made(make)
+    scheduled = schedule(module, _sgd, order, _groups["slow"])
+
+    def step() -> None:
+        value = loss(module)
+        marks.append(time.perf_counter())
+        value.backward()
+
+    marks: list[float] = []
+    taken = _between_marks(step, steps, marks)
+    scheduled.close()
+    return taken
+
+
+def train_alone(make: Make, steps: int) -> list[float]:
+    """Without any communication: what no order can beat."""
+    module, loss = _made(make)
+    optimizer = _sgd(list(module.parameters()))
+
+    def step() -> None:
+        value = loss(module)
+        marks.append(time.perf_counter())
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    marks: list[float] = []
+    return _between_marks(step, steps, marks)
+
+
+_WARM_UP = 2
+
+
+def _between_marks(step: Callable[[], None], steps: int, marks: list[float]) -> list[float]:
+    import torch.distributed as dist
+
+    dist.barrier(_groups["slow"])
+    for _ in range(_WARM_UP + steps + 1):
+        step()
+    return [after - before for before, after in zip(marks[_WARM_UP:], marks[_WARM_UP + 1 :], strict=False)]
+
+
+def _made(make: Make) -> tuple[Any, Callable[[Any], Any]]:
+    import torch
+
+    torch.manual_seed(0)
+    return make()
+
+
+def _sgd(parameters: list[Any]) -> Any:
+    import torch
+
+    return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9)

@@ -1,0 +1,89 @@
+"""The state of a cluster as Prometheus reads it: gauges in the text format, in a fixed order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.cluster.allocation import Reason, Waiting
+from ropewalk.cluster.occupancy import Occupancy
+from ropewalk.cluster.optical.fibres import free_fibres
+from ropewalk.cluster.optical.plant import OpticalPlant
+
+Sample = tuple[Mapping[str, str], float]
+"""(labels, value)."""
+STAGES = ("server", "leaf", "clos", "ocs", "shared")
+
+
+def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:
+    """Everything worth a graph: GPUs, jobs by how they were placed, links, and why others wait."""
+    plant = state.plant
+    drained = plant.gpus - state.used - state.free
+    reasons = Counter(one.reason for one in waiting)
+    stages = Counter(str(job.stage) for job in state.jobs.values())
+    cables = int(plant.cables.sum())
+    reserved = sum(len(job.links) for job in state.jobs.values())
+    of_leaf, of_spine = _free_ports(state)
+    families: list[tuple[str, str, list[Sample]]] = [
+        (
+            "gpus",
+            "GPUs by what they do; drained ones are idle and not given out.",
+            [
+                ({"state": "free"}, state.free),
+                ({"state": "used"}, state.used),
+                ({"state": "drained"}, drained),
+            ],
+        ),
+        ("jobs_running", "Jobs that run, by how they were placed.", [({"stage": s}, stages[s]) for s in STAGES]),
+        (
+            "jobs_waiting",
+            "Jobs that wait, by what stands in their way.",
+            [({"reason": reason.value}, reasons[reason]) for reason in Reason],
+        ),
+        (
+            "links",
+            "Cables of leafs towards spines, or fibres towards optical switches, by whether a job holds them.",
+            [({"state": "free"}, cables - reserved), ({"state": "reserved"}, reserved)],
+        ),
+        (
+            "leaf_free_gpus",
+            "Free GPUs of a leaf.",
+            [({"leaf": name}, int(n)) for name, n in zip(plant.leaf_names, state.free_on_leaf, strict=True)],
+        ),
+        (
+            "leaf_free_uplinks",
+            "Free cables of a leaf.",
+            [({"leaf": name}, int(n)) for name, n in zip(plant.leaf_names, of_leaf, strict=True)],
+        ),
+        (
+            "spine_free_ports",
+            "Free cables of a spine.",
+            [({"spine": name}, int(n)) for name, n in zip(plant.spine_names, of_spine, strict=False)],
+        ),
+        ("job_gpus", "GPUs of a job.", [({"job": job.job}, job.size) for job in state.jobs.values()]),
+    ]
+    return "".join(_family(*family) for family in families)
+
+
+def _free_ports(state: Occupancy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Free cables of every leaf and of every spine that forwards packets; of an optical plant, free fibres."""
+    if isinstance(state.plant, OpticalPlant):
+        fibres = free_fibres(state)
+        return fibres.of_leaf, fibres.of_spine
+    return state.ports_of_leaf, state.ports_of_spine
+
+
+def _family(name: str, about: str, samples: list[Sample]) -> str:
+    full = f"ropewalk_cluster_{name}"
+    lines = [f"# HELP {full} {about}", f"# TYPE {full} gauge"]
+    for labels, value in samples:
+        told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        lines.append(f"{full}{{{told}}} {value:g}" if value != int(value) else f"{full}{{{told}}} {int(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,104 @@
+"""Leaf rules for SONiC: ACL_TABLE and ACL_RULE of CONFIG_DB, one document a leaf, and read back.
+
+A rule redirects to the next hop of a cable; SONiC looks at the higher PRIORITY first. If the next hop goes away, the
+redirect does, and traffic falls back to ordinary routing: whoever wants a job to stop instead must watch the link.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from ropewalk.cluster.plant import Plant
+from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.errors import ClusterError
+from ropewalk.export.cluster.addresses import AddressPlan
+from ropewalk.export.cluster.rules import LeafRules, SourceRule
+
+TABLE = "ROPEWALK_SOURCE"
+LOCAL = "LOCAL"
+_REDIRECT = "REDIRECT:"
+MOST_RULES = 1000
+"""What SONiC's design aims at for a table of this type."""
+
+
+def sonic_documents(rules: Sequence[LeafRules], plant: Plant, addresses: AddressPlan) -> dict[str, str]:
+    """Leaf name -> CONFIG_DB fragment, for `config load` on that leaf. All rules of a leaf are in one document."""
+    return {plant.leaf_names[one.leaf]: _document(one, plant, addresses) for one in rules}
+
+
+def read_sonic(path: str | Path, leaf: int, plant: Plant, addresses: AddressPlan) -> LeafRules:
+    """The rules of one leaf from its document; whose job they are is not in it."""
+    subject = f"SONiC rules {path}"
+    text = decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
+    return parse_sonic(text, leaf, plant, addresses, subject)
+
+
+def parse_sonic(text: str, leaf: int, plant: Plant, addresses: AddressPlan, subject: str = "SONiC rules") -> LeafRules:
+    document: Any = parse_json(text, subject, ClusterError)
+    try:
+        rules = document["ACL_RULE"]
+        local = rules.pop(f"{TABLE}|{LOCAL}")
+        if local["PACKET_ACTION"] != "FORWARD" or TABLE not in document["ACL_TABLE"]:
+            raise ValueError(f"the table {TABLE} does not forward what is local")
+        sources = [_read(name, rule, leaf, addresses) for name, rule in rules.items()]
+        return LeafRules(
+            leaf,
+            IPv4Network(local["DST_IP"]),
+            tuple(sorted(sources, key=lambda rule: rule.gpu)),
+            int(local["PRIORITY"]),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        name = plant.leaf_names[leaf]
+        raise ClusterError(
+            f"{subject}: it is not what ropewalk writes for {name} ({problem!r}): give the document of this leaf"
+        ) from None
+
+
+def _document(one: LeafRules, plant: Plant, addresses: AddressPlan) -> str:
+    if len(one.sources) + 1 > MOST_RULES:
+        raise ClusterError(
+            f"{plant.leaf_names[one.leaf]} needs {len(one.sources) + 1} rules, more than the {MOST_RULES} of a SONiC "
+            "table: put fewer GPUs on a leaf"
+        )
+    ports = [addresses.ports[rule.gpu] for rule in one.sources if rule.gpu in addresses.ports]
+    table = {
+        "type": "L3",
+        "stage": "ingress",
+        "policy_desc": "source routes of jobs",
+        "ports": sorted(dict.fromkeys(ports), key=_numbers_by_value),
+    }
+    rules: dict[str, dict[str, str]] = {
+        f"{TABLE}|{LOCAL}": {
+            "PRIORITY": str(one.local_priority),
+            "DST_IP": str(one.subnet),
+            "PACKET_ACTION": "FORWARD",
+        }
+    }
+    for rule in one.sources:
+        rules[f"{TABLE}|GPU{rule.gpu}"] = {
+            "PRIORITY": str(rule.priority),
+            "SRC_IP": f"{rule.source}/32",
+            "PACKET_ACTION": f"{_REDIRECT}{rule.next_hop}",
+        }
+    return json.dumps({"ACL_TABLE": {TABLE: table}, "ACL_RULE": rules}, indent=2) + "\n"
+
+
+def _read(name: str, rule: dict[str, str], leaf: int, addresses: AddressPlan) -> SourceRule:
+    if not name.startswith(f"{TABLE}|GPU") or not rule["PACKET_ACTION"].startswith(_REDIRECT):
+        raise ValueError(f"the rule {name} does not redirect")
+    source = IPv4Address(rule["SRC_IP"].removesuffix("/32"))
+    hop = IPv4Address(rule["PACKET_ACTION"].removeprefix(_REDIRECT))
+    below, spine, cable = addresses.cable_to[hop]
+    if below != leaf:
+        raise ValueError(f"the rule {name} leads to a cable of another leaf")
+    return SourceRule(addresses.gpu_at[source], source, spine, cable, hop, priority=int(rule["PRIORITY"]))
+
+
+def _numbers_by_value(port: str) -> list[tuple[int, str]]:
+    """Ethernet8 before Ethernet12."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", port)]

@@ -1,0 +1,135 @@
+"""The answer to how gradients should be ordered: the best way, what no way can beat, and all others beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ropewalk.overlap.bounds import Bounds
+from ropewalk.overlap.link import Link
+from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.tensors import Tensors
+from ropewalk.overlap.tuner import Tuned
+from ropewalk.overlap.ways import Scene, Way, scene_of, whole
+
+AS_FAST = 1e-9
+"""Parts of a step by which two ways may differ and still be equally fast; fewer launches decide then."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverlapAnswer:
+    """All ways on one model and one network."""
+
+    question: OverlapQuestion
+    tensors: Tensors
+    link: Link
+    ways: tuple[Way, ...]
+    bounds: Bounds
+    tuned: Tuned
+    """How the partition size and the credit of priority scheduling were found."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def best(self) -> Way:
+        """The fastest; of those that are as fast the one that hands over the fewest operations."""
+        least = min(way.step_s for way in self.ways)
+        near = [way for way in self.ways if way.step_s <= least * (1 + AS_FAST)]
+        return min(near, key=lambda way: way.launches)
+
+    @property
+    def scene(self) -> Scene:
+        """What the ways were made for, to make them again on something else."""
+        return scene_of(self.tensors, self.link, self.tuned.policy(), self.question.rounds_s)
+
+    def way(self, name: str) -> Way:
+        return next(way for way in self.ways if way.name == name)
+
+    @property
+    def usual(self) -> Way:
+        """What the best is measured against: what frameworks do without being told, buckets or whole tensors."""
+        names = {way.name for way in self.ways}
+        return self.way("buckets" if "buckets" in names else "fifo")
+
+    @property
+    def exposed_s(self) -> float:
+        """Seconds of the best step in which the GPU waits for the network."""
+        return max(0.0, self.best.step_s - self.tensors.compute_s)
+
+    @property
+    def network_s(self) -> float:
+        """Seconds in which the network carries the bytes of a step once, without start-ups."""
+        return self.tensors.total_bytes / self.link.bandwidth
+
+    def bound_in_words(self) -> str:
+        """Which of the bounds is the largest."""
+        bounds = self.bounds
+        if bounds.step_s <= bounds.computing_s * (1 + AS_FAST):
+            return "computing alone takes that long"
+        if bounds.step_s <= bounds.network_s * (1 + AS_FAST):
+            return "the network alone takes that long, from the first gradient to the last layer that waits"
+        return "no order of sums on this network and this GPU is faster, were cuts and start-ups free"
+
+    def why(self) -> str:
+        """What the best step is made of, in a sentence."""
+        from_bound = self.best.step_s / self.bounds.step_s - 1
+        return (
+            f"computing takes {self.tensors.compute_s * 1e3:.4g} ms and the network {self.network_s * 1e3:.4g} ms; "
+            f"{self.exposed_s * 1e3:.4g} ms stay exposed; the step is {from_bound:.2%} above the lower bound: "
+            f"{self.bound_in_words()}"
+        )
+
+    def order(self) -> list[dict[str, Any]]:
+        """What is handed over, in order, with the same names as `groups`."""
+        names = self.tensors.names
+        return [
+            {
+                "way": move.way,
+                "tensors": [names[tensor] for tensor in move.tensors],
+                "size_bytes": move.size_bytes,
+                "begin_s": move.begin_s,
+                "end_s": move.end_s,
+            }
+            for move in self.best.moves
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer in plain types, with the keys that scripts rely on."""
+        asked, names = self.question, self.tensors.names
+        return {
+            "model": self.tensors.model,
+            "workers": asked.workers,
+            "servers": asked.servers,
+            "sync": str(asked.sync),
+            "tensors": len(self.tensors),
+            "gradient_bytes": self.tensors.total_bytes,
+            "bandwidth": self.link.bandwidth,
+            "start_up_s": self.link.start_up_s,
+            "compute_s": self.tensors.compute_s,
+            "way": self.best.name,
+            "step_time_s": self.best.step_s,
+            "lower_bound_s": self.bounds.step_s,
+            "exposed_s": self.exposed_s,
+            "why": self.why(),
+            "speedup": self.usual.step_s / self.best.step_s,
+            "speedup_over": self.usual.name,
+            "groups": [[names[tensor] for tensor in group] for group in self.best.groups.members],
+            "partition_bytes": whole(self.tuned.best.partition_bytes),
+            "credit_bytes": whole(self.tuned.best.credit_bytes),
+            "found_by": self.tuned.method,
+            "order": self.order(),
+            "alternatives": [
+                {
+                    "name": way.name,
+                    "what": way.what,
+                    "step_time_s": way.step_s,
+                    "launches": way.launches,
+                    "exposed_s": max(0.0, way.step_s - self.tensors.compute_s),
+                    "speedup_of_best": way.step_s / self.best.step_s,
+                }
+                for way in self.ways
+            ],
+            "costs": self.tensors.source,
+            "seed": asked.seed,
+            "notes": list(self.notes),
+        }

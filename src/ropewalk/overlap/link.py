@@ -1,0 +1,136 @@
+"""What synchronises gradients: one all-reduce at a time, or a parameter server with a direction for each way.
+
+An all-reduce is one resource: two of them at once share the same NICs. With servers on hosts of their own, pushes fill
+the way out of the workers and pulls the way in, so these are two resources that work at the same time. Servers that sit
+on the workers' hosts use both ways for both and gain nothing over an all-reduce: `shared_servers` is one resource.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import inf, isfinite
+
+from ropewalk.collective.cost.form import ClosedForm
+from ropewalk.collective.cost.star import dedicated_servers, mesh, ring
+from ropewalk.errors import FabricError, Findings
+
+
+class Kind(StrEnum):
+    """How gradients are summed."""
+
+    ALL_REDUCE = "all-reduce"
+    PARAMETER_SERVER = "ps"
+
+
+@dataclass(frozen=True)
+class Link:
+    """The network as a scheduler of gradients sees it.
+
+    An operation on s bytes keeps its resource busy for `start_up_s` + s / `bandwidth`, and is known to be done
+    `latency_s` later, while the resource may already carry the next one. For a parameter server this holds for a push
+    and for a pull alike.
+
+    >>> Link(bandwidth=1e9, start_up_s=1e-3).seconds(4e6)
+    0.005
+    """
+
+    bandwidth: float
+    """Bytes of gradient in a second, not bytes on the wire: a ring of n carries 2(n-1)/n bytes for each."""
+    start_up_s: float = 0.0
+    """What every operation costs however small it is; nothing else is carried meanwhile."""
+    latency_s: float = 0.0
+    """From the end of an operation until the worker knows: what a window of more than one piece hides."""
+    kind: Kind = Kind.ALL_REDUCE
+
+    def __post_init__(self) -> None:
+        findings = Findings(FabricError, f"{self.kind} link")
+        if not 0 < self.bandwidth < inf:
+            findings.add(f"a bandwidth of {self.bandwidth:g} bytes/s carries nothing: give a positive finite number")
+        for label in ("start_up_s", "latency_s"):
+            seconds = getattr(self, label)
+            if not (isfinite(seconds) and seconds >= 0):
+                findings.add(f"{label} is {seconds:g}: give 0 or more")
+        findings.raise_if_any()
+
+    @property
+    def duplex(self) -> bool:
+        """Is a gradient pushed and then pulled, on resources of their own?"""
+        return self.kind is Kind.PARAMETER_SERVER
+
+    def seconds(self, size_bytes: float) -> float:
+        """How long one operation, a push or a pull where there are two, keeps its resource busy."""
+        return self.start_up_s + size_bytes / self.bandwidth
+
+    def without_start_up(self) -> Link:
+        """The same link if operations cost nothing but their bytes: what lower bounds are made of."""
+        return replace(self, start_up_s=0.0, latency_s=0.0)
+
+
+def all_reduce_link(form: ClosedForm, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
+    """A link that runs one all-reduce after the other in the time of its closed form, on links of `bandwidth` bytes/s.
+
+    >>> from ropewalk.collective.cost import closed_form
+    >>> from ropewalk.fabric import Torus
+    >>> round(all_reduce_link(closed_form("ring", Torus((4, 4)), "dimension"), 1.25e9).bandwidth / 1e9, 3)
+    2.667
+    """
+    if form.bandwidth_term <= 0:
+        raise FabricError("all-reduce among one worker sends nothing: give 2 workers or more")
+    return Link(bandwidth / float(form.bandwidth_term), form.rounds * alpha_s, latency_s)
+
+
+def ring_link(workers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
+    """A ring of workers whose NICs send `bandwidth` bytes/s: 2(n-1)/n of the bytes, 2(n-1) rounds of α each."""
+    _at_least_two(workers)
+    return all_reduce_link(ring(workers), bandwidth, alpha_s, latency_s)
+
+
+def cluster_link(
+    servers: int,
+    gpus_per_server: int,
+    nic_bandwidth: float,
+    *,
+    nvlink_bandwidth: float = inf,
+    nics_per_server: int = 1,
+    alpha_s: float = 0.0,
+    latency_s: float = 0.0,
+) -> Link:
+    """Rings over all GPUs, one for each NIC of a server: each passes every server once and every GPU once.
+
+    All rings together carry 2(n-1)/n of the bytes through the NICs of a server, and through the port of every GPU. α is
+    paid in every round; a round inside a server costs as much as one between servers, so this is on the safe side.
+    """
+    gpus = servers * gpus_per_server
+    _at_least_two(gpus)
+    outside = nic_bandwidth * nics_per_server if servers > 1 else inf
+    if outside == inf and nvlink_bandwidth == inf:
+        raise FabricError("one server without a speed of its NVLinks: give nvlink_bandwidth, or two servers or more")
+    return all_reduce_link(ring(gpus), min(outside, nvlink_bandwidth), alpha_s, latency_s)
+
+
+def server_link(workers: int, servers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
+    """Workers and parameter servers on hosts of their own, each with a NIC of `bandwidth` bytes/s both ways.
+
+    The worker's NIC carries each byte once a way, a server's NIC the share of 1/M of all N workers. All workers push
+    the same tensor at the same time, so the slower of the two NICs is the speed of both.
+
+    >>> server_link(workers=16, servers=4, bandwidth=1e9).bandwidth
+    250000000.0
+    """
+    if workers < 1:
+        raise FabricError(f"a parameter server without workers ({workers}) has nothing to do: give 1 or more")
+    form = dedicated_servers(workers, servers)
+    one_way = float(form.bandwidth_term) / 2
+    return Link(bandwidth / one_way, form.rounds / 2 * alpha_s, latency_s, Kind.PARAMETER_SERVER)
+
+
+def shared_servers_link(workers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
+    """Every worker also serves 1/N of the parameters: pushes and pulls share both ways of every NIC, as in a mesh."""
+    _at_least_two(workers)
+    return all_reduce_link(mesh(workers), bandwidth, alpha_s, latency_s)
+
+
+def _at_least_two(workers: int) -> None:
+    if workers < 2:
+        raise FabricError(f"{workers} worker has nobody to synchronise with: give 2 or more")

@@ -1,0 +1,117 @@
+"""Answers an `OverlapQuestion`, and the same question over many speeds of the network for a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ropewalk.overlap.answer import OverlapAnswer
+from ropewalk.overlap.bounds import lower_bounds
+from ropewalk.overlap.buckets import MIB, buckets, groups_with_barrier_s
+from ropewalk.overlap.dear import THRESHOLDS_MIB
+from ropewalk.overlap.groups import Groups
+from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.tensors import Tensors
+from ropewalk.overlap.tuner import CREDIT_PIECES, Space, Trial, Tuned, bayesian, cost_of, exhaustive, space_of
+from ropewalk.overlap.ways import MOST_FREELY_GROUPED, WAYS, WIDEST, scene_of
+
+Advance = Callable[[int, int, str], None]
+
+SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """One way at one speed of the network."""
+
+    way: str
+    bandwidth: float
+    """Bytes/s of a server."""
+    step_s: float
+    lower_bound_s: float
+
+
+def answer(question: OverlapQuestion, advance: Advance = lambda done, total, now: None) -> OverlapAnswer:
+    """Every way that there is for this kind of synchronisation, and the best of them.
+
+    >>> found = answer(OverlapQuestion("vgg16", servers=4, batch=32, device="a100", bandwidth=1.25e9))
+    >>> found.bounds.step_s <= found.best.step_s <= found.way("buckets").step_s
+    True
+    """
+    makers = WAYS[question.sync]
+    total = len(makers) + 1
+    advance(0, total, "pricing the model")
+    tensors, link = question.tensors, question.link
+    advance(0, total, "searching partition size and credit")
+    tuned = settings(question, tensors, link)
+    scene = scene_of(tensors, link, tuned.policy(), question.rounds_s)
+    ways = []
+    for number, (name, make) in enumerate(makers.items(), 1):
+        advance(number, total, name)
+        ways.append(make(scene))
+    return OverlapAnswer(question, tensors, link, tuple(ways), lower_bounds(tensors, link), tuned, _notes(question))
+
+
+def settings(question: OverlapQuestion, tensors: Tensors, link: Link) -> Tuned:
+    """Partition size and credit of priority scheduling: as given, or searched."""
+    cost, space = cost_of(tensors, link), space_of(tensors)
+    partition, credit = question.partition_bytes, question.credit_bytes
+    if partition is not None and credit is not None:
+        given = Trial(partition, credit, cost(partition, credit))
+        return Tuned(given, "as given", (given,))
+    if credit is not None:
+        # The search counts credit in pieces; with the bytes given, only pieces are left to try.
+        trials = tuple(Trial(size, credit, cost(size, credit)) for size in space.partition_sizes)
+        best = min(trials, key=lambda trial: (trial.step_s, -trial.partition_bytes))
+        return Tuned(best, f"exhaustive: {len(trials)} partition sizes, credit as given", trials)
+    if partition is not None:
+        space = Space(partition, partition, CREDIT_PIECES, 1)
+    return bayesian(cost, space, seed=question.seed) if question.tune else exhaustive(cost, space)
+
+
+def over_speeds(
+    question: OverlapQuestion,
+    gbps: Iterable[float] = SPEEDS_GBPS,
+    advance: Advance = lambda done, total, now: None,
+) -> list[SpeedRow]:
+    """Every way on networks of several speeds, one NIC a server; settings are searched anew for each."""
+    speeds = tuple(gbps)
+    rows = []
+    for number, speed in enumerate(speeds):
+        advance(number, len(speeds), f"at {speed:g} Gbps")
+        asked = question.at_bandwidth(speed * 1e9 / 8)
+        tensors, link = question.tensors, asked.link
+        scene = scene_of(tensors, link, settings(asked, tensors, link).policy(), asked.rounds_s)
+        bound = lower_bounds(tensors, link).step_s
+        rows += [SpeedRow(name, speed * 1e9 / 8, make(scene).step_s, bound) for name, make in WAYS[asked.sync].items()]
+    return rows
+
+
+def best_behind_a_barrier(answer: OverlapAnswer) -> tuple[Groups, float]:
+    """Groups for a framework that launches them as they are ready and waits for all: the best of those that are known.
+
+    Of merged gradients, the groups of the fused plan, and buckets of many sizes; of equals the fewest.
+    """
+    tensors, link = answer.tensors, answer.link
+    known = [answer.way("merged").groups, answer.way("fused").groups, buckets(tensors)]
+    known += [buckets(tensors, (size * MIB,)) for size in THRESHOLDS_MIB]
+    steps = [(groups_with_barrier_s(tensors, link, groups), len(groups), number) for number, groups in enumerate(known)]
+    seconds, _, number = min(steps)
+    return known[number], seconds
+
+
+def _notes(question: OverlapQuestion) -> tuple[str, ...]:
+    notes = []
+    if question.sync is Kind.PARAMETER_SERVER:
+        hosts = question.parameter_servers or question.servers
+        notes.append(
+            f"{hosts} parameter servers stand on hosts of their own; GPUs of a server add up among themselves first, "
+            "which is left out; credit comes back when a push is done, unless a way says otherwise; the lower bound "
+            "counts pushes alone"
+        )
+    if len(question.tensors) > MOST_FREELY_GROUPED:
+        notes.append(
+            f"{len(question.tensors)} tensors are many: fused and streamed plans look at groups of up to {WIDEST}"
+        )
+    return tuple(notes)

@@ -1,0 +1,211 @@
+"""Every way to bring gradients together, on one model and one link: what frameworks do, and what has been published.
+
+A `Way` says how long a step takes and, where it can be drawn, what the network carries when. `ALL_REDUCE_WAYS` and
+`SERVER_WAYS` list them from the plainest to the most elaborate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.overlap.buckets import buckets
+from ropewalk.overlap.dear import tuned
+from ropewalk.overlap.groups import Arrival, Groups
+from ropewalk.overlap.heads_tails import one_stream_sums
+from ropewalk.overlap.launches import LaunchTimes, in_ready_order, timed
+from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.merging import merged_gradients
+from ropewalk.overlap.plans import fused_plan, streamed_plan
+from ropewalk.overlap.policy import Policy, byteps, fifo, released_bytescheduler
+from ropewalk.overlap.scheduler import OverlapRun, schedule
+from ropewalk.overlap.tensors import Tensors
+
+Array = NDArray[np.float64]
+
+BYTEPS_CREDITS = 4
+"""Pieces on their way that BytePS' documentation suggests where its scheduling is turned on."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Some bytes on the network, handed over as one operation."""
+
+    way: str
+    """all-reduce, push or pull."""
+    begin_s: float
+    end_s: float
+    size_bytes: float
+    tensors: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One way to bring gradients together, and the step that it makes."""
+
+    name: str
+    what: str
+    step_s: float
+    launches: int
+    """Operations that are handed to the library in a step."""
+    groups: Groups
+    """Tensors that are added up together."""
+    moves: tuple[Move, ...] = ()
+    """What the network carries when, in its order; empty where only the step is known."""
+    forward_start_s: Array | None = None
+    """When every layer starts in the next forward pass, where there are moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A model on a link, with the settings that priority scheduling takes."""
+
+    tensors: Tensors
+    link: Link
+    policy: Policy
+    rounds_s: float = 0.0
+    widest: int | None = None
+    """Tensors of a group at most, where there are so many that the search would take minutes."""
+
+
+def _by_policy(name: str, what: str, scene: Scene, policy: Policy) -> Way:
+    run = schedule(scene.tensors, scene.link, policy)
+    return Way(
+        name, what, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
+        run.forward_start_s,
+    )  # fmt: skip
+
+
+def _moves(run: OverlapRun) -> list[Move]:
+    """Pieces of one tensor that follow each other at once are drawn as one."""
+    found = []
+    ways = [("push", run.push_start_s, run.push_end_s), ("pull", run.pull_start_s, run.pull_end_s)]
+    if not run.link.duplex:
+        ways = [("all-reduce", run.push_start_s, run.push_end_s)]
+    for way, begins, ends in ways:
+        in_time = np.argsort(begins, kind="stable")
+        runs: list[list[int]] = []
+        for piece in in_time.tolist():
+            before = runs[-1][-1] if runs else -1
+            if before >= 0 and run.pieces.tensor[before] == run.pieces.tensor[piece] and begins[piece] <= ends[before]:
+                runs[-1].append(piece)
+            else:
+                runs.append([piece])
+        found += [
+            Move(way, float(begins[part[0]]), float(ends[part[-1]]), float(run.pieces.size_bytes[part].sum()),
+                 (int(run.pieces.tensor[part[0]]),))
+            for part in runs
+        ]  # fmt: skip
+    return found
+
+
+def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, *, barrier: bool, blocks: Groups | None) -> Way:
+    """A plan of launches; `blocks` says which tensors the numbers of a plan over blocks stand for."""
+    launches = run.launches
+    arrival = run.arrival_s if blocks is None else run.arrival_s[blocks.group_of]
+    starts = scene.tensors.forward_start(arrival, barrier=barrier)
+    number = np.cumsum(launches.begins) - 1
+    moves = []
+    for _, part in groupby(range(len(number)), key=lambda piece: int(number[piece])):
+        pieces = list(part)
+        if launches.arrival is Arrival.TOGETHER:
+            carried = launches.groups.members[launches.group[pieces[0]]]
+        else:
+            carried = tuple(dict.fromkeys(launches.tensor[pieces].tolist()))
+        if blocks is not None:
+            carried = tuple(tensor for block in carried for tensor in blocks.members[block])
+        moves.append(
+            Move("all-reduce", float(run.begin_s[pieces[0]]), float(run.end_s[pieces[-1]]),
+                 float(launches.size_bytes[pieces].sum()), carried)
+        )  # fmt: skip
+    groups = launches.groups
+    if blocks is not None:
+        groups = Groups(tuple(tuple(t for b in group for t in blocks.members[b]) for group in groups.members))
+    step = float(starts[-1] + scene.tensors.forward_s[-1])
+    return Way(name, what, step, launches.count, groups, tuple(moves), starts)
+
+
+def _in_order(name: str, what: str, scene: Scene, groups: Groups) -> Way:
+    """Groups one after the other as they are ready, and a barrier behind all of them."""
+    sums = one_stream_sums(scene.tensors)
+    run = timed(sums, scene.link, in_ready_order(sums, groups))
+    return _by_launches(name, what, scene, run, barrier=True, blocks=None)
+
+
+def first_come(scene: Scene) -> Way:
+    """Whole tensors as they appear."""
+    return _by_policy("fifo", "every tensor as it appears, then a barrier", scene, fifo())
+
+
+def bucketed(scene: Scene) -> Way:
+    return _in_order("buckets", "25 MiB buckets as PyTorch DDP makes them, then a barrier", scene,
+                     buckets(scene.tensors))  # fmt: skip
+
+
+def merged(scene: Scene) -> Way:
+    groups = merged_gradients(scene.tensors, scene.link)
+    return _in_order("merged", "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier", scene, groups)
+
+
+def by_priority(scene: Scene) -> Way:
+    return _by_policy("priority", "ByteScheduler: pieces by priority within a credit, across the barrier", scene,
+                      scene.policy)  # fmt: skip
+
+
+def as_released(scene: Scene) -> Way:
+    what = "ByteScheduler with its default sizes; credit comes back with the pull"
+    return _by_policy("released", what, scene, released_bytescheduler())
+
+
+def as_byteps(scene: Scene) -> Way:
+    """With scheduling on, whatever its piece size: a credit of several pieces."""
+    what = f"BytePS: pieces of 4 MB, {BYTEPS_CREDITS} on their way, what does not fit is passed over"
+    return _by_policy("byteps", what, scene, byteps(credits=BYTEPS_CREDITS))
+
+
+def taken_apart(scene: Scene) -> Way:
+    found = tuned(scene.tensors, scene.link, scene.rounds_s)
+    what = "DeAR: reduce-scatters behind the backward pass, all-gathers before the forward pass, best group size"
+    return Way("dear", what, found.step_s, 2 * len(found.groups), found.groups)
+
+
+def fused(scene: Scene) -> Way:
+    run = fused_plan(scene.tensors, scene.link, widest=scene.widest)
+    what = "PACE: fused and cut, ordered by what waits behind, across the barrier"
+    return _by_launches("fused", what, scene, run, barrier=False, blocks=None)
+
+
+def streamed(scene: Scene) -> Way:
+    plan = streamed_plan(scene.tensors, scene.link, rounds_s=scene.rounds_s, widest=scene.widest)
+    what = "fused, and each tensor of a launch is used as soon as it is there"
+    return _by_launches("streamed", what, scene, plan.run, barrier=False, blocks=plan.blocks)
+
+
+Maker = Callable[[Scene], Way]
+ALL_REDUCE_WAYS: Mapping[str, Maker] = {
+    "fifo": first_come, "buckets": bucketed, "merged": merged, "priority": by_priority, "dear": taken_apart,
+    "fused": fused, "streamed": streamed,
+}  # fmt: skip
+SERVER_WAYS: Mapping[str, Maker] = {
+    "fifo": first_come, "priority": by_priority, "released": as_released, "byteps": as_byteps,
+}  # fmt: skip
+"""Fused sums and halves of sums need one resource; pushes and pulls are two."""
+WAYS: Mapping[Kind, Mapping[str, Maker]] = {Kind.ALL_REDUCE: ALL_REDUCE_WAYS, Kind.PARAMETER_SERVER: SERVER_WAYS}
+
+MOST_FREELY_GROUPED = 300
+WIDEST = 64
+
+
+def scene_of(tensors: Tensors, link: Link, policy: Policy, rounds_s: float) -> Scene:
+    """Groups of any size, or of at most `WIDEST` tensors where the model has very many."""
+    return Scene(tensors, link, policy, rounds_s, WIDEST if len(tensors) > MOST_FREELY_GROUPED else None)
+
+
+def whole(size_bytes: float) -> float | None:
+    """A size for files: None where there is no limit."""
+    return None if size_bytes == inf else size_bytes

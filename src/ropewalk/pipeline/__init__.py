@@ -1,0 +1,1 @@
+"""How a model is cut into stages, and when each stage works on which micro-batch."""

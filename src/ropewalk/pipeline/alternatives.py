@@ -1,0 +1,127 @@
+"""What others would have done with the same model, machines and terms, timed by the same clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.answer import DATA_PARALLEL, Alternative
+from ropewalk.pipeline.antichains import AntichainProfile
+from ropewalk.pipeline.contest import Contest
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.data_parallel import data_parallel, data_parallel_plans
+from ropewalk.pipeline.judge import Judged
+from ropewalk.pipeline.pipedream import pipedream_stages
+from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.released import released_plan
+from ropewalk.pipeline.state_groups import grouped
+from ropewalk.pipeline.twofold import even_cuts
+
+EARLY_BACKWARD = ("1f1b", "1f1b-deep")
+MOST_STATES = 128
+"""PipeDream's search grows with the cube of the states; beyond, states are taken together."""
+MOST_GPUS_RELEASED = 64
+"""The released planner places every copy of a pipeline in every way, which ends here."""
+
+
+def alternatives(contest: Contest) -> tuple[Alternative, ...]:
+    """Every baseline; those under the same terms also enter the contest."""
+    costs = contest.costs
+    return (
+        _data_parallel(contest),
+        _data_parallel_behind(costs),
+        _of_stages(contest, "straight", "one GPU a stage, stages as even as they can be", even_stages, EARLY_BACKWARD),
+        _of_stages(contest, "gpipe", "GPipe: stages as even as they can be, backward behind forward", even_stages,
+                   ("gpipe",)),
+        _of_stages(contest, "pipedream", "PipeDream's planner, in a pipeline that flushes", _pipedream, EARLY_BACKWARD),
+        _of_stages(contest, "dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
+        *_by_schedule(contest),
+    )  # fmt: skip
+
+
+def _data_parallel(contest: Contest) -> Alternative:
+    what = "data parallel, gradients added up while the last micro-batch runs back"
+    terms = replace(contest.costs.terms, overlap_sums=True)
+    found = data_parallel(Costs(contest.costs.prices, contest.costs.machines, terms))
+    if contest.costs.terms.overlap_sums:
+        for plan in data_parallel_plans(contest.costs):
+            contest.judge(plan)
+    return _alternative(DATA_PARALLEL, what, found)
+
+
+def _data_parallel_behind(costs: Costs) -> Alternative:
+    terms = replace(costs.terms, overlap_sums=False)
+    found = data_parallel(Costs(costs.prices, costs.machines, terms))
+    return _alternative(
+        "data-parallel-behind", "data parallel, gradients added up behind the last backward pass", found
+    )
+
+
+def _of_stages(
+    contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Stage, ...]], schedules: tuple[str, ...]
+) -> Alternative:
+    """The stages of another planner under the best of its schedules and any size of micro-batches."""
+    costs, terms = contest.costs, contest.costs.terms
+    try:
+        stages = stages_of(costs)
+    except StrategyError as error:
+        return Alternative(name, what, None, str(error))
+    # They may win the contest only with schedules that were asked for; as baselines they bring their own.
+    field = contest if set(schedules) <= set(terms.schedules) else Contest(costs)
+    known = set(field.unfit)
+    found = best_of_stages(field, stages, schedules)
+    if found is None:
+        return Alternative(name, what, None, next((why for why in field.unfit if why not in known), "it does not fit"))
+    return Alternative(name, what, found)
+
+
+def best_of_stages(contest: Contest, stages: tuple[Stage, ...], schedules: tuple[str, ...]) -> Judged | None:
+    """These stages with the size of micro-batches and the schedule that suit them best."""
+    terms = contest.costs.terms
+    found = [
+        contest.enter(Plan(stages, schedules[0], size, terms.global_batch // size, recompute), schedules)
+        for size, recompute in product(terms.micro_batch_sizes(), terms.recompute)
+    ]
+    return min((judged for judged in found if judged is not None), key=lambda judged: judged.step_s, default=None)
+
+
+def even_stages(costs: Costs) -> tuple[Stage, ...]:
+    """One GPU a stage, as many as there are states or GPUs, the longest as short as it can be."""
+    count = min(costs.states, costs.machines.gpus)
+    bounds = even_cuts(costs.profile.forward_s + costs.profile.backward_s, count)
+    return tuple(Stage(bounds[at], bounds[at + 1] - 1, (at,)) for at in range(count))
+
+
+def _pipedream(costs: Costs) -> tuple[Stage, ...]:
+    return pipedream_stages(costs.profile, costs.machines, grouped(costs.profile, MOST_STATES))
+
+
+def released_stages(costs: Costs) -> tuple[Stage, ...]:
+    """The cuts and GPUs of DAPPLE's released planner; its copies side by side are the replicas of a stage."""
+    terms, profile = costs.terms, costs.profile
+    if costs.machines.gpus > MOST_GPUS_RELEASED:
+        raise StrategyError(
+            f"DAPPLE's released planner does not end for {costs.machines.gpus} GPUs: ask for at most "
+            f"{MOST_GPUS_RELEASED}"
+        )
+    row = AntichainProfile(profile, np.triu(np.ones((profile.states, profile.states), bool), 1))
+    best = released_plan(row, costs.machines, terms.global_batch, terms.micro_batch).best
+    return tuple(Stage(stage.first, stage.last, stage.gpus) for stage in best.stages)
+
+
+def _by_schedule(contest: Contest) -> list[Alternative]:
+    """The best plan found under every schedule."""
+    return [
+        Alternative(f"best-{name}", f"the best plan found with {name}", judged)
+        for name, judged in contest.best_by_schedule.items()
+    ]
+
+
+def _alternative(name: str, what: str, found: Judged | str) -> Alternative:
+    if isinstance(found, str):
+        return Alternative(name, what, None, found)
+    return Alternative(name, what, found)

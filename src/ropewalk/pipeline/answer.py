@@ -1,0 +1,158 @@
+"""The answer to how a model should be cut: the best plan, why it takes as long as it does, and what else was tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ropewalk.pipeline.judge import Judged
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.profile import Profile
+from ropewalk.pipeline.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """Another way to run the step, under the same costs."""
+
+    name: str
+    what: str
+    """In a few words, where it comes from."""
+    judged: Judged | None
+    reason: str = ""
+    """Why there is none."""
+
+    @property
+    def step_s(self) -> float | None:
+        return None if self.judged is None else self.judged.step_s
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How far the planner looked."""
+
+    exact: bool
+    """Was every plan looked at or bounded away? Otherwise the best of the search, which may not be the best of all."""
+    plans: int
+    """How many plans the clock has run."""
+    restrictions: tuple[str, ...] = ()
+    """What was left out to stay within reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineAnswer:
+    """The best plan that was found for a model on machines, beside all others."""
+
+    profile: Profile
+    machines: Machines
+    terms: Terms
+    best: Judged
+    alternatives: tuple[Alternative, ...]
+    searched: Searched
+
+    @property
+    def step_s(self) -> float:
+        return self.best.step_s
+
+    def alternative(self, name: str) -> Alternative:
+        """The alternative of that name."""
+        return next(other for other in self.alternatives if other.name == name)
+
+    @property
+    def data_parallel_s(self) -> float | None:
+        """A step of plain data parallelism that adds up gradients while it runs back; None where it does not fit."""
+        return self.alternative(DATA_PARALLEL).step_s
+
+    @property
+    def speedup_over_dp(self) -> float | None:
+        whole = self.data_parallel_s
+        return None if whole is None else whole / self.step_s
+
+    @property
+    def single_gpu_s(self) -> float:
+        """All samples of a step one after the other on one GPU, were its memory large enough."""
+        return self.profile.seconds * self.terms.global_batch / self.profile.batch
+
+    def why(self) -> str:
+        """What the step is made of, in a sentence."""
+        best, times = self.best, self.best.run.times
+        place = best.bottleneck // 2
+        if best.bottleneck % 2:
+            slowest = max(float(times.send_forward[place]), float(times.send_backward[place]))
+            where = f"the cut behind stage {place}, {slowest * 1e3:.3g} ms a micro-batch each way"
+        else:
+            own = float(times.forward[place] + times.backward[place] + times.weight[place])
+            where = f"stage {place}, {own * 1e3:.3g} ms a micro-batch"
+        return (
+            f"the bottleneck is {where}; GPUs idle {best.run.bubble:.1%} of the step; "
+            f"{best.exposed_sums_s * 1e3:.3g} ms at its end are spent adding up gradients alone"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer in plain types, with the keys that scripts rely on."""
+        best = self.best
+        return {
+            "model": self.profile.name,
+            "gpus": self.machines.gpus,
+            "machines": list(self.machines.separators),
+            "global_batch": self.terms.global_batch,
+            **_described(best, self.profile),
+            "why": self.why(),
+            "speedup_over_dp": self.speedup_over_dp,
+            "speedup_over_one_gpu": self.single_gpu_s / self.step_s,
+            "exact": self.searched.exact,
+            "plans_timed": self.searched.plans,
+            "restrictions": list(self.searched.restrictions),
+            "alternatives": [_alternative(other, self) for other in self.alternatives],
+        }
+
+
+DATA_PARALLEL = "data-parallel"
+"""The alternative that every plan is measured against: gradients are added up while the last micro-batch runs back."""
+
+
+def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
+    plan, times = judged.plan, judged.run.times
+    memory = dict(zip(plan.devices, judged.memory_bytes, strict=True))
+    return {
+        "strategy": plan.strategy,
+        "schedule": plan.schedule,
+        "micro_batch": plan.micro_batch,
+        "micro_batches": plan.micro_batches,
+        "recompute": plan.recompute,
+        "step_time_s": judged.step_s,
+        "samples_per_s": plan.global_batch / judged.step_s,
+        "bubble_share": judged.run.bubble,
+        "exposed_all_reduce_s": judged.exposed_sums_s,
+        "bottleneck": f"{'cut behind stage' if judged.bottleneck % 2 else 'stage'} {judged.bottleneck // 2}",
+        "stages": [
+            {
+                "layers": [stage.first, stage.last],
+                "names": [profile.names[stage.first], profile.names[stage.last]],
+                "gpus": list(stage.gpus),
+                "replicas": stage.replicas,
+                "tensor": stage.tensor,
+                "forward_s": float(times.forward[number]),
+                "backward_s": float(times.backward[number] + times.weight[number]),
+                "all_reduce_s": float(times.all_reduce[number]),
+            }
+            for number, stage in enumerate(plan.stages)
+        ],
+        "memory_bytes": [memory[stage.gpus] for stage in plan.stages],
+    }
+
+
+def _alternative(other: Alternative, answer: PipelineAnswer) -> dict[str, Any]:
+    """Without its stages where there is no plan, with the reason instead."""
+    row: dict[str, Any] = {"name": other.name, "what": other.what, "step_time_s": other.step_s}
+    if other.judged is None:
+        return {**row, "reason": other.reason}
+    return {
+        **row,
+        "speedup_of_best": other.judged.step_s / answer.step_s,
+        "strategy": other.judged.plan.strategy,
+        "schedule": other.judged.plan.schedule,
+        "plan": str(other.judged.plan),
+        "memory_bytes": max(other.judged.memory_bytes),
+        "bubble_share": other.judged.run.bubble,
+    }

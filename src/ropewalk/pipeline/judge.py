@@ -1,0 +1,133 @@
+"""What a plan takes and holds: its exact step by the clock, its memory, and whether it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.clock import TimetableRun, run
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.schedules import FITTED, WITHIN_MEMORY, homes, pieces_each, table_of, within
+from ropewalk.pipeline.stage_times import StageTimes
+from ropewalk.pipeline.timetable import Timetable
+from ropewalk.pipeline.timetables.automatic import automatic
+
+Array = NDArray[np.float64]
+
+NEXT_TO_NOTHING = 1e-9
+"""The part of its room that a device keeps of a micro-batch where it keeps nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A plan that fits, with its step."""
+
+    plan: Plan
+    run: TimetableRun
+    memory_bytes: tuple[float, ...]
+    """By set of GPUs, in the order of `plan.devices`: on each GPU of it, at its fullest."""
+
+    @property
+    def step_s(self) -> float:
+        return self.run.makespan
+
+    @property
+    def bottleneck(self) -> int:
+        """The stage or transfer that takes longest for all micro-batches: stage k is 2k, the cut behind it 2k + 1."""
+        times = self.run.times
+        load = np.zeros(2 * times.pieces - 1)
+        load[::2] = times.forward + times.backward + times.weight
+        load[1::2] = np.maximum(times.send_forward, times.send_backward)
+        return int(load.argmax())
+
+    @property
+    def exposed_sums_s(self) -> float:
+        """Seconds at the end of the step in which nothing but gradients is added up."""
+        return max(0.0, self.run.makespan - float(self.run.end.max()))
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Why a plan is no plan."""
+
+    reason: str
+
+
+def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged | Unfit:
+    """The step of a plan, or the reason why there is none; `times` are those of the plan, where they are known."""
+    if times is None:
+        times = costs.times(plan)
+    size = plan.micro_batch
+    kept = np.array([(costs.input_bytes if plan.recompute else costs.kept_bytes)(stage, size) for stage in plan.stages])
+    table = _timetable(costs, plan, times, kept)
+    if isinstance(table, Unfit):
+        return table
+    held = held_bytes(costs, plan, table.copies) + table.peak_kept(kept)
+    over = _over(costs, held, plan)
+    return over or Judged(plan, run(table, times), tuple(held.tolist()))
+
+
+def held_bytes(costs: Costs, plan: Plan, copies: int = 1) -> Array:
+    """By device, what is there all the time: weights and all that goes with them, and room to compute again in."""
+    places = homes(plan.schedule, len(plan.stages) // pieces_each(plan.schedule))
+    held = np.zeros(max(places) + 1)
+    again = np.zeros_like(held)
+    for stage, place in zip(plan.stages, places, strict=True):
+        held[place] += costs.state_bytes(stage, plan.micro_batch) * copies
+        if plan.recompute:
+            again[place] = max(again[place], costs.kept_bytes(stage, plan.micro_batch))
+    return held + again
+
+
+def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array) -> Timetable | Unfit:
+    memory = costs.terms.memory_bytes
+    devices = len(plan.stages) // pieces_each(plan.schedule)
+    if len(plan.stages) != len(homes(plan.schedule, devices)) or len(plan.devices) != devices:
+        return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} pieces a device")
+    if any(plan.stages[at].gpus != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
+        return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
+    if memory is not None and (plan.schedule in WITHIN_MEMORY or plan.schedule == FITTED):
+        held = held_bytes(costs, plan)
+        room = memory - held
+        if (room < 0).any():
+            return _over(costs, held, plan) or Unfit("it does not fit")
+        if plan.schedule in WITHIN_MEMORY:
+            fit = [
+                plan.micro_batches if each == 0 else int(left // each) for left, each in zip(room, kept, strict=True)
+            ]
+            table = within(plan.schedule, fit, plan.micro_batches)
+            return table or _over(costs, held + kept, plan) or Unfit("it does not fit")
+    if plan.schedule == FITTED:
+        return _fitted(plan, times, kept, None if memory is None else room)
+    found = table_of(plan.schedule, devices, plan.micro_batches)
+    if found is None:
+        return Unfit(f"there is no {plan.schedule} for {plan.micro_batches} micro-batches on {devices} devices")
+    return found
+
+
+def _fitted(plan: Plan, times: StageTimes, kept: Array, room: Array | None) -> Timetable | Unfit:
+    """The timetable made for these times; what a device may keep is counted in parts of its own room."""
+    most = kept * plan.micro_batches if room is None else room
+    if (kept > most).any():
+        return Unfit("it does not fit")
+    shares = np.divide(kept, most, out=np.zeros_like(kept), where=most > 0)
+    shares = np.maximum(shares, NEXT_TO_NOTHING)
+    try:
+        return automatic(times, plan.micro_batches, kept=shares, limit=1.0).timetable
+    except StrategyError as error:
+        return Unfit(str(error))
+
+
+def _over(costs: Costs, held: Array, plan: Plan) -> Unfit | None:
+    memory = costs.terms.memory_bytes
+    if memory is None or held.max() <= memory * (1 + 1e-12):
+        return None
+    fullest = int(held.argmax())
+    return Unfit(
+        f"stage {fullest} of {plan.strategy} needs {held[fullest] / 1e9:.1f} GB on a GPU, which has "
+        f"{memory / 1e9:g} GB: cut it smaller, recompute, or make micro-batches smaller"
+    )

@@ -1,0 +1,129 @@
+"""A plan: which states of a model which GPUs hold, and in which order they work on micro-batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.errors import Findings, StrategyError
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Consecutive states of the model, and the GPUs that share its micro-batches.
+
+    >>> Stage(0, 11, (0, 1, 2, 3), tensor=2).replicas
+    2
+    """
+
+    first: int
+    last: int
+    """States first..last, both included."""
+    gpus: tuple[int, ...]
+    tensor: int = 1
+    """GPUs that work on the same samples together; each holds that part of the weights."""
+
+    @property
+    def replicas(self) -> int:
+        """Into how many parts a micro-batch is split here."""
+        return len(self.gpus) // self.tensor
+
+    @property
+    def states(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def sharers(self) -> tuple[int, ...]:
+        """The first GPU of every replica: those that add up the same gradients."""
+        return self.gpus[:: self.tensor]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stages in the order of the model, and how a step runs through them.
+
+    A micro-batch is split over the replicas of each stage. Pipelines side by side, each with micro-batches of its own,
+    are the same thing with larger micro-batches. Where a timetable gives GPUs several pieces of the model, every piece
+    is a stage here and GPUs occur several times.
+    """
+
+    stages: tuple[Stage, ...]
+    schedule: str
+    micro_batch: int
+    """Samples of a micro-batch, over all replicas of a stage."""
+    micro_batches: int
+    recompute: bool = False
+
+    @property
+    def global_batch(self) -> int:
+        return self.micro_batch * self.micro_batches
+
+    @property
+    def devices(self) -> tuple[tuple[int, ...], ...]:
+        """The GPU sets of the plan, each once, in the order in which the model first meets them."""
+        return tuple(dict.fromkeys(stage.gpus for stage in self.stages))
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs work."""
+        return sum(len(gpus) for gpus in self.devices)
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        return tuple(stage.replicas for stage in self.stages)
+
+    @property
+    def strategy(self) -> str:
+        """As the literature writes it: `DP`, `straight`, or GPUs per stage.
+
+        >>> Plan((Stage(0, 3, (0, 1, 2)), Stage(4, 9, (3,))), "1f1b", 8, 4).strategy
+        '3:1'
+        """
+        if len(self.devices) == 1:
+            return "DP"
+        if all(len(gpus) == 1 for gpus in self.devices):
+            return "straight"
+        return ":".join(str(len(gpus)) for gpus in self.devices)
+
+    def check(self, states: int, gpus: int) -> None:
+        """Every state once and in order, every GPU in one place, every sample in one micro-batch."""
+        findings = Findings(StrategyError, "plan")
+        if not self.stages:
+            findings.add("it has no stages: give at least one")
+        expected = 0
+        for number, stage in enumerate(self.stages):
+            if stage.first != expected or stage.last < stage.first:
+                findings.add(
+                    f"stage {number} has states {stage.first} to {stage.last} where {expected} comes next: "
+                    "give each state once and in order"
+                )
+            expected = stage.last + 1
+            if not stage.gpus or stage.tensor < 1 or len(stage.gpus) % max(stage.tensor, 1):
+                findings.add(
+                    f"stage {number} has {len(stage.gpus)} GPUs in groups of {stage.tensor}: give it whole groups"
+                )
+        if self.stages and expected != states:
+            findings.add(f"its stages end with state {expected - 1} of {states}: give the last stage the rest")
+        used = [gpu for shared in self.devices for gpu in shared]
+        if len(set(used)) != len(used):
+            findings.add("a GPU is in two sets that differ: stages share all of their GPUs or none")
+        if any(not 0 <= gpu < gpus for gpu in used):
+            findings.add(f"it names a GPU that is not there: count from 0 to {gpus - 1}")
+        if self.micro_batch < 1 or self.micro_batches < 1:
+            findings.add(f"{self.micro_batches} micro-batches of {self.micro_batch} samples: give 1 or more of each")
+        findings.raise_if_any()
+
+    def __str__(self) -> str:
+        parts = [f"{stage.first}-{stage.last}@{_listed(stage.gpus)}" for stage in self.stages]
+        again = " with recomputation" if self.recompute else ""
+        return f"{' | '.join(parts)} {self.schedule}, {self.micro_batches} x {self.micro_batch} samples{again}"
+
+
+def _listed(gpus: tuple[int, ...]) -> str:
+    """GPUs as ranges: 0-7,9."""
+    runs: list[list[int]] = []
+    for gpu in sorted(gpus):
+        if runs and runs[-1][1] == gpu - 1:
+            runs[-1][1] = gpu
+        else:
+            runs.append([gpu, gpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

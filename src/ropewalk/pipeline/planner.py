@@ -1,0 +1,158 @@
+"""Cuts a model into stages, gives them GPUs and a timetable, and says what else could have been done.
+
+First a dynamic program proposes plans for every size of micro-batches (`search.py`), then the clock times the most
+promising under every schedule, and the best are moved about while that helps (`refine.py`). Small instances are
+searched completely (`exact.py`). What other planners would have done is timed as well; it can only win by being better.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from math import inf
+
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.alternatives import alternatives
+from ropewalk.pipeline.answer import PipelineAnswer, Searched
+from ropewalk.pipeline.contest import Contest, with_pieces
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.exact import is_small, search_all
+from ropewalk.pipeline.judge import Judged
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.profile import Profile
+from ropewalk.pipeline.refine import refined
+from ropewalk.pipeline.schedules import FITTED
+from ropewalk.pipeline.search import propose
+from ropewalk.pipeline.state_groups import grouped
+from ropewalk.pipeline.state_prices import Prices
+from ropewalk.pipeline.terms import Terms
+from ropewalk.pipeline.twofold import twofold_plans
+from ropewalk.pipeline.width import Width, width_for
+
+
+def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Width | None = None) -> PipelineAnswer:
+    """The best plan for a model (a measured profile, or prices that know smaller shares) on machines under terms.
+
+    >>> from ropewalk.pipeline.profile import from_states
+    >>> tiny = from_states("tiny", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[9e9] * 4)
+    >>> answer = plan(tiny, Machines(2, (1, 2)), Terms(8, 1, schedules=("1f1b",), overlap_sums=False))
+    >>> str(answer.best.plan), answer.step_s
+    ('0-1@0 | 2-3@1 1f1b, 8 x 1 samples', 54.0)
+    """
+    costs = Costs(model, machines, terms)
+    chosen = width or width_for(costs)
+    contest = searched(costs, chosen)
+    others = alternatives(contest)
+    if contest.best is None:
+        reasons = list(contest.unfit) or ["no schedule exists for these numbers of micro-batches and GPUs"]
+        raise StrategyError(f"no plan of {costs.profile.name} fits: {reasons[0]}")
+    return PipelineAnswer(
+        profile=costs.profile,
+        machines=machines,
+        terms=terms,
+        best=contest.best,
+        alternatives=others,
+        searched=Searched(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
+    )
+
+
+def searched(costs: Costs, width: Width | None = None) -> Contest:
+    """The contest after the planner's own search, without plans of others."""
+    contest = Contest(costs)
+    chosen = width or width_for(costs)
+    sizes = _sizes(costs, chosen)
+    leaders = _straight(contest, chosen, sizes) + _twofold(contest, chosen, sizes)
+    if is_small(costs):
+        search_all(contest)
+    if FITTED in costs.terms.schedules:
+        best = [contest.best] if contest.best else []
+        for judged in (*best, *sorted(leaders, key=_step)[: chosen.leaders]):
+            if len(judged.plan.devices) == len(judged.plan.stages):
+                contest.judge(replace(judged.plan, schedule=FITTED))
+    return contest
+
+
+def _sizes(costs: Costs, width: Width) -> tuple[int, ...]:
+    """The sizes of micro-batches to search."""
+    every = tuple(costs.terms.micro_batch_sizes())
+    if len(every) <= width.sizes:
+        return every
+    groups = grouped(costs.profile, width.coarse.groups)
+    promise: dict[int, float] = {}
+    for size, recompute in product(every, costs.terms.recompute):
+        best = min((value for value, _ in propose(costs, groups, size, recompute, width.coarse)), default=inf)
+        promise[size] = min(best, promise.get(size, inf))
+    return tuple(sorted(sorted(every, key=lambda size: (promise[size], size))[: width.sizes]))
+
+
+def _straight(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Judged]:
+    """Plans with a stage for each set of GPUs."""
+    costs, terms = contest.costs, contest.costs.terms
+    schedules = with_pieces(terms.schedules, 1) or (("1f1b",) if FITTED in terms.schedules else ())
+    if not schedules:
+        return []
+    judged = []
+    for _, plan in _pool(costs, width, sizes):
+        found = contest.enter(plan, schedules, contest.best_s * width.hope)
+        if found is not None:
+            judged.append(found)
+    return _refined(contest, judged, schedules, width)
+
+
+def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[float, Plan]]:
+    """The plans that the dynamic program thinks most of, no more than a few with the same GPUs a stage."""
+    terms = costs.terms
+    groups = grouped(costs.profile, width.groups)
+    found = []
+    for size, recompute in product(sizes, terms.recompute):
+        proposals = propose(costs, groups, size, recompute, width)
+        if not proposals and terms.memory_bytes is not None:
+            proposals = propose(costs, groups, size, recompute, width, shallow=True)
+        alike: dict[object, int] = {}
+        for estimate, plan in proposals:
+            shape = tuple(len(stage.gpus) for stage in plan.stages), tuple(stage.tensor for stage in plan.stages)
+            alike[shape] = alike.get(shape, 0) + 1
+            if alike[shape] <= width.alike:
+                found.append((estimate, plan))
+    return _varied(sorted(found, key=lambda pair: pair[0]), width)
+
+
+def _varied(found: list[tuple[float, Plan]], width: Width) -> list[tuple[float, Plan]]:
+    """The best by estimate, and of every number of stages a few: the formula favours some depths over others."""
+    chosen, count = [], Counter[int]()
+    for number, (estimate, plan) in enumerate(found):
+        depth = len(plan.stages)
+        count[depth] += 1
+        if number < width.timed or count[depth] <= width.alike:
+            chosen.append((estimate, plan))
+    return chosen
+
+
+def _twofold(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Judged]:
+    """Plans with two pieces for each set of GPUs."""
+    costs, terms = contest.costs, contest.costs.terms
+    leaders = []
+    for schedule in with_pieces(terms.schedules, 2):
+        judged = []
+        for size, recompute in product(sizes, terms.recompute):
+            for plan in twofold_plans(costs, schedule, size, recompute):
+                found = contest.enter(plan, (schedule,), contest.best_s * width.hope)
+                if found is not None:
+                    judged.append(found)
+        leaders += _refined(contest, judged, (schedule,), width)
+    return leaders
+
+
+def _refined(contest: Contest, judged: list[Judged], schedules: tuple[str, ...], width: Width) -> list[Judged]:
+    """The best of those that differ in more than their cuts, each moved about."""
+    leaders: dict[object, Judged] = {}
+    for found in sorted(judged, key=_step):
+        leaders.setdefault((found.plan.micro_batch, tuple(len(stage.gpus) for stage in found.plan.stages)), found)
+    best = list(leaders.values())[: width.leaders]
+    return [refined(contest, found, schedules, width.moves) for found in best]
+
+
+def _step(judged: Judged) -> float:
+    return judged.step_s

@@ -1,0 +1,144 @@
+"""What the states of a model cost a GPU that gets some samples of a micro-batch, alone or sharing them with others.
+
+A measured profile scales with the samples. A workload is priced anew for every number of samples and every split of
+its operators, so that small shares cost what small kernels cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropewalk.device.pricer import Pricer, pricer
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.profile import Profile, bytes_of_elements, profile_of
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import Split
+from ropewalk.workload.workload import Workload
+
+Array = NDArray[np.float64]
+
+MEETINGS_A_PASS = 2
+"""How often GPUs that share a measured state add up its output in each pass: a transformer layer does it twice."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatePrices:
+    """S+1 sums over the states before, for one GPU: those of states first..last are `[last + 1] - [first]`."""
+
+    forward_s: Array
+    backward_s: Array
+    parameter_bytes: Array
+    kept_bytes: Array
+    met_forward_bytes: Array
+    """Bytes that GPUs which share the samples add up in the forward pass."""
+    met_backward_bytes: Array
+    meetings: Array
+    """How often they do so, in each pass."""
+
+
+class Prices(Protocol):
+    """A model whose states have prices for any share."""
+
+    @property
+    def profile(self) -> Profile:
+        """Names of the states, and what crosses a cut for `profile.batch` samples."""
+
+    def at(self, samples: float, tensor: int = 1) -> StatePrices:
+        """What one of `tensor` GPUs pays that get `samples` samples together."""
+
+
+class MeasuredPrices:
+    """Times and activations in proportion to the samples.
+
+    GPUs that share samples divide time, weights and activations evenly and add up the output of every state with
+    weights twice in each pass, as Megatron does for a transformer layer.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._known: dict[tuple[float, int], StatePrices] = {}
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def at(self, samples: float, tensor: int = 1) -> StatePrices:
+        if (samples, tensor) not in self._known:
+            self._known[samples, tensor] = self._priced(samples, tensor)
+        return self._known[samples, tensor]
+
+    def _priced(self, samples: float, tensor: int) -> StatePrices:
+        profile = self._profile
+        part = samples / profile.batch
+        meets = (np.diff(profile.parameter_bytes) > 0) * float(MEETINGS_A_PASS if tensor > 1 else 0)
+        met = _sums(meets * profile.crossing_bytes * part)
+        return StatePrices(
+            profile.forward_s * (part / tensor),
+            profile.backward_s * (part / tensor),
+            profile.parameter_bytes / tensor,
+            profile.kept_bytes * (part / tensor),
+            met,
+            met,
+            _sums(meets),
+        )
+
+
+class WorkloadPrices:
+    """Layers of a workload on a device, split by tensor parallelism where asked."""
+
+    def __init__(self, workload: Workload, prices: Pricer | None = None) -> None:
+        self.workload = workload
+        self.prices = prices or pricer()
+        self._profile = profile_of(workload, self.prices)
+        self._known: dict[tuple[float, int], StatePrices] = {}
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def at(self, samples: float, tensor: int = 1) -> StatePrices:
+        if (samples, tensor) not in self._known:
+            self._known[samples, tensor] = self._priced(samples, tensor)
+        return self._known[samples, tensor]
+
+    def _priced(self, samples: float, tensor: int) -> StatePrices:
+        if samples != int(samples):
+            raise StrategyError(
+                f"a GPU cannot run {samples:g} samples of {self.workload.name}: ask for whole samples, or plan from a "
+                "measured profile"
+            )
+        sized = self.workload.at_batch(int(samples))
+        element = bytes_of_elements(sized, self.prices)
+        layers = [layer.split(Split(tensor=tensor)) for layer in sized.layers]
+        leave = [_met(layer.operators, Meeting.LEAVE) if tensor > 1 else 0 for layer in layers]
+        enter = [_met(layer.operators, Meeting.ENTER) if tensor > 1 else 0 for layer in layers]
+        times: dict[object, tuple[float, float]] = {}
+        for layer in layers:
+            if layer.operators not in times:
+                times[layer.operators] = self.prices.forward(layer.operators), self.prices.backward(layer.operators)
+        return StatePrices(
+            _sums([times[layer.operators][0] for layer in layers]),
+            _sums([times[layer.operators][1] for layer in layers]),
+            _sums([layer.parameters() * element for layer in layers]),
+            _sums([layer.saved_bytes(element) for layer in layers]),
+            _sums([elements * element for elements in leave]),
+            _sums([elements * element for elements in enter]),
+            _sums([float(_count(layer.operators)) if tensor > 1 else 0.0 for layer in layers]),
+        )
+
+
+def _met(operators: tuple[object, ...], meeting: Meeting) -> int:
+    """Elements that are added up where operators enter or leave a split region."""
+    return sum(op.elements for op in operators if isinstance(op, Exchange) and op.meeting is meeting)
+
+
+def _count(operators: tuple[object, ...]) -> int:
+    return sum(isinstance(op, Exchange) and op.meeting is Meeting.LEAVE for op in operators)
+
+
+def _sums(values: ArrayLike) -> Array:
+    return np.concatenate([[0.0], np.cumsum(np.asarray(values, np.float64))])

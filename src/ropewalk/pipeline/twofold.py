@@ -1,0 +1,60 @@
+"""Plans for timetables that give every device two pieces of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.schedules import homes, pieces_each
+
+Array = NDArray[np.float64]
+
+
+def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool) -> Iterator[Plan]:
+    """For every number of devices that divides the GPUs, the pieces as even as they can be.
+
+    Devices are consecutive GPUs, all of the same size: pieces of one device follow each other through the whole
+    pipeline, so unequal devices would wait for each other twice.
+    """
+    gpus, states = costs.machines.gpus, costs.states
+    for devices in range(2, gpus + 1):
+        pieces = devices * pieces_each(schedule)
+        if gpus % devices or pieces > states:
+            continue
+        each = gpus // devices
+        for tensor in costs.terms.tensor:
+            if each % tensor or (costs.terms.whole_samples and each // tensor > micro_batch):
+                continue
+            prices = costs.prices.at(costs.share(micro_batch, each // tensor), tensor)
+            bounds = even_cuts(prices.forward_s + prices.backward_s, pieces)
+            stages = tuple(
+                Stage(bounds[at], bounds[at + 1] - 1, tuple(range(home * each, (home + 1) * each)), tensor)
+                for at, home in enumerate(homes(schedule, devices))
+            )
+            yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
+
+
+def even_cuts(sums: Array, pieces: int) -> tuple[int, ...]:
+    """Bounds of `pieces` consecutive pieces of which the longest is as short as it can be; `sums` are running sums.
+
+    >>> even_cuts(np.array([0.0, 1, 2, 6, 7, 8]), 3)
+    (0, 2, 3, 5)
+    """
+    states = len(sums) - 1
+    longest = np.full((pieces + 1, states + 1), np.inf)
+    behind = np.zeros((pieces + 1, states + 1), np.int64)
+    longest[0, 0] = 0.0
+    for piece in range(1, pieces + 1):
+        for end in range(piece, states - pieces + piece + 1):
+            starts = slice(piece - 1, end)
+            value = np.maximum(longest[piece - 1, starts], sums[end] - sums[starts])
+            at = int(value.argmin())
+            longest[piece, end], behind[piece, end] = value[at], piece - 1 + at
+    bounds = [states]
+    for piece in range(pieces, 0, -1):
+        bounds.append(int(behind[piece, bounds[-1]]))
+    return tuple(reversed(bounds))

@@ -1,0 +1,131 @@
+"""The page of a replayed trace: every way of sharing the cluster beside the others, and the cluster over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ropewalk.cluster.study import ISOLATIONS, ClusterStudy
+from ropewalk.cluster.timeline import JobRecord
+from ropewalk.report import quantity
+from ropewalk.report.cluster_charts import distribution_chart, means_chart, over_time_chart, reasons_chart
+from ropewalk.report.cluster_map import cluster_map
+from ropewalk.report.cluster_words import duration, reason
+from ropewalk.report.page import render
+
+MOST_WAITING = 20
+"""Jobs in the table of those that waited longest."""
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A job that waited, and for what."""
+
+    job: JobRecord
+    reasons: str
+
+
+def cluster_page(study: ClusterStudy) -> str:
+    """One self-contained HTML page."""
+    charts = [means_chart(study), distribution_chart(study), over_time_chart(study)]
+    reasons = reasons_chart(study)
+    if reasons is not None:
+        charts.append(reasons)
+    runs = list(zip(study.ways, study.timelines, strict=True))
+    shown = _isolated(study)
+    return render(
+        "cluster.html",
+        title=f"{study.trace} on {study.plant.name}",
+        charts=charts,
+        headline=headline(study),
+        lead=lead(study),
+        facts=_facts(study),
+        runs=runs,
+        best=min(run.mean_jct_s for run in study.timelines),
+        drawing=cluster_map(study),
+        waiting_way=shown,
+        waiting=waiting_rows(study, shown),
+        refused=[(way.name, run.refused) for way, run in runs if run.refused],
+        duration=duration,
+        notes=[*study.notes, *_reading(study)],
+    )
+
+
+def headline(study: ClusterStudy) -> str:
+    """What isolation does to completion times, against ECMP where both were replayed."""
+    names = [way.name for way in study.ways]
+    isolated = _isolated(study)
+    base = next((name for name in ("ecmp", "ecmp-polarised", "source", "balanced") if name in names), None)
+    if base is None or isolated not in ISOLATIONS:
+        run = study.timelines[0]
+        return f"{quantity.count(len(run.jobs))} jobs complete in {duration(run.mean_jct_s)} on average"
+    gain = 1 - study.timeline(isolated).mean_jct_s / study.timeline(base).mean_jct_s
+    if abs(gain) < 5e-4:
+        return f"With {isolated}, jobs complete as soon as under {base}"
+    change = f"{quantity.percent(abs(gain))} {'sooner' if gain > 0 else 'later'}"
+    return f"With {isolated}, jobs complete {change} than under {base}"
+
+
+def lead(study: ClusterStudy) -> str:
+    """The most telling numbers in a sentence."""
+    parts = [
+        f"{duration(run.mean_jct_s)} under {way.name}" for way, run in zip(study.ways, study.timelines, strict=True)
+    ]
+    plant = study.plant
+    where = f"{quantity.count(plant.gpus)} GPUs under {quantity.count(plant.leafs)} leafs"
+    return f"Mean completion on {where}: {', '.join(parts)}."
+
+
+def waiting_rows(study: ClusterStudy, name: str) -> list[WaitingRow]:
+    """The jobs that waited longest under a way, with what they waited for, longest first."""
+    jobs = sorted(study.timeline(name).jobs, key=lambda job: (-job.jwt_s, job.name))
+    return [
+        WaitingRow(
+            job,
+            ", ".join(
+                f"{reason(why)} {duration(seconds)}"
+                for why, seconds in sorted(job.waited_s.items(), key=lambda pair: -pair[1])
+                if seconds
+            ),
+        )
+        for job in jobs[:MOST_WAITING]
+        if job.jwt_s > 0
+    ]
+
+
+def _isolated(study: ClusterStudy) -> str:
+    """The way a reader came for: an isolated one, vClos before others, else the first."""
+    names = [way.name for way in study.ways]
+    return next((name for name in ISOLATIONS if name in names), names[0])
+
+
+def _facts(study: ClusterStudy) -> list[tuple[str, str]]:
+    plant, run = study.plant, study.timelines[0]
+    sizes = Counter(job.gpus for job in run.jobs)
+    common = ", ".join(f"{size} ({count} jobs)" for size, count in sizes.most_common(3))
+    return [
+        ("Cluster", plant.name),
+        ("GPUs", f"{quantity.count(plant.gpus)} in {quantity.count(plant.servers)} servers of {plant.gpus_per_server}"),
+        ("Switches", f"{quantity.count(plant.leafs)} leafs, {quantity.count(plant.spines)} spines"),
+        ("Speed of a NIC", quantity.bandwidth(plant.nic_bandwidth)),
+        ("Speed of a leaf-spine cable", quantity.bandwidth(plant.link_bandwidth)),
+        ("Jobs", f"{quantity.count(len(run.jobs) + len(run.refused))}, largest {max(sizes, default=0)} GPUs"),
+        ("Most common sizes in GPUs", common),
+        ("Queue", run.queue + (", no backfill" if run.backfill == "none" else f", {run.backfill} backfill")),
+        ("Seed", str(run.seed)),
+    ]
+
+
+def _reading(study: ClusterStudy) -> list[str]:
+    """What is assumed."""
+    names = {way.name for way in study.ways}
+    notes = [
+        "Jobs are rigid: all GPUs at once, from start to finish, never moved.",
+        "Contention ratio: flows that found another flow on a leaf-spine link of theirs, of all flows between servers.",
+        "Network fragmentation: a try to start a job that failed for want of common spines alone.",
+    ]
+    if any(way.optical for way in study.ways):
+        notes.append("Optical ways charge every job with circuits once, when it starts; running jobs are not rewired.")
+    if "laas" in names:
+        notes.append("laas keeps jobs apart, but rounds inside one job may still meet: its guarantee is weaker.")
+    return notes

@@ -1,0 +1,305 @@
+"""Replays of a trace in charts: mean times, distributions, the cluster over time, and what jobs waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.cluster.study import ClusterStudy
+from ropewalk.cluster.timeline import BEHIND_HEAD, Curves, Timeline
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout, value_axis
+from ropewalk.report.chart import Chart, Swatch, View
+from ropewalk.report.cluster_words import REASONS, duration, reason
+from ropewalk.report.colours import Colour
+
+WAYS = {
+    "ecmp-polarised": colours.LOGICAL["ps-dedicated"],
+    "ecmp": colours.LOGICAL["hips"],
+    "balanced": colours.LOGICAL["ps-sharded"],
+    "source": colours.LOGICAL["ps"],
+    "laas": colours.LOGICAL["double-tree"],
+    "vclos": colours.LOGICAL["ring"],
+    "vclos-all-divisors": colours.LOGICAL["ring-both-ways"],
+    "ocs-vclos": colours.LOGICAL["mesh"],
+    "ocs-vclos-all-divisors": colours.LOGICAL["halving-doubling"],
+    "ideal": colours.INK,
+}
+"""One colour for each way, everywhere."""
+REASON_COLOURS = {
+    "behind-the-head": colours.IDLE,
+    "gpu-shortage": colours.LOGICAL["ring-one-way"],
+    "server-fragmentation": colours.LOGICAL["ps"],
+    "network-fragmentation": colours.LOGICAL["hips"],
+    "restart": colours.LOGICAL["double-tree"],
+}
+RUNNING, WAITING = colours.LOGICAL["ring"], colours.LOGICAL["ps"]
+TIMES = {"jct": "completion", "jrt": "running", "jwt": "waiting"}
+"""Completion is running and waiting together."""
+MOST_POINTS = 400
+"""Of one curve: more than a screen tells apart."""
+
+
+def means_chart(study: ClusterStudy) -> Chart:
+    """Mean running and waiting time under every way; together they are the completion time."""
+    rows = list(range(len(study.ways)))
+    runs = study.timelines
+    least = min(run.mean_jct_s for run in runs)
+    texts = [
+        duration(run.mean_jct_s) + ("" if run.mean_jct_s == least else f" · {quantity.times(run.mean_jct_s / least)}")
+        for run in runs
+    ]
+    figure: Figure = {
+        "data": [
+            _bars("running", rows, [run.mean_jrt_s for run in runs], RUNNING),
+            _bars("waiting", rows, [run.mean_jwt_s for run in runs], WAITING)
+            | {
+                "text": texts,
+                "textposition": "outside",
+                "cliponaxis": False,
+                "textfont": {"size": 12, "color": colours.MUTED.light},
+            },
+        ],
+        "layout": layout(
+            38 * len(rows) + 90,
+            barmode="stack",
+            xaxis=_time_axis(max(run.mean_jct_s for run in runs) * 1.22, "mean over jobs"),
+            yaxis=_names_axis(study),
+        ),
+    }
+    return Chart(
+        "means",
+        f"Mean running and waiting time of jobs under {len(rows)} ways of sharing the cluster",
+        (View("", figure),),
+        (Swatch("running", RUNNING, group="running"), Swatch("waiting", WAITING, group="waiting")),
+        caption="Isolation trades waiting for running: what it saves while jobs run it may cost while they queue. Near "
+        "saturation queueing amplifies every second that jobs run longer.",
+    )
+
+
+def distribution_chart(study: ClusterStudy) -> Chart:
+    """What part of the jobs took at most so long, completion, running and waiting."""
+    return Chart(
+        "distribution",
+        "Cumulative distributions of completion, running and waiting times",
+        tuple(View(name, _distribution(study, kind)) for kind, name in TIMES.items()),
+        _legend(study),
+        choose="Time",
+        caption="Jobs that did not wait stand at the left edge of the waiting times.",
+    )
+
+
+def over_time_chart(study: ClusterStudy) -> Chart:
+    """GPUs in use and jobs in the queue, from the first arrival to the last finish."""
+    gpus = study.plant.gpus
+    used = _over_time(study, lambda curves: curves.used_gpus / gpus, "GPUs in use", quantity.percent, top=1.0)
+    queued = _over_time(study, lambda curves: curves.queued_jobs.astype(float), "jobs in the queue", _number)
+    lost = _over_time(
+        study, lambda curves: (curves.wanted_gpus - curves.used_gpus) / gpus, "GPUs idle that waiting jobs could use",
+        quantity.percent,
+    )  # fmt: skip
+    return Chart(
+        "over-time",
+        "GPUs in use and jobs in the queue over time",
+        (View("GPUs in use", used), View("queue", queued), View("idle though wanted", lost)),
+        _legend(study),
+        choose="Show",
+        caption="Idle though wanted: GPUs that the next jobs in line would take if only the number of free GPUs "
+        "counted; servers or spines stand in their way. Curves are means over equal spans of time.",
+    )
+
+
+def reasons_chart(study: ClusterStudy) -> Chart | None:
+    """Job-time of waiting by what was waited for; None where nobody waited."""
+    totals = [run.waiting_reasons() for run in study.timelines]
+    shown = [name for name in REASONS if any(total.get(name) for total in totals)]
+    if not shown:
+        return None
+    per_job = [
+        {name: seconds / max(len(run.jobs), 1) for name, seconds in total.items()}
+        for run, total in zip(study.timelines, totals, strict=True)
+    ]
+    head = [name for name in shown if name != BEHIND_HEAD]
+    views = [View("at the head of the queue", _reasons(study, per_job, head))] if head else []
+    return Chart(
+        "reasons",
+        "Mean waiting time by reason under every way",
+        (*views, View("all waiting", _reasons(study, per_job, shown))),
+        tuple(Swatch(reason(name), REASON_COLOURS[name], group=reason(name)) for name in shown),
+        choose="Show",
+        caption="Only the head of the queue is tried; a job behind it waits for whatever the head waits for.",
+    )
+
+
+def _reasons(study: ClusterStudy, per_job: Sequence[dict[str, float]], shown: Sequence[str]) -> Figure:
+    rows = list(range(len(per_job)))
+    totals = [sum(row.get(name, 0.0) for name in shown) for row in per_job]
+    return {
+        "data": [
+            _bars(reason(name), rows, [row.get(name, 0.0) for row in per_job], REASON_COLOURS[name]) for name in shown
+        ],
+        "layout": layout(
+            38 * len(rows) + 90, barmode="stack", xaxis=_time_axis(max(totals) * 1.04, "mean over jobs"),
+            yaxis=_names_axis(study),
+        ),
+    }  # fmt: skip
+
+
+def _bars(name: str, rows: Sequence[int], values: Sequence[float], colour: Colour) -> Figure:
+    return {
+        "type": "bar", "orientation": "h", "name": name, "legendgroup": name, "y": list(rows), "x": list(values),
+        "width": 0.7, "marker": {"color": colour.light},
+        "customdata": [f"{name}: {duration(value)}" for value in values],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+
+
+def _names_axis(study: ClusterStudy) -> Figure:
+    rows = list(range(len(study.ways)))
+    return axis(range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=rows, ticktext=[way.name for way in study.ways])
+
+
+def _legend(study: ClusterStudy) -> tuple[Swatch, ...]:
+    return tuple(Swatch(way.name, WAYS[way.name], "line", group=way.name) for way in study.ways)
+
+
+def _distribution(study: ClusterStudy, kind: str) -> Figure:
+    columns = {
+        way.name: cumulative(run.times(kind)) for way, run in zip(study.ways, study.timelines, strict=True) if run.jobs
+    }
+    positive = [value for times, _ in columns.values() for value in times.tolist() if value > 0] or [1.0]
+    # Half of the shortest: where times of 0 are put on a logarithmic axis.
+    floor = max(min(positive), max(positive) * 1e-6) / 2
+    data = []
+    for name, (times, part) in columns.items():
+        shown = np.maximum(times, floor).tolist()
+        data.append(
+            _line(name, shown, part.tolist(), [
+                f"<b>{name}</b>: {quantity.percent(p)} of jobs within {duration(t)}"
+                for t, p in zip(times.tolist(), part.tolist(), strict=True)
+            ])
+        )  # fmt: skip
+    return {
+        "data": data,
+        "layout": layout(
+            360,
+            xaxis=_log_time_axis(f"{TIMES[kind]} time", floor, max(positive)),
+            yaxis=_percent_axis("part of the jobs", 1.0),
+        ),
+    }
+
+
+def cumulative(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(time, part of the jobs that took at most so long) at no more points than are seen."""
+    ordered = np.sort(times)
+    part = np.arange(1, len(ordered) + 1) / len(ordered)
+    if len(ordered) <= MOST_POINTS:
+        return ordered, part
+    kept = np.unique(np.linspace(0, len(ordered) - 1, MOST_POINTS).round().astype(np.int64))
+    return ordered[kept], part[kept]
+
+
+def sampled(curves: Curves, values: NDArray[np.float64], begin: float, end: float) -> NDArray[np.float64]:
+    """Means of a step curve over `MOST_POINTS` equal spans; 0 where it has ended."""
+    edges = np.linspace(begin, end, MOST_POINTS + 1)
+    width = np.diff(curves.time_s)
+    area = np.concatenate([[0.0], np.cumsum(values[:-1] * width)])
+    return np.asarray(np.diff(np.interp(edges, curves.time_s, area)) / np.diff(edges), np.float64)
+
+
+def _over_time(
+    study: ClusterStudy, values: Callable[[Curves], NDArray[np.float64]], title: str, show: Callable[[float], str],
+    top: float | None = None,
+) -> Figure:  # fmt: skip
+    begin = min(float(run.curves.time_s[0]) for run in study.timelines)
+    end = max(float(run.curves.time_s[-1]) for run in study.timelines)
+    end = end if end > begin else begin + 1.0
+    edges = np.linspace(begin, end, MOST_POINTS + 1)
+    middle = (edges[1:] + edges[:-1]) / 2
+    data, high = [], top or 0.0
+    for way, run in zip(study.ways, study.timelines, strict=True):
+        level = sampled(run.curves, values(run.curves), begin, end)
+        last = _last_step(run, middle)
+        shown, times = level[:last], middle[:last] - begin
+        high = max(high, float(shown.max(initial=0.0)))
+        data.append(
+            _line(way.name, times.tolist(), shown.tolist(), [
+                f"<b>{way.name}</b>, {duration(at)}: {show(value)}"
+                for at, value in zip(times.tolist(), shown.tolist(), strict=True)
+            ])
+        )  # fmt: skip
+    yaxis = (
+        _percent_axis(title, high or 1.0) if show is quantity.percent else value_axis(title, [high], show, log=False)
+    )
+    return {"data": data, "layout": layout(340, xaxis=_time_axis(end - begin), yaxis=yaxis)}
+
+
+def _last_step(run: Timeline, middle: NDArray[np.float64]) -> int:
+    return max(1, int(np.searchsorted(middle, run.curves.time_s[-1])))
+
+
+def _line(name: str, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
+    pen = {"color": WAYS[name].light} | ({"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2})
+    return {
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": xs, "y": ys,
+        "line": pen,
+        "customdata": texts, "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+
+
+def _percent_axis(title: str, high: float) -> Figure:
+    return value_axis(title, [high], lambda part: f"{100 * part:.3g} %", log=False)
+
+
+TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 86_400.0, 864_000.0, 8_640_000.0)
+"""Round times from a millisecond to a hundred days."""
+
+
+def _log_time_axis(title: str, low: float, high: float) -> Figure:
+    ticks = [tick for tick in TICKS if low <= tick <= high * 1.3]
+    ends = np.log10(low), np.log10(high * 1.3)
+    return axis(title, type="log", range=list(ends), tickvals=ticks, ticktext=[_round_time(tick) for tick in ticks])
+
+
+STEPS = (
+    1,
+    2,
+    5,
+    10,
+    30,
+    60,
+    120,
+    300,
+    600,
+    1800,
+    3600,
+    7200,
+    14_400,
+    21_600,
+    43_200,
+    86_400,
+    172_800,
+    432_000,
+    864_000,
+)
+"""Spans between ticks that people read easily, in seconds."""
+
+
+def _time_axis(span_s: float, title: str = "time") -> Figure:
+    span_s = span_s or 1.0
+    step = next((step for step in STEPS if span_s / step <= 9), span_s / 8) if span_s >= 3 else span_s / 4
+    ticks = [float(at * step) for at in range(int(span_s / step) + 1)]
+    return axis(title, range=[0, span_s], tickvals=ticks, ticktext=["0", *(_round_time(tick) for tick in ticks[1:])])
+
+
+def _round_time(seconds: float) -> str:
+    for size, unit in ((86_400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= size and (seconds >= 2 * size or seconds % size == 0):
+            return f"{seconds / size:.4g} {unit}"
+    return quantity.seconds(seconds)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"

@@ -1,0 +1,214 @@
+"""The cluster over time: which job held which GPUs of which leaf, and which links of which spine, as rectangles.
+
+A leaf is a band whose height are its GPUs, a spine one whose height are the leafs it has links to. GPUs and reserved
+links belong to one job at a time, so rectangles never cover each other. Jobs that cross leafs have colours, those
+inside one leaf are grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from ropewalk.cluster.optical.circuits import ends_of
+from ropewalk.cluster.optical.plant import OpticalPlant
+from ropewalk.cluster.plant import Plant
+from ropewalk.cluster.study import ClusterStudy, Way
+from ropewalk.cluster.timeline import JobRecord, Timeline
+from ropewalk.report import colours, quantity
+from ropewalk.report.chart import Swatch, embedded
+from ropewalk.report.cluster_words import duration
+
+MOST_BANDS = 64
+"""Leafs, and spines, that are drawn; of more the first ones."""
+MOST_RECTANGLES = 12_000
+"""Of one way; of more a part of the time is drawn."""
+BAND_PIXELS = (8, 30)
+PANEL_PIXELS = 900
+"""Height that bands share."""
+AXIS_PIXELS = 34
+GREY = colours.OTHER
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A job on a run of neighbouring GPUs of a leaf, or of links of a spine."""
+
+    band: int
+    low: int
+    high: int
+    start_s: float
+    end_s: float
+    job: int
+
+
+@dataclass(frozen=True)
+class ClusterMap:
+    """The drawing as the page needs it."""
+
+    key: str
+    choices: tuple[str, ...]
+    """Ways to choose from."""
+    legend: tuple[Swatch, ...]
+    height: int
+    caption: str
+    json: Markup
+
+
+def cluster_map(study: ClusterStudy) -> ClusterMap:
+    """One drawing with a view for each way."""
+    views = [_view(way, way.plant(study.plant), run) for way, run in zip(study.ways, study.timelines, strict=True)]
+    remarks = dict.fromkeys(remark for view in views for remark in view.pop("remarks"))
+    height = max(int(view["height"]) for view in views)
+    data = {
+        "views": views,
+        "palette": [[colour.light, colour.dark] for colour in (GREY, *colours.SERIES)],
+        "axis": AXIS_PIXELS,
+    }
+    return ClusterMap(
+        "map",
+        tuple(way.name for way in study.ways),
+        (
+            Swatch("inside one leaf", GREY),
+            *(Swatch("", colour) for colour in colours.SERIES[:-1]),
+            Swatch("across leafs, a colour a job", colours.SERIES[-1]),
+        ),
+        height,
+        "A band is a leaf with its GPUs, or a spine with its links to leafs; what is empty is free. Links are drawn "
+        "where jobs have them to themselves. Point at a job to see it everywhere. Drag across a span of time to "
+        "enlarge it, double-click to see all." + "".join(f" {remark}" for remark in remarks),
+        embedded(data),
+    )
+
+
+def _view(way: Way, plant: Plant, run: Timeline) -> dict[str, Any]:
+    leafs, spines = min(plant.leafs, MOST_BANDS), min(_bands(plant)[1], MOST_BANDS)
+    found = [rectangle for rectangle in rectangles(plant, run.jobs) if _is_drawn(rectangle, plant, leafs, spines)]
+    begin, end, kept = window(found)
+    links = any(rectangle.band >= plant.leafs for rectangle in kept)
+    shown_spines = spines if links else 0
+    bands = leafs + shown_spines
+    pixels = min(max(PANEL_PIXELS // max(bands, 1), BAND_PIXELS[0]), BAND_PIXELS[1])
+    jobs = sorted({rectangle.job for rectangle in kept})
+    number = {job: at for at, job in enumerate(jobs)}
+    return {
+        "name": way.name,
+        "height": AXIS_PIXELS + bands * pixels + (20 if links else 0) + 8,
+        "pixels": pixels,
+        "span": [begin, end],
+        "bands": [*_names(plant.leaf_names[:leafs]), *_names(_bands(plant)[0][:shown_spines])],
+        "leafs": leafs,
+        "sizes": [*plant.gpus_per_leaf[:leafs].tolist(), *([plant.leafs * _strands(plant)] * shown_spines)],
+        "jobs": [_about(run.jobs[job]) for job in jobs],
+        "looks": [_look(job, run.jobs[job]) for job in jobs],
+        "rect": [
+            [
+                rectangle.band if rectangle.band < plant.leafs else rectangle.band - plant.leafs + leafs,
+                rectangle.low,
+                rectangle.high,
+                round(rectangle.start_s, 3),
+                round(rectangle.end_s, 3),
+                number[rectangle.job],
+            ]
+            for rectangle in kept
+        ],
+        "remarks": _remarks(plant, leafs, len(kept), len(found)),
+    }
+
+
+def rectangles(plant: Plant, jobs: Sequence[JobRecord]) -> Iterator[Rectangle]:
+    """What jobs held in their last stretch, and when; bands of spines come after those of all leafs.
+
+    Where a failure stopped a job, only the place where it ended is known.
+    """
+    first_gpu = plant.first_server * plant.gpus_per_server
+    for number, job in enumerate(jobs):
+        runs: list[tuple[int, int, int]] = []
+        gpus = np.array(sorted(job.allocation.gpus), np.int64)
+        of_leaf = plant.leaf_of_gpu[gpus]
+        for leaf in np.unique(of_leaf).tolist():
+            places = (gpus[of_leaf == leaf] - first_gpu[leaf]).tolist()
+            runs += [(leaf, low, high) for low, high in _runs(places)]
+        for band, places in _links(plant, job):
+            runs += [(plant.leafs + band, low, high) for low, high in _runs(sorted(places))]
+        if job.finish_s > job.start_s:
+            yield from (Rectangle(band, low, high, job.start_s, job.finish_s, number) for band, low, high in runs)
+
+
+def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
+    """All of them, or of the time from the first start on as much as can be drawn."""
+    if not found:
+        return 0.0, 1.0, []
+    ordered = sorted(found, key=lambda rectangle: (rectangle.start_s, rectangle.band, rectangle.low))
+    begin = ordered[0].start_s
+    if len(ordered) <= MOST_RECTANGLES:
+        return begin, max(rectangle.end_s for rectangle in ordered), ordered
+    return begin, ordered[MOST_RECTANGLES].start_s, ordered[:MOST_RECTANGLES]
+
+
+def _links(plant: Plant, job: JobRecord) -> Iterable[tuple[int, list[int]]]:
+    """(spine or optical switch, places in its band that the job holds): a place for every cable of every leaf."""
+    of_band: dict[int, list[int]] = {}
+    if isinstance(plant, OpticalPlant):
+        ends = ends_of(plant, job.allocation)
+        for leaf, switch in zip(ends.leaf.tolist(), ends.switch.tolist(), strict=True):
+            of_band.setdefault(switch, []).append(leaf)
+    else:
+        strands = _strands(plant)
+        for leaf, spine, cable in job.allocation.reserved():
+            of_band.setdefault(spine, []).append(leaf * strands + cable)
+    return sorted(of_band.items())
+
+
+def _strands(plant: Plant) -> int:
+    """Places of a leaf in the band of a spine: its parallel cables, or its one fibre to an optical switch."""
+    return 1 if isinstance(plant, OpticalPlant) else max(1, int(plant.cables.max(initial=1)))
+
+
+def _bands(plant: Plant) -> tuple[Sequence[str], int]:
+    """What links are drawn by: spines, or optical switches, to which every leaf has one fibre."""
+    if isinstance(plant, OpticalPlant):
+        return plant.spine_names[plant.packet_spines :], plant.switches
+    return plant.spine_names, plant.spines
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbours as [low, high).
+
+    >>> _runs([0, 1, 2, 5])
+    [(0, 3), (5, 6)]
+    """
+    cuts = [0, *(at + 1 for at, (a, b) in enumerate(pairwise(places)) if b > a + 1), len(places)]
+    return [(places[a], places[b - 1] + 1) for a, b in pairwise(cuts) if b > a]
+
+
+def _is_drawn(rectangle: Rectangle, plant: Plant, leafs: int, spines: int) -> bool:
+    return rectangle.band < leafs or plant.leafs <= rectangle.band < plant.leafs + spines
+
+
+def _look(number: int, job: JobRecord) -> int:
+    """0 is grey; neighbours in the trace get different colours."""
+    return 0 if len(job.allocation.leafs) < 2 else 1 + number % len(colours.SERIES)
+
+
+def _about(job: JobRecord) -> str:
+    where = f"{len(job.allocation.leafs)} leafs" if len(job.allocation.leafs) > 1 else "one leaf"
+    return f"{job.name}: {job.gpus} GPUs on {where}, waited {duration(job.jwt_s)}, ran {duration(job.jrt_s)}"
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    return [name if len(name) <= 16 else name[:15] + "…" for name in names]
+
+
+def _remarks(plant: Plant, leafs: int, kept: int, found: int) -> list[str]:
+    remarks = []
+    if leafs < plant.leafs:
+        remarks.append(f"The first {leafs} of {quantity.count(plant.leafs)} leafs are drawn.")
+    if kept < found:
+        remarks.append(f"Of long traces the beginning is drawn, up to {quantity.count(MOST_RECTANGLES)} rectangles.")
+    return remarks

@@ -1,0 +1,147 @@
+"""The page of an order of communication: every way beside the bound, before and after over time, settings, speeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ropewalk.overlap.answer import OverlapAnswer
+from ropewalk.overlap.network_runs import NetworkRow
+from ropewalk.overlap.study import SpeedRow
+from ropewalk.report import quantity
+from ropewalk.report.overlap_charts import settings_chart, speeds_chart, ways_chart
+from ropewalk.report.overlap_timeline import way_timeline
+from ropewalk.report.page import render
+from ropewalk.report.step_timeline import StepTimeline
+
+MOST_GROUPS = 40
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One way over time."""
+
+    name: str
+    what: str
+    timeline: StepTimeline
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """Tensors that are added up together."""
+
+    tensors: str
+    count: int
+    size_bytes: float
+
+
+def overlap_page(
+    answer: OverlapAnswer,
+    speeds: Sequence[SpeedRow] = (),
+    network: Sequence[NetworkRow] = (),
+    fabric: str = "",
+) -> str:
+    """One self-contained HTML page; `speeds` adds a chart over networks, `network` a table of runs on a `fabric`."""
+    charts = [ways_chart(answer)]
+    found = settings_chart(answer)
+    if found is not None:
+        charts.append(found)
+    if speeds:
+        charts.append(speeds_chart(speeds, answer.tensors.compute_s))
+    return render(
+        "overlap.html",
+        title=f"{answer.tensors.model} on {answer.question.workers} GPUs: order of communication",
+        charts=charts,
+        headline=headline(answer),
+        lead=f"{answer.why()[0].upper()}{answer.why()[1:]}.",
+        facts=_facts(answer),
+        network=sorted(network, key=lambda row: row.network_s),
+        fabric=fabric,
+        best=answer.best,
+        ways=sorted(answer.ways, key=lambda way: (way.step_s, way.launches)),
+        compute_s=answer.tensors.compute_s,
+        drawn=drawn(answer),
+        groups=group_rows(answer)[:MOST_GROUPS],
+        groups_left=max(0, len(answer.best.groups) - MOST_GROUPS),
+        notes=[*answer.notes, *_reading(answer)],
+    )
+
+
+def headline(answer: OverlapAnswer) -> str:
+    best, usual = answer.best, answer.usual
+    gain = usual.step_s / best.step_s
+    start = f"A step of {answer.tensors.model} takes {quantity.seconds(best.step_s)}"
+    if gain < 1 + 5e-4:
+        return f"{start} whatever the order of communication"
+    than = NAMES.get(usual.name, usual.name)
+    return f"{start} with {NAMES.get(best.name, best.name)}, {quantity.percent(gain - 1)} faster than with {than}"
+
+
+NAMES = {
+    "fifo": "tensors as they appear",
+    "buckets": "DDP's buckets",
+    "merged": "merged gradients",
+    "priority": "priorities",
+    "released": "ByteScheduler's defaults",
+    "byteps": "BytePS",
+    "dear": "sums taken apart",
+    "fused": "fused and ordered sums",
+    "streamed": "streamed sums",
+}
+"""As a sentence says them."""
+
+
+def drawn(answer: OverlapAnswer) -> list[Drawn]:
+    """Before and after: what frameworks do, then priorities, then the best, all to one scale."""
+    names = ("fifo" if answer.link.duplex else "buckets", "priority", answer.best.name)
+    chosen = [answer.way(name) for name in dict.fromkeys(names)]
+    span = max(way.step_s for way in chosen)
+    found = []
+    for way in chosen:
+        timeline = way_timeline(answer, way, span)
+        if timeline is not None:
+            found.append(Drawn(way.name, f"{way.what}: {quantity.seconds(way.step_s)}", timeline))
+    return found
+
+
+def group_rows(answer: OverlapAnswer) -> list[GroupRow]:
+    names, sizes = answer.tensors.names, answer.tensors.size_bytes
+    rows = []
+    for group in answer.best.groups.members:
+        listed = [names[tensor] for tensor in group]
+        shown = ", ".join(listed) if len(listed) <= MOST_NAMED else f"{listed[0]} … {listed[-1]}"
+        rows.append(GroupRow(shown, len(group), float(sizes[list(group)].sum())))
+    return rows
+
+
+def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
+    asked, best = answer.question, answer.best
+    chosen = answer.tuned.best
+    return [
+        ("Step time", quantity.seconds(best.step_s)),
+        ("Lower bound", quantity.seconds(answer.bounds.step_s)),
+        ("Computing", quantity.seconds(answer.tensors.compute_s)),
+        ("Waiting for the network", quantity.seconds(answer.exposed_s)),
+        ("Workers", f"{quantity.count(asked.servers)} servers of {asked.gpus_per_server} GPUs"),
+        ("Synchronised by", "all-reduce" if not answer.link.duplex else "parameter servers"),
+        ("Gradients", f"{quantity.size(answer.tensors.total_bytes)} in {quantity.count(len(answer.tensors))} tensors"),
+        ("Gradient bytes a second", quantity.gigabytes(answer.link.bandwidth)),
+        ("Start-up of an operation", quantity.seconds(answer.link.start_up_s)),
+        ("Operations a step", quantity.count(best.launches)),
+        ("Piece, credit of priorities", f"{quantity.size(chosen.partition_bytes)}, "
+         f"{quantity.size(chosen.credit_bytes)}"),
+        ("Costs", answer.tensors.source),
+    ]  # fmt: skip
+
+
+def _reading(answer: OverlapAnswer) -> list[str]:
+    """What is assumed."""
+    return [
+        "Time 0 is the start of a backward pass; the step ends with the forward pass behind it, so that communication "
+        "between the two is in the middle.",
+        f"One operation at a time, each {quantity.seconds(answer.link.start_up_s)} and its bytes: the network is quiet "
+        "and the same for all workers.",
+        "Ways with a barrier start no layer before all tensors are there; the others start each when its own are.",
+        "The order is fixed beforehand and the same on all ranks: a library that works in order never waits for ever.",
+    ]

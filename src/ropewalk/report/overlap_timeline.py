@@ -1,0 +1,54 @@
+"""A step over time under one order of communication: what the GPU computes, what the network carries."""
+
+from __future__ import annotations
+
+from ropewalk.overlap.answer import OverlapAnswer
+from ropewalk.overlap.ways import Way
+from ropewalk.report import quantity
+from ropewalk.report.colours import COMPUTE_PHASES, LOGICAL
+from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
+from ropewalk.report.step_timeline import StepTimeline
+
+LOOKS = {
+    "backward": COMPUTE_PHASES["backward"],
+    "forward of the next step": COMPUTE_PHASES["forward"],
+    "all-reduce": LOGICAL["mesh"],
+    "push": LOGICAL["mesh"],
+    "pull": LOGICAL["ps"],
+}
+MOST_NAMED = 3
+"""Tensors of a launch that its label names."""
+
+
+def way_timeline(answer: OverlapAnswer, way: Way, span_s: float) -> StepTimeline | None:
+    """One way, to the scale of `span_s` seconds; None where only its step is known."""
+    if not way.moves or way.forward_start_s is None:
+        return None
+    tensors = answer.tensors
+    lanes = ("push", "pull") if answer.link.duplex else ("all-reduce",)
+    bars = []
+    now = 0.0
+    for layer in reversed(range(tensors.layers)):
+        took = float(tensors.backward_s[layer])
+        bars.append(Bar(0, now, now + took, f"{tensors.layer_names[layer]} backward", "backward"))
+        now += took
+    for layer, begin in enumerate(way.forward_start_s.tolist()):
+        end = begin + float(tensors.forward_s[layer])
+        bars.append(Bar(0, begin, end, f"{tensors.layer_names[layer]} forward", "forward of the next step"))
+    for move in way.moves:
+        label = f"{_listed([tensors.names[tensor] for tensor in move.tensors])}, {quantity.size(move.size_bytes)}"
+        bars.append(Bar(1 + lanes.index(move.way), move.begin_s, move.end_s, label, move.way))
+    return lane_timeline(
+        f"timeline-{way.name}",
+        (LaneGroup("GPU", ("compute",)), LaneGroup("network", lanes)),
+        bars,
+        LOOKS,
+        span_s=span_s,
+        summary=f"What the GPU computes and the network carries in a step: {way.what}",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)} tensors)"

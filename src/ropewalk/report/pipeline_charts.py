@@ -1,0 +1,232 @@
+"""A pipeline in charts: against other plans, what stages take and hold, and how timetables compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ropewalk.pipeline.answer import PipelineAnswer
+from ropewalk.pipeline.study import CommunicationRow, MemoryRow
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis, wants_log
+from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.colours import Colour
+from ropewalk.report.step_bars import MemoryBar, memory_chart
+
+FOUND = "found"
+SCHEDULES = {
+    "gpipe": colours.OTHER,
+    "1f1b": colours.LOGICAL["ring"],
+    "1f1b-deep": colours.LOGICAL["ring-both-ways"],
+    "zb-h1": colours.LOGICAL["ps"],
+    "zb-h2": colours.LOGICAL["ps-dedicated"],
+    "zb-v": colours.LOGICAL["double-tree"],
+    "zb-auto": colours.LOGICAL["hips"],
+}
+"""One colour for each timetable, everywhere."""
+AFTER = {
+    "gpipe": "GPipe",
+    "1f1b": "1F1B (P_A)",
+    "1f1b-deep": "deep 1F1B (P_B)",
+    "zb-h1": "ZB-H1",
+    "zb-h2": "ZB-H2",
+    "zb-v": "ZB-V",
+    "zb-auto": "made for the times, 1F1B's memory",
+}
+"""As the literature calls them."""
+
+
+def alternatives_chart(answer: PipelineAnswer) -> Chart:
+    """The step, and the fullest GPU, of every plan that fits."""
+    rows = [(FOUND, answer.best)]
+    rows += [(other.name, other.judged) for other in answer.alternatives if other.judged is not None]
+    ordered = sorted(rows, key=lambda row: (row[1].step_s, row[0] != FOUND))
+    names = [name for name, _ in ordered]
+    steps = [judged.step_s for _, judged in ordered]
+    held = [max(judged.memory_bytes) for _, judged in ordered]
+    what = [f"{plain(name)}: {plain(str(judged.plan))}" for name, judged in ordered]
+    texts = [
+        quantity.seconds(step) + ("" if name == FOUND else f" · {quantity.times(step / answer.step_s)}")
+        for name, step in zip(names, steps, strict=True)
+    ]
+    return Chart(
+        "alternatives",
+        f"Step time and memory of the plan and {len(rows) - 1} others",
+        (
+            View("time of a step", _bars(names, steps, texts, what, quantity.seconds)),
+            View("memory of the fullest GPU", _bars(names, held, [quantity.size(size) for size in held], what,
+                                                    quantity.size)),
+        ),
+        (Swatch("the plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
+        choose="Show",
+    )  # fmt: skip
+
+
+def balance_chart(answer: PipelineAnswer) -> Chart:
+    """What every stage computes for a micro-batch, and what every cut hands over there and back."""
+    best = answer.best
+    times = best.run.times
+    rows: list[tuple[str, dict[str, float]]] = []
+    for number in range(times.pieces):
+        split = float(times.weight[number])
+        parts = {"forward": float(times.forward[number])}
+        parts |= {"gradients of inputs" if split else "backward": float(times.backward[number])}
+        parts |= {"gradients of weights": split} if split else {}
+        rows.append((f"stage {number}", parts))
+        if number + 1 < times.pieces:
+            ahead, back = float(times.send_forward[number]), float(times.send_backward[number])
+            rows.append((f"cut behind {number}", {"handed on": ahead, "handed back": back}))
+    looks: dict[str, Colour] = {
+        "forward": colours.LOGICAL["ring"],
+        "backward": colours.LOGICAL["mesh"],
+        "gradients of inputs": colours.LOGICAL["mesh"],
+        "gradients of weights": colours.LOGICAL["ps"],
+        "handed on": colours.LOGICAL["ring-one-way"],
+        "handed back": colours.LOGICAL["double-tree"],
+    }
+    used = [look for look in looks if any(look in parts for _, parts in rows)]
+    longest = max(sum(parts.values()) for _, parts in rows)
+    thick = 24 if len(rows) <= 16 else 15
+    figure: Figure = {
+        "data": [
+            {
+                "type": "bar", "orientation": "h", "name": look, "legendgroup": look, "y": list(range(len(rows))),
+                "x": [parts.get(look, 0.0) for _, parts in rows],
+                "marker": {"color": looks[look].light, "line": {"color": colours.PAPER.light, "width": 1}},
+                "customdata": [
+                    f"<b>{name}</b>, {look}: {quantity.seconds(parts.get(look, 0.0))}" for name, parts in rows
+                ],
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+            for look in used
+        ],
+        "layout": layout(
+            thick * len(rows) + 86,
+            barmode="stack",
+            bargap=0.22,
+            xaxis=seconds_axis("of one micro-batch", [longest], log=False),
+            yaxis=axis(
+                range=[len(rows) - 0.45, -0.55], showgrid=False, tickvals=list(range(len(rows))),
+                ticktext=[name for name, _ in rows],
+            ),
+        ),
+    }  # fmt: skip
+    return Chart(
+        "balance",
+        f"Time of a micro-batch in {times.pieces} stages and between them",
+        (View("", figure),),
+        tuple(Swatch(look, looks[look], group=look) for look in used),
+        caption="Stages work at the same time, on one micro-batch each; the longest row is the pace of the pipeline. "
+        "The two directions of a cut do not wait for each other.",
+    )
+
+
+def stage_memory_chart(answer: PipelineAnswer, names: Sequence[str]) -> Chart:
+    """What a GPU of every device holds at its fullest; `names` says what devices are called."""
+    plan, terms = answer.best.plan, answer.terms
+    copies = answer.best.run.timetable.copies
+    bars = []
+    for name, gpus, total in zip(names, plan.devices, answer.best.memory_bytes, strict=True):
+        mine = [stage for stage in plan.stages if stage.gpus == gpus]
+        if any(stage.tensor > 1 for stage in mine):
+            bars.append(MemoryBar(name, {"weights and activations": total}, terms.memory_bytes))
+            continue
+        weights = copies * sum(answer.profile.parameters(stage.first, stage.last) for stage in mine)
+        parts = {"weights": weights, "gradients and optimiser": weights * (terms.state_multiple - 1)}
+        bars.append(MemoryBar(name, parts | {"activations": max(0.0, total - sum(parts.values()))}, terms.memory_bytes))
+    return memory_chart(bars)
+
+
+def communication_chart(rows: Sequence[CommunicationRow], devices: int, micro_batches: int) -> Chart:
+    """How timetables take communication: the step over that without bubble and communication."""
+    return _study_chart(
+        "communication",
+        f"Step of timetables over communication, {devices} equal stages, {micro_batches} micro-batches",
+        {name: [(row.ratio, row.makespan) for row in rows if row.timetable == name] for name in SCHEDULES},
+        "a hand-over there and back, over a stage's passes",
+        "step over computing alone",
+        lambda ratio: f"{ratio:g}",
+        quantity.times,
+        f"{devices} equal stages with forward, input-gradient and weight-gradient passes of the same length, "
+        f"{micro_batches} micro-batches. 1F1B holds transfers up as soon as there are any; one that runs as many more "
+        "micro-batches ahead as there are transfers does not.",
+    )
+
+
+def memory_study_chart(rows: Sequence[MemoryRow], devices: int) -> Chart:
+    """What timetables keep as micro-batches grow."""
+    return _study_chart(
+        "live",
+        f"Activations kept by timetables over micro-batches, {devices} equal stages",
+        {name: [(float(row.micro_batches), row.peak_live) for row in rows if row.timetable == name]
+         for name in SCHEDULES},
+        "micro-batches of a step",
+        "micro-batches kept on the fullest device",
+        lambda count: f"{count:g}",
+        lambda live: f"{live:g}",
+        f"{devices} equal stages. GPipe keeps every micro-batch; timetables with early backward passes keep as many as "
+        "the pipeline is deep, whatever the step.",
+    )  # fmt: skip
+
+
+Write = Callable[[float], str]
+
+
+def _study_chart(
+    key: str, summary: str, curves: dict[str, list[tuple[float, float]]], x_title: str, y_title: str, write_x: Write,
+    write_y: Write, caption: str,
+) -> Chart:  # fmt: skip
+    drawn = {name: points for name, points in curves.items() if points}
+    xs = [x for points in drawn.values() for x, _ in points]
+    ys = [y for points in drawn.values() for _, y in points]
+    data = [
+        {
+            "type": "scatter", "mode": "lines+markers", "name": AFTER[name], "legendgroup": name,
+            "x": [x for x, _ in points], "y": [y for _, y in points],
+            "line": {"color": SCHEDULES[name].light, "width": 2},
+            "marker": {"size": 5, "color": SCHEDULES[name].light},
+            "customdata": [f"<b>{AFTER[name]}</b>, {write_x(x)}: {write_y(y)}" for x, y in points],
+            "hovertemplate": "%{customdata}<extra></extra>",
+        }
+        for name, points in drawn.items()
+    ]  # fmt: skip
+    low = min(ys)
+    base = 0.0 if low < 0.5 * max(ys) else low - 0.06 * (max(ys) - low or 1.0)
+    figure: Figure = {
+        "data": data,
+        "layout": layout(
+            360,
+            xaxis=axis(x_title, range=[min(xs) - 0.02 * max(xs), max(xs) * 1.02]),
+            yaxis=axis(y_title, range=[base, max(ys) * 1.04]),
+        ),
+    }
+    legend = tuple(Swatch(AFTER[name], SCHEDULES[name], "line", group=name) for name in drawn)
+    return Chart(key, summary, (View("", figure),), legend, caption=caption)
+
+
+def _bars(
+    names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write
+) -> Figure:
+    bars = {
+        "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
+        "marker": {
+            "color": [colours.ACCENT.light if name == FOUND else colours.OTHER.light for name in names],
+            "cornerradius": 3,
+        },
+        "text": list(texts), "textposition": "outside", "cliponaxis": False,
+        "textfont": {"size": 12, "color": colours.MUTED.light},
+        "customdata": list(hovers),
+        "hovertemplate": "%{customdata}<br>%{text}<extra></extra>",
+    }  # fmt: skip
+    return {
+        "data": [bars],
+        "layout": layout(
+            30 * len(values) + 80,
+            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
+            yaxis=axis(
+                range=[len(values) - 0.4, -0.6],
+                showgrid=False,
+                tickvals=list(range(len(values))),
+                ticktext=[clipped(name) for name in names],
+            ),
+        ),
+    }

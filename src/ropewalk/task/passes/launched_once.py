@@ -1,0 +1,28 @@
+"""Starting up is paid once for a launch, however many collectives it goes on with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.task.expand import Expansion
+from ropewalk.task.graph import Kind
+from ropewalk.task.transport import Transport
+
+
+def launched_once(expansion: Expansion, goes_on: NDArray[np.bool_], transport: Transport) -> Expansion:
+    """The same tasks without the start-up of operations that go on with the launch before them; rounds stay.
+
+    Of an operation whose rounds are written out, only transfers that wait for no other transfer have started up.
+    """
+    graph = expansion.graph
+    task = np.flatnonzero((graph.kind == Kind.TRANSFER) & goes_on[expansion.operation_of_task])
+    # The first task of an operation is the marker at which all have arrived.
+    first = np.searchsorted(expansion.operation_of_task, expansion.operation_of_task[task])
+    begins = (np.diff(graph.dep_start)[task] == 1) & (graph.dep[graph.dep_start[task]] == first)
+    paid = transport.start_up_s * expansion.repeats[expansion.operation_of_task[task]]
+    start_up = graph.start_up.copy()
+    start_up[task] = np.maximum(0.0, start_up[task] - np.where(begins, paid, 0.0))
+    return replace(expansion, graph=replace(graph, start_up=start_up))

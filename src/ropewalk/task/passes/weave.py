@@ -1,0 +1,155 @@
+"""Gradients woven into their step again: launches become collectives, their order becomes dependencies.
+
+A rank hands launches over in their order. With no credit each waits until the one before is summed: one stream of
+communication, on which collectives run one at a time. With credit a launch is handed over while fewer bytes than that
+are under way, and what is under way shares the network: as with several channels or connections. A *hand-over* is then
+an operation of its own, which takes no time: it waits for the gradient, for the hand-over before it, and for room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.task.passes.assembly import Draft, Indices, Row
+from ropewalk.task.passes.gradients import Arrival, Gradients
+from ropewalk.task.step import Act, Step
+
+
+@dataclass(frozen=True, eq=False)
+class Woven:
+    """A step with its gradients in it, and where to find them."""
+
+    step: Step
+    gradients: Gradients
+    base_operation: Indices
+    """By operation of the base: its number in the step."""
+    sums: tuple[Indices, ...]
+    """By shard: the operations after which all of it is known."""
+    goes_on: NDArray[np.bool_]
+    """By operation: does it go on with the launch before it, so that nothing has to start up?"""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One collective of a launch: what it moves, and the shards of which it makes a piece known."""
+
+    act: Act
+    size_bytes: float
+    shards: tuple[int, ...]
+
+
+def woven(gradients: Gradients) -> Woven:
+    """The whole step."""
+    draft = Draft.of(gradients.base)
+    parts = [_parts(gradients, pieces) for pieces in _pieces_of_launches(gradients)]
+    launch = [number for number, listed in enumerate(parts) for _ in listed]
+    flat = [part for listed in parts for part in listed]
+    lanes = gradients.lane_of_launch
+    operation = draft.add(
+        [
+            Row(
+                part.act, part.size_bytes, gradients.stream, _label(gradients, part),
+                group=int(lanes[number]), priority=int(gradients.priority[number]),
+            )
+            for number, part in zip(launch, flat, strict=True)
+        ]
+    )  # fmt: skip
+    first = np.searchsorted(launch, np.arange(len(parts)))
+    last = np.searchsorted(launch, np.arange(len(parts)), side="right") - 1
+    inner = np.flatnonzero(np.diff(launch) == 0) + 1
+    draft.wait(operation[inner], operation[inner - 1])
+
+    sums: list[list[int]] = [[] for _ in gradients.size_bytes]
+    for at, part in zip(operation.tolist(), flat, strict=True):
+        for shard in part.shards:
+            sums[shard].append(at)
+    for shard, reader in gradients.read_by.tolist():
+        draft.wait([reader] * len(sums[shard]), sums[shard])
+
+    gates = operation[first]
+    if gradients.credit_bytes > 0:
+        gates = draft.add([Row(Act.BARRIER, 0.0, gradients.stream, "hand-over", group=int(lane)) for lane in lanes])
+        draft.wait(operation[first], gates)
+    _wait_for_gradients(gradients, draft, gates)
+    _wait_in_order(gradients, draft, gates, operation[last])
+    step, number = draft.step()
+    goes_on = np.zeros(step.operations, bool)
+    goes_on[number[operation[inner]]] = True
+    return Woven(
+        step,
+        gradients,
+        number[: gradients.base.operations],
+        tuple(number[np.array(at, np.int64)] for at in sums),
+        goes_on,
+    )
+
+
+def _pieces_of_launches(gradients: Gradients) -> list[Indices]:
+    edges = np.searchsorted(gradients.launch, np.arange(gradients.launches + 1))
+    return [np.arange(begin, end) for begin, end in pairwise(edges.tolist())]
+
+
+def _parts(gradients: Gradients, pieces: Indices) -> list[_Part]:
+    """The collectives that a launch consists of; tensors that arrive one by one do so as they are needed."""
+    total = float(gradients.piece_bytes[pieces].sum())
+    sizes: dict[int, float] = {}
+    for shard, size in zip(gradients.shard[pieces].tolist(), gradients.piece_bytes[pieces].tolist(), strict=True):
+        sizes[shard] = sizes.get(shard, 0.0) + size
+    urgent = sorted(sizes, key=lambda shard: (int(gradients.tensor[shard]), shard))
+    match gradients.arrival:
+        case Arrival.TOGETHER:
+            return [_Part(Act.ALL_REDUCE, total, tuple(urgent))]
+        case Arrival.THROUGH:
+            return [_Part(Act.ALL_REDUCE, sizes[shard], (shard,)) for shard in urgent]
+        case Arrival.GATHERED:
+            gathers = [_Part(Act.ALL_GATHER, sizes[shard], (shard,)) for shard in urgent]
+            return [_Part(Act.REDUCE_SCATTER, total, ()), *gathers]
+
+
+def _label(gradients: Gradients, part: _Part) -> str:
+    names = [gradients.names[gradients.tensor[shard]] for shard in part.shards]
+    if not names:
+        return "gradients"
+    return f"{names[0]} gradients" if len(names) == 1 else f"{names[0]} … {names[-1]} gradients"
+
+
+def _wait_for_gradients(gradients: Gradients, draft: Draft, gates: Indices) -> None:
+    made_by: dict[int, list[int]] = {}
+    for shard, maker in gradients.made_by.tolist():
+        made_by.setdefault(shard, []).append(maker)
+    for shard, launch in zip(gradients.shard.tolist(), gradients.launch.tolist(), strict=True):
+        makers = made_by.get(shard, [])
+        draft.wait([int(gates[launch])] * len(makers), makers)
+
+
+def _wait_in_order(gradients: Gradients, draft: Draft, gates: Indices, done: Indices) -> None:
+    """A launch waits for what each of its ranks has handed over before and does not leave room for it."""
+    sizes, credit = gradients.launch_bytes, gradients.credit_bytes
+    under_way: dict[int, deque[int]] = {}
+    carried: dict[int, float] = {}
+    newest: dict[int, int] = {}
+    waiter: list[int] = []
+    awaited: list[int] = []
+    for launch, lane in enumerate(gradients.lane_of_launch.tolist()):
+        needed = set()
+        for rank in gradients.base.groups[lane].tolist():
+            queue = under_way.setdefault(rank, deque())
+            # Credit may be overdrawn by one launch: it is enough that some is left, or that nothing is under way.
+            while queue and carried[rank] >= credit:
+                oldest = queue.popleft()
+                needed.add(int(done[oldest]))
+                # Exactly nothing where nothing is left, whatever sums have lost to rounding.
+                carried[rank] = carried[rank] - float(sizes[oldest]) if queue else 0.0
+            if credit > 0 and rank in newest:
+                needed.add(int(gates[newest[rank]]))
+            queue.append(launch)
+            carried[rank] = carried.get(rank, 0.0) + float(sizes[launch])
+            newest[rank] = launch
+        waiter += [int(gates[launch])] * len(needed)
+        awaited += sorted(needed)
+    draft.wait(waiter, awaited)

@@ -1,0 +1,84 @@
+"""The clock of timetables and the flow simulator give every pass of a step the same times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ropewalk.fabric import FabricDraft
+from ropewalk.pipeline.clock import run, stage_times
+from ropewalk.pipeline.timetables import automatic
+from ropewalk.pipeline.timetables.named import TIMETABLES, timetable
+from ropewalk.routing import ROUTERS
+from ropewalk.sim.flow.system import run_system, system_of
+from ropewalk.task import Kind, Sketch
+
+DEVICES, MICRO_BATCHES = 4, 12
+
+
+def wired(devices):
+    """A link of one byte a second from every device to every other: bytes are seconds."""
+    draft = FabricDraft("pairs")
+    draft.add_hosts([f"h{number}" for number in range(devices)])
+    src, dst = np.nonzero(~np.eye(devices, dtype=bool))
+    draft.add_links(src, dst, np.ones(len(src)), duplex=False)
+    return draft.freeze()
+
+
+def as_tasks(table, times):
+    """Passes on streams, transfers behind each other on links, all-reduces on a stream of their own."""
+    sketch = Sketch()
+    task, arrival = {}, {}
+    last_on_link, last_in_row, last_of_piece = {}, {}, {}
+    at = table.row_start[:-1].tolist()
+    while any(at[device] < table.row_start[device + 1] for device in range(table.devices)):
+        for device in range(table.devices):
+            while at[device] < table.row_start[device + 1]:
+                one = at[device]
+                source = int(table.source[one])
+                if source >= 0 and source not in arrival:
+                    break
+                after = [arrival[source]] if source >= 0 else []
+                after += [last_in_row[device]] if device in last_in_row else []
+                kind, piece = int(table.kind[one]), int(table.piece[one])
+                whole = times.backward[piece] + times.weight[piece]
+                took = (times.forward[piece], whole, times.backward[piece], times.weight[piece])[kind]
+                task[one] = arrival[one] = last_in_row[device] = sketch.compute(device, took, after=after)
+                last_of_piece[piece] = task[one]
+                taker = int(table.consumer[one])
+                if taker >= 0 and table.device[taker] != device:
+                    way = device, int(table.device[taker])
+                    behind = [task[one]] + ([last_on_link[way]] if way in last_on_link else [])
+                    amount = times.send_forward[piece] if kind == 0 else times.send_backward[piece - 1]
+                    arrival[one] = last_on_link[way] = sketch.transfer(*way, amount, after=behind)
+                at[device] += 1
+    for piece, last in last_of_piece.items():
+        sketch.compute(int(table.device_of_piece[piece]), times.all_reduce[piece], after=[last], stream=1)
+    return sketch.graph(), np.array([task[one] for one in range(table.passes)])
+
+
+def times_of(pieces, seed):
+    draw = np.random.default_rng(seed)
+    columns = (draw.uniform(0.5, 2, pieces) for _ in range(3))
+    onward, back = (draw.uniform(0, 1, pieces - 1) for _ in range(2))
+    return stage_times(*columns, onward, back, draw.uniform(0, 4, pieces))
+
+
+def made(name):
+    if name == "zb-auto":
+        return automatic(times_of(DEVICES, 1), MICRO_BATCHES).timetable
+    return timetable(name, DEVICES, MICRO_BATCHES)
+
+
+@pytest.mark.parametrize("name", [*sorted(TIMETABLES.keys() - {"dualpipe", "dualpipev"}), "zb-auto"])
+def test_the_flow_simulator_sees_every_pass_when_the_clock_does(name):
+    table = made(name)
+    times = times_of(table.pieces, 5)
+    graph, tasks = as_tasks(table, times)
+    moving = graph.kind == Kind.TRANSFER
+    routes = ROUTERS["shortest"](0)(wired(table.devices), graph.place[moving], graph.peer[moving])
+    flow = run_system(system_of(graph, routes))
+    seen = run(table, times)
+    np.testing.assert_allclose(flow.start[tasks], seen.start, rtol=1e-12)
+    np.testing.assert_allclose(flow.end[tasks], seen.end, rtol=1e-12)
+    assert flow.end.max() == pytest.approx(seen.makespan, rel=1e-12)

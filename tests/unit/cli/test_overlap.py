@@ -1,0 +1,105 @@
+"""`ropewalk overlap` from outside: what it prints, what it writes and what it refuses."""
+
+import json
+import sys
+from dataclasses import dataclass
+
+import pytest
+from tiny_profiles import write_profile
+
+from ropewalk.cli import main
+
+SLOW = ("--cluster", "2x2", "--bandwidth", "10Gbps", "--nvlink", "100GB/s")
+
+
+@dataclass
+class Answer:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this very process: what it printed, and its exit code."""
+
+    def ran(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ropewalk", "overlap", *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        return Answer(leaving.value.code or 0, *capsys.readouterr())
+
+    return ran
+
+
+def test_an_order_comes_as_json_and_as_a_page(tmp_path, run):
+    page = tmp_path / "page.html"
+    answer = run(write_profile(tmp_path), *SLOW, "--json", "--page", page)
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    wanted = {"groups", "partition_bytes", "credit_bytes", "order", "step_time_s", "lower_bound_s", "alternatives"}
+    assert wanted <= set(found)
+    steps = {row["name"]: row["step_time_s"] for row in found["alternatives"]}
+    assert list(steps) == ["fifo", "buckets", "merged", "priority", "dear", "fused", "streamed"]
+    assert found["lower_bound_s"] <= found["step_time_s"] == min(steps.values())
+    # The head comes last in the forward pass but first out of the backward pass: whoever waits for it loses.
+    assert steps["fused"] < 0.99 * steps["buckets"]
+    assert sorted(name for group in found["groups"] for name in group) == sorted(f"layer {n}" for n in range(1, 7))
+    assert sum(move["size_bytes"] for move in found["order"]) == pytest.approx(found["gradient_bytes"])
+    assert page.stat().st_size > 100_000
+
+
+def test_the_network_agrees_with_the_model_where_nothing_else_is_on_it(tmp_path, run):
+    answer = run(write_profile(tmp_path), *SLOW, "--on-network", "--json")
+    assert answer.code == 0, answer.stderr
+    rows = json.loads(answer.stdout)["on_network"]
+    assert set(rows) == {"fifo", "buckets", "merged", "priority", "fused", "streamed"}
+    for row in rows.values():
+        assert row["network_s"] == pytest.approx(row["model_s"], rel=1e-3)
+
+
+def test_parameter_servers_have_their_own_ways(tmp_path, run):
+    answer = run(write_profile(tmp_path), *SLOW, "--sync", "ps", "--ps-servers", 1)
+    assert answer.code == 0, answer.stderr
+    for part in ("ByteScheduler", "BytePS", "1 parameter servers stand on hosts of their own", "at best"):
+        assert part in answer.stdout
+
+
+def test_sizes_that_are_given_are_used(tmp_path, run):
+    answer = run(write_profile(tmp_path), *SLOW, "--partition", "4MB", "--credit", "8MB", "--json")
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert (found["partition_bytes"], found["credit_bytes"], found["found_by"]) == (4e6, 8e6, "as given")
+
+
+def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_path, run):
+    path = tmp_path / "ddp.json"
+    answer = run(write_profile(tmp_path), *SLOW, "--ddp", path, "--json")
+    assert answer.code == 0, answer.stderr
+    written = json.loads(path.read_text())
+    caps = written["keywords"]["bucket_cap_mb_list"]
+    assert len(caps) == len(written["buckets"])
+    assert sum(caps) * 2**20 == pytest.approx(json.loads(answer.stdout)["gradient_bytes"])
+    assert "by default" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cluster", "8,4"), "give equal ones, such as 4x8"),
+        (("--cluster", "1x1"), "nobody to synchronise with"),
+        (("--sync", "gossip"), "write --sync all-reduce or ps"),
+        (("--ps-servers", 2), "an all-reduce has no parameter servers"),
+        (("--partition", "4MB", "--credit", "8MB", "--tune"), "leave one of them out"),
+        (("--partition", "1B"), "give a partition size of"),
+        (("--fabric", "torus:4x4"), "give --on-network too"),
+        (("--sync", "ps", "--on-network"), "run all-reduces on the network"),
+        (("--on-network", "--routing", "pigeon"), "unknown routing 'pigeon'"),
+        (("--latency", "2"), "unit"),
+        (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
+    ],
+)
+def test_what_cannot_be_answered_exits_with_two_and_a_remedy(tmp_path, run, arguments, message):
+    answer = run(write_profile(tmp_path), *arguments)
+    assert answer.code == 2
+    assert message in answer.stderr

@@ -1,0 +1,135 @@
+"""`ropewalk pipeline` from outside: what it prints, what it writes and what it refuses."""
+
+import json
+import sys
+from dataclasses import dataclass
+
+import pytest
+from tiny_profiles import profile_text, write_profile
+
+from ropewalk.cli import main
+from ropewalk.export.torch_pipeline import read_compute_only
+
+SLOW = ("--bandwidth", "10Gbps", "--nvlink", "10GB/s", "--batch", 64)
+
+
+@dataclass
+class Answer:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this very process: what it printed, and its exit code."""
+
+    def ran(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ropewalk", "pipeline", *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        return Answer(leaving.value.code or 0, *capsys.readouterr())
+
+    return ran
+
+
+def test_a_plan_comes_as_json_page_and_schedule_for_pytorch(tmp_path, run):
+    page, csv = tmp_path / "page.html", tmp_path / "schedule.csv"
+    answer = run(
+        write_profile(tmp_path), "--cluster", "2x1", *SLOW, "--schedule", "1f1b,1f1b-deep", "--json", "--page", page,
+        "--csv", csv,
+    )  # fmt: skip
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert {"stages", "schedule", "step_time_s", "speedup_over_dp", "memory_bytes", "alternatives"} <= set(found)
+    # A head of 400 MB takes 10 Gbps a third of a second to add up, so the model is cut.
+    assert [stage["gpus"] for stage in found["stages"]] == [[0], [1]]
+    assert found["stages"][0]["layers"][1] + 1 == found["stages"][1]["layers"][0]
+    assert found["speedup_over_dp"] > 2
+    steps = {row["name"]: row["step_time_s"] for row in found["alternatives"]}
+    for name in ("data-parallel", "pipedream", "dapple-released"):
+        assert steps[name] >= found["step_time_s"]
+    table = read_compute_only(csv.read_text())
+    assert (table.devices, table.micro_batches) == (2, found["micro_batches"])
+    assert page.stat().st_size > 100_000
+    assert "of the plan" in answer.stderr
+
+
+def test_the_table_shows_stages_and_every_other_plan(tmp_path, run):
+    answer = run(write_profile(tmp_path), "--cluster", "2x1", *SLOW, "--schedule", "1f1b", "--memory", "16GB")
+    assert answer.code == 0, answer.stderr
+    for part in ("stage", "replicas", "data-parallel", "pipedream", "dapple-released", "the bottleneck is", "search:"):
+        assert part in answer.stdout
+
+
+def test_the_same_question_has_the_same_answer(tmp_path, run):
+    arguments = (write_profile(tmp_path), "--cluster", "2x2", *SLOW, "--schedule", "1f1b,zb-h1", "--json")
+    first, second = run(*arguments), run(*arguments)
+    assert first.code == 0, first.stderr
+    assert first.stdout == second.stdout
+
+
+def test_a_model_of_the_zoo_is_cut_within_the_memory_of_its_gpu(run):
+    answer = run("gpt2", "--seq", 256, "--cluster", "1x2", "--batch", 8, "--schedule", "1f1b", "--json")
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert found["model"].startswith("gpt2")
+    assert max(found["memory_bytes"]) < 141e9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cluster", "2 by 8"), "write servers x GPUs such as 2x8"),
+        (("--cluster", "0x8"), "a server without GPUs"),
+        (("--batch", 63), "give a micro-batch that divides it"),
+        (("--schedule", "2f2b"), "there is no schedule '2f2b'"),
+        (("--recompute", "sometimes"), "write one of never, always, auto"),
+        (("--tensor", "two"), "write degrees such as 1,2,4"),
+        (("--tensor", "64"), "give a smaller --tensor"),
+        (("--memory", "1MB"), "no plan of tiny-pbs-8 fits"),
+        (("--bandwidth", "25"), "unit"),
+        (("--profile-batch", 4), "was measured with 8 samples by its name"),
+        (("--seq", 128), "leave --seq 128 out"),
+        (("--optimiser", "lamb"), "there is no optimiser 'lamb'"),
+    ],
+)
+def test_what_cannot_be_planned_exits_with_two_and_a_remedy(tmp_path, run, arguments, message):
+    answer = run(write_profile(tmp_path), *arguments)
+    assert answer.code == 2
+    assert message in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("node1 -- half a line\n", "line 1: neither a layer nor an edge"),
+        (profile_text(2) + "\tnode2 -- node9\n", "line 4: edge to or from node9, which has no line"),
+        (profile_text(3) + "\tnode3 -- node2\n", "wait for each other in a circle"),
+        (profile_text(2).replace("parameter_size", "parameters"), "line 1: parameter_size is missing"),
+    ],
+)
+def test_a_broken_profile_is_refused_with_its_file_and_line(tmp_path, run, lines, message):
+    path = tmp_path / "broken-pbs-8.txt"
+    path.write_text(lines)
+    answer = run(path)
+    assert answer.code == 2
+    assert str(path) in answer.stderr
+    assert message in answer.stderr
+
+
+def test_a_profile_that_does_not_say_its_batch_asks_for_it(tmp_path, run):
+    path = tmp_path / "nameless.txt"
+    path.write_text(profile_text(2))
+    assert "how many samples were measured" in run(path).stderr
+    answer = run(path, "--profile-batch", 8, "--cluster", "1x2", "--schedule", "1f1b", "--json")
+    assert answer.code == 0, answer.stderr
+
+
+def test_a_schedule_for_pytorch_needs_equal_stages(tmp_path, run):
+    """One GPU has no pipeline: there is nothing to write."""
+    csv = tmp_path / "schedule.csv"
+    answer = run(write_profile(tmp_path), "--cluster", "1x1", "--batch", 8, "--schedule", "1f1b", "--csv", csv)
+    assert answer.code == 2
+    assert "two stages or more with as many replicas each" in answer.stderr
+    assert not csv.exists()

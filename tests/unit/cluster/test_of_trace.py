@@ -1,0 +1,78 @@
+"""Jobs of a trace as something that can run: published shares, bytes computed back, and what is refused."""
+
+import pytest
+
+from ropewalk.cluster.of_trace import EXPERT_SHARES, SHARES, jobs_of, shares_of
+from ropewalk.cluster.plant import plant
+from ropewalk.cluster.study import WAYS, Conditions, study
+from ropewalk.cluster.traces import Synthetic, TraceJob
+from ropewalk.errors import ClusterError
+
+SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
+
+
+def traced(name="a", **more):
+    return TraceJob(name, **({"gpus": 8, "arrival_s": 0.0, "duration_s": 100.0, "iterations": 50} | more))
+
+
+@pytest.mark.parametrize("collective", ["ring", "hierarchical-ring", "halving-doubling", "all-to-all"])
+def test_on_a_quiet_network_a_job_lasts_as_long_as_its_trace_says(collective):
+    job = traced(collective=collective, communication_share=0.3)
+    found = jobs_of([job], SMALL)
+    (run,) = study(SMALL, found, [WAYS["ideal"]], Conditions()).timelines
+    assert run.jobs[0].jrt_s == pytest.approx(100.0)
+    assert found[0].work.compute_s == pytest.approx(1.4)
+
+
+def test_the_nearest_published_batch_counts_and_relatives_have_the_shares_of_their_kin():
+    assert shares_of("VGG16", 20) == {"hierarchical-ring": SHARES["vgg16"][16]}
+    assert shares_of("vgg19", 4) == {"hierarchical-ring": SHARES["vgg16"][4]}
+    assert shares_of("pangu", None) == dict(
+        zip(("hierarchical-ring", "all-to-all"), EXPERT_SHARES["pangu"], strict=True)
+    )
+    assert shares_of("nobody-knows", 4) is None
+
+
+def test_a_mixture_of_experts_has_both_of_its_exchanges():
+    (job,) = jobs_of([traced(model="pangu", collective="all-to-all")], SMALL)
+    assert [one.collective for one in job.work.exchanges] == ["hierarchical-ring", "all-to-all"]
+    assert job.work.compute_s == pytest.approx(2.0 * (1 - 0.0737 - 0.258))
+
+
+def test_one_gpu_sends_nothing_and_spelled_out_work_is_taken_as_it_is():
+    alone, told = jobs_of(
+        [traced(gpus=1, model="vgg16"), traced("b", compute_s=0.5, volume_bytes=10, collective="ring")], SMALL
+    )
+    assert alone.work.exchanges == ()
+    assert alone.work.compute_s == pytest.approx(2.0)
+    assert (told.work.compute_s, told.work.exchanges[0].size_bytes) == (0.5, 10)
+
+
+def test_jobs_without_a_model_get_one_from_the_published_mix_and_always_the_same():
+    jobs = [traced(f"j{number}") for number in range(20)]
+    first, again, other = jobs_of(jobs, SMALL), jobs_of(jobs, SMALL), jobs_of(jobs, SMALL, seed=1)
+    assert first == again
+    assert first != other
+    assert len({job.work.exchanges[0].collective for job in first}) > 1
+
+
+def test_a_trace_with_iterations_alone_needs_the_time_of_one():
+    bare = traced(duration_s=None)
+    with pytest.raises(ClusterError, match=r"'a': it has no duration.*--iteration-time"):
+        jobs_of([bare], SMALL)
+    (job,) = jobs_of([bare], SMALL, iteration_s=0.25)
+    assert job.iterations == 50
+
+
+def test_all_mistakes_are_told_together():
+    with pytest.raises(ClusterError) as told:
+        jobs_of([traced(collective="smoke"), traced("b", collective="mirrors")], SMALL)
+    assert "smoke" in str(told.value)
+    assert "mirrors" in str(told.value)
+
+
+def test_a_synthetic_trace_becomes_jobs_that_fit_their_cluster():
+    jobs = Synthetic(jobs=30, cluster_gpus=SMALL.gpus, load=0.5, seed=2).build()
+    found = jobs_of(jobs, SMALL)
+    assert max(job.gpus for job in found) <= SMALL.gpus
+    assert sum(job.iterations for job in found) == sum(job.iterations for job in jobs)

@@ -1,0 +1,76 @@
+"""A study: the same jobs under several ways, and the state of any moment of them."""
+
+import pytest
+
+from ropewalk.cluster.job import Job
+from ropewalk.cluster.optical.plant import OpticalPlant
+from ropewalk.cluster.plant import plant
+from ropewalk.cluster.study import COMPARED, ISOLATIONS, ORDER, WAYS, Conditions, state_at, study, ways_named
+from ropewalk.cluster.work import Exchange, Work
+from ropewalk.errors import ClusterError
+
+SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
+CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
+
+
+def jobs():
+    return [
+        Job(name, gpus, arrival, 20, CHATTY) for name, gpus, arrival in (("a", 8, 0.0), ("b", 8, 1.0), ("c", 16, 2.0))
+    ]
+
+
+def test_every_way_has_a_place_in_the_order_and_says_what_it_is():
+    assert set(ORDER) == set(WAYS)
+    assert all(way.about for way in WAYS.values())
+    assert set(COMPARED) <= set(WAYS)
+    for name in ISOLATIONS:
+        assert WAYS[name].routing == "source"
+
+
+def test_ways_follow_what_was_asked_and_nothing_else():
+    names = lambda *asked, **more: [way.name for way in ways_named(*asked, **more)]  # noqa: E731
+    assert names(["vclos"], None, compare=False) == ["vclos"]
+    assert names(["none"], None, compare=False) == ["ecmp"]
+    assert names(["laas"], ["balanced"], compare=True) == ["balanced", "laas", "ocs-vclos"]
+    with pytest.raises(ClusterError, match="choose of vclos"):
+        ways_named(["walls"], None, compare=True)
+    with pytest.raises(ClusterError, match="nothing to replay"):
+        ways_named(["none"], [], compare=False)
+
+
+def test_optical_ways_run_on_the_same_servers_with_switches_between():
+    found = study(SMALL, jobs(), [WAYS["ocs-vclos"], WAYS["ideal"]], Conditions(circuit_delay_s=7.0))
+    optical, ideal = found.timelines
+    assert isinstance(WAYS["ocs-vclos"].plant(SMALL), OpticalPlant)
+    # Every job crosses leafs, so each is charged its circuits once.
+    for one, other in zip(optical.jobs, ideal.jobs, strict=True):
+        assert one.jrt_s == pytest.approx(other.jrt_s + 7.0)
+
+
+def test_isolated_jobs_run_as_on_an_ideal_network_and_hashed_ones_slower():
+    found = study(SMALL, jobs(), ways_named(["vclos"], None, compare=True), Conditions())
+    assert found.timeline("vclos").mean_jrt_s == pytest.approx(found.timeline("ideal").mean_jrt_s)
+    assert found.timeline("ecmp").mean_jrt_s > 1.05 * found.timeline("ideal").mean_jrt_s
+    document = found.as_json()
+    assert document["kinds"]["ecmp"]["contention_ratio"] > 0 == document["kinds"]["vclos"]["contention_ratio"]
+
+
+def test_the_state_of_a_moment_holds_exactly_who_runs_then():
+    found = study(SMALL, jobs(), [WAYS["vclos"]], Conditions())
+    (run,) = found.timelines
+    by_name = {job.name: job for job in run.jobs}
+    state = state_at(WAYS["vclos"], SMALL, run, 1.5)
+    state.check()
+    assert set(state.jobs) == {"a", "b"}
+    assert state.free == 0
+    assert set(state_at(WAYS["vclos"], SMALL, run, 1.5, without="b").jobs) == {"a"}
+    assert set(state_at(WAYS["vclos"], SMALL, run, by_name["c"].start_s).jobs) == {"c"}
+    assert not state_at(WAYS["vclos"], SMALL, run, by_name["c"].finish_s).jobs
+
+
+def test_a_study_kept_in_files_goes_on_to_the_same_numbers(tmp_path):
+    ways = [WAYS["ecmp"], WAYS["vclos"]]
+    kept = study(SMALL, jobs(), ways, Conditions(), checkpoint=tmp_path / "kept.json")
+    again = study(SMALL, jobs(), ways, Conditions(), checkpoint=tmp_path / "kept.json")
+    plain = study(SMALL, jobs(), ways, Conditions())
+    assert kept.as_json(jobs=True) == again.as_json(jobs=True) == plain.as_json(jobs=True)

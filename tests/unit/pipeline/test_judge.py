@@ -1,0 +1,98 @@
+import pytest
+
+from ropewalk.pipeline.contest import Contest, least_seconds, with_pieces
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.judge import Judged, Unfit, judge
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.profile import from_states
+from ropewalk.pipeline.schedules import AUTOMATIC, SCHEDULES
+from ropewalk.pipeline.terms import Terms
+
+FOUR = from_states(
+    "four", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[10] * 4, kept_bytes=[100] * 4
+)  # fmt: skip
+ONE_EACH = tuple(Stage(state, state, (state,)) for state in range(4))
+
+
+def judged(schedule: str, memory=None, recompute=False, weight_share=0.5, stages=ONE_EACH) -> Judged | Unfit:
+    terms = Terms(8, 1, memory_bytes=memory, weight_share=weight_share)
+    return judge(Costs(FOUR, Machines(4, (1, 2, 3, 4)), terms), Plan(stages, schedule, 1, 8, recompute))
+
+
+def test_four_equal_stages_take_eleven_turns_and_keep_what_is_in_flight():
+    shallow, deep, gpipe = (judged(name) for name in ("1f1b", "1f1b-deep", "gpipe"))
+    assert shallow.step_s == deep.step_s == gpipe.step_s == 33
+    assert shallow.memory_bytes == (440, 340, 240, 140)
+    assert deep.memory_bytes == (740, 540, 340, 140)
+    assert gpipe.memory_bytes == (840, 840, 840, 840)
+
+
+def test_the_bubble_shrinks_by_a_third_where_gradients_of_weights_are_put_off():
+    assert judged("zb-h1").step_s == 27
+
+
+def test_memory_shortens_the_warm_up():
+    full, tight = judged("1f1b"), judged("1f1b", memory=240)
+    assert tight.memory_bytes == (240, 240, 240, 140)
+    assert tight.step_s > full.step_s
+
+
+def test_a_schedule_that_needs_all_micro_batches_does_not_fit():
+    found = judged("gpipe", memory=400)
+    assert isinstance(found, Unfit)
+    assert "needs 0.0 GB" in found.reason
+
+
+def test_what_does_not_fit_at_all_says_which_stage():
+    found = judged("1f1b", memory=50)
+    assert isinstance(found, Unfit)
+    assert found.reason.startswith("stage 0 of straight needs")
+
+
+def test_recomputation_keeps_inputs_and_room_for_one_micro_batch():
+    found = judged("1f1b", recompute=True)
+    assert found.step_s == 44
+    assert found.memory_bytes == (140, 140, 140, 140)  # nothing crosses, so nothing is kept for later
+
+
+def test_two_pieces_a_device_have_to_be_where_the_timetable_wants_them():
+    valley = tuple(Stage(at, at, (home,)) for at, home in enumerate((0, 1, 1, 0)))
+    loop = tuple(Stage(at, at, (home,)) for at, home in enumerate((0, 1, 0, 1)))
+    assert isinstance(judged("zb-v", stages=valley), Judged)
+    assert isinstance(judged("interleaved", stages=loop), Judged)
+    for schedule, stages in (("zb-v", loop), ("interleaved", valley), ("1f1b", valley), ("zb-v", ONE_EACH)):
+        assert isinstance(judged(schedule, stages=stages), Unfit)
+
+
+def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
+    assert judged("zb-auto").step_s <= min(judged("zb-h1").step_s, judged("zb-h2").step_s)
+    tight = judged("zb-auto", memory=440)
+    assert max(tight.memory_bytes) <= 440
+
+
+def test_bounds_are_below_every_timetable():
+    for schedule in SCHEDULES:
+        homes = {"interleaved": (0, 1, 0, 1), "zb-v": (0, 1, 1, 0), "dualpipev": (0, 1, 1, 0)}
+        stages = tuple(Stage(at, at, (home,)) for at, home in enumerate(homes.get(schedule, (0, 1, 2, 3))))
+        found = judged(schedule, stages=stages)
+        assert least_seconds(found.run.times, found.plan) <= found.step_s
+
+
+def test_a_contest_remembers_the_best_of_all_and_of_every_schedule():
+    contest = Contest(Costs(FOUR, Machines(4, (1, 2, 3, 4)), Terms(8, 1)))
+    found = contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), with_pieces(AUTOMATIC, 1))
+    assert found is contest.best
+    assert set(contest.best_by_schedule) <= set(with_pieces(AUTOMATIC, 1))
+    assert contest.best_by_schedule["1f1b"].step_s == 33 > contest.best_s
+    assert contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), ("1f1b",), within=20) is None
+
+
+def test_the_bottleneck_is_a_stage_or_a_cut():
+    slow_cut = from_states(
+        "cut", 1, forward_s=[1, 1], backward_s=[1, 1], parameter_bytes=[0, 0], crossing_bytes=[5e9, 0]
+    )
+    costs = Costs(slow_cut, Machines(2, (1, 2)), Terms(4, 1))
+    found = judge(costs, Plan((Stage(0, 0, (0,)), Stage(1, 1, (1,))), "1f1b", 1, 4))
+    assert found.bottleneck == 1
+    assert found.exposed_sums_s == pytest.approx(0)

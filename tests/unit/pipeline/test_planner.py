@@ -1,0 +1,112 @@
+import json
+
+import pytest
+
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.brute_force import brute_force
+from ropewalk.pipeline.costs import Costs
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.planner import plan
+from ropewalk.pipeline.profile import from_states
+from ropewalk.pipeline.state_groups import every_state, grouped
+from ropewalk.pipeline.state_prices import WorkloadPrices
+from ropewalk.pipeline.terms import Terms
+from ropewalk.pipeline.width import Width, width_for
+from ropewalk.workload.zoo import build
+
+HEAVY_END = from_states(
+    "heavy end", 8, forward_s=[1e-2] * 5 + [1e-3], backward_s=[2e-2] * 5 + [2e-3],
+    parameter_bytes=[1e6] * 5 + [1e9], crossing_bytes=[1e6] * 5 + [0], kept_bytes=[1e7] * 6,
+)  # fmt: skip
+FOUR_MACHINES = Machines(4, (1, 2, 3, 4), 1e9, 1e9)
+
+
+def test_heavy_weights_are_kept_on_one_gpu_and_the_rest_is_replicated():
+    answer = plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, whole_samples=False))
+    assert answer.best.plan.strategy == "3:1"
+    assert answer.best.plan.stages[-1].first == 4
+    assert answer.speedup_over_dp > 2
+
+
+def test_data_parallelism_wins_where_weights_are_light():
+    light = from_states("light", 8, forward_s=[1e-2] * 6, backward_s=[2e-2] * 6, parameter_bytes=[1e3] * 6,
+                        crossing_bytes=[1e9] * 6)  # fmt: skip
+    answer = plan(light, FOUR_MACHINES, Terms(64, 8))
+    assert (answer.best.plan.strategy, answer.best.plan.schedule) == ("DP", "1f1b")
+    assert answer.speedup_over_dp == pytest.approx(1)
+
+
+def test_the_answer_has_the_keys_that_scripts_rely_on():
+    found = json.loads(json.dumps(plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, memory_bytes=32e9)).as_json()))
+    assert {"stages", "schedule", "step_time_s", "speedup_over_dp", "memory_bytes", "alternatives"} <= set(found)
+    assert {"layers", "gpus", "replicas"} <= set(found["stages"][0])
+    assert found["stages"][0]["layers"][0] == 0
+    assert len(found["memory_bytes"]) == len(found["stages"])
+    names = [other["name"] for other in found["alternatives"]]
+    assert names[:6] == ["data-parallel", "data-parallel-behind", "straight", "gpipe", "pipedream", "dapple-released"]
+    assert all(other["step_time_s"] is None or other["speedup_of_best"] >= 1 - 1e-9 for other in found["alternatives"])
+
+
+def test_alternatives_that_do_not_fit_say_why():
+    answer = plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, memory_bytes=4.2e9, state_multiple=4.0))
+    crowded = answer.alternative("data-parallel")
+    assert crowded.judged is None or max(crowded.judged.memory_bytes) <= 4.2e9
+    assert max(answer.best.memory_bytes) <= 4.2e9
+
+
+def test_a_model_that_fits_nowhere_is_refused_with_the_fullest_stage():
+    with pytest.raises(StrategyError, match=r"no plan of heavy end fits: stage .* GB"):
+        plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, memory_bytes=1e9))
+
+
+def test_recomputation_makes_room_where_it_is_allowed():
+    keeps = from_states("keeps", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[0] * 4,
+                        kept_bytes=[100] * 4, crossing_bytes=[1, 1, 1, 0])  # fmt: skip
+    machines = Machines(2, (2,))
+    either = Terms(8, 1, memory_bytes=250, recompute=(False, True))
+    with_room = plan(keeps, machines, Terms(8, 1, memory_bytes=1e6, recompute=(False, True)))
+    assert not with_room.best.plan.recompute
+    assert max(plan(keeps, machines, either).best.memory_bytes) <= 250
+
+
+def test_only_the_schedules_that_were_asked_for_win():
+    for schedule in ("gpipe", "zb-auto", "interleaved"):
+        answer = plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, schedules=(schedule,), overlap_sums=False))
+        assert answer.best.plan.schedule == schedule
+
+
+def test_workloads_are_planned_with_tensor_parallelism_where_it_helps():
+    model = WorkloadPrices(build("gpt2", batch=1))
+    machines = Machines(4, (4,), 1e9, 1e9, 400e9, switched=True)
+    one_sample = Terms(2, 1, schedules=("1f1b",), tensor=(1, 2, 4))
+    answer = plan(model, machines, one_sample, width=Width(timed=16, leaders=1, moves=20))
+    alone = plan(model, machines, Terms(2, 1, schedules=("1f1b",)), width=Width(timed=16, leaders=1, moves=20))
+    assert answer.step_s <= alone.step_s
+    answer.best.plan.check(model.profile.states, machines.gpus)
+
+
+def test_the_same_question_has_the_same_answer():
+    terms = Terms(32, 4)
+    first, second = (plan(HEAVY_END, FOUR_MACHINES, terms).as_json() for _ in range(2))
+    assert first == second
+
+
+def test_brute_force_refuses_what_it_cannot_finish():
+    many = from_states("many", 1, forward_s=[1] * 9, backward_s=[1] * 9, parameter_bytes=[0] * 9)
+    with pytest.raises(StrategyError, match="too many plans"):
+        brute_force(Costs(many, Machines(2, (2,)), Terms(4, 1)))
+
+
+def test_states_are_grouped_where_little_crosses():
+    profile = from_states("p", 1, forward_s=[1] * 12, backward_s=[0] * 12, parameter_bytes=[0] * 12,
+                          crossing_bytes=[9, 9, 9, 1, 9, 9, 9, 9, 9, 9, 9, 9])  # fmt: skip
+    assert grouped(profile, 3).bounds == (0, 4, 8, 12)
+    assert grouped(profile, 12) == every_state(profile)
+
+
+def test_wide_searches_say_what_they_leave_out():
+    many = from_states("many", 1, forward_s=[1] * 300, backward_s=[1] * 300, parameter_bytes=[0] * 300)
+    costs = Costs(many, Machines(512, tuple(range(8, 513, 8))), Terms(512, 1))
+    said = " ".join(width_for(costs).restrictions(costs))
+    assert "2, 4, 8, 16, 32, 64, 128, 256, 384, 448, 480, 496, 504, 508, 510, 512 replicas" in said
+    assert "300 states searched as 64 groups" in said

@@ -1,0 +1,128 @@
+"""The page of a replayed trace: what it says, what it draws, and that names stay text."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ropewalk.cluster.allocation import Allocation
+from ropewalk.cluster.job import Job
+from ropewalk.cluster.plant import plant
+from ropewalk.cluster.study import Conditions, study, ways_named
+from ropewalk.cluster.timeline import Curves, JobRecord
+from ropewalk.cluster.work import Exchange, Work
+from ropewalk.report.cluster import cluster_page, headline, waiting_rows
+from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, sampled
+from ropewalk.report.cluster_map import Rectangle, rectangles, window
+from ropewalk.report.cluster_words import duration, reason
+
+SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
+CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
+
+
+def replayed(name="a", isolate=("vclos",), **more):
+    jobs = [Job(f"{name}{number}", gpus, float(number), 20, CHATTY) for number, gpus in enumerate((8, 8, 16, 2, 1))]
+    return study(SMALL, jobs, ways_named(isolate, None, **({"compare": True} | more)), Conditions(), trace="tiny.csv")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return replayed()
+
+
+def test_every_way_is_in_the_table_the_bars_and_the_curves(found, read_page):
+    page = read_page(cluster_page(found))
+    assert set(page.figure_keys) == {"means", "distribution", "over-time", "reasons"}
+    running, waiting = page.figures("means")[0]["data"]
+    assert [a + b for a, b in zip(running["x"], waiting["x"], strict=True)] == pytest.approx(
+        [run.mean_jct_s for run in found.timelines]
+    )
+    for figure in page.figures("distribution"):
+        assert [trace["name"] for trace in figure["data"]] == ["ecmp", "source", "vclos", "ocs-vclos", "ideal"]
+        assert all(trace["y"][-1] == 1.0 for trace in figure["data"])
+    for way in found.ways:
+        assert way.about in page.text
+
+
+def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
+    for way, run in zip(found.ways, found.timelines, strict=True):
+        drawn = list(rectangles(way.plant(SMALL), run.jobs))
+        taken = sum((one.high - one.low) * (one.end_s - one.start_s) for one in drawn if one.band < SMALL.leafs)
+        assert taken == pytest.approx(sum(job.gpus * job.jrt_s for job in run.jobs))
+        for number, one in enumerate(drawn):
+            for other in drawn[:number]:
+                apart = one.band != other.band or one.high <= other.low or other.high <= one.low
+                assert apart or one.end_s <= other.start_s or other.end_s <= one.start_s
+
+
+def test_parallel_cables_have_places_of_their_own_in_the_map():
+    doubled = plant("leaf-spine:2x2x4x2", gpus_per_server=2)
+
+    def held(number):
+        gpus, links = (2 * number, 4 + 2 * number), ((0, 1), (1, 1))
+        got = Allocation(f"j{number}", gpus, "clos", (0, 1), (1,), links, (1, 1), (0, 1), cables=(number, number))
+        return JobRecord(got.job, 2, 0.0, 0.0, 10.0, 10.0, got, {}, 1.0, 0.0)
+
+    drawn = [one for one in rectangles(doubled, [held(0), held(1)]) if one.band >= doubled.leafs]
+    assert sorted((one.band, one.low, one.high, one.job) for one in drawn) == [
+        (3, 0, 1, 0), (3, 1, 2, 1), (3, 2, 3, 0), (3, 3, 4, 1),
+    ]  # fmt: skip
+
+
+def test_the_map_shows_spines_only_where_jobs_have_links_of_their_own(found, read_page):
+    page = read_page(cluster_page(found))
+    views = {view["name"]: view for view in json.loads(page.scripts["map-data"])["views"]}
+    assert len(views["ecmp"]["bands"]) == 4
+    assert len(views["vclos"]["bands"]) == 8
+    assert [name[:3] for name in views["ocs-vclos"]["bands"][4:]] == ["ocs"] * 4
+    for view in views.values():
+        assert len(view["jobs"]) == 5
+        assert all(rectangle[2] <= view["sizes"][rectangle[0]] for rectangle in view["rect"])
+
+
+def test_of_too_many_rectangles_the_beginning_is_drawn(monkeypatch):
+    monkeypatch.setattr("ropewalk.report.cluster_map.MOST_RECTANGLES", 3)
+    many = [Rectangle(0, 0, 1, float(at), at + 1.0, at) for at in range(10)]
+    begin, end, kept = window(many)
+    assert (begin, end, len(kept)) == (0.0, 3.0, 3)
+    assert window([]) == (0.0, 1.0, [])
+
+
+def test_the_headline_says_the_gain_against_ecmp(found):
+    assert headline(found).startswith("With vclos, jobs complete ")
+    assert headline(found).endswith("sooner than under ecmp")
+    assert "jobs complete in" in headline(replayed(isolate=("none",), compare=False))
+
+
+def test_jobs_that_waited_are_listed_with_their_reason(found):
+    rows = waiting_rows(found, "vclos")
+    assert rows[0].job.name == "a3"
+    assert "behind the head of the queue" in rows[0].reasons
+    assert all(row.job.jwt_s > 0 for row in rows)
+
+
+def test_a_page_without_waiting_has_no_reasons(read_page):
+    jobs = [Job("alone", 4, 0.0, 5, CHATTY)]
+    quiet = study(SMALL, jobs, ways_named(["vclos"], None, compare=False), Conditions())
+    assert set(read_page(cluster_page(quiet)).figure_keys) == {"means", "distribution", "over-time"}
+
+
+def test_the_same_study_gives_the_same_bytes_and_names_are_only_text():
+    assert cluster_page(replayed(compare=False)) == cluster_page(replayed(compare=False))
+    evil = "<script>alert(1)</script>"
+    assert evil not in cluster_page(replayed(evil, compare=False))
+
+
+def test_curves_keep_their_ends_and_means():
+    times, part = cumulative(np.arange(5000.0))
+    assert len(times) == MOST_POINTS
+    assert (times[0], times[-1], part[-1]) == (0.0, 4999.0, 1.0)
+    steps = np.array([4, 0, 2, 0])
+    curves = Curves(np.array([0.0, 10.0, 20.0, 40.0]), steps, steps, steps)
+    assert sampled(curves, steps.astype(float), 0.0, 40.0).mean() == pytest.approx((40 + 0 + 40) / 40)
+
+
+def test_times_and_reasons_are_said_as_people_say_them():
+    said = [duration(seconds).replace("\u00a0", " ") for seconds in (0.0, 12.4, 600.0, 9000.0, 1e6)]
+    assert said == ["0 s", "12.4 s", "10 min", "2.5 h", "11.6 d"]
+    assert reason("network-fragmentation") == "no common spines"

@@ -1,0 +1,90 @@
+"""The page of an order of communication: what it says, what it draws, and that names stay text."""
+
+import json
+
+import pytest
+from tiny_profiles import write_profile
+
+from ropewalk.overlap.link import Kind
+from ropewalk.overlap.network_runs import NetworkRow
+from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.study import answer, over_speeds
+from ropewalk.report.overlap import drawn, group_rows, headline, overlap_page
+
+
+@pytest.fixture
+def asked(tmp_path):
+    def ask(name="layer", **options):
+        path = write_profile(tmp_path, name=name)
+        given = {"servers": 2, "gpus_per_server": 2, "bandwidth": 1.25e9, "nvlink_bandwidth": 1e11} | options
+        return OverlapQuestion(str(path), **given)
+
+    return ask
+
+
+def bars(page, key):
+    return json.loads(page.scripts[f"{key}-bars"])
+
+
+def test_before_and_after_are_drawn_to_one_scale(asked, read_page):
+    found = answer(asked())
+    page = read_page(overlap_page(found))
+    before, after = bars(page, "timeline-buckets"), bars(page, f"timeline-{found.best.name}")
+    assert before["span"] == after["span"] == round(found.way("buckets").step_s * 1e9)
+    layers, launches = found.tensors.layers, found.way("buckets").launches
+    assert len(before["start"]) == 2 * layers + launches
+    last = max(start + length for start, length in zip(after["start"], after["length"], strict=True))
+    assert last == pytest.approx(found.best.step_s * 1e9, abs=2)
+
+
+def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page):
+    found = answer(asked())
+    page = read_page(overlap_page(found))
+    (figure,) = page.figures("ways")
+    computing, waiting = figure["data"]
+    assert [a + b for a, b in zip(computing["x"], waiting["x"], strict=True)] == pytest.approx(
+        sorted(way.step_s for way in found.ways)
+    )
+    assert figure["layout"]["shapes"][0]["x0"] == found.bounds.step_s
+    assert "25 MiB buckets as PyTorch DDP makes them" in page.text
+
+
+def test_the_headline_says_the_gain_or_that_there_is_none(asked):
+    assert "faster than with DDP's buckets" in headline(answer(asked()))
+    fast = answer(asked(bandwidth=1e15, nvlink_bandwidth=1e15, latency_s=0.0, launch_s=0.0))
+    assert "whatever the order" in headline(fast)
+
+
+def test_speeds_and_runs_on_a_network_are_shown_where_there_are_any(asked, read_page):
+    question = asked()
+    found = answer(question)
+    speeds = over_speeds(question, (1.0, 100.0))
+    page = read_page(overlap_page(found, speeds, [NetworkRow("fused", 0.5, 0.51)], "torus:4x4"))
+    assert set(page.figure_keys) == {"ways", "settings", "speeds"}
+    assert "torus:4x4" in page.text
+    assert "+2.0 %" in page.text
+    for trace in page.figures("speeds")[0]["data"]:
+        assert min(trace["y"]) >= 1 - 1e-9
+    plain = read_page(overlap_page(found))
+    assert set(plain.figure_keys) == {"ways", "settings"}
+
+
+def test_parameter_servers_have_a_lane_for_each_way(asked, read_page):
+    found = answer(asked(sync=Kind.PARAMETER_SERVER, partition_bytes=4e6, credit_bytes=8e6))
+    page = read_page(overlap_page(found))
+    assert page.figure_keys == ["ways"]
+    lanes = [lane["name"] for group in bars(page, "timeline-fifo")["lanes"] for lane in group["streams"]]
+    assert lanes == ["compute", "push", "pull"]
+
+
+def test_every_tensor_is_in_one_group(asked):
+    found = answer(asked())
+    assert sum(row.count for row in group_rows(found)) == len(found.tensors)
+    assert sum(row.size_bytes for row in group_rows(found)) == pytest.approx(found.tensors.total_bytes)
+    assert drawn(found)[0].name == "buckets"
+
+
+def test_the_same_answer_gives_the_same_bytes_and_names_are_only_text(asked):
+    evil = "<script>alert(1)</script>"
+    assert overlap_page(answer(asked())) == overlap_page(answer(asked()))
+    assert evil not in overlap_page(answer(asked(evil)))
