@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,7 @@ def collective_command(
         shards=None if shards is None else each(shards, _shard),
         host_limits=None if host_limit is None else _limits(found, host_limit),
         in_network=in_network,
-        method="fixed" if trees_per_root is not None else method,
+        method=_method(method, trees_per_root),
         trees_per_root=trees_per_root,
         epsilon=epsilon,
         size_bytes=units.size(size),
@@ -103,7 +104,7 @@ def collective_command(
         compare=compare,
     )
     check_exports(question, export, run=run)
-    with progress_bar() as bar:
+    with progress_bar("files that were written before are whole" if export else "nothing was written") as bar:
         task = bar.add_task("starting", total=None)
         say: Callable[[str], None] = lambda now: bar.update(task, description=now)  # noqa: E731
         answer = synthesise(question, say)
@@ -137,11 +138,20 @@ def _host(fabric: Fabric, text: str) -> int:
     )
 
 
-def _shard(text: str) -> float:
+def _method(named: str, trees_per_root: int | None) -> str:
+    """The method that is named; a number of equal trees stands for one of its own."""
+    if trees_per_root is None:
+        return named
+    if named not in ("forest", "fixed"):
+        raise InputError(f"{named} has no equal trees for each root: leave --method or --trees-per-root out")
+    return "fixed"
+
+
+def _shard(text: str) -> Fraction:
     try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"shard {text!r} is no number: write shards like 1,1,2,0") from None
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"shard {text!r} is no number: write shards like 1,1,2,0 or 1/3,2/3,1") from None
 
 
 def _limits(fabric: Fabric, text: str) -> tuple[float, ...]:

@@ -140,6 +140,8 @@ def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
 
 
 def _only_rings(question: CollectiveQuestion) -> str | None:
+    if question.collective in ("broadcast", "reduce"):
+        return f"a {question.collective} takes open rings, and NCCL's graph files hold closed ones: ask for allreduce"
     return None if question.method == "ring" else "NCCL's graph files hold rings only: add --method ring"
 
 

@@ -53,6 +53,8 @@ def ring_schedule(network: Network, found: Rings, collective: str, name: str, *,
     }
     if collective not in ways:
         raise ProgramError(f"rings carry no {collective!r}: choose {', '.join(ways)}")
+    if not network.equal_shards:
+        raise ProgramError("rings carry equal shards only: leave the shards out, or take trees (method forest)")
     return on_members(name, ways[collective](), network)
 
 

@@ -91,11 +91,17 @@ def rivals(question: CollectiveQuestion, network: Network, tell: Tell) -> Rivals
 
 
 def simulated(question: CollectiveQuestion, best: Made) -> float | None:
-    """Bytes/s of the schedule in the flow simulator; None where hosts have limits, which it does not know."""
+    """Bytes/s of the schedule in the flow simulator.
+
+    None where hosts have limits, which it does not know, or trees have such uneven rates that too many are needed.
+    """
     if question.host_limits is not None:
         return None
     segments = max(1, best.segments_for(question.size_bytes))
-    schedule = best.schedule(segments, equal_lanes=True)
+    try:
+        schedule = best.schedule(segments, equal_lanes=True)
+    except InputError:
+        return None
     if schedule.program.sends > MOST_SENDS:
         return None
     return simulated_algbw(schedule, question.size_bytes)

@@ -59,7 +59,7 @@ class CollectiveQuestion:
         if self.root is not None and self.collective not in ROOTED:
             findings.add(f"{self.collective} has no root: leave it out")
         if self.method == "fixed" and (self.trees_per_root is None or self.trees_per_root < 1):
-            findings.add("the number of equal trees is missing: give at least 1 tree for each root")
+            findings.add("the number of equal trees is missing: give trees per root, at least 1")
         if self.method == "topoadopt" and not 0 < self.epsilon < 1:
             findings.add(f"epsilon is {self.epsilon:g}: give a number between 0 and 1, such as 0.05")
         if self.shards is not None and self.collective not in ("allgather", "reducescatter"):

@@ -48,6 +48,16 @@ def test_the_optimum_of_a_known_fabric_is_printed_as_its_fraction(name, run, tmp
     assert answer["algbw"] == answer["optimal_algbw"]
 
 
+def test_shards_may_be_written_as_fractions(run):
+    answers = []
+    for shards in ("1/3,1,2/3,0", "1,3,2,0"):
+        code, out, err = run("allgather", "ring:4", "--shards", shards, "--no-compare", "--json")
+        assert code == 0, err
+        answers.append(json.loads(out))
+    assert answers[0]["inverse_rate"] == answers[1]["inverse_rate"]
+    assert answers[0]["trees"] == answers[1]["trees"]
+
+
 def test_the_answer_has_every_key_that_programs_rely_on(run, tmp_path):
     fabric = compact_file(KNOWN["dgx1v"], tmp_path)
     code, out, err = run("allgather", fabric, "--json", "--sizes", "1kB,1GB")
@@ -162,6 +172,10 @@ def test_a_fabric_that_makes_no_sense_is_refused_and_nothing_is_written(record, 
         (("allgather", "ring:4", "--shards", "1,1"), "give one for each member"),
         (("allgather", "ring:4", "--shards", "1,1,-1,0"), "numbers of at least 0"),
         (("allgather", "ring:4", "--shards", "1,1,x,0"), "write shards like 1,1,2,0"),
+        (("allgather", "ring:4", "--shards", "1,1,1/0,0"), "write shards like 1,1,2,0"),
+        (("allgather", "ring:4", "--shards", "1,1,1e400,1e-400"), "round the bandwidths, or the shards"),
+        (("allgather", "ring:4", "--shards", "1,1,2,0", "--method", "ring"), "rings carry equal shards only"),
+        (("allgather", "ring:4", "--trees-per-root", "1", "--method", "ring"), "leave --method or --trees"),
         (("allreduce", "ring:4", "--host-limit", "1Gbps,2Gbps"), "give one for each host"),
         (("allreduce", "ring:4", "--method", "magic"), "choose forest, topoadopt, fixed, ring, bfb"),
         (("allreduce", "ring:4", "--method", "topoadopt", "--epsilon", "0"), "give a number between 0 and 1"),
@@ -170,6 +184,7 @@ def test_a_fabric_that_makes_no_sense_is_refused_and_nothing_is_written(record, 
         (("allreduce", "ring:4", "--latency", "5"), "has no unit"),
         (("allreduce", "ring:4", "--export", "x.pdf"), "use one of .graph.xml, .json, .xml, .et, .csv"),
         (("allreduce", "ring:4", "--export", "b.graph.xml"), "add --method ring"),
+        (("broadcast", "ring:4", "--method", "ring", "--export", "b.graph.xml"), "ask for allreduce"),
         (("allreduce", "ring:4", "--no-compare", "--export", "b.csv"), "leave --no-compare out"),
         (("alltoall", "ring:4", "--export", "b.csv"), "leave the table out"),
         (("allreduce", "ring:4", "--export", "a.et"), "give the plan another name"),

@@ -105,3 +105,9 @@ def test_what_rings_do_not_carry_is_refused_with_a_remedy():
         best_ring(network, "alltoall")
     with pytest.raises(ProgramError, match="give the root as a host of the group"):
         best_ring(network, "broadcast", root=5)
+
+
+def test_rings_refuse_shards_that_differ():
+    network = network_of(Torus((2, 2)).build(), shards=[1, 2, 1, 1])
+    with pytest.raises(ProgramError, match="rings carry equal shards only"):
+        best_ring(network, "allgather")

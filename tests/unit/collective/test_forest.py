@@ -197,3 +197,12 @@ def test_what_has_no_forest_is_refused():
         all_reduce_forest(network_of(fabric, copying=True))
     with pytest.raises(ProgramError, match="host 7 is not in the group"):
         broadcast_forest(network_of(fabric), 7)
+
+
+def test_links_of_very_different_speeds_still_have_a_proved_forest():
+    slow, odd = Fraction(1, 1000), Fraction(3, 7)
+    links = both_ways([(2, 0, odd), (0, 1, 400), (1, 2, 1000), (1, 0, Fraction(25, 2)), (0, 1, slow), (0, 1, 1)])
+    network = network_of(fabric_of(3, 0, links))
+    forest = all_reduce_forest(network)
+    forest.check()
+    assert forest.algbw == all_reduce(network).algbw == odd + 400 + Fraction(25, 2) + slow + 1

@@ -189,3 +189,18 @@ def test_a_root_outside_the_group_and_an_uneven_all_to_all_are_refused():
         broadcast(network_of(ring, [0, 1]), 3)
     with pytest.raises(ProgramError, match="leave the shards out"):
         all_to_all(network_of(ring, shards=[1, 2, 3, 4]))
+
+
+def test_a_host_a_billion_times_slower_than_the_links_still_counts_exactly():
+    network = network_of(IdealSwitch(4, bandwidth=1e15).build(), host_limits=[1e12, 1e6, 1e9, 12.5e9])
+    slow = 10**6
+    for found, algbw in [(all_to_all(network), Fraction(4, 3) * slow), (broadcast(network, 0), slow)]:
+        assert (found.algbw, found.exact) == (algbw, True)
+
+
+def test_what_a_slow_host_can_receive_bounds_an_all_gather_on_links_of_six_magnitudes():
+    rows = [(5, 4, "25/2"), (4, 0, "1/1000"), (0, 2, 400), (2, 3, 1000), (3, 1, 1), (1, 5, 400), (3, 5, "3/7")]
+    fabric = fabric_of(5, 1, [(u, v, Fraction(speed) * GB) for u, v, speed in [*rows, (1, 2, "1/1000")]])
+    limits = [1e12, 1e6, 1e9, 12.5e9, 1e9]
+    found = all_gather(network_of(fabric, shards=[0.5, 0, 1, 2, 7], host_limits=limits))
+    assert (found.algbw, found.exact) == (10**6, True)

@@ -120,3 +120,12 @@ def test_the_cut_of_the_answer_is_in_the_names_of_the_fabric():
     found = synthesise(asked("broadcast", one_slow_host(), compare=False)).as_json()["bottleneck"]
     assert (found["hosts"], found["links"], found["capacity"]) == (["a"], ["a->s"], 1e9)
     assert found["alone"]
+
+
+def test_trees_of_very_uneven_rates_are_promised_but_not_simulated():
+    draft = FabricDraft("uneven")
+    draft.add_hosts(["a", "b", "c"])
+    draft.add_links([0, 1, 2], [1, 2, 0], [1e12, 1e3 + 1, 1e9 + 7])
+    answer = synthesise(asked("broadcast", draft.freeze(), size_bytes=10**12))
+    assert answer.algbw == answer.optimum.algbw
+    assert answer.simulated_algbw is None

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from ropewalk.collective.forest.lanes import Lane
 from ropewalk.collective.optimum.rational import common_unit
+from ropewalk.errors import ProgramError
 
 INT = NDArray[np.int64]
+
+MOST_EQUAL_ARROWS = 1 << 24
+"""Arrows that lanes of weight 1 may have: a gigabyte in columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +51,15 @@ def columns_of(lanes: Sequence[Lane]) -> Columns:
 
 
 def in_equal_lanes(columns: Columns) -> Columns:
-    """The same with lanes of weight 1, as many of each as its weight was."""
-    copies = np.repeat(np.arange(columns.lanes), columns.weight)
+    """The same with lanes of weight 1, as many of each as its weight was; refused where that is too many."""
     sends = np.bincount(columns.lane, minlength=columns.lanes)
+    arrows = int(sends @ columns.weight)
+    if arrows > MOST_EQUAL_ARROWS:
+        raise ProgramError(
+            f"a forest of trees with such uneven rates has {arrows:.3g} arrows in equal lanes, more than the "
+            f"{MOST_EQUAL_ARROWS} that fit: round its bandwidths, or keep lanes as they are"
+        )
+    copies = np.repeat(np.arange(columns.lanes), columns.weight)
     # Arrows stand lane by lane, so the arrows of a copy are a range of its lane's.
     first = np.cumsum(sends) - sends
     count = sends[copies]

@@ -90,8 +90,8 @@ def _smallest_stretch(network: Network, trees_per_root: int) -> Fraction:
         enough *= 2
         if enough > trees_per_root * network.total_weight * 2:
             raise ProgramError(
-                f"with whole numbers of trees some switch of {network.fabric.name} receives more than it can send: "
-                "give links that are as fast back as forth at every switch"
+                f"with whole numbers of trees some switch of {network.fabric.name}, or a limit of a host, lets in more "
+                "than it lets out: give links that are as fast back as forth and no limits, or take the method forest"
             )
     places = sorted(
         {

@@ -46,8 +46,8 @@ def check_countable(wiring: Wiring) -> None:
     amounts = sum(wiring.capacity.values())
     if amounts + wiring.total >= _LARGEST:
         raise ProgramError(
-            f"the capacities have no common unit but one of which there are {amounts}, too many trees to "
-            "count: round the bandwidths to fewer digits"
+            f"the capacities and shards have no common unit but one of which there are more than {_LARGEST:.0e}, too "
+            "many trees to count: round the bandwidths, or the shards if there are any, to fewer digits"
         )
 
 

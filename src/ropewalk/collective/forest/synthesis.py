@@ -125,7 +125,7 @@ def _proved(network: Network, sharing: Sharing) -> Capacities:
     if found is None:
         raise ProgramError(
             f"capacities on {network.fabric.name} are no simple fractions near the optimum, so that trees cannot be "
-            "counted: round the bandwidths to fewer digits"
+            "counted: round the bandwidths to fewer digits, or take the method topoadopt"
         )
     return found
 

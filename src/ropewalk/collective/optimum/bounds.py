@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from ropewalk.collective.optimum.concurrent import rate_bound
 from ropewalk.collective.optimum.network import Network
-from ropewalk.collective.optimum.rooted import narrowest_cut_from
+from ropewalk.collective.optimum.rooted import narrowest_between_members
 
 
 def one_member_gathers(network: Network) -> Fraction:
@@ -45,9 +45,7 @@ def all_members_exchange(network: Network) -> Fraction:
 
 def narrowest_cut(network: Network) -> Fraction:
     """All-reduce and broadcast: everything crosses every cut between two members, in both directions for the former."""
-    first = int(network.members[0])
-    there, back = (narrowest_cut_from(one_way, first).value for one_way in (network, network.reversed()))
-    return network.bandwidth(min(there, back))
+    return network.bandwidth(narrowest_between_members(network))
 
 
 def distances(network: Network) -> Fraction:

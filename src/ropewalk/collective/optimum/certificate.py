@@ -38,7 +38,9 @@ def proved(sharing: Sharing) -> Fraction | None:
 def proved_capacities(sharing: Sharing) -> Capacities | None:
     """Exact capacities that reach the optimum; None where no fractions near the solution can be proved."""
     bound = least_bound(sharing)
-    found = (reached(sharing, size) for size in DENOMINATORS)
+    # Parts of the largest link are simple where links are alike; where they are of very different speeds, multiples of
+    # the common unit of all of them are.
+    found = (reached(sharing, size, step) for step in (max(sharing.network.capacity), 1) for size in DENOMINATORS)
     return next((capacities for capacities in found if capacities is not None and capacities.rate == bound), None)
 
 
@@ -109,18 +111,17 @@ def _means(sharing: Sharing, prices: list[Fraction]) -> list[Fraction]:
     return [total[arc] / int(size[arc]) for arc in classes.tolist()]
 
 
-def reached(sharing: Sharing, denominator: int) -> Capacities | None:
-    """What capacities near the solution's achieve, checked exactly; None where they break a rule."""
+def reached(sharing: Sharing, denominator: int, step: int) -> Capacities | None:
+    """What capacities near the solution's, in fractions of a step, achieve, checked exactly; None if a rule breaks."""
     network = sharing.network
-    scale = max(network.capacity)
-    spreading = [value * scale for value in nearby(sharing.spreading / scale, denominator)]
-    reducing = [value * scale for value in nearby(sharing.reducing / scale, denominator)]
+    spreading = [value * step for value in nearby(sharing.spreading / step, denominator)]
+    reducing = [value * step for value in nearby(sharing.reducing / step, denominator)]
     if any(g + h > c for g, h, c in zip(spreading, reducing, network.capacity, strict=True)):
         return None
     if sharing.share is None:
-        roots = [value * scale for value in nearby(sharing.root / scale, denominator)]
+        roots = [value * step for value in nearby(sharing.root / step, denominator)]
     else:
-        rate = Fraction(sharing.rate / scale).limit_denominator(denominator) * scale
+        rate = Fraction(sharing.rate / step).limit_denominator(denominator) * step
         roots = [part * rate for part in sharing.share]
     rate = sum(roots, Fraction(0))
     for one_way, wanted, values in (

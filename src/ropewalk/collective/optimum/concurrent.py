@@ -23,6 +23,7 @@ from ropewalk.collective.optimum._push_relabel import INT
 from ropewalk.collective.optimum.linear_program import FLOAT, SIMPLEX_UP_TO, largest_first_variable
 from ropewalk.collective.optimum.network import Network
 from ropewalk.collective.optimum.rational import DENOMINATORS, common_unit, nearby
+from ropewalk.collective.optimum.rooted import narrowest_between_members
 
 _PRICE_STEPS = 1 << 20
 """Steps that the highest price is divided into where no small fractions are found behind prices."""
@@ -45,12 +46,12 @@ class ConcurrentFlow:
 def largest_concurrent_flow(network: Network) -> ConcurrentFlow:
     """Solve the linear program."""
     sources = network.sinks
-    scale = float(max(network.capacity))
+    scale = float(_largest_use(network))
     conserve, demand, load, limit = _rows(network, sources)
     equal = hstack([csr_array(-demand[:, None]), conserve]).tocsr()
     rows = hstack([csr_array((len(limit), 1)), load]).tocsr()
     subject = f"all-to-all on {network.fabric.name}"
-    solution = largest_first_variable(subject, rows, limit / scale, equal, np.zeros(equal.shape[0]))
+    solution = largest_first_variable(subject, rows, np.minimum(limit / scale, 1), equal, np.zeros(equal.shape[0]))
     size = np.bincount(network.arc_class)
     price = np.maximum(solution.upper_price, 0)[network.arc_class] / size[network.arc_class]
     return ConcurrentFlow(
@@ -59,6 +60,12 @@ def largest_concurrent_flow(network: Network) -> ConcurrentFlow:
         flow=solution.values[1:].reshape(len(sources), network.arcs) * scale,
         price=price,
     )
+
+
+def _largest_use(network: Network) -> Fraction:
+    """What an arc can be used for at most: N - 1 pairs or more share the narrowest cut, and there are N (N - 1)."""
+    largest = Fraction(max(network.capacity))
+    return min(largest, len(network.members) * narrowest_between_members(network)) if network.uneven else largest
 
 
 def shortest_concurrent_flow(network: Network, found: ConcurrentFlow) -> ConcurrentFlow:

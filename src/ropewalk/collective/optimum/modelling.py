@@ -77,7 +77,8 @@ def _check(
             name = fabric.node_names[host]
             findings.add(f"host {name} is in the group {members.count(host)} times: list every host once")
     if len(set(members)) < 2:
-        findings.add(f"the group has {len(set(members))} host, which has nobody to talk to: give at least two")
+        alone = "1 host, which has nobody to talk to" if members else "no hosts"
+        findings.add(f"the group has {alone}: give at least two")
     for link in np.flatnonzero(~(np.isfinite(fabric.bandwidth) & (fabric.bandwidth > 0))):
         speed = fabric.bandwidth[link]
         findings.add(
@@ -86,7 +87,7 @@ def _check(
     if shards is not None:
         if len(shards) != len(members):
             findings.add(f"there are {len(shards)} shards for {len(members)} members: give one for each member")
-        elif any(not math.isfinite(shard) or shard < 0 for shard in shards) or not any(shard > 0 for shard in shards):
+        elif not all(0 <= shard < math.inf for shard in shards) or not any(shards):
             findings.add(
                 "shards must be numbers of at least 0, not all of them 0: give the size of every member's shard"
             )

@@ -23,6 +23,9 @@ from ropewalk.collective.optimum.maxflow import FlowNetwork
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.translation import Translations
 
+_UNEVEN = 10_000
+"""Linear programs are solved to about 1e-7 of their largest number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -120,6 +123,11 @@ class Network:
         kinds = [tuple(sorted({int(self.symmetry.kind[link]) for link in links})) for links in self.links]
         number = {kind: at for at, kind in enumerate(dict.fromkeys(kinds))}
         return np.array([number[kind] for kind in kinds], np.int64)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some links are so much faster than others that floating point would lose the slow ones."""
+        return max(self.capacity) > _UNEVEN * min(self.capacity)
 
     def reversed(self) -> Network:
         """The network in which every byte travels back to where it came from."""

@@ -29,3 +29,15 @@ def narrowest_cut_from(network: Network, root: int) -> Ratio:
             break
         best, at = narrower, at + narrower.position + 1
     return Ratio(Fraction(best.flow), np.asarray(best.source_side))
+
+
+def narrowest_between_members(network: Network) -> Fraction:
+    """The least flow from any member to any other one: no cut between two members is narrower.
+
+    >>> from ropewalk.collective.optimum.modelling import network_of
+    >>> from ropewalk.fabric import Mesh
+    >>> narrowest_between_members(network_of(Mesh((3, 3)).build()))
+    Fraction(2, 1)
+    """
+    first = int(network.members[0])
+    return min(narrowest_cut_from(one_way, first).value for one_way in (network, network.reversed()))

@@ -17,7 +17,7 @@ violates are found by maximum flows and added until none is left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,8 +26,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from ropewalk.collective.optimum._push_relabel import INT
+from ropewalk.collective.optimum.gather import largest_ratio
 from ropewalk.collective.optimum.linear_program import FLOAT, LinearSolution, largest_first_variable
 from ropewalk.collective.optimum.network import Network
+from ropewalk.collective.optimum.rational import common_unit
+from ropewalk.collective.optimum.rooted import narrowest_between_members
 
 _GRID = 1 << 40
 """Steps that the largest rate is divided into when cuts are searched with whole numbers."""
@@ -106,7 +109,7 @@ class _Program:
         self.first_arc = 1 + (len(self.network.members) if self.share is None else 0)
         self.parts = 1 + (self.spreads and self.reduces and not self.mirrored)
         self.width = self.first_arc + self.parts * self.classes
-        self.scale = float(max(self.network.capacity))
+        self.scale = float(self._largest_use())
         self._share = np.array([float(part) for part in self.share or ()])
         self._capacity_rows, self._capacity = self._capacities()
         self._balance = self._balances()
@@ -131,7 +134,21 @@ class _Program:
                 columns.append(self._columns(spreading)[arc])
         row, column = np.concatenate(rows), np.concatenate(columns)
         table = coo_array((np.ones(len(row)), (row, column)), shape=(self.classes, self.width)).tocsr()
-        return table, np.array([self.network.capacity[a] / self.scale for a in arc])
+        return table, np.array([min(self.network.capacity[a] / self.scale, 1.0) for a in arc])
+
+    def _largest_use(self) -> Fraction:
+        """What an arc can be used for at most, by trees of N - 1 branches that carry no more than the narrowest cut."""
+        network, largest = self.network, Fraction(max(self.network.capacity))
+        if not network.uneven:
+            return largest
+        if self.reduces or self.share is None:
+            bound = narrowest_between_members(network)
+        else:
+            unit = common_unit(self.share)
+            weight = tuple(int(part / unit) for part in self.share)
+            bound = sum(weight) / largest_ratio(replace(network, weight=weight)).value
+        uses = (len(network.members) - 1) * (1 + (self.spreads and self.reduces))
+        return min(largest, uses * bound)
 
     def _balances(self) -> csr_array[Any]:
         """Forwarders send what they receive, in every part; then the roots' bytes/s add up to X."""

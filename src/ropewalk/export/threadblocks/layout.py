@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ropewalk.collective.program import Program
 from ropewalk.errors import ProgramError
 
-MOST_PLACES = 1 << 26
-"""Ranks times chunks that fit; a plan with more would be gigabytes of text."""
+MOST_PLACES = 1 << 20
+"""Ranks times chunks that fit: to lay out and prove a million takes minutes, and no library has room for more."""
 
 Masks = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -50,7 +50,7 @@ def layout_of(program: Program, collective: str) -> Layout:
     if program.ranks * program.chunks > MOST_PLACES:
         raise ProgramError(
             f"{program.name} has {program.chunks} chunks on {program.ranks} ranks, more than a plan file can list: "
-            "use fewer segments or a forest with fewer trees"
+            "use fewer segments, or a fixed number of trees per root"
         )
     chunks = np.arange(program.chunks)
     return LAYOUTS[collective](_Ends(program, collective, program.pre(chunks), program.post(chunks)))
