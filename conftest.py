@@ -1,5 +1,7 @@
-"""Without PyTorch the modules that measure with it cannot be imported, so their examples are not collected."""
+"""What pytest does not look into for examples: helpers of tests, and without PyTorch the modules that measure with it."""
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/ropewalk/device/measure/*"]
+collect_ignore_glob = ["tests/reference/*"]
+if find_spec("torch") is None:
+    collect_ignore_glob.append("src/ropewalk/device/measure/*")
