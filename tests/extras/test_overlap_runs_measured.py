@@ -20,7 +20,15 @@ from ropewalk.overlap.groups import Groups
 
 pytestmark = pytest.mark.extras
 
-CAN_SLOW_LINKS = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc")))
+
+def can_slow_links() -> bool:
+    """Whether the kernel lets us make a network namespace and a token bucket in it."""
+    if os.geteuid() or not all(map(shutil.which, ("ip", "tc", "unshare"))):
+        return False
+    bucket = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "64kb", "latency", "50ms"]
+    return subprocess.run(["unshare", "--net", *bucket], capture_output=True, check=False).returncode == 0
+
+
 HAS_LISTED_CAPS = "bucket_cap_mb_list" in DistributedDataParallel.__init__.__annotations__
 
 
@@ -53,7 +61,7 @@ def test_ddp_makes_the_planned_buckets(processes, ends):
     assert made == [expected, expected]
 
 
-@pytest.mark.skipif(not CAN_SLOW_LINKS, reason="needs root and iproute2")
+@pytest.mark.skipif(not can_slow_links(), reason="needs root, iproute2 and a kernel with namespaces and tbf")
 def test_ranks_sum_over_slow_links_and_leave_no_namespace_behind():
     elements = 100_000
     with SlowLinks(3, 1e9) as links, LocalRanks(3, timeout_s=100) as processes:
