@@ -1,4 +1,4 @@
-"""What pytest does not look into for examples: helpers of tests, and without PyTorch the modules that measure with it."""
+"""Where pytest looks for no examples: helpers of tests and, without PyTorch, modules that measure with it."""
 
 from importlib.util import find_spec
 

@@ -85,15 +85,18 @@ def unreachable(fabric: Fabric) -> list[str]:
         return []
     reached = _reached(fabric, fabric.link_src, fabric.link_dst)
     reaching = _reached(fabric, fabric.link_dst, fabric.link_src)
-    first, remedy = fabric.node_names[0], "add the links that join them"
+    first = fabric.node_names[0]
+    back = "add links in the other direction too"
     sentences = []
     if (apart := ~reached & ~reaching).any():
         near = _names(fabric, reached & reaching)
-        sentences.append(f"hosts {near} and hosts {_names(fabric, apart)} cannot reach each other: {remedy}")
+        sentences.append(
+            f"hosts {near} and hosts {_names(fabric, apart)} cannot reach each other: add the links that join them"
+        )
     if (deaf := ~reached & reaching).any():
-        sentences.append(f"host {first} cannot reach {_names(fabric, deaf)}, though they reach it: {remedy}")
+        sentences.append(f"host {first} cannot reach {_names(fabric, deaf)}, though they reach it: {back}")
     if (mute := reached & ~reaching).any():
-        sentences.append(f"{_names(fabric, mute)} cannot reach host {first}, though it reaches them: {remedy}")
+        sentences.append(f"{_names(fabric, mute)} cannot reach host {first}, though it reaches them: {back}")
     return sentences
 
 

@@ -49,6 +49,8 @@ class PipelineAnswer:
     best: Judged
     alternatives: tuple[Alternative, ...]
     searched: Searched
+    single_gpu_s: float
+    """All samples of a step at once on one GPU, were its memory large enough."""
 
     @property
     def step_s(self) -> float:
@@ -67,11 +69,6 @@ class PipelineAnswer:
     def speedup_over_dp(self) -> float | None:
         whole = self.data_parallel_s
         return None if whole is None else whole / self.step_s
-
-    @property
-    def single_gpu_s(self) -> float:
-        """All samples of a step one after the other on one GPU, were its memory large enough."""
-        return self.profile.seconds * self.terms.global_batch / self.profile.batch
 
     def why(self) -> str:
         """What the step is made of, in a sentence."""

@@ -55,6 +55,7 @@ def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Wi
         best=contest.best,
         alternatives=others,
         searched=Searched(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
+        single_gpu_s=costs.prices.at(terms.global_batch).seconds,
     )
 
 

@@ -39,6 +39,11 @@ class StatePrices:
     meetings: Array
     """How often they do so, in each pass."""
 
+    @property
+    def seconds(self) -> float:
+        """Both passes through all states."""
+        return float(self.forward_s[-1] + self.backward_s[-1])
+
 
 class Prices(Protocol):
     """A model whose states have prices for any share."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.codesign.design import Design
 from ropewalk.report import colours, quantity
-from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis, wants_log
-from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis
+from ropewalk.report.chart import Chart, Swatch, View, plain
+from ropewalk.report.ranking import ranking
 
 Matrix = NDArray[np.float64]
 MOST_CELLS = 256
@@ -176,6 +175,7 @@ def baseline_chart(design: Design) -> Chart:
     ordered = sorted(rows, key=lambda row: (row[1], row[0] != "plan", row[0]))
     names = [name for name, _, _ in ordered]
     seconds, dollars = [row[1] for row in ordered], [row[2] for row in ordered]
+    hovers = [plain(name) for name in names]
     plan, cost = design.step_time_s, design.cost
     time_texts = [
         quantity.seconds(value) + ("" if name == "plan" else f" · {quantity.times(value / plan)}")
@@ -189,8 +189,8 @@ def baseline_chart(design: Design) -> Chart:
         "baselines",
         f"Step time and cost of the plan and {len(rows) - 1} other networks",
         (
-            View("time of a step", _bars(names, seconds, time_texts, quantity.seconds)),
-            View("cost of the network", _bars(names, dollars, cost_texts, money)),
+            View("time of a step", ranking(names, seconds, time_texts, hovers, quantity.seconds, "plan")),
+            View("cost of the network", ranking(names, dollars, cost_texts, hovers, money, "plan")),
         ),
         (Swatch("this plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
         choose="Bars",
@@ -204,30 +204,3 @@ def money(dollars: float) -> str:
         if dollars >= factor:
             return f"${dollars / factor:.3g}{letter}"
     return f"${dollars:.3g}"
-
-
-def _bars(names: Sequence[str], values: Sequence[float], texts: Sequence[str], show: Callable[[float], str]) -> Figure:
-    bars = {
-        "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
-        "marker": {
-            "color": [colours.ACCENT.light if name == "plan" else colours.OTHER.light for name in names],
-            "cornerradius": 3,
-        },
-        "text": list(texts), "textposition": "outside", "cliponaxis": False,
-        "textfont": {"size": 12, "color": colours.MUTED.light},
-        "customdata": [plain(name) for name in names],
-        "hovertemplate": "%{customdata}: %{text}<extra></extra>",
-    }  # fmt: skip
-    return {
-        "data": [bars],
-        "layout": layout(
-            34 * len(values) + 80,
-            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
-            yaxis=axis(
-                range=[len(values) - 0.4, -0.6],
-                showgrid=False,
-                tickvals=list(range(len(values))),
-                ticktext=[clipped(name) for name in names],
-            ),
-        ),
-    }

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from ropewalk.pipeline.answer import PipelineAnswer
 from ropewalk.pipeline.study import CommunicationRow, MemoryRow
 from ropewalk.report import colours, quantity
-from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis, wants_log
-from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.axis import Figure, axis, layout, seconds_axis
+from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.report.colours import Colour
+from ropewalk.report.ranking import ranking
 from ropewalk.report.step_bars import MemoryBar, memory_chart
 
 FOUND = "found"
@@ -48,17 +49,17 @@ def alternatives_chart(answer: PipelineAnswer) -> Chart:
         quantity.seconds(step) + ("" if name == FOUND else f" · {quantity.times(step / answer.step_s)}")
         for name, step in zip(names, steps, strict=True)
     ]
+    sizes = [quantity.size(size) for size in held]
     return Chart(
         "alternatives",
         f"Step time and memory of the plan and {len(rows) - 1} others",
         (
-            View("time of a step", _bars(names, steps, texts, what, quantity.seconds)),
-            View("memory of the fullest GPU", _bars(names, held, [quantity.size(size) for size in held], what,
-                                                    quantity.size)),
+            View("time of a step", ranking(names, steps, texts, what, quantity.seconds, FOUND)),
+            View("memory of the fullest GPU", ranking(names, held, sizes, what, quantity.size, FOUND)),
         ),
         (Swatch("the plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
         choose="Show",
-    )  # fmt: skip
+    )
 
 
 def balance_chart(answer: PipelineAnswer) -> Chart:
@@ -201,32 +202,3 @@ def _study_chart(
     }
     legend = tuple(Swatch(AFTER[name], SCHEDULES[name], "line", group=name) for name in drawn)
     return Chart(key, summary, (View("", figure),), legend, caption=caption)
-
-
-def _bars(
-    names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write
-) -> Figure:
-    bars = {
-        "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
-        "marker": {
-            "color": [colours.ACCENT.light if name == FOUND else colours.OTHER.light for name in names],
-            "cornerradius": 3,
-        },
-        "text": list(texts), "textposition": "outside", "cliponaxis": False,
-        "textfont": {"size": 12, "color": colours.MUTED.light},
-        "customdata": list(hovers),
-        "hovertemplate": "%{customdata}<br>%{text}<extra></extra>",
-    }  # fmt: skip
-    return {
-        "data": [bars],
-        "layout": layout(
-            30 * len(values) + 80,
-            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
-            yaxis=axis(
-                range=[len(values) - 0.4, -0.6],
-                showgrid=False,
-                tickvals=list(range(len(values))),
-                ticktext=[clipped(name) for name in names],
-            ),
-        ),
-    }

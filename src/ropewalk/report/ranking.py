@@ -1,0 +1,41 @@
+"""Rivals as bars below each other, the shortest first by the caller's order, one of them ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ropewalk.report import colours
+from ropewalk.report.axis import Figure, axis, layout, value_axis, wants_log
+from ropewalk.report.chart import clipped
+
+Write = Callable[[float], str]
+
+
+def ranking(
+    names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write, ours: str
+) -> Figure:
+    """One bar a name with its text at the end; the bar called `ours` stands out."""
+    bars = {
+        "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
+        "marker": {
+            "color": [colours.ACCENT.light if name == ours else colours.OTHER.light for name in names],
+            "cornerradius": 3,
+        },
+        "text": list(texts), "textposition": "outside", "cliponaxis": False,
+        "textfont": {"size": 12, "color": colours.MUTED.light},
+        "customdata": list(hovers),
+        "hovertemplate": "%{customdata}<br>%{text}<extra></extra>",
+    }  # fmt: skip
+    return {
+        "data": [bars],
+        "layout": layout(
+            32 * len(values) + 80,
+            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
+            yaxis=axis(
+                range=[len(values) - 0.4, -0.6],
+                showgrid=False,
+                tickvals=list(range(len(values))),
+                ticktext=[clipped(name) for name in names],
+            ),
+        ),
+    }
