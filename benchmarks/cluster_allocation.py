@@ -1,6 +1,6 @@
 """How long one vClos allocation takes near saturation, beside the integer program of the same request.
 
-    python benchmarks/cluster_allocation.py [--events 2000] [--programs 20]
+    python benchmarks/cluster_allocation.py [--quick] [--events 2000] [--programs 20]
 
 A cluster is filled with jobs of random sizes; every event releases a random job or asks for a new one, and requests
 that go beyond a single leaf are timed: the whole answer (search, spines, GPUs, or the reason to wait). A sample of
@@ -9,12 +9,12 @@ them is also put to HiGHS, which must give the same answer.
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from measure import machine, options, summary, table
 from ropewalk.cluster.allocation import Allocation, Waiting
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
@@ -95,31 +95,40 @@ def _compare(state: Occupancy, size: int, times: Times) -> int:
     return 1
 
 
-def _line(what: str, seconds: list[float]) -> str:
+def _cells(seconds: list[float]) -> list[str]:
+    """How many, and their median, 99th of 100 and longest in milliseconds."""
     if not seconds:
-        return f"  {what}: none"
-    p50, p99, most = np.percentile(seconds, [50, 99, 100]) * 1e3
-    return f"  {what}: {len(seconds)}, p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {most:.2f} ms"
+        return ["0", "", "", ""]
+    return [str(len(seconds)), *(f"{1e3 * value:.2f}" for value in np.percentile(seconds, [50, 99, 100]))]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--programs", type=int, default=20)
     parser.add_argument("--gpus", type=int, nargs="*", default=list(PLANTS), choices=list(PLANTS))
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    events, programs = (200, 2) if given.quick else (given.events, given.programs)
     measure(2048, 50, 0, 1)  # compile
-    for gpus in given.gpus:
-        times, fill = measure(gpus, given.events, given.programs, given.seed)
-        print(f"{gpus} GPUs ({PLANTS[gpus]}), {fill:.1%} in use")
-        print(_line("placed over several leafs", times.placed))
-        print(_line("waiting for spines in common", times.waiting))
-        print(_line("integer program of the first shape", times.program))
+    rows, slowest, differing = [], 0.0, 0
+    for gpus in given.gpus[:1] if given.quick else given.gpus:
+        times, fill = measure(gpus, events, programs, given.seed)
+        where = [f"{gpus:,}", f"{fill:.1%}"]
+        rows.append([*where, "placed over several leafs", *_cells(times.placed)])
+        rows.append([*where, "no spines in common", *_cells(times.waiting)])
+        rows.append([*where, "integer program, first shape", *_cells(times.program)])
+        slowest = max([slowest, *times.placed, *times.waiting])
+        differing += times.differing
         print(
-            f"  of these searches {times.undecided} undecided, {times.unproved} not proved cheapest; "
-            f"{times.differing} answers differ from the program's"
+            f"{gpus} GPUs: {times.undecided} searches undecided, {times.unproved} not proved cheapest; "
+            f"{times.differing} of {len(times.program)} answers differ from the program's"
         )
+    heads = ("GPUs", "in use", "answer", "number", "p50 ms", "p99 ms", "most ms")
+    table(f"vClos allocations near saturation, wall time ({machine()})", heads, rows)
+    summary(
+        f"an allocation takes at most {1e3 * slowest:.0f} ms; {differing} answers differ from the integer program's"
+    )
 
 
 if __name__ == "__main__":

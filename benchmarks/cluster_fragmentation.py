@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from measure import machine, options, table
+from measure import machine, options, summary, table
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
@@ -95,6 +95,10 @@ def main() -> None:
     rows = [row for expression in plants for row in rows_of(expression, FILLS[-2:] if chosen.quick else FILLS, events)]
     heads = ["plant", "policy", "most in use", "in use", "could have GPUs", "placed", "wait for the network"]
     table("the same requests over fixed cables and over circuits", heads, rows)
+    fullest = {row[1]: row[-1] for row in rows}  # the last fill of the last plant
+    summary("requests that wait for the network alone at the highest fill: " + ", ".join(
+        f"{name} {share}" for name, share in fullest.items()
+    ))  # fmt: skip
 
 
 if __name__ == "__main__":

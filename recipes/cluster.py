@@ -7,7 +7,6 @@ python recipes/cluster.py philly_as_muri_prepared_it_on_lingjun --trace FILE --l
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -170,21 +169,11 @@ def philly_as_muri_prepared_it_on_lingjun(
     GPU a server it has 847. A load lets jobs come as a Poisson process that asks for this part of the cluster.
     """
     where = read_plant(leafs, Cabling(gpus_per_server=gpus_per_server, join_pods=True))
-    measured = network_shares(trace)
-    traced = tuple(replace(job, communication_share=measured[job.name]) for job in read_trace(trace).jobs)
+    traced = read_trace(trace).jobs
     if load is not None:
         traced = poisson(traced, mean_gap_for(traced, load, where.gpus))
     ways = ways_named(["vclos", "vclos-all-divisors", "laas"], None, compare=True)
     return told(where, jobs_of(traced, where), ways, trace.name, 0)
-
-
-def network_shares(trace: Path) -> dict[str, float]:
-    """What part of an iteration Muri's authors measured on the network: the last resource, which one GPU never uses."""
-    with trace.open(newline="") as stream:
-        return {
-            row["job_id"]: min(0.6, float(row["resource_time_2"]) / float(row["iteration_time"]))
-            for row in csv.DictReader(stream)
-        }
 
 
 def show(found: ClusterStudy, seconds: float) -> None:

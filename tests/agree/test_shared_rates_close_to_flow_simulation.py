@@ -1,9 +1,9 @@
 """Iteration times from the mean over random moments against the flow simulator, which runs every round of every job.
 
 Bands: two jobs that meet on one link agree within 2 %, averaged over offsets of their iterations. In 40 random worlds
-of two to four jobs under ECMP (129 jobs) the mean is 4 % above the simulator, nine of ten jobs lie between 2 % below
-and 14 % above, and the extremes are 5 % below and 24 % above: the mean takes flows on a link to share it equally and a
-snapshot to last for a whole round, both of which err on the slow side.
+of two to four jobs under ECMP (129 jobs, 38 % slower than on a quiet network) the mean is 2.5 % above the simulator,
+nine of ten jobs lie between 3 % below and 11 % above, and the extremes are 6 % below and 19 % above: the mean takes a
+snapshot to last for a whole phase, which errs on the slow side where jobs have different numbers of flows on a link.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def test_random_worlds_of_several_jobs_stay_in_the_band() -> None:
         jobs, starts = _world(where, number)
         exact = np.array(_simulated(where, jobs, starts, 9, seed=number))
         ratios.extend((np.array(_mean(where, jobs, seed=number)) / exact).tolist())
-    assert np.mean(ratios) == pytest.approx(1.04, abs=0.04)
+    assert np.mean(ratios) == pytest.approx(1.025, abs=0.025)
     assert min(ratios) > 0.93
-    assert max(ratios) < 1.25
+    assert max(ratios) < 1.2
 
 
 def test_what_cannot_be_simulated_one_by_one_is_refused() -> None:

@@ -13,8 +13,10 @@ from ropewalk.cluster.allocation import Allocation, Waiting
 from ropewalk.cluster.contention import Proof, contention_free
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
+from ropewalk.cluster.optical.invariants import check_circuits
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import ALLOCATORS, OPTICAL
 
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 28, 32, 48]
 
@@ -53,7 +55,8 @@ def safe_collectives(found: Allocation) -> list[str]:
 @settings(max_examples=25, deadline=None)
 @given(events=st.lists(event, max_size=25), drained=st.sets(st.integers(0, 3), max_size=1))
 def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, events, drained):
-    state = Occupancy(WORLDS[world])
+    where = WORLDS[world]
+    state = Occupancy(OpticalPlant.of_plant(where) if policy in OPTICAL else where)
     state.drain(Drained(leafs=drained))
     for number, (kind, size, pick) in enumerate(events):
         if kind == "end" and state.jobs:
@@ -72,6 +75,8 @@ def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, even
                     spread = (answer.gpus_on_leaf(), answer.spine_of_gpu, state.plant.gpus_per_server)
                     assert all(proved(*spread, name) for name in safe_collectives(answer))
         state.check()
+        if policy in OPTICAL:
+            check_circuits(state)
     for job in list(state.jobs):
         state.release(job)
     state.check()

@@ -32,10 +32,14 @@ def _fullest(flows: list[tuple[int, int]], others: Counter[int]) -> tuple[int, l
     return max(company, default=0), company
 
 
-def _at(weights: list[float], where: float) -> int | None:
+def _at(weights: list[float], where: float) -> tuple[int, float] | None:
+    """The phase, and which part of it is over."""
     ends = np.cumsum(weights)
     later = np.flatnonzero(where < ends)
-    return int(later[0]) if len(later) else None
+    if not len(later):
+        return None
+    phase = int(later[0])
+    return phase, 1 - (ends[phase] - where) / weights[phase]
 
 
 @settings(max_examples=60)
@@ -48,6 +52,8 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
     alone = [max(floor, each * _fullest(ways, Counter())[0]) for floor, each, _, ways in flat]
     window = (np.array(alone) * random.uniform(1.0, 2.0, len(flat))).astype(np.float64)
     iteration = np.array([window[a:b].sum() for a, b in pairwise(start)]) * 1.7
+    rounds = random.integers(1, 4, len(flat)).astype(np.float64)
+    lasts = [random.choice([0.4, 0.7, 1.0], len(ways)) for ways in flows]
     shape = (len(jobs), 5)
     moment, probe = random.random(shape), random.random(shape)
     stretch, met, probed = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
@@ -58,9 +64,11 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
         np.array([phase[1] for phase in flat]),
         np.array(alone),
         np.array([phase[2] for phase in flat], np.int64),
+        rounds,
         np.concatenate([[0], np.cumsum([len(ways) for ways in flows])]).astype(np.int64),
         np.array([up for ways in flows for up, _ in ways], np.int32),
         np.array([down for ways in flows for _, down in ways], np.int32),
+        np.concatenate(lasts),
         window, iteration, moment, probe, load, stretch, met, probed,
     )  # fmt: skip
     assert not load.any()
@@ -68,18 +76,21 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
         active = {}
         for job in range(len(jobs)):
             found = _at(window[start[job] : start[job + 1]].tolist(), moment[job, shot] * iteration[job])
-            active[job] = None if found is None else int(start[job]) + found
+            active[job] = None if found is None else (int(start[job]) + found[0], found[1])
         for job in range(len(jobs)):
             mine = range(start[job], start[job + 1])
             linked = [alone[phase] if flows[phase] else 0.0 for phase in mine]
             if not any(linked):
                 assert (probed[job, shot], stretch[job, shot], met[job, shot]) == (-1, 1.0, 0.0)
                 continue
-            trial = int(start[job]) + (_at(linked, probe[job, shot] * sum(linked)) or 0)
+            trial = int(start[job]) + (_at(linked, probe[job, shot] * sum(linked)) or (0, 0.0))[0]
             others: Counter[int] = Counter()
-            for other, phase in active.items():
-                if other != job and phase is not None:
-                    others.update(link for flow in flows[phase] for link in flow)
+            for other, found in active.items():
+                if other != job and found is not None:
+                    phase, over = found
+                    into = over * rounds[phase] % 1.0  # of the round that runs now
+                    running = [flow for flow, part in zip(flows[phase], lasts[phase], strict=True) if part > into]
+                    others.update(link for flow in running for link in flow)
             floor, each, nic, ways = flat[trial]
             fullest, company = _fullest(ways, others)
             assert probed[job, shot] == trial

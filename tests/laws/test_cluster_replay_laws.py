@@ -7,13 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.cluster.allocation import Allocation, Waiting
+from ropewalk.cluster.collectives import COLLECTIVES, Group
+from ropewalk.cluster.drained import Drained
+from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import ALLOCATORS
 from ropewalk.cluster.rates import SharedNetwork
 from ropewalk.cluster.replay import replay
-from ropewalk.cluster.rounds import COLLECTIVES
+from ropewalk.cluster.rounds import patterns
 from ropewalk.cluster.timeline import Timeline
 from ropewalk.cluster.work import Exchange, Work
 
@@ -76,6 +79,33 @@ def test_work_is_conserved_and_nobody_is_faster_than_alone(
     assert found.gpu_utilisation * WHERE.gpus * span == pytest.approx(used, abs=1e-6)
 
 
+@settings(max_examples=25)
+@given(
+    traces(),
+    st.sampled_from([("none", "ecmp"), ("vclos", "source")]),
+    st.lists(st.tuples(st.floats(0.5, 60.0), st.floats(0.5, 30.0)), max_size=3),
+    st.sampled_from(["ecmp", "re-place"]),
+)
+def test_every_second_of_waiting_has_a_reason_whatever_breaks(
+    jobs: list[Job], way: tuple[str, str], broken: list[tuple[float, float]], when_a_link_dies: str
+) -> None:
+    """One leaf and two spines die and come back, each on its own."""
+    parts = (Drained(leafs=[1]), Drained(spines=[0]), Drained(spines=[2]))
+    failures = [
+        Failure(at, part, at + length) for part, (at, length) in zip(parts, broken, strict=False)
+    ]  # fmt: skip
+    found = run(jobs, *way, failures=failures, when_a_link_dies=when_a_link_dies)
+    assert len(found.jobs) + len(found.refused) == len(jobs)
+    if not found.refused:
+        waited = sum(record.jwt_s for record in found.jobs)
+        assert sum(found.waiting_causes().values()) == pytest.approx(waited, abs=1e-6)
+    for record in found.jobs:
+        assert sum(record.waited_s.values()) == pytest.approx(record.jwt_s, abs=1e-6)
+        assert sum(found.causes_of(record).values()) == pytest.approx(record.jwt_s, abs=1e-6)
+        ends = [record.arrival_s, *(edge for one in record.stretches for edge in (one.start_s, one.end_s))]
+        assert ends == sorted(ends)
+
+
 @settings(max_examples=15)
 @given(traces((2, 4, 8, 16)), st.integers(0, 3))
 def test_ideal_is_no_slower_than_isolated_and_isolated_no_slower_than_ecmp(jobs: list[Job], seed: int) -> None:
@@ -126,7 +156,7 @@ def test_pace_depends_on_who_is_there_and_not_on_who_was(asked: list[tuple[int, 
 
 @given(st.sampled_from(sorted(COLLECTIVES)), st.integers(2, 40))
 def test_ranks_send_to_others_and_never_to_themselves(collective: str, size: int) -> None:
-    for pattern in COLLECTIVES[collective](size, 1):
+    for pattern in patterns(collective, Group((size,))):
         assert (pattern.src != pattern.dst).all()
         assert min(pattern.src.min(), pattern.dst.min()) >= 0
         assert max(pattern.src.max(), pattern.dst.max()) < size

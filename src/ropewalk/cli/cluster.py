@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +13,11 @@ from typer.core import TyperGroup
 
 from ropewalk.cli.cluster_explain import explain_command
 from ropewalk.cli.cluster_make import generate_command, size_command
-from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
+from ropewalk.cli.cluster_screen import print_whole
 from ropewalk.cli.cluster_state import allocate_command, rules_command
-from ropewalk.cli.cluster_trace import (
-    BACKFILL,
-    BACKFILL_RULE,
-    CIRCUIT_DELAY,
-    FAIL,
-    FIRST,
-    ITERATION_TIME,
-    JOBS,
-    LARGEST,
-    LOAD,
-    PREPARE,
-    QUEUE,
-    SEED,
-    TRACE_FORMAT,
-    WHEN_A_LINK_DIES,
-    TraceOptions,
-    conditions_of,
-    failures_of,
-    read_jobs,
-)  # fmt: skip
+from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
 
@@ -69,7 +50,7 @@ cluster_app = typer.Typer(
 )
 
 
-@about_a_cluster
+@with_options
 def replay_command(
     jobs: Path = JOBS,
     isolate: str = typer.Option(
@@ -79,19 +60,6 @@ def replay_command(
         None, help="For jobs that share links: ecmp, ecmp-polarised, balanced, source, ideal; several with commas."
     ),
     compare: bool = typer.Option(True, help="Also replay ECMP, source routing, OCS-vClos and an ideal network."),
-    queue: str = QUEUE,
-    backfill: bool = BACKFILL,
-    backfill_rule: str = BACKFILL_RULE,
-    seed: int = SEED,
-    trace_format: str | None = TRACE_FORMAT,
-    first: int | None = FIRST,
-    largest: int | None = LARGEST,
-    prepare: bool = PREPARE,
-    load: float | None = LOAD,
-    iteration_time: str | None = ITERATION_TIME,
-    fail: list[str] = FAIL,
-    when_a_link_dies: str = WHEN_A_LINK_DIES,
-    circuit_delay: str = CIRCUIT_DELAY,
     resume: Path | None = typer.Option(
         None, metavar="FILE", help="Keep the replay in files named like this while it runs, and go on from them."
     ),
@@ -99,6 +67,7 @@ def replay_command(
     json: bool = JSON,
     page: Path | None = PAGE,
     *,
+    replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
     """Completion, running and waiting times of a whole trace, and why jobs waited.
@@ -111,14 +80,13 @@ def replay_command(
     ways = ways_named(
         not_empty(split(isolate), "--isolate"), None if routing is None else split(routing), compare=compare
     )
-    conditions = conditions_of(queue, backfill_rule if backfill else None, seed, circuit_delay)
     plant = plant_of(cluster)
-    conditions = replace(conditions, failures=failures_of(plant, fail), when_a_link_dies=when_a_link_dies)
-    asked = TraceOptions(jobs, trace_format, first, largest, prepare, load, seed, iteration_time)
+    conditions = conditions_of(replay, plant)
     stopped = "nothing was written" if resume is None else f"the same command goes on from {resume}"
     with progress_bar(stopped) as bar:
         task = bar.add_task("reading jobs", total=None)
-        listed, notes = read_jobs(asked, plant)
+        listed, notes = read_jobs(jobs, replay, plant)
+        notes += [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
         bar.update(task, description="starting", total=len(listed) * len(ways))
         number = {way.name: at for at, way in enumerate(ways)}
 
@@ -149,15 +117,15 @@ def _print(found: ClusterStudy, page: Path | None) -> None:
         f"{run.queue} queue, {backfill}",
         soft_wrap=True,
     )
-    say(_table(found))
+    print_whole(_table(found))
     for way, timeline in zip(found.ways, found.timelines, strict=True):
-        waits = sorted(timeline.waiting_reasons().items(), key=lambda pair: -pair[1])
+        waits = sorted(timeline.waiting_causes().items(), key=lambda pair: -pair[1])
         total = sum(seconds for _, seconds in waits)
         if total:
             parts = ", ".join(
                 f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits if seconds / total >= 0.005
             )
-            say(f"{way.name}: waiting of {duration(total / len(timeline.jobs))} a job: {parts}", soft_wrap=True)
+            say(f"{way.name}: a job waits {duration(total / len(timeline.jobs))}: {parts}", soft_wrap=True)
         if timeline.refused:
             first = timeline.refused[0]
             say(
@@ -177,8 +145,8 @@ def _table(found: ClusterStudy) -> Table:
 
     from ropewalk.report.cluster_words import duration
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("way", "jct", "p99 jct", "jrt", "jwt", "slower", "met", "gpus", "no spines"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("way", "jct", "p99 jct", "jrt", "jwt", "slower", "met", "gpus", "spines"):
         table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
     best = min(run.mean_jct_s for run in found.timelines)
     for way, run in zip(found.ways, found.timelines, strict=True):

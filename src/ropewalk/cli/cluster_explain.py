@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_of, read_state
+from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.cluster_state import describe, request, way_named
-from ropewalk.cli.cluster_trace import (
-    BACKFILL,
-    BACKFILL_RULE,
-    CIRCUIT_DELAY,
-    FIRST,
-    ITERATION_TIME,
-    LARGEST,
-    LOAD,
-    PREPARE,
-    QUEUE,
-    SEED,
-    TRACE_FORMAT,
-    TraceOptions,
-    conditions_of,
-    read_jobs,
-)  # fmt: skip
+from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.screen import JSON, console, print_json, progress_bar
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.study import Way
-    from ropewalk.cluster.timeline import JobRecord, Timeline
+    from ropewalk.cluster.record import JobRecord
+    from ropewalk.cluster.study import Conditions, Way
+    from ropewalk.cluster.timeline import Timeline
 
 
-@about_a_cluster
+@with_options
 def explain_command(
     jobs: Path | None = typer.Argument(None, metavar="[JOBS]", help="A trace, to ask about one of its jobs."),
     job: str | None = typer.Option(None, help="The job of the trace; without a trace, a name for the new one."),
@@ -45,19 +33,9 @@ def explain_command(
     state: Path | None = STATE,
     isolate: str = ISOLATE_ONE,
     at: str | None = typer.Option(None, help="When to look, such as 5000s; when it arrived unless given."),
-    queue: str = QUEUE,
-    backfill: bool = BACKFILL,
-    backfill_rule: str = BACKFILL_RULE,
-    seed: int = SEED,
-    trace_format: str | None = TRACE_FORMAT,
-    first: int | None = FIRST,
-    largest: int | None = LARGEST,
-    prepare: bool = PREPARE,
-    load: float | None = LOAD,
-    iteration_time: str | None = ITERATION_TIME,
-    circuit_delay: str = CIRCUIT_DELAY,
     json: bool = JSON,
     *,
+    replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
     """Why one job waits: too few GPUs, too few whole servers, or no common spines, and which spines block it.
@@ -77,11 +55,10 @@ def explain_command(
             raise InputError(f"explain needs a job of {jobs}: give --job NAME")
         if state is not None or gpus is not None:
             raise InputError("--state and --gpus are for questions without a trace: leave them or the trace out")
-        conditions = conditions_of(queue, backfill_rule if backfill else None, seed, circuit_delay)
-        asked = TraceOptions(jobs, trace_format, first, largest, prepare, load, seed, iteration_time)
+        conditions = conditions_of(replay, plant)
         with progress_bar() as bar:
             task = bar.add_task("replaying", total=None)
-            listed, _ = read_jobs(asked, plant)
+            listed, _ = read_jobs(jobs, replay, plant)
             if job not in {one.name for one in listed}:
                 some = ", ".join(one.name for one in listed[:5])
                 raise ClusterError(f"{jobs} has no job {job!r}: name one of its jobs, such as {some}")
@@ -92,7 +69,7 @@ def explain_command(
                 plant, listed, [way], conditions,
                 tell=lambda name, done, total, now_s: bar.update(task, completed=done),
             )  # fmt: skip
-        document = _of_trace(way, plant, found.timelines[0], job, at)
+        document = _Story(way, plant, found.timelines[0], conditions).of(job, at)
     if json:
         print_json(document)
     else:
@@ -104,70 +81,122 @@ def _new_name(now: Occupancy) -> str:
     return next(name for number in count() if (name := f"new{number or ''}") not in now.jobs)
 
 
-def _of_trace(way: Way, plant: Plant, timeline: Timeline, name: str, at: str | None) -> dict[str, Any]:
-    """What became of a job of a replay, and what stood in its way at a moment."""
-    from ropewalk import units
-    from ropewalk.cluster.study import state_at
+@dataclass(frozen=True)
+class _Story:
+    """A replay, to ask what became of its jobs and what stood in their way."""
 
-    refused = next((one for one in timeline.refused if one.name == name), None)
-    if refused is not None:
-        return {
-            "job": name, "gpus": refused.gpus, "plant": plant.name, "placed": False, "never": True,
-            "reason": "network-fragmentation", "explanation": refused.explanation, "blocking_spines": [],
-        }  # fmt: skip
-    record = next(one for one in timeline.jobs if one.name == name)
-    when = record.arrival_s if at is None else units.seconds(at)
-    if not record.arrival_s <= when <= record.finish_s:
-        raise InputError(
-            f"job {name!r} is there from {record.arrival_s:g} s to {record.finish_s:g} s: give --at between the two"
+    way: Way
+    plant: Plant
+    timeline: Timeline
+    conditions: Conditions
+
+    def of(self, name: str, at: str | None) -> dict[str, Any]:
+        """One job at a moment: where it runs, or what it and the head of the queue lack; and all that it waited for."""
+        from ropewalk import units
+
+        refused = next((one for one in self.timeline.refused if one.name == name), None)
+        if refused is not None:
+            return {
+                "job": name, "gpus": refused.gpus, "plant": self.plant.name, "placed": False, "never": True,
+                "reason": refused.reason, "explanation": refused.explanation, "blocking_spines": [],
+            }  # fmt: skip
+        record = self.timeline.job(name)
+        assert record is not None  # the caller has looked it up
+        when = record.arrival_s if at is None else units.seconds(at)
+        if not record.arrival_s <= when <= record.finish_s:
+            raise InputError(
+                f"job {name!r} is there from {record.arrival_s:g} s to {record.finish_s:g} s: give --at between the two"
+            )
+        held = record.place_at(when)
+        head = self.timeline.head_at(when)
+        return (
+            (self._asked(record, when) if held is None else describe(self._plant(), held, name, record.gpus))
+            | {"at_s": when, "running": held is not None, "ahead_in_queue": self._ahead(record, when)}
+            | {"head_of_queue": None if head is None else self._asked(head, when)}
+            | {"when_it_was_head": self._as_head(record)}
+            | {
+                "arrival_s": record.arrival_s,
+                "start_s": record.start_s,
+                "finish_s": record.finish_s,
+                "restarts": record.restarts,
+                "waited_s": dict(record.waited_s),
+                "main_reason": record.main_reason,
+            }
         )
-    # Jobs that started at this very moment after looking at the same state may have come before it in the queue.
-    now = state_at(way, plant, timeline, when, without=name)
-    document = describe(now.plant, way.allocate(now, name, record.gpus), name, record.gpus)
-    ahead = _ahead(timeline, record, when)
-    return document | {
-        "at_s": when,
-        "ahead_in_queue": ahead,
-        "arrival_s": record.arrival_s,
-        "start_s": record.start_s,
-        "finish_s": record.finish_s,
-        "waited_s": dict(record.waited_s),
-        "main_reason": record.main_reason,
-    }
 
+    def _plant(self) -> Plant:
+        return self.way.plant(self.plant)
 
-def _ahead(timeline: Timeline, record: JobRecord, when: float) -> list[str]:
-    """Jobs that wait at that moment and start before this one."""
-    waiting = [one for one in timeline.jobs if one.arrival_s <= when < one.start_s and one.start_s <= record.start_s]
-    return [
-        one.name for one in sorted(waiting, key=lambda one: (one.start_s, one.arrival_s)) if one.name != record.name
-    ]
+    def _asked(self, record: JobRecord, when: float) -> dict[str, Any]:
+        """What the allocator says of a job at a moment, with everybody else where they are then."""
+        from ropewalk.cluster.study import state_at
+
+        now = state_at(
+            self.way, self.plant, self.timeline, when, without=record.name, failures=self.conditions.failures
+        )
+        return describe(now.plant, self.way.allocate(now, record.name, record.gpus), record.name, record.gpus)
+
+    def _as_head(self, record: JobRecord) -> list[dict[str, Any]]:
+        """What it lacked when it was tried and could not start: the first moment of every reason, in order."""
+        first = {one.reason: one for one in reversed(self.timeline.blocked) if one.job == record.name}
+        tries = sorted(first.values(), key=lambda one: one.at_s)
+        return [{"at_s": one.at_s} | self._asked(record, one.at_s) for one in tries]
+
+    def _ahead(self, record: JobRecord, when: float) -> list[str]:
+        """Jobs that wait at that moment and start before this one."""
+        mine = record.next_start_s(when)
+        if mine is None:
+            return []
+        starts = [(one.next_start_s(when), one.arrival_s, one.name) for one in self.timeline.jobs]
+        waiting = sorted((start, came, name) for start, came, name in starts if start is not None and start <= mine)
+        return [name for _, _, name in waiting if name != record.name]
 
 
 def _print(document: dict[str, Any]) -> None:
     from ropewalk.report.cluster_words import duration, reason
 
     say = console().print
-    name = document["job"]
-    if document["placed"]:
-        ahead = document.get("ahead_in_queue") or []
-        verdict = f"could start, but waits behind {len(ahead)} others" if ahead else "can start"
-        say(f"{name} ({document['gpus']} GPUs) {verdict}", style="bold", soft_wrap=True)
-        if ahead:
-            say(f"ahead in the queue: {', '.join(ahead[:8])}{' …' if len(ahead) > 8 else ''}", soft_wrap=True)
+    name, ahead, head = _sized(document), document.get("ahead_in_queue") or [], document.get("head_of_queue")
+    if document.get("running"):
+        _bold(f"{name} runs on {some(document['leafs'])} at {duration(document['at_s'])}")
+    elif document["placed"]:
+        verdict = f"could start, but waits behind {len(ahead)} before it" if ahead else "can start"
+        _bold(f"{name} {verdict}")
     else:
         never = ", and it can never start here" if document["never"] else ""
-        say(
-            f"{name} ({document['gpus']} GPUs) waits: {reason(document['reason'])}{never}", style="bold", soft_wrap=True
-        )
-        say(document["explanation"], soft_wrap=True)
-        if document["blocking_spines"]:
-            say(f"blocking spines: {', '.join(document['blocking_spines'])}", soft_wrap=True)
+        _bold(f"{name} waits: {reason(document['reason'])}{never}")
+        _lack(document)
+    if ahead:
+        say(f"ahead in the queue: {some(ahead)}", soft_wrap=True)
+    if head is not None and head["job"] != document["job"] and not head["placed"] and not document.get("running"):
+        say(f"the head of the queue is {_sized(head)}: {reason(head['reason'])}", soft_wrap=True)
+        _lack(head)
+    for one in document.get("when_it_was_head", ()):
+        if not one["placed"] and one["at_s"] != document["at_s"]:
+            say(f"as head of the queue, from {duration(one['at_s'])}: {reason(one['reason'])}", soft_wrap=True)
+            _lack(one)
     if "waited_s" in document:
         waits = sorted(document["waited_s"].items(), key=lambda pair: -pair[1])
         parts = ", ".join(f"{reason(why)} {duration(seconds)}" for why, seconds in waits if seconds) or "nothing"
+        again = f" after {document['restarts']} restarts" if document["restarts"] else ""
         say(
-            f"arrived at {duration(document['arrival_s'])}, started at {duration(document['start_s'])}, done at "
+            f"arrived at {duration(document['arrival_s'])}, started at {duration(document['start_s'])}{again}, done at "
             f"{duration(document['finish_s'])}; waited for: {parts}",
             soft_wrap=True,
         )
+
+
+def _sized(document: dict[str, Any]) -> str:
+    return f"{document['job']} ({document['gpus']} GPU{'s' * (document['gpus'] != 1)})"
+
+
+def _bold(text: str) -> None:
+    console().print(text, style="bold", soft_wrap=True)
+
+
+def _lack(document: dict[str, Any]) -> None:
+    """What stands in the way of a job that cannot start."""
+    say = console().print
+    say(f"  {document['explanation']}", soft_wrap=True)
+    if document["blocking_spines"]:
+        say(f"  blocking spines: {some(document['blocking_spines'])}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import typer
 
-from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.screen import JSON, console, print_json, require_outputs
 from ropewalk.errors import InputError
@@ -56,7 +56,7 @@ def size_command(
     console().print(table)
 
 
-@about_a_cluster
+@with_options
 def generate_command(
     out: Path = typer.Argument(metavar="FILE", help="The jobs.csv to write."),
     jobs: int = typer.Option(1000, min=1, help="How many."),

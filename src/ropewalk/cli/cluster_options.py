@@ -1,35 +1,49 @@
-"""Options of the cluster itself, added to every command that is about one, so that each is written once."""
+"""Options that several commands have in common, each written once and added to every command that asks for them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from types import ModuleType
 from typing import Any, get_type_hints
 
-from ropewalk.cli import cluster_plant
+from ropewalk.cli import cluster_plant, cluster_trace
 from ropewalk.cli.cluster_plant import PlantOptions
+from ropewalk.cli.cluster_trace import ReplayOptions
 
-OPTIONS = {field.name: getattr(cluster_plant, field.name.upper()) for field in fields(PlantOptions)}
-"""Every field of `PlantOptions` is the option whose constant has its name."""
+GROUPS: dict[type, ModuleType] = {PlantOptions: cluster_plant, ReplayOptions: cluster_trace}
+"""Every field of such a record is the option whose constant in this module has its name."""
 
 
-def about_a_cluster(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose argument `cluster: PlantOptions` is typed as options of their own."""
-    types = get_type_hints(PlantOptions)
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose arguments of type `PlantOptions` or `ReplayOptions` are typed as options of their own."""
     written = inspect.signature(command, eval_str=True)
-    own = [one.replace(kind=one.KEYWORD_ONLY) for one in written.parameters.values() if one.name != "cluster"]
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=types[name])
-        for name, option in OPTIONS.items()
-    ]
+    groups = {one.name: one.annotation for one in written.parameters.values() if one.annotation in GROUPS}
+    own = [one.replace(kind=one.KEYWORD_ONLY) for one in written.parameters.values() if one.name not in groups]
+    added = [one for kind in groups.values() for one in _options(kind)]
 
     def run(**given: Any) -> None:
-        cluster = PlantOptions(**{name: given.pop(name) for name in OPTIONS})
-        command(cluster=cluster, **given)
+        gathered = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
+        }
+        command(**gathered, **given)
 
     # Typer reads options from the signature and their types from the annotations.
     run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     return run
+
+
+def _options(kind: type) -> list[inspect.Parameter]:
+    types, constants = get_type_hints(kind), GROUPS[kind]
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(constants, field.name.upper()),
+            annotation=types[field.name],
+        )
+        for field in fields(kind)
+    ]

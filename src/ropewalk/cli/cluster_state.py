@@ -1,4 +1,4 @@
-"""`ropewalk cluster allocate`, `explain` and `rules`: one job on a cluster as it is now."""
+"""`ropewalk cluster allocate` and `rules`: one job on a cluster as it is now."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_options import about_a_cluster
+from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, drained_of, plant_of, read_state
+from ropewalk.cli.cluster_screen import print_whole, some
 from ropewalk.cli.screen import JSON, console, print_json, require_outputs
 from ropewalk.errors import ClusterError, InputError
 
@@ -22,7 +23,7 @@ MOST_RANKS = 32
 """Rows of the table of ranks; all are in the JSON."""
 
 
-@about_a_cluster
+@with_options
 def allocate_command(
     gpus: int = typer.Option(..., min=1, help="GPUs of the job."),
     job: str = typer.Option("job", help="Its name."),
@@ -40,6 +41,9 @@ def allocate_command(
     prove: str | None = typer.Option(
         None, metavar="COLLECTIVE", help="Prove that this collective meets nothing, or show a round that does."
     ),
+    metrics: Path | None = typer.Option(
+        None, metavar="FILE", help="Write what is used, free and waited for, as Prometheus reads it."
+    ),
     json: bool = JSON,
     *,
     cluster: PlantOptions,
@@ -48,7 +52,7 @@ def allocate_command(
 
     Example: `ropewalk cluster allocate --fabric leaf-spine:64x32x32 --state now.json --gpus 128 --save next.json`
     """
-    require_outputs(save)
+    require_outputs(save, metrics)
     way = way_named(isolate)
     plant = plant_of(cluster)
     now = read_state(way, plant, state)
@@ -65,6 +69,8 @@ def allocate_command(
         if document["placed"]:
             now.place(got)  # type: ignore[arg-type]
         _save(now, save)
+    if metrics is not None:
+        _write_metrics(now, got, metrics)
     if json:
         print_json(document)
     else:
@@ -151,6 +157,14 @@ def _save(now: Occupancy, path: Path) -> None:
     typer.echo(f"state: {path} ({len(now.jobs)} jobs, {now.free} GPUs free)", err=True)
 
 
+def _write_metrics(now: Occupancy, got: Allocation | Waiting, path: Path) -> None:
+    from ropewalk.cluster.allocation import Waiting
+    from ropewalk.export.cluster import metrics
+    from ropewalk.files import write_whole
+
+    write_whole(path, metrics(now, [got] if isinstance(got, Waiting) else ()))
+
+
 def _print(document: dict[str, Any]) -> None:
     say = console().print
     if not document["placed"]:
@@ -158,16 +172,16 @@ def _print(document: dict[str, Any]) -> None:
         say(f"{document['job']} waits: {document['reason']}", style="bold")
         say(f"{document['explanation']}.{never}", soft_wrap=True)
         if document["blocking_spines"]:
-            say(f"blocking spines: {', '.join(document['blocking_spines'])}", soft_wrap=True)
+            say(f"blocking spines: {some(document['blocking_spines'])}", soft_wrap=True)
         return
-    spread = ", ".join(f"{name} ({n})" for name, n in zip(document["leafs"], document["gpus_on_leaf"], strict=True))
+    spread = [f"{name} ({n})" for name, n in zip(document["leafs"], document["gpus_on_leaf"], strict=True)]
     say(
         f"{document['job']} starts on {document['gpus']} GPUs: {document['stage']}, {document['guarantee']}",
         style="bold",
     )
-    say(f"leafs: {spread}", soft_wrap=True)
+    say(f"leafs: {some(spread)}", soft_wrap=True)
     if document["spines"]:
-        say(f"spines: {', '.join(document['spines'])}; {len(document['links'])} links of its own", soft_wrap=True)
+        say(f"spines: {some(document['spines'])}; {len(document['links'])} links of its own", soft_wrap=True)
     from rich import box
     from rich.table import Table
 
@@ -176,7 +190,7 @@ def _print(document: dict[str, Any]) -> None:
         table.add_column(name, justify="right" if name in ("rank", "gpu") else "left", no_wrap=True)
     for row in document["rank_order"][:MOST_RANKS]:
         table.add_row(str(row["rank"]), row["server"], str(row["gpu"]), row["leaf"], row["spine"] or "–")
-    say(table)
+    print_whole(table)
     if len(document["rank_order"]) > MOST_RANKS:
         say(f"and {len(document['rank_order']) - MOST_RANKS} more ranks; --json lists all", style="dim")
     if "proof" in document:
@@ -185,7 +199,7 @@ def _print(document: dict[str, Any]) -> None:
         say(f"{proof['collective']} {verdict}: {proof['fact']}", soft_wrap=True)
 
 
-@about_a_cluster
+@with_options
 def rules_command(
     job: str = typer.Argument(help="A job of the state."),
     to: Path = typer.Option(..., metavar="FOLDER", help="Where the files go."),

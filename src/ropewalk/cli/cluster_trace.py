@@ -64,27 +64,32 @@ CIRCUIT_DELAY = typer.Option(
 
 
 @dataclass(frozen=True)
-class TraceOptions:
-    """What was typed about the jobs."""
+class ReplayOptions:
+    """What was typed about the jobs and about how they are run."""
 
-    path: Path
-    trace_format: str | None = None
-    first: int | None = None
-    largest: int | None = None
-    prepare: bool = False
-    load: float | None = None
-    seed: int = 0
-    iteration_time: str | None = None
+    queue: str
+    backfill: bool
+    backfill_rule: str
+    seed: int
+    trace_format: str | None
+    first: int | None
+    largest: int | None
+    prepare: bool
+    load: float | None
+    iteration_time: str | None
+    fail: list[str]
+    when_a_link_dies: str
+    circuit_delay: str
 
 
-def read_jobs(asked: TraceOptions, plant: Plant) -> tuple[list[Job], list[str]]:
+def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> tuple[list[Job], list[str]]:
     """The jobs of a trace as this plant would run them, and what a reader should know about them."""
-    from ropewalk.cluster.of_trace import jobs_of
+    from ropewalk.cluster.of_trace import is_drawn, jobs_of
     from ropewalk.cluster.traces import VCLOS_STUDY, Selection, mean_gap_for, poisson, prepare, read_trace
 
     selection = Selection(most_gpus=asked.largest, first=asked.first)
-    trace = read_trace(asked.path, asked.trace_format, selection=selection)
-    notes = [f"{count} jobs of {asked.path.name} were left out: {why}" for why, count in trace.skipped]
+    trace = read_trace(path, asked.trace_format, selection=selection)
+    notes = [f"{count} jobs of {path.name} were left out: {why}" for why, count in trace.skipped]
     jobs = trace.jobs
     if asked.prepare:
         jobs = prepare(jobs, VCLOS_STUDY, asked.seed)
@@ -95,11 +100,14 @@ def read_jobs(asked: TraceOptions, plant: Plant) -> tuple[list[Job], list[str]]:
     for job in jobs:
         if job.gpus > plant.gpus:
             raise ClusterError(
-                f"trace {asked.path}{_line_of(asked.path, job.name)}: job {job.name!r} asks for {job.gpus} GPUs, but "
+                f"trace {path}{_line_of(path, job.name)}: job {job.name!r} asks for {job.gpus} GPUs, but "
                 f"{plant.name} has {plant.gpus}: give a larger cluster, or leave such jobs out (--largest {plant.gpus})"
             )
+    drawn = sum(is_drawn(job) for job in jobs)
+    if drawn:
+        notes.append(f"{drawn} jobs with no model whose communication is published get one of the published mix")
     iteration_s = None if asked.iteration_time is None else units.seconds(asked.iteration_time)
-    found = jobs_of(jobs, plant, seed=asked.seed, iteration_s=iteration_s, subject=f"trace {asked.path}")
+    found = jobs_of(jobs, plant, seed=asked.seed, iteration_s=iteration_s, subject=f"trace {path}")
     return found, notes
 
 
@@ -128,16 +136,26 @@ def failures_of(plant: Plant, texts: list[str]) -> tuple[Failure, ...]:
     return tuple(found)
 
 
-def conditions_of(queue: str, backfill: str | None, seed: int, circuit_delay: str) -> Conditions:
-    """How the queue is run; `backfill` is a rule, or None for none."""
+def conditions_of(asked: ReplayOptions, plant: Plant) -> Conditions:
+    """How the queue is run and what breaks; what is not known is refused before anything is read."""
     from ropewalk.cluster.backfill import backfill_named
+    from ropewalk.cluster.failure import check_failures, check_policy
     from ropewalk.cluster.queue import order_named
     from ropewalk.cluster.study import Conditions
 
-    order_named(queue)
-    if backfill is not None:
-        backfill_named(backfill)
-    delay = units.seconds(circuit_delay)
+    order_named(asked.queue)
+    backfill_named(asked.backfill_rule)
+    check_policy(asked.when_a_link_dies)
+    delay = units.seconds(asked.circuit_delay)
     if delay < 0:
-        raise InputError(f"a circuit delay of {circuit_delay} is none: give 0s or more")
-    return Conditions(queue, backfill, seed, delay)
+        raise InputError(f"a circuit delay of {asked.circuit_delay} is none: give 0s or more")
+    failures = failures_of(plant, asked.fail)
+    check_failures(failures, plant)
+    return Conditions(
+        asked.queue,
+        asked.backfill_rule if asked.backfill else None,
+        asked.seed,
+        delay,
+        failures,
+        asked.when_a_link_dies,
+    )

@@ -14,21 +14,30 @@ _kernel = njit(cache=True, nogil=True)
 
 @_kernel
 def _put(
-    load: NDArray[np.int32], up: NDArray[np.int32], down: NDArray[np.int32], first: int, last: int, amount: int
+    load: NDArray[np.int32],
+    up: NDArray[np.int32],
+    down: NDArray[np.int32],
+    lasts: NDArray[np.float64],
+    first: int,
+    last: int,
+    into: float,
+    amount: int,
 ) -> None:
+    """Add flows to their links; of a round that is `into` of its way those that still run."""
     for flow in range(first, last):
-        load[up[flow]] += amount
-        load[down[flow]] += amount
+        if lasts[flow] > into:
+            load[up[flow]] += amount
+            load[down[flow]] += amount
 
 
 @_kernel
-def _phase_at(weight: NDArray[np.float64], first: int, last: int, where: float) -> int:
-    """The phase in which `where` seconds of communication fall; -1 behind the last."""
+def _phase_at(weight: NDArray[np.float64], first: int, last: int, where: float) -> tuple[int, float]:
+    """The phase in which `where` seconds of communication fall, and which part of it is over; -1 behind the last."""
     for phase in range(first, last):
+        if where < weight[phase]:
+            return phase, where / weight[phase]
         where -= weight[phase]
-        if where < 0:
-            return phase
-    return -1
+    return -1, 0.0
 
 
 @_kernel
@@ -47,9 +56,11 @@ def sample(
     flow_s: NDArray[np.float64],
     alone_s: NDArray[np.float64],
     nic_flows: NDArray[np.int64],
+    rounds: NDArray[np.float64],
     flow_start: NDArray[np.int64],
     up: NDArray[np.int32],
     down: NDArray[np.int32],
+    lasts: NDArray[np.float64],
     window_s: NDArray[np.float64],
     iteration_s: NDArray[np.float64],
     moment: NDArray[np.float64],
@@ -62,11 +73,13 @@ def sample(
     """Fill, for every (job, snapshot), how much longer the probed phase takes than alone, and which part of it is met.
 
     `window_s` is how long others find phases to take, in iterations of `iteration_s`. In a snapshot job j is
-    `moment[j]` of the way through its iteration, which begins with its communication; independently of that, its phase
-    at `probe[j]` of its communication over links is tried out among the others. `load` comes in empty and is left so.
+    `moment[j]` of the way through its iteration, which begins with its communication; flows that are done before the
+    end of their round (`lasts`) are no longer there at its end. Independently of that, its phase at `probe[j]` of its
+    communication over links is tried out among the others. `load` comes in empty and is left so.
     """
     jobs, snapshots = moment.shape
     active = np.full(jobs, -1, np.int64)
+    into = np.zeros(jobs)
     linked = np.zeros(len(alone_s))
     total = np.zeros(jobs)
     for job in range(jobs):
@@ -77,11 +90,13 @@ def sample(
     for shot in range(snapshots):
         for job in range(jobs):
             where = moment[job, shot] * iteration_s[job]
-            active[job] = _phase_at(window_s, phase_start[job], phase_start[job + 1], where)
-            if active[job] >= 0:
-                _put(load, up, down, flow_start[active[job]], flow_start[active[job] + 1], 1)
+            now, part = _phase_at(window_s, phase_start[job], phase_start[job + 1], where)
+            active[job] = now
+            if now >= 0:
+                into[job] = part * rounds[now] % 1.0
+                _put(load, up, down, lasts, flow_start[now], flow_start[now + 1], into[job], 1)
         for job in range(jobs):
-            trial = _phase_at(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
+            trial, _ = _phase_at(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
             if trial < 0:  # there is no communication over links, or rounding has led past its end
                 trial = _last_of(linked, phase_start[job], phase_start[job + 1])
             probed[job, shot] = trial
@@ -91,10 +106,9 @@ def sample(
                 continue
             own = active[job]
             first, last = flow_start[trial], flow_start[trial + 1]
-            if own != trial:
-                if own >= 0:
-                    _put(load, up, down, flow_start[own], flow_start[own + 1], -1)
-                _put(load, up, down, first, last, 1)
+            if own >= 0:
+                _put(load, up, down, lasts, flow_start[own], flow_start[own + 1], into[job], -1)
+            _put(load, up, down, lasts, first, last, -1.0, 1)
             fullest = 0
             held = 0
             for flow in range(first, last):
@@ -104,10 +118,10 @@ def sample(
                     held += 1
             stretch[job, shot] = max(floor_s[trial], flow_s[trial] * fullest) / alone_s[trial]
             met[job, shot] = held
-            if own != trial:
-                _put(load, up, down, first, last, -1)
-                if own >= 0:
-                    _put(load, up, down, flow_start[own], flow_start[own + 1], 1)
+            _put(load, up, down, lasts, first, last, -1.0, -1)
+            if own >= 0:
+                _put(load, up, down, lasts, flow_start[own], flow_start[own + 1], into[job], 1)
         for job in range(jobs):
-            if active[job] >= 0:
-                _put(load, up, down, flow_start[active[job]], flow_start[active[job] + 1], -1)
+            own = active[job]
+            if own >= 0:
+                _put(load, up, down, lasts, flow_start[own], flow_start[own + 1], into[job], -1)

@@ -22,22 +22,25 @@ from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.footprint import Footprint
 from ropewalk.cluster.job import Job
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.rates import Pace
-from ropewalk.cluster.running import Past, Running, Wait
+from ropewalk.cluster.record import Blocked, JobRecord, Refusal, Stretch
+from ropewalk.cluster.running import Past, Running
 from ropewalk.cluster.simulation import Rules, Simulation
-from ropewalk.cluster.timeline import JobRecord, Refusal
+from ropewalk.cluster.waits import Wait, Waits
 from ropewalk.errors import ClusterError
 from ropewalk.files import write_whole
 
-VERSION = 1
+VERSION = 2
 _COLUMNS = ("exchange", "floor_s", "flow_s", "nic_flows", "rounds", "flow_start", "up", "down")
 
 
 def fingerprint(plant: Plant, jobs: Sequence[Job], policy: str, rules: Rules, failures: Sequence[Failure]) -> str:
     """What a replay was asked, in a few letters: it may only be continued for the same question."""
     digest = hashlib.sha256()
-    for array in (plant.server_leaf, plant.cables):
+    optical = (plant.spine_fibres, np.float64(plant.reconfiguration_s)) if isinstance(plant, OpticalPlant) else ()
+    for array in (plant.server_leaf, plant.cables, *optical):
         digest.update(np.ascontiguousarray(array).tobytes())
     speeds = (plant.gpus_per_server, plant.nic_bandwidth, plant.link_bandwidth, plant.server_bandwidth)
     digest.update(repr((VERSION, speeds, policy, rules, [_failure(one) for one in failures])).encode())
@@ -64,11 +67,12 @@ def write(path: str | Path, simulation: Simulation, question: str) -> None:
         "tried": simulation.last_try(),
         "line": [[number, simulation.line.was_thrown_out(number)] for number in simulation.line],
         "running": [_run(simulation, run) for run in simulation.running.values()],
-        "waits": [[number, asdict(wait)] for number, wait in simulation.waits.items()],
-        "pasts": [[number, asdict(past)] for number, past in simulation.pasts.items()],
+        "waits": [[number, asdict(wait)] for number, wait in simulation.waits.of.items()],
+        "blocked": [[one.job, one.at_s, one.reason] for one in simulation.waits.blocked],
+        "blocked_head": simulation.waits.head,
+        "pasts": [[number, _past(past)] for number, past in simulation.pasts.items()],
         "records": [[number, _record(record)] for number, record in simulation.records.items()],
         "refused": [[number, asdict(refusal)] for number, refusal in simulation.refused.items()],
-        "fragmentation": simulation.fragmentation,
         "curve": asdict(simulation.curve),
     }
     write_whole(path, json.dumps(content))
@@ -108,13 +112,13 @@ def _restore(simulation: Simulation, document: dict[str, Any]) -> None:
     simulation.bury(Drained.from_document(document["dead"]))
     for number, thrown_out in document["line"]:
         simulation.stand_in_line(number, again=thrown_out)
-    simulation.waits = {number: Wait(**wait) for number, wait in document["waits"]}
-    simulation.pasts = {
-        number: Past(**{**past, "stretches": [(start, end) for start, end in past["stretches"]]})
-        for number, past in document["pasts"]
-    }
+    simulation.waits = Waits(
+        {number: Wait(**wait) for number, wait in document["waits"]},
+        [Blocked(*one) for one in document["blocked"]],
+        document["blocked_head"],
+    )
+    simulation.pasts = {number: _past_of(past) for number, past in document["pasts"]}
     simulation.refused = {number: Refusal(**refusal) for number, refusal in document["refused"]}
-    simulation.fragmentation = [(name, at) for name, at in document["fragmentation"]]
     simulation.curve = type(simulation.curve)(**document["curve"])
     simulation.records = {number: _record_of(record) for number, record in document["records"]}
     for entry in document["running"]:
@@ -147,13 +151,27 @@ def _restore_run(simulation: Simulation, entry: dict[str, Any]) -> None:
 
 
 def _record(record: JobRecord) -> dict[str, Any]:
-    return {**vars(record), "allocation": record.allocation.as_document(), "waited_s": dict(record.waited_s)}
+    return {**vars(record), "stretches": _stretches(record.stretches), "waited_s": dict(record.waited_s)}
 
 
 def _record_of(document: dict[str, Any]) -> JobRecord:
-    allocation = Allocation.from_document(document["allocation"])
-    starts = tuple((start, end) for start, end in document["starts"])
-    return JobRecord(**{**document, "allocation": allocation, "starts": starts})
+    return JobRecord(**{**document, "stretches": tuple(_stretches_of(document["stretches"]))})
+
+
+def _past(past: Past) -> dict[str, Any]:
+    return {**vars(past), "stretches": _stretches(past.stretches)}
+
+
+def _past_of(document: dict[str, Any]) -> Past:
+    return Past(**{**document, "stretches": _stretches_of(document["stretches"])})
+
+
+def _stretches(stretches: Sequence[Stretch]) -> list[list[Any]]:
+    return [[one.start_s, one.end_s, one.allocation.as_document()] for one in stretches]
+
+
+def _stretches_of(document: list[list[Any]]) -> list[Stretch]:
+    return [Stretch(start, end, Allocation.from_document(place)) for start, end, place in document]
 
 
 def _packed(array: NDArray[Any]) -> list[str]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.cluster.allocation import OWN_LEAF, Allocation
-from ropewalk.cluster.collectives import COLLECTIVES, Group
+from ropewalk.cluster.collectives import Group, collective_named
 from ropewalk.collective.program import Program
 from ropewalk.errors import ClusterError
 
@@ -208,8 +208,7 @@ def _counterexample(number: int, loads: _Loads, link: int) -> Counterexample:
 
 
 def _made(name: str, seats: Seats, ranks_per_server: int | None) -> Program:
-    if name not in COLLECTIVES:
-        raise ClusterError(f"there is no collective {name!r} here: name one of {', '.join(COLLECTIVES)}")
+    make = collective_named(name)
     if name == "hierarchical-ring" and ranks_per_server is None:
         raise ClusterError("a hierarchical ring needs servers: say how many ranks share one (ranks_per_server)")
-    return COLLECTIVES[name](Group(seats.sizes(), ranks_per_server or 1))
+    return make(Group(seats.sizes(), ranks_per_server or 1))

@@ -31,6 +31,11 @@ class Failure:
     """Only new jobs stay away; running ones go on."""
 
 
+def check_policy(when_a_link_dies: str) -> None:
+    if when_a_link_dies not in WHEN_A_LINK_DIES:
+        raise ClusterError(f"when a link dies jobs can {' or '.join(WHEN_A_LINK_DIES)}, not {when_a_link_dies!r}")
+
+
 def check_failures(failures: Sequence[Failure], plant: Plant) -> None:
     """Every part exists, every time is one, and nothing fails twice at a time."""
     findings = Findings(ClusterError, "failures")

@@ -67,6 +67,12 @@ class Footprint:
         return np.maximum(self.floor_s, self.flow_s * fullest)
 
     @cached_property
+    def lasts(self) -> NDArray[np.float64]:
+        """Which part of its round every flow runs when nobody else is there: flows on emptier links are done sooner."""
+        phase = self.phase_of_flow
+        return np.maximum(self.floor_s[phase], self.flow_s[phase] * self._company) / self.alone_s[phase]
+
+    @cached_property
     def met_alone(self) -> float:
         """Flows of an iteration that share a link with others of the same job, beyond what their NIC shares anyway."""
         phase = self.phase_of_flow
@@ -105,7 +111,9 @@ def footprint_of(work: Work, allocation: Allocation, network: Network, choose: C
     for which, exchange in enumerate(work.exchanges):
         if exchange.size_bytes == 0:
             continue
-        for src, dst, pattern in patterns_of(exchange.collective, len(gpus), exchange.group, exchange.stride, server):
+        for src, dst, pattern in patterns_of(
+            exchange.collective, len(gpus), exchange.group, exchange.stride, leaf, server
+        ):
             size, inside = exchange.size_bytes * pattern.share, server[src] == server[dst]
             nic, near = _most(src[~inside], dst[~inside]), _most(src[inside], dst[inside])
             cross = np.flatnonzero(leaf[src] != leaf[dst])

@@ -1,6 +1,8 @@
 """Jobs of a trace as something that can run: what a log leaves open is filled in by published shares of communication.
 
-A log says how long a job ran and at best what it trained. The rest is computed back as the authors of vClos do it: a
+A job that says what it trains and for how many steps, or how its model is split, is lowered as `ropewalk simulate`
+would: see `modelled.py`. A log
+only says how long a job ran and at best what it trained. The rest is computed back as the authors of vClos do it: a
 model and a batch have a published share of communication; the bytes are what the collective moves in that part of the
 duration on a quiet network; computing is the rest, and nothing overlaps, because the shares are of exposed time. Jobs
 whose model is not known get one from the published mix, drawn by their number.
@@ -8,26 +10,30 @@ whose model is not known get one from the published mix, drawn by their number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ropewalk.cluster.allocation import Allocation, Waiting
+from ropewalk.cluster.collectives import collective_named
 from ropewalk.cluster.footprint import footprint_of
 from ropewalk.cluster.job import Job
+from ropewalk.cluster.modelled import Model, work_of_model
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.paths import Network, ideal
 from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.rounds import COLLECTIVES
 from ropewalk.cluster.shared import gpus_only
 from ropewalk.cluster.traces import Mix, TraceJob
 from ropewalk.cluster.work import Exchange, Work
-from ropewalk.errors import ClusterError, Findings
+from ropewalk.errors import ClusterError, Findings, InputError
+from ropewalk.strategy import derive
 
 ALL_REDUCE = "hierarchical-ring"
 """Where a trace does not say: rings inside servers and from server to server, as libraries run them."""
 ALL_TO_ALL = "all-to-all"
+DEVICE = "h200"
+"""What models are priced on unless a job says otherwise."""
 
 SHARES: dict[str, dict[int, float]] = {
     "vgg16": {4: 0.25, 8: 0.23, 16: 0.16, 32: 0.10, 64: 0.07, 96: 0.04},
@@ -76,7 +82,7 @@ def jobs_of(
     for number, job in enumerate(traced):
         try:
             found.append(filler.job(number, job))
-        except ClusterError as problem:
+        except InputError as problem:
             findings.add(f"job {job.name!r}: {problem}")
     findings.raise_if_any()
     return found
@@ -108,11 +114,15 @@ class _Filler:
     iteration_s: float | None
     mix: Mix = field(default_factory=Mix)
     _second_per_byte: dict[tuple[int, str], float] = field(default_factory=dict)
+    _lowered_works: dict[tuple[Hashable, ...], Work] = field(default_factory=dict)
     _places: dict[int, Allocation] = field(default_factory=dict)
 
     def job(self, number: int, job: TraceJob) -> Job:
-        iterations, quiet_s = self._iterations(job)
-        work = self._told(job) or self._work(job, quiet_s, self._shares(number, job))
+        if self._is_lowered(job):
+            iterations, work = self._lowered(job)
+        else:
+            iterations, quiet_s = self._iterations(job)
+            work = self._told(job) or self._work(job, quiet_s, self._shares(number, job))
         return Job(
             name=job.name,
             gpus=job.gpus,
@@ -122,6 +132,28 @@ class _Filler:
             deadline_s=job.deadline_s,
             expected_s=job.expected_s,
         )
+
+    def _is_lowered(self, job: TraceJob) -> bool:
+        """Does it say what it trains, and nothing that would be easier to go by?"""
+        timed = job.duration_s is not None or job.compute_s is not None or self.iteration_s is not None
+        return job.is_split or (job.model is not None and not timed)
+
+    def _lowered(self, job: TraceJob) -> tuple[float, Work]:
+        """(iterations, work) of a job whose model is lowered to a step; a duration is as many steps as fit."""
+        if job.model is None:
+            raise ClusterError("it says how its model is split and not which one it is: fill in model")
+        if (job.iterations is None) == (job.duration_s is None):
+            raise ClusterError("its model says how long a step takes: give either iterations or duration_s")
+        asked = (job.model, job.gpus, job.batch, job.tensor, job.pipeline, job.expert, job.device, job.collective)
+        if asked not in self._lowered_works:
+            self._lowered_works[asked] = lowered_work(job)
+        work = self._lowered_works[asked]
+        if job.iterations is not None:
+            return job.iterations, work
+        assert job.duration_s is not None
+        network = Network(self.plant, self.plant.cables, lambda: np.zeros(0), 0)
+        quiet_s = footprint_of(work, self._place(job.gpus), network, ideal).quiet_iteration_s
+        return max(1, round(job.duration_s / quiet_s)), work
 
     def _iterations(self, job: TraceJob) -> tuple[float, float]:
         """(iterations, seconds of a quiet one)."""
@@ -185,7 +217,28 @@ class _Filler:
         return self._places[gpus]
 
 
+def lowered_work(job: TraceJob) -> Work:
+    """One step of the model of a job, split as it says, with `batch` samples on every copy."""
+    degrees = {"tensor": job.tensor, "pipeline": job.pipeline, "expert": job.expert}
+    copies = max(1, job.gpus // ((job.tensor or 1) * (job.pipeline or 1)))
+    batch = job.batch or job.pipeline or 1  # a pipeline needs a sample for every stage to be worth its name
+    model = Model(
+        str(job.model),
+        batch,
+        derive(job.gpus, degrees, batch=batch * copies),
+        device=job.device or DEVICE,
+        all_reduce=_checked(job.collective or ALL_REDUCE),
+    )
+    return work_of_model(model, job.gpus)
+
+
+def is_drawn(job: TraceJob) -> bool:
+    """Does a job of a log get its model, and with it its communication, from the published mix?"""
+    told = job.communication_share is not None or job.volume_bytes is not None
+    known = job.model is not None and shares_of(job.model, job.batch) is not None
+    return job.gpus > 1 and job.duration_s is not None and not (told or known or job.is_split)
+
+
 def _checked(collective: str) -> str:
-    if collective not in COLLECTIVES:
-        raise ClusterError(f"there is no collective {collective!r}: use one of {', '.join(COLLECTIVES)}")
+    collective_named(collective)
     return collective

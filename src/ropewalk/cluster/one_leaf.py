@@ -13,6 +13,11 @@ from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.errors import ClusterError
 
 
+def first_stages(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting | None:
+    """A reason to wait that no choice of links could remove, or a place under one leaf; None where leafs must share."""
+    return refused(state, job, gpus) or under_one_leaf(state, job, gpus)
+
+
 def servers_needed(state: Occupancy, gpus: int) -> int:
     """The fewest servers that hold a job."""
     return -(-gpus // state.plant.gpus_per_server)

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ropewalk.cluster import checkpoint as on_disk
-from ropewalk.cluster.failure import WHEN_A_LINK_DIES, Failure, check_failures
+from ropewalk.cluster.failure import Failure, check_failures, check_policy
 from ropewalk.cluster.job import Job, check_jobs
 from ropewalk.cluster.occupancy import Occupancy
+from ropewalk.cluster.optical.invariants import check_circuits
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policies import ALLOCATORS
 from ropewalk.cluster.policy import Allocate
@@ -36,7 +38,6 @@ def replay(
     policy: str | None = None,
     failures: Sequence[Failure] = (),
     when_a_link_dies: str = "ecmp",
-    circuit_delay_s: float = 0.05,
     state: Occupancy | None = None,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
@@ -60,11 +61,10 @@ def replay(
     """
     check_jobs(jobs, plant)
     check_failures(failures, plant)
-    if when_a_link_dies not in WHEN_A_LINK_DIES:
-        raise ClusterError(f"when a link dies jobs can {' or '.join(WHEN_A_LINK_DIES)}, not {when_a_link_dies!r}")
+    check_policy(when_a_link_dies)
     known = policy_named(allocate) if isinstance(allocate, str) else allocate
     name = policy or (allocate if isinstance(allocate, str) else str(getattr(allocate, "__name__", "policy")))
-    rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies, circuit_delay_s)
+    rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies)
     begin = Occupancy(plant) if state is None else state.copy()
     simulation = Simulation(jobs, begin, known, rules, failures)
     question = on_disk.fingerprint(plant, jobs, name, rules, failures)
@@ -77,6 +77,8 @@ def replay(
     while simulation.advance():
         if check_every_event:
             simulation.state.check()
+            if isinstance(plant, OpticalPlant):
+                check_circuits(simulation.state)
         if checkpoint is not None and simulation.events % checkpoint_every == 0:
             on_disk.write(checkpoint, simulation, question)
         if progress is not None:
@@ -110,10 +112,10 @@ def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) 
             np.array(curve.queued_jobs, np.int64),
             np.array(curve.wanted_gpus, np.int64),
         ),
-        fragmentation=tuple(simulation.fragmentation),
+        blocked=tuple(simulation.waits.blocked),
         settings={
             "when_a_link_dies": rules.when_a_link_dies,
-            "circuit_delay_s": rules.circuit_delay_s,
+            "circuit_delay_s": plant.reconfiguration_s if isinstance(plant, OpticalPlant) else 0.0,
             "failures": len(failures),
             "events": simulation.events,
         },

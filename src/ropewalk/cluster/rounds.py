@@ -1,18 +1,22 @@
 """Collectives as the network sees them: which ranks send to which in every round, and how much.
 
-Rounds with the same senders and receivers are one `Pattern` that repeats. A long all-to-all is represented by some of
-its rounds, evenly spread, each standing for its neighbours: 31 of 32 rounds look like the one before them to everybody
-else on the network.
+They are the programs of `collectives.py`, rolled up: rounds with the same senders and receivers are one `Pattern` that
+repeats. A long all-to-all is represented by some of its rounds, evenly spread, each standing for its neighbours: 31 of
+32 rounds look like the one before them to everybody else on the network, and all of them would fill gigabytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.cluster.collectives import Group, collective_named, is_power_of_two
+from ropewalk.collective.program import Program
 from ropewalk.errors import ClusterError
 
 Ranks = NDArray[np.int64]
@@ -32,114 +36,50 @@ class Pattern:
     """Rounds like this."""
 
 
-Rounds = Callable[[int, int], Iterator[Pattern]]
-"""(members of a group, members in each server or 1 where servers differ) -> patterns in the order of their rounds."""
+def _shifted(rank: Ranks, number: int) -> Ranks:
+    return (rank + number) % len(rank)
 
 
-def _ring(size: int, inside: int, rounds: int) -> Iterator[Pattern]:
-    rank = np.arange(size)
-    yield Pattern(rank, (rank + 1) % size, 1 / size, rounds)
+def _swapped(rank: Ranks, number: int) -> Ranks:
+    return rank ^ number if is_power_of_two(len(rank)) else _shifted(rank, number)
 
 
-def ring(size: int, inside: int) -> Iterator[Pattern]:
-    """All-reduce along one ring of all members, in their order."""
-    yield from _ring(size, inside, 2 * (size - 1))
+RECEIVERS: dict[str, Callable[[Ranks, int], Ranks]] = {"all-to-all": _shifted, "all-to-all-xor": _swapped}
+"""To whom ranks send in round 1, 2, … of collectives with a pattern for every round."""
 
 
-def half_ring(size: int, inside: int) -> Iterator[Pattern]:
-    """Reduce-scatter or all-gather along one ring."""
-    yield from _ring(size, inside, size - 1)
+@lru_cache(maxsize=512)
+def patterns(collective: str, group: Group) -> tuple[Pattern, ...]:
+    """The rounds of a collective of one group, in the order in which they first appear.
 
-
-def ring_both_ways(size: int, inside: int) -> Iterator[Pattern]:
-    """All-reduce with one half of the vector each way round: a NIC sends two flows at a time."""
-    rank = np.arange(size)
-    both = np.concatenate([rank, rank])
-    yield Pattern(both, np.concatenate([(rank + 1) % size, (rank - 1) % size]), 1 / (2 * size), 2 * (size - 1))
-
-
-def hierarchical_ring(size: int, inside: int) -> Iterator[Pattern]:
-    """Rings inside servers, then for every place in a server a ring from server to server, then inside again.
-
-    Where servers hold different numbers of members there is no ring for every place, and one ring takes all.
+    >>> [(one.share, one.repeat) for one in patterns("ring", Group((8,)))]
+    [(0.125, 14)]
     """
-    servers = size // inside
-    if inside == 1 or servers == 1:
-        yield from ring(size, inside)
-        return
-    rank = np.arange(size)
-    near = rank // inside * inside + (rank + 1) % inside
-    yield Pattern(rank, near, 1 / inside, 2 * (inside - 1))
-    yield Pattern(rank, (rank + inside) % size, 1 / size, 2 * (servers - 1))
+    if collective in RECEIVERS and group.ranks - 1 > MOST_PATTERNS:
+        return tuple(_some_rounds(group.ranks, RECEIVERS[collective]))
+    return tuple(_rolled_up(collective_named(collective)(group)))
 
 
-def halving_doubling(size: int, inside: int) -> Iterator[Pattern]:
-    """All-reduce by recursive halving and doubling, nearest partners first, where most bytes move.
-
-    Beyond the largest power of two, members fold onto their neighbours before and unfold after.
-    """
-    power = 1 << (size.bit_length() - 1)
-    extra = size - power
-    if extra:
-        folded = 2 * np.arange(extra) + 1
-        yield Pattern(folded, folded - 1, 1.0, 1)
-    active = np.concatenate([2 * np.arange(extra), np.arange(2 * extra, size)])
-    place = np.arange(power)
-    for bit in range(power.bit_length() - 1):
-        yield Pattern(active, active[place ^ (1 << bit)], 0.5 ** (bit + 1), 2)
-    if extra:
-        yield Pattern(folded - 1, folded, 1.0, 1)
+def _rolled_up(program: Program) -> Iterator[Pattern]:
+    """Sums and copies along the same arrows look the same to the network."""
+    repeats = np.bincount(program.pattern_of_round, minlength=len(program.patterns)).tolist()
+    found: dict[tuple[bytes, bytes, int], Pattern] = {}
+    for one, repeat in zip(program.patterns, repeats, strict=True):
+        (chunks,) = set(one.chunks.tolist())  # every program here moves equal parts in a round
+        order = np.lexsort((one.dst, one.src))
+        src, dst = one.src[order].astype(np.int64), one.dst[order].astype(np.int64)
+        same = src.tobytes(), dst.tobytes(), chunks
+        before = found[same].repeat if same in found else 0
+        found[same] = Pattern(src, dst, chunks / program.buffer_chunks, before + repeat)
+    yield from found.values()
 
 
-def _kept(rounds: int) -> tuple[list[int], float]:
-    """Some of the rounds 1 … n, evenly spread, and how many each stands for."""
-    kept = min(rounds, MOST_PATTERNS)
-    return [1 + (2 * number + 1) * rounds // (2 * kept) for number in range(kept)], rounds / max(kept, 1)
-
-
-def shift_all_to_all(size: int, inside: int) -> Iterator[Pattern]:
-    """All-to-all in which everybody sends to the rank k further on, for k = 1 … n - 1."""
-    rank = np.arange(size)
-    shifts, each = _kept(size - 1)
-    for shift in shifts:
-        yield Pattern(rank, (rank + shift) % size, 1 / size, each)
-
-
-def xor_all_to_all(size: int, inside: int) -> Iterator[Pattern]:
-    """All-to-all in which partners swap, for powers of two; other sizes shift."""
-    if size & (size - 1):
-        yield from shift_all_to_all(size, inside)
-        return
-    rank = np.arange(size)
-    masks, each = _kept(size - 1)
-    for mask in masks:
-        yield Pattern(rank, rank ^ mask, 1 / size, each)
-
-
-def pipeline(size: int, inside: int) -> Iterator[Pattern]:
-    """Activations to the next stage while gradients go to the one before: a group holds one rank of every stage."""
-    stage = np.arange(size - 1)
-    yield Pattern(np.concatenate([stage, stage + 1]), np.concatenate([stage + 1, stage]), 1.0, 1)
-
-
-def ends(size: int, inside: int) -> Iterator[Pattern]:
-    """All-reduce between the first and the last member of a group: stages that hold the same embedding."""
-    yield Pattern(np.array([0, size - 1]), np.array([size - 1, 0]), 0.5, 2)
-
-
-COLLECTIVES: dict[str, Rounds] = {
-    "ring": ring,
-    "hierarchical-ring": hierarchical_ring,
-    "halving-doubling": halving_doubling,
-    "ring-both-ways": ring_both_ways,
-    "reduce-scatter": half_ring,
-    "all-gather": half_ring,
-    "all-to-all": shift_all_to_all,
-    "all-to-all-xor": xor_all_to_all,
-    "pipeline": pipeline,
-    "ends": ends,
-}
-"""By the name people type."""
+def _some_rounds(size: int, receivers: Callable[[Ranks, int], Ranks]) -> Iterator[Pattern]:
+    """Some of the rounds 1 … n - 1, evenly spread, each for its part of them."""
+    rank, rounds = np.arange(size), size - 1
+    for place in range(MOST_PATTERNS):
+        number = 1 + (2 * place + 1) * rounds // (2 * MOST_PATTERNS)
+        yield Pattern(rank, receivers(rank, number), 1 / size, rounds / MOST_PATTERNS)
 
 
 def groups_of(gpus: int, group: int, stride: int) -> NDArray[np.int64]:
@@ -159,17 +99,28 @@ def groups_of(gpus: int, group: int, stride: int) -> NDArray[np.int64]:
 
 
 def patterns_of(
-    collective: str, gpus: int, group: int, stride: int, servers: NDArray[np.int64]
+    collective: str, gpus: int, group: int, stride: int, leafs: NDArray[np.int64], servers: NDArray[np.int64]
 ) -> Iterator[tuple[Ranks, Ranks, Pattern]]:
-    """For every pattern the senders and receivers of all groups, as ranks of the job; `servers` is where ranks are."""
-    if collective not in COLLECTIVES:
-        raise ClusterError(f"there is no collective {collective!r}: choose one of {', '.join(COLLECTIVES)}")
+    """For every pattern the senders and receivers of all groups, as ranks of the job.
+
+    `leafs` and `servers` are where the ranks are.
+    """
     members = groups_of(gpus, group, stride)
     size = members.shape[1]
     if size < 2:
+        collective_named(collective)
         return
-    for pattern in COLLECTIVES[collective](size, _members_in_each_server(servers[members])):
+    inside = _members_in_each_server(servers[members])
+    # Where ranks are pairs all the way down, nothing depends on leafs, and one program serves every placement.
+    sizes = (size,) if is_power_of_two(size) else _members_on_each_leaf(leafs[members])
+    for pattern in patterns(collective, Group(sizes, inside)):
         yield members[:, pattern.src].ravel(), members[:, pattern.dst].ravel(), pattern
+
+
+def _members_on_each_leaf(leafs: NDArray[np.int64]) -> tuple[int, ...]:
+    """How many consecutive members of every group share a leaf, where that is the same for all groups."""
+    found = {tuple(len(list(run)) for _, run in groupby(row)) for row in leafs.tolist()}
+    return found.pop() if len(found) == 1 else (leafs.shape[1],)
 
 
 def _members_in_each_server(servers: NDArray[np.int64]) -> int:

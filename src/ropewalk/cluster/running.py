@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.rates import Pace
+from ropewalk.cluster.record import Stretch
 
 
 @dataclass(eq=False)
@@ -62,25 +63,10 @@ class Running:
 
 
 @dataclass(eq=False)
-class Wait:
-    """How long a job has waited, for what."""
-
-    reason: str
-    since_s: float
-    waited_s: dict[str, float] = field(default_factory=dict)
-
-    def turn(self, now_s: float, reason: str) -> None:
-        """From now on it waits for something else, or no longer."""
-        if now_s > self.since_s:
-            self.waited_s[self.reason] = self.waited_s.get(self.reason, 0.0) + (now_s - self.since_s)
-        self.reason, self.since_s = reason, now_s
-
-
-@dataclass(eq=False)
 class Past:
     """What a job did before a failure threw it out."""
 
-    stretches: list[tuple[float, float]] = field(default_factory=list)
+    stretches: list[Stretch] = field(default_factory=list)
     left: float | None = None
     flows: float = 0.0
     met_flows: float = 0.0

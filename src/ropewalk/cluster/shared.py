@@ -6,7 +6,7 @@ import numpy as np
 
 from ropewalk.cluster.allocation import OWN_LEAF, Allocation, Waiting
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.one_leaf import over_idle_servers, refused, servers_needed, under_one_leaf
+from ropewalk.cluster.one_leaf import first_stages, over_idle_servers, servers_needed
 from ropewalk.cluster.plant import Plant
 
 
@@ -16,12 +16,9 @@ def gpus_only(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     The leafs with most idle servers are filled first, and what is left goes to the best-fitting leaf. Only GPUs and
     servers can keep such a job waiting.
     """
-    wait = refused(state, job, gpus)
-    if wait is not None:
-        return wait
-    near = under_one_leaf(state, job, gpus)
-    if near is not None:
-        return near
+    early = first_stages(state, job, gpus)
+    if early is not None:
+        return early
     size = state.plant.gpus_per_server
     taken: dict[int, int] = {}
     missing = servers_needed(state, gpus)

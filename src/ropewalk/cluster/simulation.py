@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ropewalk.cluster.allocation import Allocation, Reason, Waiting
+from ropewalk.cluster.allocation import Allocation, Waiting
 from ropewalk.cluster.backfill import Moment, Waiter, backfill_named
 from ropewalk.cluster.curve import Curve
 from ropewalk.cluster.drained import Drained
@@ -17,15 +17,14 @@ from ropewalk.cluster.failure import Failure, in_order, loses_gpus, loses_links
 from ropewalk.cluster.finishes import Finishes
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
+from ropewalk.cluster.optical.circuits import start_delay_s
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.queue import Line, order_named
 from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.running import Past, Running, Wait
-from ropewalk.cluster.timeline import BEHIND_HEAD, JobRecord, Refusal
+from ropewalk.cluster.record import BEHIND_HEAD, RESTART, JobRecord, Refusal, Stretch
+from ropewalk.cluster.running import Past, Running
+from ropewalk.cluster.waits import Waits
 from ropewalk.errors import ClusterError, PhysicsError
-
-RESTART = "restart"
-"""The reason of waiting of a job that a failure has stopped, until it is tried again."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,6 @@ class Rules:
     backfill: str = "none"
     seed: int = 0
     when_a_link_dies: str = "ecmp"
-    circuit_delay_s: float = 0.05
-    """From the start of a job with optical circuits to its first byte."""
 
 
 class Simulation:
@@ -61,11 +58,10 @@ class Simulation:
         self.events = 0
         self.running: dict[int, Running] = {}
         self.finishes = Finishes()
-        self.waits: dict[int, Wait] = {}
+        self.waits = Waits()
         self.pasts: dict[int, Past] = {}
         self.records: dict[int, JobRecord] = {}
         self.refused: dict[int, Refusal] = {}
-        self.fragmentation: list[tuple[str, float]] = []
         self.curve = Curve()
         self.dead = Drained()
         self._known = {job.name: number for number, job in enumerate(jobs)}
@@ -119,29 +115,32 @@ class Simulation:
         job = self.jobs[number]
         place = self.expectations.place(job)
         if isinstance(place, Waiting):
-            self.refused[number] = Refusal(job.name, job.gpus, job.arrival_s, place.explanation)
+            self._refuse(number, place)
             return
         self._enqueue(number, BEHIND_HEAD, again=False)
 
     def _enqueue(self, number: int, reason: str, *, again: bool) -> None:
         self.stand_in_line(number, again=again)
-        self.waits.setdefault(number, Wait(reason, self.now_s)).turn(self.now_s, reason)
+        self.waits.begin(number, self.now_s, reason)
+
+    def _refuse(self, number: int, why: Waiting) -> None:
+        job = self.jobs[number]
+        self.refused[number] = Refusal(job.name, job.gpus, job.arrival_s, why.reason.value, why.explanation)
 
     def _start(self, number: int, allocation: Allocation) -> None:
         job, past = self.jobs[number], self.pasts.get(number)
         self.state.place(allocation)
         self._version += 1
         self.line.remove(number)
-        self.waits[number].turn(self.now_s, BEHIND_HEAD)
+        self.waits.end(number, self.now_s)
         footprint = self.network.footprint(job.work, allocation)
         self.network.start(job.name, number, footprint)
-        delay = self.rules.circuit_delay_s if allocation.stage == "ocs" else 0.0
         self.running[number] = Running(
             number=number,
             allocation=allocation,
             start_s=self.now_s,
             left=job.iterations if past is None or past.left is None else past.left,
-            since_s=self.now_s + delay,
+            since_s=self.now_s + start_delay_s(self.plant, allocation),
             pace=self.network.pace(job.name),
             quiet_iteration_s=footprint.quiet_iteration_s,
             sent_flows=footprint.sent,
@@ -156,16 +155,12 @@ class Simulation:
             name=job.name,
             gpus=job.gpus,
             arrival_s=job.arrival_s,
-            start_s=run.start_s,
-            finish_s=self.now_s,
+            stretches=(*past.stretches, Stretch(run.start_s, self.now_s, run.allocation)),
             quiet_s=past.quiet_s + done * run.quiet_iteration_s,
-            allocation=run.allocation,
-            waited_s=self.waits.pop(number).waited_s,
+            waited_s=self.waits.of.pop(number).waited_s,
             flows=past.flows + run.flows,
             met_flows=past.met_flows + run.met_flows,
             deadline_s=job.deadline_s,
-            restarts=len(past.stretches),
-            starts=(*past.stretches, (run.start_s, self.now_s)),
         )
 
     def _leave(self, number: int) -> None:
@@ -183,7 +178,7 @@ class Simulation:
         past.left = before - math.floor(before - run.left)
         past.quiet_s += (before - past.left) * run.quiet_iteration_s
         past.flows, past.met_flows = past.flows + run.flows, past.met_flows + run.met_flows
-        past.stretches.append((run.start_s, self.now_s))
+        past.stretches.append(Stretch(run.start_s, self.now_s, run.allocation))
         self._leave(number)
         self._enqueue(number, RESTART, again=True)
 
@@ -247,13 +242,10 @@ class Simulation:
             self._start(*passed)
 
     def _blocked(self, head: int, why: Waiting) -> None:
-        before = head if self._tried is None else self._tried[0]
-        if before != head and before in self.waits and before not in self.running:
-            self.waits[before].turn(self.now_s, BEHIND_HEAD)
+        before = self.waits.head
+        before_waits = before in self.waits.of and before not in self.running
+        self.waits.block(head, self.jobs[head].name, self.now_s, why, before_waits=before_waits)
         self._tried = (head, self._version)
-        self.waits[head].turn(self.now_s, why.reason.value)
-        if why.reason is Reason.NETWORK_FRAGMENTATION:
-            self.fragmentation.append((self.jobs[head].name, self.now_s))
 
     def _moment(self) -> Moment:
         waiting = [
@@ -283,8 +275,8 @@ class Simulation:
         if isinstance(why, Allocation):
             raise PhysicsError(f"job {job.name} could start and was not started")
         self.line.remove(head)
-        del self.waits[head]
-        self.refused[head] = Refusal(job.name, job.gpus, job.arrival_s, why.explanation)
+        del self.waits.of[head]
+        self._refuse(head, why)
         self._dispatch()
         self._new_paces()
         self._draw()

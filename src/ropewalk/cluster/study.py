@@ -14,18 +14,15 @@ from typing import Any
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
 from ropewalk.cluster.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant
 from ropewalk.cluster.paths import ROUTINGS
 from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import ALLOCATORS, OPTICAL
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.replay import replay
 from ropewalk.cluster.timeline import Timeline
 from ropewalk.errors import ClusterError
 
-OPTICAL: dict[str, Allocate] = {"ocs-vclos": ocs_vclos, "ocs-vclos-all-divisors": ocs_vclos_all_divisors}
-"""Allocators that need circuits between leafs and spines."""
 SHARED = "none"
 """Isolation by nobody: jobs get GPUs and share every link."""
 Tell = Callable[[str, int, int, float], None]
@@ -42,10 +39,13 @@ class Way:
     about: str
     optical: bool = False
 
-    def plant(self, plant: Plant) -> Plant:
-        """The plant this way runs on: an optical one has switches in the middle of all leaf-spine cables."""
+    def plant(self, plant: Plant, circuit_delay_s: float = DEFAULT_RECONFIGURATION_S) -> Plant:
+        """The plant this way runs on: an optical one has switches in the middle of all leaf-spine cables.
+
+        What is optical already keeps the delay of its own.
+        """
         if self.optical and not isinstance(plant, OpticalPlant):
-            return OpticalPlant.of_plant(plant)
+            return OpticalPlant.of_plant(plant, reconfiguration_s=circuit_delay_s)
         return plant
 
     def occupancy(self, plant: Plant) -> Occupancy:
@@ -69,16 +69,16 @@ _ABOUT = {
 
 def _ways() -> dict[str, Way]:
     found = {name: Way(name, ALLOCATORS[SHARED], name, _ABOUT[name]) for name in ROUTINGS}
-    found |= {
-        name: Way(name, allocate, "source", _ABOUT[name]) for name, allocate in ALLOCATORS.items() if name != SHARED
+    return found | {
+        name: Way(name, allocate, "source", _ABOUT[name], optical=name in OPTICAL)
+        for name, allocate in ALLOCATORS.items()
+        if name != SHARED
     }
-    found |= {name: Way(name, allocate, "source", _ABOUT[name], optical=True) for name, allocate in OPTICAL.items()}
-    return found
 
 
 WAYS = _ways()
 """By name: routings without isolation under their own name, isolated ways under that of their allocator."""
-ISOLATIONS = tuple(name for name in (*ALLOCATORS, *OPTICAL) if name != SHARED)
+ISOLATIONS = tuple(name for name in ALLOCATORS if name != SHARED)
 COMPARED = ("ecmp", "source", "ocs-vclos", "ideal")
 """What an isolation is shown beside unless asked otherwise."""
 ORDER = ("ecmp-polarised", "ecmp", "balanced", "source", "laas", "vclos", "vclos-all-divisors", *OPTICAL, "ideal")
@@ -191,14 +191,13 @@ def study(
         file = None if checkpoint is None else checkpoint_of(checkpoint, way)
         timelines.append(
             replay(
-                way.plant(plant),
+                way.plant(plant, conditions.circuit_delay_s),
                 jobs,
                 allocate=way.allocate,
                 routing=way.routing,
                 queue=conditions.queue,
                 backfill=conditions.backfill,
                 seed=conditions.seed,
-                circuit_delay_s=conditions.circuit_delay_s,
                 failures=conditions.failures,
                 when_a_link_dies=conditions.when_a_link_dies,
                 policy=way.name,
@@ -225,10 +224,22 @@ def _told(tell: Tell | None, name: str) -> Callable[[int, int, float], None] | N
     return lambda done, total, now: tell(name, done, total, now)
 
 
-def state_at(way: Way, plant: Plant, timeline: Timeline, when_s: float, *, without: str | None = None) -> Occupancy:
-    """Who held what at a moment of a replay; whoever ends then has left, whoever starts then has come."""
+def state_at(
+    way: Way,
+    plant: Plant,
+    timeline: Timeline,
+    when_s: float,
+    *,
+    without: str | None = None,
+    failures: Sequence[Failure] = (),
+) -> Occupancy:
+    """Who held what at a moment of a replay, also of jobs that a failure sent elsewhere later; and what was dead."""
     state = way.occupancy(plant)
-    running = [job for job in timeline.jobs if job.name != without and job.start_s <= when_s < job.finish_s]
-    for job in sorted(running, key=lambda job: (job.start_s, job.name)):
-        state.place(job.allocation)
+    held = [(job, place) for job in timeline.jobs if (place := job.place_at(when_s)) is not None]
+    for _, place in sorted(held, key=lambda pair: (pair[0].arrival_s, pair[0].name)):
+        if place.job != without:
+            state.place(place)
+    for failure in failures:
+        if failure.at_s <= when_s < failure.until_s:
+            state.drain(failure.parts)
     return state

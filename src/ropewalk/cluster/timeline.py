@@ -11,69 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.allocation import Allocation
+from ropewalk.cluster.record import Blocked, JobRecord, Refusal
 
-BEHIND_HEAD = "behind-the-head"
-"""A job that was not tried because one before it in the queue could not start."""
 LONG_WAIT_S = 10.0
 """A job has waited when it started later than this after it came: the authors' waiting ratio."""
-
-
-@dataclass(frozen=True)
-class JobRecord:
-    """One job of a replay."""
-
-    name: str
-    gpus: int
-    arrival_s: float
-    start_s: float
-    """Of its last start, where a failure has sent it back into the queue."""
-    finish_s: float
-    quiet_s: float
-    """How long it would have run alone on a network without collisions, on the GPUs it had last."""
-    allocation: Allocation
-    waited_s: Mapping[str, float]
-    """Seconds of waiting by reason: the values of `Reason`, or `BEHIND_HEAD`."""
-    flows: float
-    """Flows that it sent, counted per round and iteration."""
-    met_flows: float
-    """Of these the ones that found another flow on one of their leaf-spine links."""
-    deadline_s: float | None = None
-    restarts: int = 0
-    starts: tuple[tuple[float, float], ...] = ()
-    """(start, end) of every stretch in which it ran; one unless it was stopped by a failure."""
-
-    @property
-    def jct_s(self) -> float:
-        """Completion: from arrival to finish."""
-        return self.finish_s - self.arrival_s
-
-    @property
-    def jrt_s(self) -> float:
-        """Running: the sum of its stretches."""
-        return sum(end - start for start, end in self.starts) if self.starts else self.finish_s - self.start_s
-
-    @property
-    def jwt_s(self) -> float:
-        """Waiting: what of its completion was not running."""
-        return max(0.0, self.jct_s - self.jrt_s) if len(self.starts) > 1 else self.start_s - self.arrival_s
-
-    @property
-    def main_reason(self) -> str | None:
-        """What it waited for longest; None where it did not wait."""
-        if not any(self.waited_s.values()):
-            return None
-        return max(self.waited_s, key=lambda reason: (self.waited_s[reason], reason))
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A job that cannot start on this plant under this policy even when everything is free."""
-
-    name: str
-    gpus: int
-    arrival_s: float
-    explanation: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +45,8 @@ class Timeline:
     """In the order of the trace."""
     refused: tuple[Refusal, ...]
     curves: Curves
-    fragmentation: tuple[tuple[str, float], ...]
-    """(job, time) of every try to start that failed for want of common spines alone."""
+    blocked: tuple[Blocked, ...]
+    """Every try to start the head of the queue that failed, in order."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Everything else that one needs to get the same bytes again."""
 
@@ -172,7 +113,20 @@ class Timeline:
 
     @property
     def network_fragmentation_events(self) -> int:
-        return len(self.fragmentation)
+        """Tries to start that failed for want of common spines alone."""
+        return sum(one.for_spines_alone for one in self.blocked)
+
+    def job(self, name: str) -> JobRecord | None:
+        """What became of a job; None where it is not there, or was refused."""
+        return next((one for one in self.jobs if one.name == name), None)
+
+    def head_at(self, when_s: float) -> JobRecord | None:
+        """The head of the queue that could not start, at a moment; None where nobody was held up."""
+        last = next((one for one in reversed(self.blocked) if one.at_s <= when_s), None)
+        head = None if last is None else self.job(last.job)
+        if head is None or head.finish_s <= when_s or head.place_at(when_s) is not None:
+            return None
+        return head
 
     @property
     def utilisation_of_wanted(self) -> float:
@@ -190,6 +144,34 @@ class Timeline:
         for job in self.jobs:
             for reason, seconds in job.waited_s.items():
                 total[reason] = total.get(reason, 0.0) + seconds
+        return dict(sorted(total.items()))
+
+    def waiting_causes(self) -> dict[str, float]:
+        """Job-seconds of waiting by what the head of the queue lacked meanwhile, which holds up all behind it."""
+        time_s, queued = self.curves.time_s, self.curves.queued_jobs
+        return self._caused(time_s[:-1], np.diff(time_s) * queued[:-1])
+
+    def causes_of(self, job: JobRecord) -> dict[str, float]:
+        """Seconds that one job waited by what the head of the queue, be it itself or another, lacked meanwhile."""
+        ends = [job.arrival_s, *(edge for one in job.stretches for edge in (one.start_s, one.end_s))]
+        tries = np.array([one.at_s for one in self.blocked])
+        total: dict[str, float] = {}
+        for begin, end in zip(ends[0::2], ends[1::2], strict=False):
+            cuts = np.unique(np.concatenate([[begin], tries[(tries > begin) & (tries < end)], [end]]))
+            for cause, seconds in self._caused(cuts[:-1], np.diff(cuts)).items():
+                total[cause] = total.get(cause, 0.0) + seconds
+        return dict(sorted(total.items()))
+
+    def _caused(self, since_s: NDArray[np.float64], amount: NDArray[np.float64]) -> dict[str, float]:
+        """Amounts by the reason of the last failed try at or before each moment."""
+        if not self.blocked:
+            return {}
+        last = np.searchsorted([one.at_s for one in self.blocked], since_s, side="right") - 1
+        total: dict[str, float] = {}
+        for number, value in zip(last.tolist(), amount.tolist(), strict=True):
+            if number >= 0 and value:
+                cause = self.blocked[number].reason
+                total[cause] = total.get(cause, 0.0) + value
         return dict(sorted(total.items()))
 
     def _over_time(self, steps: NDArray[np.int64]) -> float:
@@ -221,6 +203,7 @@ class Timeline:
             "network_fragmentation_events": self.network_fragmentation_events,
             "missed_deadlines": self.missed_deadlines,
             "waiting_reasons_s": self.waiting_reasons(),
+            "waiting_causes_s": self.waiting_causes(),
         }
 
     def as_document(self) -> dict[str, Any]:
@@ -235,37 +218,12 @@ class Timeline:
             "seed": self.seed,
             "settings": dict(self.settings),
             **self.summary(),
-            "records": [_record(job) for job in self.jobs],
+            "records": [job.as_document() for job in self.jobs],
             "refused": [vars(refusal) for refusal in self.refused],
-            "fragmentation": [list(event) for event in self.fragmentation],
+            "blocked": [vars(one) for one in self.blocked],
             "curves": {name: steps.tolist() for name, steps in vars(self.curves).items()},
         }
 
     def as_json(self) -> str:
         """The document as text; the same replay gives the same bytes."""
         return json.dumps(self.as_document(), indent=1, sort_keys=True) + "\n"
-
-
-def _record(job: JobRecord) -> dict[str, Any]:
-    return {
-        "name": job.name,
-        "gpus": job.gpus,
-        "arrival_s": job.arrival_s,
-        "start_s": job.start_s,
-        "finish_s": job.finish_s,
-        "quiet_s": job.quiet_s,
-        "jct_s": job.jct_s,
-        "jrt_s": job.jrt_s,
-        "jwt_s": job.jwt_s,
-        "stage": job.allocation.stage,
-        "leafs": list(job.allocation.leafs),
-        "spines": list(job.allocation.spines),
-        "gpu_list": list(job.allocation.gpus),
-        "waited_s": dict(job.waited_s),
-        "main_reason": job.main_reason,
-        "flows": job.flows,
-        "met_flows": job.met_flows,
-        "deadline_s": job.deadline_s,
-        "restarts": job.restarts,
-        "starts": [list(stretch) for stretch in job.starts],
-    }

@@ -106,8 +106,9 @@ def _write(sketch: Sketch, ways: _Ways, tenant: Tenant) -> list[int]:
 
 def _exchange(sketch: Sketch, ways: _Ways, allocation: Allocation, exchange: Exchange, ready: int) -> int:
     plant = ways.plant
-    server = np.array(allocation.gpus, np.int64) // plant.gpus_per_server
-    for src, dst, pattern in patterns_of(exchange.collective, allocation.size, exchange.group, exchange.stride, server):
+    gpus = np.array(allocation.gpus, np.int64)
+    leaf, server = np.array(allocation.leaf_of_gpu, np.int64), gpus // plant.gpus_per_server
+    for src, dst, pattern in patterns_of(exchange.collective, len(gpus), exchange.group, exchange.stride, leaf, server):
         if pattern.repeat != int(pattern.repeat):
             raise ClusterError(
                 f"an {exchange.collective} over {allocation.size} GPUs has more rounds than are written out: take fewer"

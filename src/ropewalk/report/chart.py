@@ -24,7 +24,7 @@ class Swatch:
     label: str
     colour: Colour
     shape: str = "bar"
-    """bar, line, dash, dot, diamond, hollow, tick or box: the template draws it."""
+    """bar, line, dots, dash, dot, circle, diamond, hollow, tick or box: the template draws it."""
     group: str | None = None
 
 

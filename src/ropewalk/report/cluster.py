@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ropewalk.cluster.record import BEHIND_HEAD, JobRecord
 from ropewalk.cluster.study import ISOLATIONS, ClusterStudy
-from ropewalk.cluster.timeline import JobRecord
 from ropewalk.report import quantity
 from ropewalk.report.cluster_charts import distribution_chart, means_chart, over_time_chart, reasons_chart
 from ropewalk.report.cluster_map import cluster_map
@@ -78,19 +79,17 @@ def lead(study: ClusterStudy) -> str:
 
 def waiting_rows(study: ClusterStudy, name: str) -> list[WaitingRow]:
     """The jobs that waited longest under a way, with what they waited for, longest first."""
-    jobs = sorted(study.timeline(name).jobs, key=lambda job: (-job.jwt_s, job.name))
-    return [
-        WaitingRow(
-            job,
-            ", ".join(
-                f"{reason(why)} {duration(seconds)}"
-                for why, seconds in sorted(job.waited_s.items(), key=lambda pair: -pair[1])
-                if seconds
-            ),
-        )
-        for job in jobs[:MOST_WAITING]
-        if job.jwt_s > 0
-    ]
+    run = study.timeline(name)
+    jobs = sorted(run.jobs, key=lambda job: (-job.jwt_s, job.name))
+    return [WaitingRow(job, _why(job, run.causes_of(job))) for job in jobs[:MOST_WAITING] if job.jwt_s > 0]
+
+
+def _why(job: JobRecord, causes: Mapping[str, float]) -> str:
+    """What stood in the way, longest first, and how much of it was in the way of somebody else."""
+    listed = sorted(causes.items(), key=lambda pair: -pair[1])
+    text = ", ".join(f"{reason(why)} {duration(seconds)}" for why, seconds in listed if seconds)
+    behind = job.waited_s.get(BEHIND_HEAD, 0.0)
+    return f"{text}; {duration(behind)} of it {reason(BEHIND_HEAD)}" if behind else text
 
 
 def _isolated(study: ClusterStudy) -> str:

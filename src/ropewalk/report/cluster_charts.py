@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.cluster.record import BEHIND_HEAD
 from ropewalk.cluster.study import ClusterStudy
-from ropewalk.cluster.timeline import BEHIND_HEAD, Curves, Timeline
+from ropewalk.cluster.timeline import Curves, Timeline
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
@@ -113,24 +114,28 @@ def over_time_chart(study: ClusterStudy) -> Chart:
 
 def reasons_chart(study: ClusterStudy) -> Chart | None:
     """Job-time of waiting by what was waited for; None where nobody waited."""
-    totals = [run.waiting_reasons() for run in study.timelines]
-    shown = [name for name in REASONS if any(total.get(name) for total in totals)]
+    runs = study.timelines
+    causes = [_per_job(run, run.waiting_causes()) for run in runs]
+    places = [_per_job(run, run.waiting_reasons()) for run in runs]
+    shown = [name for name in REASONS if any(row.get(name) for row in (*causes, *places))]
     if not shown:
         return None
-    per_job = [
-        {name: seconds / max(len(run.jobs), 1) for name, seconds in total.items()}
-        for run, total in zip(study.timelines, totals, strict=True)
-    ]
-    head = [name for name in shown if name != BEHIND_HEAD]
-    views = [View("at the head of the queue", _reasons(study, per_job, head))] if head else []
+    lacked = [name for name in shown if name != BEHIND_HEAD]
     return Chart(
         "reasons",
         "Mean waiting time by reason under every way",
-        (*views, View("all waiting", _reasons(study, per_job, shown))),
+        (
+            View("all waiting, by what the head lacked", _reasons(study, causes, lacked)),
+            View("by place in the queue", _reasons(study, places, shown)),
+        ),
         tuple(Swatch(reason(name), REASON_COLOURS[name], group=reason(name)) for name in shown),
         choose="Show",
         caption="Only the head of the queue is tried; a job behind it waits for whatever the head waits for.",
     )
+
+
+def _per_job(run: Timeline, total: Mapping[str, float]) -> dict[str, float]:
+    return {name: seconds / max(len(run.jobs), 1) for name, seconds in total.items()}
 
 
 def _reasons(study: ClusterStudy, per_job: Sequence[dict[str, float]], shown: Sequence[str]) -> Figure:
@@ -141,7 +146,7 @@ def _reasons(study: ClusterStudy, per_job: Sequence[dict[str, float]], shown: Se
             _bars(reason(name), rows, [row.get(name, 0.0) for row in per_job], REASON_COLOURS[name]) for name in shown
         ],
         "layout": layout(
-            38 * len(rows) + 90, barmode="stack", xaxis=_time_axis(max(totals) * 1.04, "mean over jobs"),
+            38 * len(rows) + 90, barmode="stack", xaxis=_time_axis(max(totals) * 1.04 or 1.0, "mean over jobs"),
             yaxis=_names_axis(study),
         ),
     }  # fmt: skip
@@ -264,26 +269,8 @@ def _log_time_axis(title: str, low: float, high: float) -> Figure:
 
 
 STEPS = (
-    1,
-    2,
-    5,
-    10,
-    30,
-    60,
-    120,
-    300,
-    600,
-    1800,
-    3600,
-    7200,
-    14_400,
-    21_600,
-    43_200,
-    86_400,
-    172_800,
-    432_000,
-    864_000,
-)
+    1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 432_000, 864_000,
+)  # fmt: skip
 """Spans between ticks that people read easily, in seconds."""
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.optical.circuits import ends_of
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant
+from ropewalk.cluster.record import JobRecord
 from ropewalk.cluster.study import ClusterStudy, Way
-from ropewalk.cluster.timeline import JobRecord, Timeline
+from ropewalk.cluster.timeline import Timeline
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
 from ropewalk.report.cluster_words import duration
@@ -122,22 +124,26 @@ def _view(way: Way, plant: Plant, run: Timeline) -> dict[str, Any]:
 
 
 def rectangles(plant: Plant, jobs: Sequence[JobRecord]) -> Iterator[Rectangle]:
-    """What jobs held in their last stretch, and when; bands of spines come after those of all leafs.
-
-    Where a failure stopped a job, only the place where it ended is known.
-    """
-    first_gpu = plant.first_server * plant.gpus_per_server
+    """What jobs held in each of their stretches, and when; bands of spines come after those of all leafs."""
     for number, job in enumerate(jobs):
-        runs: list[tuple[int, int, int]] = []
-        gpus = np.array(sorted(job.allocation.gpus), np.int64)
-        of_leaf = plant.leaf_of_gpu[gpus]
-        for leaf in np.unique(of_leaf).tolist():
-            places = (gpus[of_leaf == leaf] - first_gpu[leaf]).tolist()
-            runs += [(leaf, low, high) for low, high in _runs(places)]
-        for band, places in _links(plant, job):
-            runs += [(plant.leafs + band, low, high) for low, high in _runs(sorted(places))]
-        if job.finish_s > job.start_s:
-            yield from (Rectangle(band, low, high, job.start_s, job.finish_s, number) for band, low, high in runs)
+        for stretch in job.stretches:
+            if stretch.end_s > stretch.start_s:
+                for band, low, high in _bands_of(plant, stretch.allocation):
+                    yield Rectangle(band, low, high, stretch.start_s, stretch.end_s, number)
+
+
+def _bands_of(plant: Plant, held: Allocation) -> list[tuple[int, int, int]]:
+    """(band, low, high) of everything that a job holds in one place."""
+    first_gpu = plant.first_server * plant.gpus_per_server
+    runs: list[tuple[int, int, int]] = []
+    gpus = np.array(sorted(held.gpus), np.int64)
+    of_leaf = plant.leaf_of_gpu[gpus]
+    for leaf in np.unique(of_leaf).tolist():
+        places = (gpus[of_leaf == leaf] - first_gpu[leaf]).tolist()
+        runs += [(leaf, low, high) for low, high in _runs(places)]
+    for band, places in _links(plant, held):
+        runs += [(plant.leafs + band, low, high) for low, high in _runs(sorted(places))]
+    return runs
 
 
 def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
@@ -151,16 +157,16 @@ def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
     return begin, ordered[MOST_RECTANGLES].start_s, ordered[:MOST_RECTANGLES]
 
 
-def _links(plant: Plant, job: JobRecord) -> Iterable[tuple[int, list[int]]]:
+def _links(plant: Plant, held: Allocation) -> Iterable[tuple[int, list[int]]]:
     """(spine or optical switch, places in its band that the job holds): a place for every cable of every leaf."""
     of_band: dict[int, list[int]] = {}
     if isinstance(plant, OpticalPlant):
-        ends = ends_of(plant, job.allocation)
+        ends = ends_of(plant, held)
         for leaf, switch in zip(ends.leaf.tolist(), ends.switch.tolist(), strict=True):
             of_band.setdefault(switch, []).append(leaf)
     else:
         strands = _strands(plant)
-        for leaf, spine, cable in job.allocation.reserved():
+        for leaf, spine, cable in held.reserved():
             of_band.setdefault(spine, []).append(leaf * strands + cable)
     return sorted(of_band.items())
 
@@ -198,7 +204,8 @@ def _look(number: int, job: JobRecord) -> int:
 
 def _about(job: JobRecord) -> str:
     where = f"{len(job.allocation.leafs)} leafs" if len(job.allocation.leafs) > 1 else "one leaf"
-    return f"{job.name}: {job.gpus} GPUs on {where}, waited {duration(job.jwt_s)}, ran {duration(job.jrt_s)}"
+    again = f" in {len(job.stretches)} places" if job.restarts else ""
+    return f"{job.name}: {job.gpus} GPUs on {where}, waited {duration(job.jwt_s)}, ran {duration(job.jrt_s)}{again}"
 
 
 def _names(names: Sequence[str]) -> list[str]:

@@ -145,6 +145,14 @@ def test_allocate_places_and_saves_and_the_next_one_sees_it(run, tmp_path):
     assert "already running" in twice.stderr
 
 
+def test_the_state_is_written_as_prometheus_reads_it(run, tmp_path):
+    state, out = tmp_path / "state.json", tmp_path / "cluster.prom"
+    run("allocate", *SMALL, "--gpus", 8, "--job", "a", "--save", state, "--metrics", out)
+    assert 'ropewalk_cluster_gpus{state="used"} 8' in out.read_text().splitlines()
+    run("allocate", *SMALL, "--state", state, "--gpus", 12, "--metrics", out)
+    assert 'ropewalk_cluster_jobs_waiting{reason="gpu-shortage"} 1' in out.read_text().splitlines()
+
+
 def test_a_drained_spine_stops_jobs_across_leafs_and_explain_names_it(run, tmp_path):
     state = tmp_path / "state.json"
     run("allocate", *SMALL, "--gpus", 2, "--save", state, "--drain", "spine:spine1")
@@ -169,6 +177,59 @@ def test_explain_says_what_one_job_of_a_trace_waited_for(jobs, run):
     assert run("explain", jobs, *SMALL, "--job", "nobody").code == 2
     assert run("explain", jobs, *SMALL, "--job", "late", "--at", "9000s").code == 2
     assert run("explain", *SMALL).code == 2
+
+
+def test_explain_says_what_the_head_of_the_queue_lacked(run, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "name,gpus,arrival_s,duration_s\nfirst,12,0,100\nhead,8,1,50\nsmall,2,2,10\n"
+    )  # fmt: skip
+    found = run("explain", path, *SMALL, "--job", "small", "--json").json
+    assert (found["placed"], found["running"], found["ahead_in_queue"]) == (True, False, ["head"])
+    assert found["head_of_queue"]["job"] == "head"
+    assert found["head_of_queue"]["reason"] == "gpu-shortage"
+    assert found["when_it_was_head"] == []
+    told = run("explain", path, *SMALL, "--job", "small").stdout
+    assert "small (2 GPUs) could start, but waits behind 1 before it" in told
+    assert "the head of the queue is head (8 GPUs): too few GPUs" in told
+    later = run("explain", path, *SMALL, "--job", "small", "--at", "105s", "--json").json
+    assert (later["running"], later["head_of_queue"]) == (True, None)
+    head = run("explain", path, *SMALL, "--job", "head", "--json").json
+    assert [one["at_s"] for one in head["when_it_was_head"]] == [1.0]
+    assert "runs on" in run("explain", path, *SMALL, "--job", "first").stdout
+
+
+def test_explain_knows_parts_that_died_and_jobs_that_moved(run, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("name,gpus,arrival_s,duration_s\nmoved,4,0,100\n")
+
+    def at(when):
+        found = run("explain", path, *SMALL, "--job", "moved", "--fail", "leaf:0@20s-900s", "--at", when, "--json").json
+        assert (found["running"], found["restarts"]) == (True, 1)
+        return found["leafs"]
+
+    assert at("10s") == ["leaf0"]
+    assert at("30s") != ["leaf0"]
+
+
+def test_rules_of_a_job_with_circuits_list_what_optical_switches_join(run, tmp_path):
+    state, out = tmp_path / "state.json", tmp_path / "files"
+    optical = ("--isolate", "ocs-vclos")
+    run("allocate", *SMALL, *optical, "--gpus", 12, "--job", "a", "--save", state)
+    answer = run("rules", "a", *SMALL, *optical, "--state", state, "--addresses", "numbered", "--to", out)
+    assert answer.code == 0, answer.stderr
+    lines = (out / "circuits.csv").read_text().splitlines()
+    assert len(lines) > 1
+    assert json.loads((out / "circuits.json").read_text())["spine_rules"]
+    assert len(json.loads((out / "rules.json").read_text())["leafs"]) >= 3
+
+
+def test_the_table_of_a_replay_fits_a_terminal_of_eighty_columns(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "jobs.csv"
+    path.write_text("name,gpus,arrival_s,duration_s,model\n" + "".join(f"j{n},8,{n},123456,vgg16\n" for n in range(40)))
+    told = run(path, *SMALL, "--isolate", "vclos,ocs-vclos,laas,vclos-all-divisors,ocs-vclos-all-divisors").stdout
+    assert "…" not in told
 
 
 def test_rules_are_one_for_every_gpu_on_the_leaf(run, tmp_path):

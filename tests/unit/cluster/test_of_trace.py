@@ -2,7 +2,8 @@
 
 import pytest
 
-from ropewalk.cluster.of_trace import EXPERT_SHARES, SHARES, jobs_of, shares_of
+from ropewalk.cluster.modelled import Model, work_of_model
+from ropewalk.cluster.of_trace import EXPERT_SHARES, SHARES, is_drawn, jobs_of, shares_of
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.study import WAYS, Conditions, study
 from ropewalk.cluster.traces import Synthetic, TraceJob
@@ -46,6 +47,43 @@ def test_one_gpu_sends_nothing_and_spelled_out_work_is_taken_as_it_is():
     assert alone.work.exchanges == ()
     assert alone.work.compute_s == pytest.approx(2.0)
     assert (told.work.compute_s, told.work.exchanges[0].size_bytes) == (0.5, 10)
+
+
+def test_a_model_with_a_number_of_steps_is_lowered_as_simulate_would():
+    (job,) = jobs_of([traced(duration_s=None, model="vgg16", batch=16, iterations=7)], SMALL)
+    assert job.iterations == 7
+    assert job.work == work_of_model(Model("vgg16", 16), 8)
+
+
+def test_split_models_meet_in_groups_of_their_own_and_a_duration_is_as_many_steps_as_fit():
+    split = traced(gpus=16, iterations=None, model="gpt2", tensor=2, pipeline=4, batch=8, device="a100")
+    (job,) = jobs_of([split], SMALL)
+    assert {(one.collective, one.group) for one in job.work.exchanges} >= {("hierarchical-ring", 2), ("pipeline", 4)}
+    (run,) = study(SMALL, [job], [WAYS["ideal"]], Conditions()).timelines
+    assert run.jobs[0].jrt_s == pytest.approx(100.0, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"tensor": 2}, "fill in model"),
+        ({"tensor": 2, "model": "gpt2"}, "either iterations or duration_s"),
+        ({"tensor": 3, "model": "gpt2", "iterations": None}, "does not divide 8 GPUs"),
+        ({"duration_s": None, "model": "gpt-of-nobody"}, "gpt-of-nobody"),
+        ({"duration_s": None, "model": "gpt2", "collective": "gossip"}, "no collective 'gossip'"),
+    ],
+)
+def test_models_that_cannot_be_lowered_are_named_with_their_job(wrong, says):
+    with pytest.raises(ClusterError, match=f"job 'a': .*{says}"):
+        jobs_of([traced(**wrong)], SMALL)
+
+
+def test_jobs_that_say_nothing_of_their_communication_are_known_as_such():
+    assert is_drawn(traced())
+    assert is_drawn(traced(model="CycleGAN"))
+    assert not any(
+        is_drawn(job) for job in (traced(gpus=1), traced(model="vgg16"), traced(communication_share=0.1))
+    )  # fmt: skip
 
 
 def test_jobs_without_a_model_get_one_from_the_published_mix_and_always_the_same():

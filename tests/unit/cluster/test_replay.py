@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +16,11 @@ from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant, plant
+from ropewalk.cluster.record import BEHIND_HEAD, JobRecord
 from ropewalk.cluster.replay import replay
-from ropewalk.cluster.timeline import BEHIND_HEAD, Timeline
+from ropewalk.cluster.timeline import Timeline
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
 
@@ -33,6 +38,11 @@ def times(found: Timeline) -> list[tuple[float, float]]:
     return [(job.start_s, job.finish_s) for job in found.jobs]
 
 
+def spans(job: JobRecord) -> list[tuple[float, float]]:
+    """Begin and end of everything it ran."""
+    return [(stretch.start_s, stretch.end_s) for stretch in job.stretches]
+
+
 @pytest.fixture
 def eight() -> Plant:
     return plant("leaf-spine:1x1x8", gpus_per_server=8)
@@ -46,6 +56,8 @@ def test_head_of_line_blocking_keeps_a_job_waiting_that_would_fit(eight: Plant) 
     assert found.jobs[2].waited_s == {BEHIND_HEAD: 8.0}
     assert found.waiting_reasons() == {BEHIND_HEAD: 8.0, "gpu-shortage": 9.0}
     assert found.waiting_ratio == 0.0
+    assert found.waiting_causes() == {"gpu-shortage": 17.0}  # of b, and of c because of b
+    assert found.causes_of(found.jobs[2]) == {"gpu-shortage": 8.0}
 
 
 @pytest.mark.parametrize("backfill", ["easy", "conservative"])
@@ -187,6 +199,24 @@ def test_bad_jobs_are_all_named_at_once(sixty_four: Plant) -> None:
         replay(sixty_four, jobs[2:], allocate="luck")
 
 
+def test_ocs_vclos_charges_a_job_with_circuits_its_mirrors_once_and_others_nothing() -> None:
+    where = OpticalPlant.of_plant(plant("leaf-spine:4x4x4", gpus_per_server=2), reconfiguration_s=3.0)
+    jobs = [Job("wide", 8, 0.0, 10, ring_work(0.5, 0.5, 8)), Job("near", 4, 0.0, 10, SECOND)]
+    found = replay(where, jobs, allocate="ocs-vclos", routing="source", check_every_event=True)
+    assert [job.allocation.stage for job in found.jobs] == ["ocs", "leaf"]
+    assert times(found) == [(0.0, pytest.approx(13.0)), (0.0, 10.0)]
+    assert found.settings["circuit_delay_s"] == 3.0
+    with pytest.raises(ClusterError, match="has no optical switches"):
+        replay(plant("leaf-spine:4x4x4", gpus_per_server=2), jobs, allocate="ocs-vclos", routing="source")
+
+
+def test_every_try_of_a_head_that_failed_is_written_down(eight: Plant) -> None:
+    jobs = [Job("a", 6, 0.0, 10, SECOND), Job("b", 6, 1.0, 10, SECOND), Job("c", 2, 2.0, 1, SECOND)]
+    found = replay(eight, jobs, allocate="none", routing="ideal")
+    assert [(one.job, one.at_s, one.reason) for one in found.blocked] == [("b", 1.0, "gpu-shortage")]
+    assert [head and head.name for head in map(found.head_at, (0.5, 1.0, 9.9, 10.0))] == [None, "b", "b", None]
+
+
 # Failures.
 
 
@@ -197,11 +227,16 @@ def test_a_dead_leaf_sends_its_job_to_the_head_of_the_line(eight: Plant) -> None
     found = replay(where, jobs, allocate="none", routing="ideal", failures=[failure], check_every_event=True)
     a, b, c = found.jobs
     assert b.finish_s == 10.0
-    assert a.starts == ((0.0, 4.5), (10.0, 16.0))  # four whole iterations stay done
+    assert spans(a) == [(0.0, 4.5), (10.0, 16.0)]  # four whole iterations stay done
     assert a.restarts == 1
     assert a.quiet_s == 10.0
     assert a.jwt_s == pytest.approx(16.0 - 4.5 - 6.0)
-    assert c.starts == ((16.0, 26.0),)
+    assert sum(a.waited_s.values()) == pytest.approx(a.jwt_s)  # no running time among it
+    assert spans(c) == [(16.0, 26.0)]
+    assert [stretch.allocation.leafs for stretch in a.stretches] == [(0,), (1,)]
+    assert [a.place_at(when) is None for when in (0.0, 4.4, 4.5, 9.9, 10.0, 16.0)] == [
+        False, False, True, True, False, True,
+    ]  # fmt: skip
 
 
 def vclos_pair() -> tuple[Plant, list[Job]]:
@@ -227,7 +262,7 @@ def test_failing_over_to_ecmp_keeps_the_job_running_and_breaks_isolation() -> No
         found = replay(where, jobs, allocate=neighbours, routing="source", failures=[failure], seed=seed)
         a, b = found.jobs
         assert a.restarts == 0
-        assert a.starts[0][0] == 0.0
+        assert a.stretches[0].start_s == 0.0
         slowed.add((a.jrt_s > a.quiet_s * 1.1, b.jrt_s > b.quiet_s * 1.1))
     assert slowed == {(False, False), (True, True)}
 
@@ -244,7 +279,8 @@ def test_re_placing_stops_the_job_and_gives_it_links_that_live() -> None:
     (job,) = found.jobs
     assert job.restarts == 1
     assert dead not in job.allocation.links
-    assert job.starts == ((0.0, pytest.approx(10.2)), (pytest.approx(10.2), pytest.approx(10.2 + 40.0)))
+    assert spans(job) == [(0.0, pytest.approx(10.2)), (pytest.approx(10.2), pytest.approx(10.2 + 40.0))]
+    assert [dead in stretch.allocation.links for stretch in job.stretches] == [True, False]
 
 
 def test_a_drained_spine_takes_no_new_jobs_and_leaves_running_ones_alone() -> None:
@@ -324,6 +360,47 @@ def test_a_killed_replay_resumes_to_the_same_bytes(
             run(checkpoint=file, checkpoint_every=6, progress=die)
         assert run(checkpoint=file, resume=True).as_json() == whole
     assert run(checkpoint=file, resume=True).as_json() == whole  # a finished replay has nothing left to do
+
+
+def test_a_replay_over_circuits_goes_on_after_a_kill(sixty_four: Plant, tmp_path: Path) -> None:
+    where, jobs, file = OpticalPlant.of_plant(sixty_four), mixed_trace(40, seed=3), tmp_path / "replay.json"
+
+    def run(**more: object) -> Timeline:
+        return replay(where, jobs, allocate="ocs-vclos", routing="source", **more)  # type: ignore[arg-type]
+
+    def die(done: int, total: int, now_s: float) -> None:
+        if done == 20:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(checkpoint=file, checkpoint_every=5, progress=die)
+    assert run(checkpoint=file, resume=True).as_json() == run().as_json()
+    slower = OpticalPlant.of_plant(sixty_four, reconfiguration_s=1.0)
+    with pytest.raises(ClusterError, match="another cluster"):
+        replay(slower, jobs, allocate="ocs-vclos", routing="source", checkpoint=file, resume=True)
+
+
+def test_a_process_that_is_killed_leaves_a_file_from_which_another_goes_on(sixty_four: Plant, tmp_path: Path) -> None:
+    """No exception, no clean-up: the process kills itself without warning, between two checkpoints."""
+    file = tmp_path / "replay.json"
+    program = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_replay import mixed_trace, plant, replay
+def die(done, total, now_s):
+    if done == 30:
+        os.kill(os.getpid(), signal.SIGKILL)
+where = plant({sixty_four.name!r}, gpus_per_server={sixty_four.gpus_per_server})
+replay(where, mixed_trace(40, seed=3), allocate="vclos", routing="source", checkpoint={str(file)!r},
+       checkpoint_every=7, progress=die)
+"""
+    died = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert 0 < len(json.loads(file.read_text())["records"]) <= 30
+    jobs = mixed_trace(40, seed=3)
+    whole = replay(sixty_four, jobs, allocate="vclos", routing="source")
+    resumed = replay(sixty_four, jobs, allocate="vclos", routing="source", checkpoint=file, resume=True)
+    assert resumed.as_json() == whole.as_json()
 
 
 def test_a_checkpoint_of_another_question_or_a_broken_one_is_refused(sixty_four: Plant, tmp_path: Path) -> None:

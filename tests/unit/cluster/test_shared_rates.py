@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from ropewalk.cluster.allocation import Allocation
+from ropewalk.cluster.collectives import COLLECTIVES
 from ropewalk.cluster.paths import ROUTINGS, Network, ideal, links_of, routing_named
 from ropewalk.cluster.plant import Plant, plant
 from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.rounds import COLLECTIVES
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ropewalk.cluster.drained import Drained
+from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import plant
@@ -66,6 +68,19 @@ def test_the_state_of_a_moment_holds_exactly_who_runs_then():
     assert set(state_at(WAYS["vclos"], SMALL, run, 1.5, without="b").jobs) == {"a"}
     assert set(state_at(WAYS["vclos"], SMALL, run, by_name["c"].start_s).jobs) == {"c"}
     assert not state_at(WAYS["vclos"], SMALL, run, by_name["c"].finish_s).jobs
+
+
+def test_the_state_before_a_failure_has_jobs_where_they_were_then():
+    way, dead = WAYS["vclos"], Drained(leafs=[0])
+    failures = (Failure(3.0, dead, until_s=500.0),)
+    run = study(SMALL, jobs()[:1], [way], Conditions(failures=failures)).timelines[0]
+    (job,) = run.jobs
+    before, after = (state_at(way, SMALL, run, when, failures=failures).jobs["a"].leafs for when in (2.0, 4.0))
+    assert job.restarts == 1
+    assert 0 in before
+    assert 0 not in after
+    assert state_at(way, SMALL, run, 4.0, failures=failures).drained == dead
+    assert state_at(way, SMALL, run, 2.0, failures=failures).drained == Drained()
 
 
 def test_a_study_kept_in_files_goes_on_to_the_same_numbers(tmp_path):

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from ropewalk.cluster.allocation import Allocation
+from ropewalk.cluster.drained import Drained
+from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
+from ropewalk.cluster.record import JobRecord, Stretch
 from ropewalk.cluster.study import Conditions, study, ways_named
-from ropewalk.cluster.timeline import Curves, JobRecord
+from ropewalk.cluster.timeline import Curves
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page, headline, waiting_rows
 from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, sampled
@@ -55,13 +58,26 @@ def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
                 assert apart or one.end_s <= other.start_s or other.end_s <= one.start_s
 
 
+def test_a_job_that_a_failure_moved_is_drawn_in_both_places():
+    jobs = [Job("a", 8, 0.0, 20, CHATTY)]
+    failure = Failure(3.0, Drained(leafs=[0]))
+    (run,) = study(SMALL, jobs, ways_named(["vclos"], None, compare=False), Conditions(failures=(failure,))).timelines
+    drawn = list(rectangles(SMALL, run.jobs))
+    early = {one.band for one in drawn if one.end_s == 3.0}
+    late = {one.band for one in drawn if one.start_s == 3.0}
+    assert 0 in early - late
+    assert len(early) == len(late)
+    taken = sum((one.high - one.low) * (one.end_s - one.start_s) for one in drawn if one.band < SMALL.leafs)
+    assert taken == pytest.approx(8 * run.jobs[0].jrt_s)
+
+
 def test_parallel_cables_have_places_of_their_own_in_the_map():
     doubled = plant("leaf-spine:2x2x4x2", gpus_per_server=2)
 
     def held(number):
         gpus, links = (2 * number, 4 + 2 * number), ((0, 1), (1, 1))
         got = Allocation(f"j{number}", gpus, "clos", (0, 1), (1,), links, (1, 1), (0, 1), cables=(number, number))
-        return JobRecord(got.job, 2, 0.0, 0.0, 10.0, 10.0, got, {}, 1.0, 0.0)
+        return JobRecord(got.job, 2, 0.0, (Stretch(0.0, 10.0, got),), 10.0, {}, 1.0, 0.0)
 
     drawn = [one for one in rectangles(doubled, [held(0), held(1)]) if one.band >= doubled.leafs]
     assert sorted((one.band, one.low, one.high, one.job) for one in drawn) == [

@@ -92,7 +92,7 @@ def _layout(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> Layou
     strange = [name for name in header if name not in known] or list(header)
     raise FabricError(
         f"{path}: line 1: the columns {', '.join(strange)} are unknown here: write server,leaf or server,pod,leaf or "
-        f"ip,DSW,PSW,ASW or labels with {KUEUE_HOST}, or tell the levels"
+        f"ip,DSW,PSW,ASW or labels with {KUEUE_HOST}, or tell the levels (--levels)"
     )
 
 

@@ -123,7 +123,7 @@ class LeafMap:
         if len(pods) > 1 and not cabling.join_pods:
             raise FabricError(
                 f"{self.path}: leafs are below {len(pods)} switches ({', '.join(pods[:8])}), a plant has two tiers: "
-                f"choose one of them (under {pods[0]}), or join them into one cluster (join pods)"
+                f"choose one of them (--under {pods[0]}), or join them into one cluster (--join-pods)"
             )
         fullest = max(map(len, self.leafs.values())) * cabling.gpus_per_server
         names = numbered("spine", cabling.spines or -(-fullest // cabling.cables))

@@ -86,7 +86,7 @@ def _picked(
         if kind == "Node" and among is None and "exactMatch" not in selector.mapping("a selector"):
             raise selector.wrong(
                 f"HyperNode {_name(of)!r} picks nodes by pattern or label, and the nodes are not known: "
-                "give the list of nodes beside the file"
+                "give the list of nodes (--nodes)"
             )
         if kind == "HyperNode" and "labelMatch" in selector.mapping("a selector"):
             raise selector.wrong("HyperNodes cannot be picked by label: use exactMatch or regexMatch")

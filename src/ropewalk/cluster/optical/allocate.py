@@ -13,7 +13,7 @@ import numpy as np
 
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.one_leaf import refused, under_one_leaf
+from ropewalk.cluster.one_leaf import first_stages, under_one_leaf
 from ropewalk.cluster.optical.clos import Shape, over_clos, over_whole_leafs, spine_room, virtual_leafs
 from ropewalk.cluster.optical.fibres import FreeFibres, free_fibres, optical
 from ropewalk.cluster.optical.plant import OpticalPlant
@@ -49,12 +49,9 @@ def allocate(
 ) -> Allocation | Waiting:
     """Try the stages in their order; the first that holds the job is taken."""
     plant = optical(state)
-    waiting = refused(state, job, gpus)
-    if waiting is not None:
-        return waiting
-    placed = under_one_leaf(state, job, gpus)
-    if placed is not None:
-        return placed
+    early = first_stages(state, job, gpus)
+    if early is not None:
+        return early
     fibres = free_fibres(state)
     circuits = _with_circuits(state, fibres, job, gpus, every_divisor, exact)
     if isinstance(circuits, Allocation):

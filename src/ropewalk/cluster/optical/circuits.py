@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.optical.plant import OpticalPlant
+from ropewalk.cluster.plant import Plant
 
 NONE = -1
 
@@ -109,6 +110,6 @@ def as_virtual_clos(held: Allocation) -> Allocation:
     )
 
 
-def start_delay_s(plant: OpticalPlant, held: Allocation) -> float:
+def start_delay_s(plant: Plant, held: Allocation) -> float:
     """How long a job waits for its mirrors before it can send: once, at its start, and only if it has circuits."""
-    return plant.reconfiguration_s if held.stage == "ocs" else 0.0
+    return plant.reconfiguration_s if isinstance(plant, OpticalPlant) and held.stage == "ocs" else 0.0

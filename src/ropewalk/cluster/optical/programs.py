@@ -12,15 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
+from ropewalk.cluster import highs
+from ropewalk.cluster.linear_rows import Rows
 from ropewalk.cluster.optical.fibres import FreeFibres
 
 NODE_LIMIT = 2_000
 RELATIVE_GAP = 0.8
 """As published: nearly any feasible answer is good enough."""
-_INFEASIBLE = 2
 
 
 @dataclass(frozen=True)
@@ -68,27 +67,15 @@ def network_program(
     spines, circuits = len(fibres.spine), len(leaf)
     most = np.where(usable, fibres.of_spine // max(int(leafs.sum()), 1), 0)
     y, touched, c = np.arange(spines), spines + np.arange(spines), 2 * spines + np.arange(circuits)
-    rows = _Rows(2 * spines + circuits)
-    rows.add(np.zeros(spines), y, np.ones(spines), [width], [width])
+    rows = Rows(2 * spines + circuits)
+    rows.add([width], [width], (np.zeros(spines), y, 1.0))
     pairs = np.flatnonzero(leafs)[:, None] * spines + np.arange(spines)
     _, pair = np.unique(np.concatenate([pairs.ravel(), leaf * spines + spine]), return_inverse=True)
     count = pairs.size
     demand = np.repeat(leafs[leafs > 0], spines)
-    rows.add(
-        np.concatenate([pair[count:], pair[:count]]),
-        np.concatenate([c, np.tile(y, count // spines)]),
-        np.concatenate([np.ones(circuits), -demand]),
-        np.zeros(count),
-        np.zeros(count),
-    )
+    rows.add(np.zeros(count), 0.0, (pair[count:], c, 1.0), (pair[:count], np.tile(y, count // spines), -demand))
     _port_rows(rows, fibres, leaf, spine, switch, c)
-    rows.add(
-        np.tile(np.arange(spines), 2),
-        np.concatenate([y, touched]),
-        np.concatenate([np.ones(spines), -most]),
-        np.full(spines, -np.inf),
-        np.zeros(spines),
-    )
+    rows.add(np.full(spines, -np.inf), 0.0, (y, y, 1.0), (y, touched, -most))
     cost = np.concatenate([np.zeros(spines), fibres.of_spine, np.zeros(circuits)])
     upper = np.concatenate([most, np.ones(spines), np.ones(circuits)])
     solved = _solve(cost, rows, upper, node_limit, gap)
@@ -111,17 +98,11 @@ def star_program(
     leaf, switch = np.nonzero(fibres.leaf & (fibres.spine[spine] > 0) & (idle > 0)[:, None])
     leafs = len(idle)
     n, c = np.arange(leafs), leafs + np.arange(len(leaf))
-    rows = _Rows(leafs + len(leaf))
-    rows.add(np.zeros(leafs), n, np.ones(leafs), [servers], [servers])
-    rows.add(
-        np.concatenate([leaf, n]),
-        np.concatenate([c, n]),
-        np.concatenate([np.ones(len(leaf)), np.full(leafs, -gpus_per_server)]),
-        np.zeros(leafs),
-        np.zeros(leafs),
-    )
+    rows = Rows(leafs + len(leaf))
+    rows.add([servers], [servers], (np.zeros(leafs), n, 1.0))
+    rows.add(np.zeros(leafs), 0.0, (leaf, c, 1.0), (n, n, -gpus_per_server))
     room = fibres.spine[spine]
-    rows.add(switch, c, np.ones(len(leaf)), np.full(len(room), -np.inf), room)
+    rows.add(np.full(len(room), -np.inf), room, (switch, c, 1.0))
     cost = np.concatenate([idle, np.zeros(len(leaf))])
     solved = _solve(cost, rows, np.concatenate([idle, np.ones(len(leaf))]), node_limit, RELATIVE_GAP)
     if not isinstance(solved, np.ndarray):
@@ -150,10 +131,10 @@ def rewiring_program(
     pair_of = {pair: number for number, pair in enumerate(asked)}
     pair = np.array([pair_of.get(ends, -1) for ends in zip(leaf.tolist(), spine.tolist(), strict=True)], np.int64)
     leaf, spine, switch, pair = (column[pair >= 0] for column in (leaf, spine, switch, pair))
-    rows = _Rows(len(leaf))
+    rows = Rows(len(leaf))
     count = np.array([wanted[ends] for ends in asked], np.float64)
     c = np.arange(len(leaf))
-    rows.add(pair, c, np.ones(len(leaf)), count, count)
+    rows.add(count, count, (pair, c, 1.0))
     _port_rows(rows, fibres, leaf, spine, switch, c)
     kept = set(present)
     is_kept = [circuit in kept for circuit in zip(leaf.tolist(), spine.tolist(), switch.tolist(), strict=True)]
@@ -162,28 +143,6 @@ def rewiring_program(
         return solved
     taken = solved > 0
     return Laid(np.zeros(0, np.int64), leaf[taken], spine[taken], switch[taken])
-
-
-class _Rows:
-    """Rows of a linear program, gathered block by block."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.entries: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
-
-    def add(self, row: object, column: object, value: object, low: object, high: object) -> None:
-        first = len(self.low)
-        entry = np.asarray(row, np.int64) + first, np.asarray(column, np.int64), np.asarray(value, np.float64)
-        self.entries.append(entry)
-        self.low += np.asarray(low, np.float64).tolist()
-        self.high += np.asarray(high, np.float64).tolist()
-
-    def constraint(self) -> LinearConstraint:
-        row, column, value = (np.concatenate(parts) for parts in zip(*self.entries, strict=True))
-        matrix = coo_array((value, (row, column)), shape=(len(self.low), self.columns)).tocsr()
-        return LinearConstraint(matrix, np.array(self.low), np.array(self.high))
 
 
 def _possible(
@@ -196,7 +155,7 @@ def _possible(
 
 
 def _port_rows(
-    rows: _Rows,
+    rows: Rows,
     fibres: FreeFibres,
     leaf: NDArray[np.int64],
     spine: NDArray[np.int64],
@@ -205,24 +164,17 @@ def _port_rows(
 ) -> None:
     """No fibre of a leaf in two circuits, no more circuits at a spine than it has fibres to the switch."""
     switches = fibres.leaf.shape[1]
-    one = np.ones(len(leaf))
     for end, capacity in ((leaf, fibres.leaf.ravel()), (spine, fibres.spine.ravel())):
         ports, row = np.unique(end * switches + switch, return_inverse=True)
-        rows.add(row, column, one, np.full(len(ports), -np.inf), capacity[ports])
+        rows.add(np.full(len(ports), -np.inf), capacity[ports], (row, column, 1.0))
 
 
 def _solve(
-    cost: NDArray[np.float64], rows: _Rows, upper: NDArray[np.float64], node_limit: int, gap: float
+    cost: NDArray[np.float64], rows: Rows, upper: NDArray[np.float64], node_limit: int, gap: float
 ) -> NDArray[np.int64] | Undecided | None:
     if not len(cost):
-        return None if any(low > 0 for low in rows.low) else np.zeros(0, np.int64)
-    answer = milp(
-        cost,
-        integrality=np.ones(len(cost), np.int64),
-        bounds=Bounds(0, upper),
-        constraints=rows.constraint(),
-        options={"node_limit": node_limit, "mip_rel_gap": gap},
-    )
+        return None if (rows.low > 0).any() else np.zeros(0, np.int64)
+    answer = highs.solve(cost, upper, rows.constraint(), gap=gap, node_limit=node_limit)
     if answer.x is not None:
-        return np.rint(answer.x).astype(np.int64)
-    return None if answer.status == _INFEASIBLE else Undecided()
+        return np.asarray(np.rint(answer.x), np.int64)
+    return None if answer.status == highs.INFEASIBLE else Undecided()

@@ -6,12 +6,14 @@ theirs: mirrors turn only where they must.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.optical.circuits import Circuit, circuits_of
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.optical.wired import wired_fabric
+from ropewalk.cluster.record import JobRecord
 from ropewalk.errors import ClusterError
 from ropewalk.fabric import Fabric
 
@@ -32,6 +34,26 @@ class Change:
 
     def fabric(self, plant: OpticalPlant) -> Fabric:
         return wired_fabric(plant, self.circuits, f"{plant.name} from {self.ready_s:g} s")
+
+
+def circuits_over_time(plant: OpticalPlant, jobs: Iterable[JobRecord]) -> CircuitLog:
+    """The sequence of fabrics that a replay went through: one change for every start of a job with circuits.
+
+    Every change keeps all circuits of its moment, so this is for traces of hundreds of jobs rather than thousands.
+    """
+    moves = []
+    for job in jobs:
+        for stretch in job.stretches:
+            if stretch.allocation.stage == "ocs":
+                moves.append((stretch.start_s, True, stretch.allocation))
+                moves.append((stretch.end_s, False, stretch.allocation))
+    log = CircuitLog(plant)
+    for time_s, starts, held in sorted(moves, key=lambda move: move[:2]):  # who ends makes room first
+        if starts:
+            log.start(time_s, held)
+        else:
+            log.end(time_s, held.job)
+    return log
 
 
 class CircuitLog:

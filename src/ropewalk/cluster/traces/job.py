@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 POSITIVE = ("duration_s", "deadline_s", "expected_s")
 NOT_NEGATIVE = ("arrival_s", "compute_s")
-COUNTS = ("gpus", "iterations", "batch")
+COUNTS = ("gpus", "iterations", "batch", "tensor", "pipeline", "expert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,17 @@ class TraceJob:
     user: str | None = None
     state: str | None = None
     """How it ended, in the words of the log."""
+    tensor: int | None = None
+    pipeline: int | None = None
+    expert: int | None = None
+    """How the model is split; what is left of the GPUs are its copies."""
+    device: str | None = None
+    """What it runs on, where its computing is to be priced by the model."""
+
+    @property
+    def is_split(self) -> bool:
+        """Does it say how its model is to be lowered?"""
+        return any((self.tensor, self.pipeline, self.expert, self.device))
 
     @property
     def gpu_seconds(self) -> float:

@@ -8,6 +8,7 @@
 | duration_s | how long it runs on a quiet network | this or iterations |
 | iterations | training steps | this or duration_s |
 | model, batch | what it trains, with how many samples a step and GPU | |
+| tensor, pipeline, expert, device | how the model is split, and on which device it is priced | |
 | collective | ring, hierarchical-ring, halving-doubling, all-to-all, … | |
 | communication_share | part of a quiet step spent in the exchange, 0 to 1 | |
 | volume_bytes, compute_s | bytes a GPU exchanges in a step, seconds it computes | |
@@ -106,4 +107,8 @@ def _job(row: Row) -> TraceJob | None:
         row.number("expected_s"),
         row.text("user"),
         row.text("state"),
+        row.whole("tensor", least=1),
+        row.whole("pipeline", least=1),
+        row.whole("expert", least=1),
+        row.text("device"),
     )

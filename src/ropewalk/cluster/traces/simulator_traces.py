@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ropewalk.cluster.traces.job import TraceJob
@@ -33,12 +34,29 @@ def muri(path: Path, skip: Skip) -> Iterator[TraceJob]:
     """Jobs of Philly as Muri's authors prepared them: times in milliseconds.
 
     The unit is inferred: duration is iterations times iteration_time, and iterations of 200 to 800 units are
-    milliseconds. What Muri shares within a GPU (`resource_time_*`, `priority`) has no counterpart here.
+    milliseconds. `resource_time_2` is the network's: of three resources the one that a single GPU never uses, so its
+    part of an iteration is the share of communication that Muri's authors measured. What Muri shares within a GPU
+    (`resource_time_0`, `resource_time_1`, `priority`) has no counterpart here.
     """
     mistakes = Mistakes(path)
     for row in rows(path, mistakes, MURI):
-        yield from _simulated(row, skip, 1000)
+        share = _network_share(row)
+        for job in _simulated(row, skip, 1000):
+            yield replace(job, communication_share=share)
     mistakes.raise_if_any()
+
+
+def _network_share(row: Row) -> float | None:
+    """Part of an iteration that is spent on the network; None where the trace does not say."""
+    took, network = row.number("iteration_time"), row.number("resource_time_2")
+    if not took or network is None:
+        return None
+    if network >= took:
+        row.mistake(
+            f"resource_time_2 is {network:g} of an iteration_time of {took:g}: give less for the network than for all"
+        )
+        return None
+    return network / took
 
 
 def gavel(path: Path, skip: Skip) -> Iterator[TraceJob]:

@@ -8,16 +8,14 @@ its branch and bound is cheap, so that a limit on nodes also limits the time.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 
+from ropewalk.cluster import highs
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.vclos.search import Found, Nothing, Undecided
 
 BRANCH_BUDGET = 300
 """Nodes of the branch and bound of HiGHS. A count, not a clock: the same state gives the same answer everywhere."""
-
-_SOLVED, _INFEASIBLE = 0, 2
-"""What SciPy's `milp` calls an optimum, and a proof that there is nothing."""
 
 
 def decide_leafs(
@@ -37,16 +35,16 @@ def decide_leafs(
     low = np.concatenate([[leafs, spines], np.zeros(plant.leafs + plant.spines)])
     high = np.concatenate([[leafs, spines], np.full(plant.leafs + plant.spines, np.inf)])
     fits = state.idle_servers * plant.gpus_per_server >= spines
-    answer = milp(
+    answer = highs.solve(
         np.concatenate([state.ports_of_leaf, np.zeros(plant.spines)]),
-        integrality=np.ones(plant.leafs + plant.spines, np.int64),
-        bounds=Bounds(0, np.concatenate([fits, np.ones(plant.spines)])),
-        constraints=LinearConstraint(matrix, low, high),
-        options={"node_limit": branch_budget, "mip_rel_gap": 0.0},
+        np.concatenate([fits, np.ones(plant.spines)]),
+        LinearConstraint(matrix, low, high),
+        gap=0.0,
+        node_limit=branch_budget,
     )
-    if answer.status == _INFEASIBLE:
+    if answer.status == highs.INFEASIBLE:
         return Nothing()
     if answer.x is None:
         return Undecided()
     chosen = np.flatnonzero(np.round(answer.x[: plant.leafs]).astype(int))
-    return Found(tuple(chosen.tolist()), answer.status == _SOLVED)
+    return Found(tuple(chosen.tolist()), answer.status == highs.SOLVED)

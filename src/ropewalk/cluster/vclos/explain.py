@@ -93,5 +93,5 @@ def _never(plant: Plant, gpus: int) -> str:
     return (
         f"{gpus} GPUs do not fit one leaf of {most} and have no equal split into whole servers of {size} over "
         f"the leafs of {plant.name}, even when it is empty: ask for another number, such as a power of two, "
-        "or use the laas policy"
+        "or allocate by laas (--isolate laas)"
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.one_leaf import over_idle_servers, refused, under_one_leaf
+from ropewalk.cluster.one_leaf import first_stages, over_idle_servers, under_one_leaf
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.vclos.explain import nearest
@@ -57,12 +57,9 @@ def laas(*, node_budget: int = NODE_BUDGET) -> Allocate:
         return under_one_leaf(empty, "", gpus) is None and split(empty, gpus) is None
 
     def allocate(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
-        wait = refused(state, job, gpus)
-        if wait is not None:
-            return wait
-        near = under_one_leaf(state, job, gpus)
-        if near is not None:
-            return near
+        early = first_stages(state, job, gpus)
+        if early is not None:
+            return early
         found = split(state, gpus)
         if found is not None:
             return _allocation(state, job, found)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ropewalk.cluster.allocation import Allocation, Waiting
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.one_leaf import over_idle_servers, refused, under_one_leaf
+from ropewalk.cluster.one_leaf import first_stages, over_idle_servers, under_one_leaf
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.vclos.compact import BRANCH_BUDGET, decide_leafs
@@ -51,12 +51,9 @@ def vclos(shapes: Shapes = doubling, *, node_budget: int = NODE_BUDGET, branch_b
         return under_one_leaf(empty, "", gpus) is None and not isinstance(attempts(empty, gpus), Found)
 
     def allocate(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
-        wait = refused(state, job, gpus)
-        if wait is not None:
-            return wait
-        near = under_one_leaf(state, job, gpus)
-        if near is not None:
-            return near
+        early = first_stages(state, job, gpus)
+        if early is not None:
+            return early
         found = attempts(state, gpus)
         if isinstance(found, Found):
             return clos_allocation(state, job, gpus, found.leafs)

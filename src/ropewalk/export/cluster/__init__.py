@@ -2,6 +2,7 @@
 
 from ropewalk.export.cluster.address_files import addresses_csv, read_addresses, write_addresses
 from ropewalk.export.cluster.addresses import AddressPlan
+from ropewalk.export.cluster.circuits import SpineRule, circuits_csv, circuits_json, spine_rules
 from ropewalk.export.cluster.files import job_files, sonic_files, write_files
 from ropewalk.export.cluster.links import links_csv, links_json, read_links, reserved_links
 from ropewalk.export.cluster.prometheus import metrics
@@ -23,8 +24,11 @@ __all__ = [
     "AddressPlan",
     "LeafRules",
     "SourceRule",
+    "SpineRule",
     "addresses_csv",
     "check_rules",
+    "circuits_csv",
+    "circuits_json",
     "job_files",
     "leaf_rules",
     "links_csv",
@@ -47,6 +51,7 @@ __all__ = [
     "slurm_host_list",
     "sonic_documents",
     "sonic_files",
+    "spine_rules",
     "write_addresses",
     "write_files",
 ]

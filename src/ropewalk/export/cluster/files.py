@@ -8,6 +8,7 @@ from pathlib import Path
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.plant import Plant
 from ropewalk.export.cluster.addresses import AddressPlan
+from ropewalk.export.cluster.circuits import circuit_files
 from ropewalk.export.cluster.links import links_csv, links_json
 from ropewalk.export.cluster.ranks import node_list, rank_file, rank_table, slurm_host_file, slurm_host_list
 from ropewalk.export.cluster.rule_files import rules_json
@@ -29,6 +30,7 @@ def job_files(plant: Plant, allocation: Allocation, addresses: AddressPlan | Non
         "ranks.csv": rank_table(plant, allocation),
         "links.csv": links_csv(plant, allocation),
         "links.json": links_json(plant, allocation),
+        **circuit_files(plant, allocation, addresses),
     }
     if addresses is None:
         return files

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ropewalk.cluster.allocation import Allocation
+from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.allocate import ocs_vclos
 from ropewalk.cluster.optical.circuits import circuits_of
@@ -17,7 +18,9 @@ from ropewalk.cluster.optical.invariants import check_circuits
 from ropewalk.cluster.optical.plant import OpticalPlant, optical_plant
 from ropewalk.cluster.optical.programs import Laid, rewiring_program
 from ropewalk.cluster.optical.rewire import migration, reuse_circuits
-from ropewalk.cluster.optical.sequence import CircuitLog
+from ropewalk.cluster.optical.sequence import CircuitLog, circuits_over_time
+from ropewalk.cluster.replay import replay
+from ropewalk.cluster.work import Work
 from ropewalk.errors import ClusterError
 
 PLANT = optical_plant(leafs=6, spines=3, gpus_per_leaf=4, gpus_per_server=2)
@@ -64,6 +67,22 @@ def test_each_change_is_a_fabric_of_its_own() -> None:
         log.start(0.0, got)
     links = [change.fabric(PLANT).links for change in log.changes]
     assert links == [2 * (24 + 12 + 24), 2 * (24 + 12 + 4 + 24)]
+
+
+def test_a_replay_is_a_sequence_of_fabrics_in_which_running_circuits_stay() -> None:
+    random = np.random.default_rng(1)
+    sizes = random.choice([4, 8, 12], 60).tolist()
+    jobs = [Job(f"j{n}", size, float(n), int(random.integers(1, 8)), Work(1.0)) for n, size in enumerate(sizes)]
+    found = replay(PLANT, jobs, allocate="ocs-vclos", routing="source", check_every_event=True)
+    log = circuits_over_time(PLANT, found.jobs)  # refuses to touch a circuit of a running job
+    crossing = [job for job in found.jobs if job.allocation.stage == "ocs"]
+    assert [change.job for change in log.changes] == [
+        job.name for job in sorted(crossing, key=lambda job: (job.start_s, found.jobs.index(job)))
+    ]
+    assert any(change.torn_down for change in log.changes)
+    for change in log.changes:
+        (record,) = (job for job in crossing if job.name == change.job)
+        assert set(circuits_of(PLANT, record.allocation)) <= set(change.circuits)
 
 
 def test_a_running_circuit_is_never_broken_and_time_never_goes_back() -> None:

@@ -96,8 +96,15 @@ def test_kalos_has_more_columns(tmp_path):
 def test_muri_counts_in_milliseconds(tmp_path):
     trace = _trace(tmp_path, MURI)
     assert trace.format == "philly-muri"
-    assert trace.jobs[0] == TraceJob("0", 4, 0.0, 10.0, 20, "vgg16", 16)
+    assert trace.jobs[0] == TraceJob("0", 4, 0.0, 10.0, 20, "vgg16", 16, communication_share=1 / 500)
     assert trace.jobs[1].arrival_s == 3.0
+
+
+def test_muri_says_which_part_of_an_iteration_is_the_networks(tmp_path):
+    trace = _trace(tmp_path, MURI.replace("8,7,1,0", "8,7,200,0"))
+    assert trace.jobs[0].communication_share == 0.4
+    with pytest.raises(ClusterError, match=r"line 2: resource_time_2 is 500 of an iteration_time of 500"):
+        _trace(tmp_path, MURI.replace("8,7,1,0", "8,7,500,0"))
 
 
 def test_tiresias_counts_in_seconds(tmp_path):
