@@ -156,7 +156,8 @@ class Occupancy:
             raise ClusterError(f"the snapshot cannot be read ({error!r}): give one that ropewalk wrote") from error
         if size != plant.gpus:
             raise ClusterError(
-                f"the snapshot is of {size} GPUs, plant {plant.name} has {plant.gpus}: give the plant it was taken of"
+                f"the snapshot is of {size} GPUs, plant {plant.name} has {plant.gpus}: give the plant it was taken of, "
+                f"{document.get('plant', 'which it does not name')} (--fabric)"
             )
         for job in jobs:
             state.place(job)
