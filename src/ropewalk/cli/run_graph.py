@@ -16,6 +16,7 @@ from ropewalk.errors import Findings, GraphError, InputError
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
     from ropewalk.sim import Trace
+    from ropewalk.sim.level import LevelRun, LevelUse
 
 LONGEST = 20
 """Steps of the critical path that are shown on the screen."""
@@ -33,13 +34,14 @@ class GraphRun:
     tasks: Path | None
     page: Path | None
     json: bool
+    level: LevelUse
 
 
 def run_graph(asked: GraphRun, place: Fabric) -> None:
     import numpy as np
 
     from ropewalk.routing import ROUTERS, default_router_name
-    from ropewalk.sim import simulate
+    from ropewalk.sim.level import run_at_level
     from ropewalk.task import Kind
     from ropewalk.task.files import load
     from ropewalk.task.plausibility import unit_slips
@@ -57,21 +59,27 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
     watched = asked.trace is not None or asked.page is not None
     with progress_bar() as bar:
         shown = bar.add_task(FIRST_RUN, total=None)
-        result = simulate(
+        run = run_at_level(
             tasks,
             routes,
+            asked.level,
+            routing=router,
+            seed=asked.seed,
             symmetry=asked.symmetry,
             record_rates=watched,
             progress=lambda done, total: bar.update(shown, completed=done, total=total, description="tasks done"),
         )
-    _write(asked, result)
+    _write(asked, run)
     if asked.json:
-        print_json(_as_json(result, router))
+        print_json({**_as_json(run.trace, router), **run.as_json()})
     else:
-        _print_summary(result, router)
+        _print_summary(run.trace, router)
+        for sentence in run.sentences():
+            console().print(sentence, soft_wrap=True)
 
 
-def _write(asked: GraphRun, result: Trace) -> None:
+def _write(asked: GraphRun, run: LevelRun) -> None:
+    result = run.trace
     if asked.trace is not None:
         from ropewalk.export.chrome import chrome_trace
         from ropewalk.files import write_whole
@@ -83,7 +91,7 @@ def _write(asked: GraphRun, result: Trace) -> None:
     if asked.page is not None:
         from ropewalk.report import trace_page
 
-        write_page(asked.page, trace_page(result))
+        write_page(asked.page, trace_page(result, run))
 
 
 def _as_json(result: Trace, router: str) -> dict[str, object]:

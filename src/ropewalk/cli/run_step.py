@@ -128,6 +128,8 @@ def run_chakra(prefix: str, fabric_of: Callable[[int], Fabric], use: NetworkUse,
     _print_reason(found)
     say(_times_table(found))
     say(f"fabric: {fabric.name} ({router}, {use.algorithm})", soft_wrap=True)
+    for sentence in run.network.sentences() if run.network is not None else ():
+        say(sentence, soft_wrap=True)
 
 
 def _shown(bar: Any) -> Show:

@@ -8,7 +8,21 @@ from typing import Any
 import typer
 
 from ropewalk import units
+from ropewalk.cli.idle_options import refuse_idle_options
 from ropewalk.cli.models import Subject, subject_of
+from ropewalk.cli.packet_options import (
+    BUFFER,
+    ECN,
+    MIN_RTO,
+    MOST_EVENTS,
+    PAYLOAD,
+    QUEUE,
+    REDUCE,
+    SPREAD,
+    TRANSPORT,
+    packet_options,
+    refuse_without_packets,
+)  # fmt: skip
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import Outputs, run_chakra, run_model
 from ropewalk.errors import InputError
@@ -103,6 +117,21 @@ def simulate_command(
     routing: str = typer.Option(
         "default", help="How transfers are routed; see `ropewalk sync --help`.", rich_help_panel=TALK
     ),
+    level: str = typer.Option(
+        "flow",
+        help="How finely the network is simulated: flow (fluid), wire (fluid with headers), packet (every packet), "
+        "auto (wire or packet, whichever is enough).",
+        rich_help_panel=TALK,
+    ),
+    transport: str = TRANSPORT,
+    buffer: str | None = BUFFER,
+    queue: str | None = QUEUE,
+    ecn: str | None = ECN,
+    payload: str | None = PAYLOAD,
+    min_rto: str | None = MIN_RTO,
+    spread: str | None = SPREAD,
+    reduce: str | None = REDUCE,
+    most_events: float = MOST_EVENTS,
     jitter: float = typer.Option(
         0.0, min=0.0, help="Random spread of every computation: 0.03 is about 3 %.", rich_help_panel=WHAT_IF
     ),
@@ -146,17 +175,25 @@ def simulate_command(
     Example: `ropewalk simulate llama-7b --gpus 16 --dp 2 --tp 8 --page step.html --trace step.json`
 
     A task graph of your own: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
+
+    Packet by packet: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --level packet --transport rdma`
     """
     outputs = Outputs(trace, chakra, tasks, page, json)
     outputs.check(what)
     subject = subject_of(what)
-    _refuse_idle_options(context, subject)
+    refuse_idle_options(context, subject)
     speed = None if bandwidth is None else units.bandwidth(bandwidth)
     delay = None if hop_latency is None else units.seconds(hop_latency)
     place = DEFAULT_FABRIC if fabric is None else fabric
+    refuse_without_packets(context, (level,))
+
+    from ropewalk.sim.level import LevelUse
+
+    how = LevelUse(level, transport, packet_options(buffer, queue, ecn, payload, min_rto, spread, reduce), most_events)
+    how.check()
     if subject is Subject.TASK_GRAPH:
         run_graph(
-            GraphRun(Path(what), routing, seed, symmetry is not False, trace, tasks, page, json),
+            GraphRun(Path(what), routing, seed, symmetry is not False, trace, tasks, page, json, how),
             _fabric_of_graph(fabric, speed, delay, hosts),
         )
         return
@@ -167,7 +204,7 @@ def simulate_command(
 
     inside = None if nvlink_bandwidth is None else units.bandwidth(nvlink_bandwidth)
     use = NetworkUse(
-        routing, algorithm, collectives, seed=seed, symmetry=bool(symmetry), record_rates=trace is not None
+        routing, algorithm, collectives, seed=seed, symmetry=bool(symmetry), record_rates=trace is not None, level=how
     )
     if subject is Subject.CHAKRA:
         gpu = _gpu(device)
@@ -219,34 +256,6 @@ def simulate_command(
         ),
         outputs,
     )
-
-
-OF_MODELS = (
-    "batch", "micro_batch", "seq", "dtype", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "sp", "zero", "schedule",
-    "interleave", "recompute", "bucket", "order", "jitter", "straggler", "memory_check", "detail",
-)  # fmt: skip
-"""Options that say how a model is trained: in a trace and in a task graph that is settled."""
-OF_STEPS = ("device", "gpus_per_server", "nvlink_bandwidth", "rails", "algorithm", "collectives", "chakra")
-"""Options that say where and how collectives run: a task graph knows none."""
-IDLE = {
-    Subject.TASK_GRAPH: (
-        (*OF_MODELS, *OF_STEPS), "a task graph knows no collectives and says itself what is computed when, leave it out"
-    ),
-    Subject.CHAKRA: (
-        (*OF_MODELS, "hosts"), "a Chakra trace says itself what its ranks compute and how they meet, leave it out"
-    ),
-    Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),
-}  # fmt: skip
-"""Options that would change nothing, by what is simulated, and why."""
-
-
-def _refuse_idle_options(context: typer.Context, subject: Subject) -> None:
-    """Refuse options that were given and would be left out of account."""
-    idle, reason = IDLE[subject]
-    sources = {name: context.get_parameter_source(name) for name in idle}
-    given = [f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name != "DEFAULT"]
-    if given:
-        raise InputError(f"{', '.join(given)} would change nothing: {reason}")
 
 
 def _gpu(device: str) -> str:

@@ -75,8 +75,17 @@ def given_axis(title: str, values: Sequence[float], show: Callable[[float], str]
     """A logarithmic axis with a tick at each of the few values that were measured."""
     ends = math.log10(min(values)), math.log10(max(values))
     pad = 0.06 * (ends[1] - ends[0]) or 0.1
-    chosen = list(values) if len(values) <= 6 else _log_ticks(min(values), max(values))
+    chosen = _apart(values, 0.08 * (ends[1] - ends[0])) if len(values) <= 6 else _log_ticks(min(values), max(values))
     return axis(title, type="log", range=[ends[0] - pad, ends[1] + pad], **_written(chosen, show), **parts)
+
+
+def _apart(values: Sequence[float], decades: float) -> list[float]:
+    """Values whose labels do not run into each other: of neighbours that would (250 and 256 hosts), the larger."""
+    kept: list[float] = []
+    for value in sorted(values, reverse=True):
+        if not kept or math.log10(kept[-1] / value) >= decades:
+            kept.append(value)
+    return kept[::-1]
 
 
 def _written(ticks: list[float], show: Callable[[float], str]) -> Figure:

@@ -1,4 +1,7 @@
-"""The rows of a study put together: one combination of logical and physical topology with all that is known of it."""
+"""The rows of a study put together: one combination of logical and physical topology with all that is known of it.
+
+Closed forms and flows know no transport; they stand beside every transport whose packets were simulated.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from numpy.typing import NDArray
 
 from ropewalk.report import quantity
 from ropewalk.report.colours import name_of_logical
+from ropewalk.sim.level import PacketFacts
 from ropewalk.sync import SyncRow
+
+DEEPEST_FIRST = ("packet", "wire", "flow", "closed")
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """One logical topology on one fabric, of one size, bandwidth and routing."""
+    """One logical topology on one fabric, of one size, bandwidth, routing and transport."""
 
     logical: str
     physical: str
@@ -36,20 +42,35 @@ class Combination:
     transfers: int | None
     classes: int | None
     link_load: NDArray[np.float64] = field(repr=False)
+    way: str
+    """What lines and bars of one combination differ in: routing, transport, or both."""
+    transport: str | None = None
+    packet: PacketFacts | None = field(default=None, repr=False)
+    chosen_because: str | None = None
 
     @property
     def flow_s(self) -> float | None:
         return self.time_by_level.get("flow")
 
     @property
+    def deepest_level(self) -> str:
+        """The finest level at which the time is known."""
+        return next(level for level in DEEPEST_FIRST if level in self.time_by_level)
+
+    @property
+    def simulated_s(self) -> float | None:
+        """The time of the finest simulation, None where there was none."""
+        return self.time_s if self.deepest_level != "closed" else None
+
+    @property
     def time_s(self) -> float:
         """The simulated time, or the closed form where nothing was simulated."""
-        return self.flow_s if self.flow_s is not None else next(iter(self.time_by_level.values()))
+        return self.time_by_level[self.deepest_level]
 
     @property
     def deviation(self) -> float | None:
         """Part by which the simulation is slower than the closed form."""
-        return self.flow_s / self.closed_s - 1 if self.flow_s is not None and self.closed_s else None
+        return self.simulated_s / self.closed_s - 1 if self.simulated_s is not None and self.closed_s else None
 
     @property
     def words(self) -> str:
@@ -66,20 +87,30 @@ class Combination:
 def combinations(rows: Iterable[SyncRow]) -> list[Combination]:
     """Rows that differ in nothing but their level are one combination; the order of the study is kept."""
     together: dict[tuple[object, ...], list[SyncRow]] = {}
+    routings: dict[str, set[str]] = {}
     for row in rows:
+        routings.setdefault(row.fabric, set()).add(row.routing)
         key = (row.logical, row.physical, row.fabric, row.hosts, row.size_bytes, row.bandwidth, row.routing)
         together.setdefault(key, []).append(row)
-    return [_merged(group) for group in together.values()]
+    routed = any(len(names) > 1 for names in routings.values())
+    return [
+        _merged([row for row in group if row.transport in (None, transport)], transport, routed)
+        for group in together.values()
+        for transport in [*dict.fromkeys(row.transport for row in group if row.transport)] or (None,)
+    ]
 
 
-def _merged(group: list[SyncRow]) -> Combination:
+def _merged(group: list[SyncRow], transport: str | None, routed: bool) -> Combination:
     first = group[0]
+    way = ", ".join(filter(None, (first.routing if routed or transport is None else None, transport)))
     return Combination(
         first.logical, first.physical, first.fabric, first.hosts, first.size_bytes, first.bandwidth, first.routing,
         {row.level: row.sync_time_s for row in group},
         first.closed_form_s, first.closed_form_is_bound, first.closed_form_edition, first.closed_form,
         first.paper_form_s, first.lower_bound_s, first.max_link_share, first.rounds, first.transfers,
-        next((row.classes for row in group if row.classes is not None), None), first.link_load,
+        next((row.classes for row in group if row.classes is not None), None), first.link_load, way, transport,
+        next((row.packet for row in group if row.packet is not None), None),
+        next((row.chosen_because for row in group if row.chosen_because is not None), None),
     )  # fmt: skip
 
 
@@ -97,9 +128,9 @@ def at_the_largest(found: Iterable[Combination]) -> list[Combination]:
     return [row for row in rows if row.hosts == hosts[row.physical]]
 
 
-def several_routings(found: Iterable[Combination]) -> bool:
-    """Is some fabric of the study routed in more than one way, so that a label must say which?"""
+def several_ways(found: Iterable[Combination]) -> bool:
+    """Are some fabrics routed, or their transfers carried, in more than one way, so that a label must say which?"""
     ways: dict[str, set[str]] = {}
     for row in found:
-        ways.setdefault(row.fabric, set()).add(row.routing)
+        ways.setdefault(row.fabric, set()).add(row.way)
     return any(len(names) > 1 for names in ways.values())

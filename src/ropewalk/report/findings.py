@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ropewalk.report import quantity
 from ropewalk.report.colours import name_of_logical
-from ropewalk.report.combinations import Combination, at_the_largest, several_routings
+from ropewalk.report.combinations import Combination, at_the_largest, several_ways
+from ropewalk.report.packet_findings import what_flows_miss, what_pauses
 
 CLOSE = 0.01
 """Combinations within this part of the fastest are as good as it is."""
@@ -20,8 +21,8 @@ def headline(found: Sequence[Combination]) -> str:
         return "This study has no combinations"
     best = min(rows, key=lambda row: row.time_s)
     name = best.words[0].upper() + best.words[1:]
-    if several_routings(rows):
-        name += f" with {best.routing}"
+    if several_ways(rows):
+        name += f" with {best.way}"
     if len(rows) == 1:
         return f"{name} takes {quantity.seconds(best.time_s)}"
     rival = _yardstick(rows, best)
@@ -32,8 +33,8 @@ def headline(found: Sequence[Combination]) -> str:
         gap = f"{quantity.percent(ratio - 1)} ahead of {rival.words}"
     else:
         gap = f"{quantity.times(ratio)} faster than {rival.words}"
-    if several_routings(rows) and rival.words == best.words:
-        gap += f" with {rival.routing}"
+    if several_ways(rows) and rival.words == best.words:
+        gap += f" with {rival.way}"
     return f"{name} is fastest{_setting(best, found)}: {quantity.seconds(best.time_s)}, {gap}"
 
 
@@ -58,7 +59,9 @@ def _yardstick(rows: Sequence[Combination], best: Combination) -> Combination:
 
 def remarks(found: Sequence[Combination]) -> list[str]:
     """Further sentences under the headline; each appears only where the study can carry it."""
-    sentences = (_equals(found), _routing(found), _agreement(found), _growth(found))
+    sentences = (
+        _equals(found), _routing(found), _agreement(found), what_flows_miss(found), what_pauses(found), _growth(found),
+    )  # fmt: skip
     return [sentence for sentence in sentences if sentence]
 
 
@@ -79,7 +82,7 @@ def _routing(found: Sequence[Combination]) -> str:
     """The largest price of a routing: the same program on the same fabric, on other routes."""
     ways: dict[tuple[object, ...], list[Combination]] = {}
     for row in found:
-        ways.setdefault((row.logical, row.fabric, row.size_bytes, row.bandwidth), []).append(row)
+        ways.setdefault((row.logical, row.fabric, row.size_bytes, row.bandwidth, row.transport), []).append(row)
     pairs = [
         (min(group, key=lambda row: row.time_s), max(group, key=lambda row: row.time_s)) for group in ways.values()
     ]
@@ -97,7 +100,8 @@ def _routing(found: Sequence[Combination]) -> str:
 
 def _agreement(found: Sequence[Combination]) -> str:
     """How far the simulation is from closed forms that claim to be the time itself, not a bound."""
-    exact = [row for row in found if row.deviation is not None and not row.closed_is_bound and row.edition == "exact"]
+    flows = [row for row in found if row.deepest_level == "flow"]  # packets cost more than any closed form says
+    exact = [row for row in flows if row.deviation is not None and not row.closed_is_bound and row.edition == "exact"]
     if not exact:
         return ""
     worst = max(exact, key=lambda row: abs(row.deviation or 0.0))
@@ -121,8 +125,8 @@ def _growth(found: Sequence[Combination]) -> str:
     same = [
         row
         for row in found
-        if (row.logical, row.physical, row.routing, row.size_bytes, row.bandwidth)
-        == (best.logical, best.physical, best.routing, best.size_bytes, best.bandwidth)
+        if (row.logical, row.physical, row.way, row.size_bytes, row.bandwidth)
+        == (best.logical, best.physical, best.way, best.size_bytes, best.bandwidth)
     ]
     small = min(same, key=lambda row: row.hosts)
     if small.hosts == best.hosts:

@@ -11,6 +11,7 @@ from ropewalk.report import quantity
 from ropewalk.report.drawing import draw
 from ropewalk.report.link_classes import by_utilisation
 from ropewalk.report.link_spread import spread_chart
+from ropewalk.report.packet_charts import network_section
 from ropewalk.report.page import render
 from ropewalk.report.rank_groups import RankGroups, rank_groups
 from ropewalk.report.step_bars import MemoryBar, breakdown_chart, memory_chart
@@ -39,11 +40,13 @@ def step_page(
     fabric, groups = run.trace.routes.fabric, rank_groups(run, found, stage_of_rank)
     on_path = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
     critical = np.unique(np.array([operation for operation in on_path if operation >= 0], np.int64))
+    section = network_section(run.network)
     charts = [
         breakdown_chart(found, groups),
         memory_chart(memory) if memory else None,
         utilisation_chart(run.trace, MOST_LINKS),
         spread_chart(fabric, found.link_utilisation),
+        *section.charts,
     ]
     drawn = fabric.links and fabric.nodes <= MOST_DRAWN_NODES
     span = max(found.step_time_s, 1e-300)
@@ -55,7 +58,8 @@ def step_page(
         headline=headline(subject, found),
         lead=reason(found),
         network=bottleneck_in_words(found),
-        facts=[*step_facts(found), *facts],
+        facts=[*step_facts(found), *facts, *section.facts],
+        packets=section,
         timeline=step_timeline(run, drawn_ranks(groups), critical),
         path=[(part, part.seconds / span) for part in found.path_by_sort[:MOST_PARTS]],
         path_parts=len(found.path_by_sort),

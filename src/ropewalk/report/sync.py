@@ -12,11 +12,17 @@ from ropewalk.report.findings import headline, remarks
 from ropewalk.report.page import render
 from ropewalk.report.sync_bars import sync_bars
 from ropewalk.report.sync_curves import load_chart, scaling_charts
+from ropewalk.report.sync_levels import levels_chart, packet_charts
 from ropewalk.sync import SyncQuestion, SyncStudy
 
 MOST_DRAWN_NODES = 5_000
 MOST_DRAWN_LINKS = 6_000
 """Of one fabric of a study: the drawing is small, and a page holds several."""
+
+LEVEL_NAMES = {
+    "closed": "closed form", "flow": "flow level", "wire": "flows with headers", "packet": "packet level",
+    "auto": "whichever is enough",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,18 @@ def sync_page(study: SyncStudy) -> str:
     found = combinations(study.rows)
     bars, loads = (sync_bars(found), load_chart(found)) if found else (None, None)
     scaling = scaling_charts(found)
+    levels, packets = levels_chart(found), packet_charts(found)
     compared = at_the_largest(found)
     best = min(compared, key=lambda row: row.time_s, default=None)
     return render(
         "sync.html",
         title=f"Sync time: {headline(found)}",
-        charts=[chart for chart in (bars, *(chart for _, chart in scaling), loads) if chart],
+        charts=[
+            chart
+            for chart in (bars, levels, *(chart for *_, chart in packets), *(chart for _, chart in scaling), loads)
+            if chart
+        ],
+        packets=[(heading, note, chart.key) for heading, note, chart in packets],
         headline=headline(found),
         question=_in_words(study.question, found),
         facts=_facts(study.question, found),
@@ -55,6 +67,7 @@ def sync_page(study: SyncStudy) -> str:
         sweeps_hosts=len({row.hosts for row in found}) > 1,
         sweeps_size=len({row.size_bytes for row in found}) > 1,
         sweeps_bandwidth=len({row.bandwidth for row in found}) > 1,
+        has_packets=any(row.transport for row in found),
         logical_name=colours.name_of_logical,
         quantity=quantity,
         pictures=[_picture(fabric) for fabric in study.fabrics],
@@ -82,7 +95,8 @@ def _facts(question: SyncQuestion, found: list[Combination]) -> list[tuple[str, 
         ("Start-up of a transfer", quantity.seconds(question.start_up_s)),
         ("Latency of a hop", quantity.seconds(question.hop_latency_s) if question.hop_latency_s else "none"),
         ("Routing", _listed(routings)),
-        ("Levels", _listed([{"closed": "closed form", "flow": "flow level"}.get(one, one) for one in question.levels])),
+        ("Levels", _listed([LEVEL_NAMES[one] for one in question.levels])),
+        ("Transports", _listed(list(dict.fromkeys(row.transport for row in found if row.transport)))),
         ("Seed", str(question.seed)),
     ]
     return [(name, value) for name, value in facts if value]
@@ -102,8 +116,8 @@ def _reading(found: list[Combination]) -> list[str]:
     ]
     if any(row.closed_is_bound for row in found):
         notes.append(
-            "≥ marks a closed form that is only a bound: per-flow hashing can put transfers on the same link, which "
-            "makes the true time longer, never shorter."
+            "≥ marks a closed form that is only a bound: it knows neither the latency of hops nor transfers that "
+            "per-flow hashing puts on the same link, which make the true time longer, never shorter."
         )
     if any(row.edition == "counted" for row in found):
         notes.append("“counted” stands where no formula is known: the hottest link of each round, added up.")

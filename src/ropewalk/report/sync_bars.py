@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout, seconds_axis, wants_log
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.combinations import Combination, several_routings
+from ropewalk.report.combinations import Combination, several_ways
 
 BAR_PIXELS = 21
 GAP = 1.1
@@ -23,7 +23,8 @@ def sync_bars(found: Sequence[Combination]) -> Chart:
     """Bars grouped by fabric, one colour a logical topology."""
     views = tuple(View(label, _figure(rows)) for label, rows in _views(found))
     logical = list(dict.fromkeys(row.logical for row in found))
-    flow = any(row.flow_s is not None for row in found)
+    levels = {row.deepest_level for row in found}
+    flow = levels != {"closed"}
     legend = [
         Swatch(colours.name_of_logical(name), colours.of_logical(name), group=f"logical {name}") for name in logical
     ]
@@ -38,14 +39,24 @@ def sync_bars(found: Sequence[Combination]) -> Chart:
         views,
         tuple(legend),
         "Shown for",
-        "Bars are the flow-level simulation." if flow else "Bars are the closed form: nothing was simulated.",
+        _what_bars_are(levels),
     )
+
+
+def _what_bars_are(levels: set[str]) -> str:
+    if levels == {"closed"}:
+        return "Bars are the closed form: nothing was simulated."
+    if levels <= {"closed", "flow"}:
+        return "Bars are the flow-level simulation."
+    if levels == {"packet"}:
+        return "Bars are the packet-level simulation."
+    return "Bars are the finest simulation of each combination: packets, flows with headers, or flows (see the hover)."
 
 
 def _views(found: Sequence[Combination]) -> list[tuple[str, list[Combination]]]:
     """One view for each size and speed, and for each number of hosts where all fabrics would be too many."""
     writers: list[Callable[[Combination], str]] = []
-    if len({(row.fabric, row.routing) for row in found}) > GROUPS_AT_ONCE:
+    if len({(row.fabric, row.way) for row in found}) > GROUPS_AT_ONCE:
         writers.append(lambda row: f"{quantity.count(row.hosts)} hosts")
     if len({row.size_bytes for row in found}) > 1:
         writers.append(lambda row: quantity.size(row.size_bytes))
@@ -89,10 +100,10 @@ def _figure(rows: Sequence[Combination]) -> Figure:
 
 def _places(rows: Sequence[Combination]) -> tuple[dict[Combination, float], list[tuple[str, float]]]:
     """Where each bar stands, and the middle of each fabric with its name."""
-    routed = several_routings(rows)
+    routed = several_ways(rows)
     together: dict[str, list[Combination]] = {}
     for row in rows:
-        together.setdefault(f"{row.fabric} · {row.routing}" if routed else row.fabric, []).append(row)
+        together.setdefault(f"{row.fabric} · {row.way}" if routed else row.fabric, []).append(row)
     place: dict[Combination, float] = {}
     groups: list[tuple[str, float]] = []
     at = 0.0
@@ -125,9 +136,13 @@ def _bars(rows: Sequence[Combination], place: dict[Combination, float]) -> list[
 
 
 def _hover(row: Combination) -> str:
-    lines = [f"<b>{plain(row.words)}</b>, {quantity.count(row.hosts)} hosts, {plain(row.routing)}"]
-    if row.flow_s is not None:
-        lines.append(f"simulated {quantity.seconds(row.flow_s)}")
+    lines = [f"<b>{plain(row.words)}</b>, {quantity.count(row.hosts)} hosts, {plain(row.way)}"]
+    if set(row.time_by_level) <= {"closed", "flow"}:
+        if row.flow_s is not None:
+            lines.append(f"simulated {quantity.seconds(row.flow_s)}")
+    else:
+        times = row.time_by_level.items()
+        lines += [f"level {level} {quantity.seconds(time)}" for level, time in times if level != "closed"]
     if row.closed_s is not None:
         lines.append(f"closed form {row.closed_words}: {plain(row.formula or '')}")
     if row.deviation is not None:
@@ -163,7 +178,7 @@ def _marks(rows: Sequence[Combination], place: dict[Combination, float], what: s
 
 def _closed_mark(row: Combination) -> float | None:
     """A mark beside a simulated bar; where nothing was simulated the bar itself is the closed form."""
-    return row.closed_s if row.flow_s is not None else None
+    return row.closed_s if row.simulated_s is not None else None
 
 
 def _published(row: Combination) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def _settings(found: Sequence[Combination], sweep: Sweep) -> list[tuple[str, lis
 def _lines(rows: Sequence[Combination]) -> dict[tuple[str, str, str], list[Combination]]:
     lines: dict[tuple[str, str, str], list[Combination]] = {}
     for row in rows:
-        lines.setdefault((row.physical, row.logical, row.routing), []).append(row)
+        lines.setdefault((row.physical, row.logical, row.way), []).append(row)
     return lines
 
 
@@ -163,7 +163,7 @@ def _line(
 
 
 def _point(row: Combination) -> str:
-    setting = ", ".join((_hosts(row), _size(row), _speed(row), plain(row.routing)))
+    setting = ", ".join((_hosts(row), _size(row), _speed(row), plain(row.way)))
     return f"<b>{plain(row.words)}</b><br>{quantity.seconds(row.time_s)}<br>{setting}"
 
 
@@ -182,8 +182,8 @@ def _turn(routing: str, rows: Sequence[Combination]) -> int:
     ways: dict[str, list[str]] = {}
     for row in rows:
         known = ways.setdefault(row.physical, [])
-        if row.routing not in known:
-            known.append(row.routing)
+        if row.way not in known:
+            known.append(row.way)
     return max((known.index(routing) for known in ways.values() if routing in known), default=0)
 
 
@@ -192,7 +192,7 @@ def _legend(found: Sequence[Combination]) -> tuple[Swatch, ...]:
         Swatch(colours.name_of_logical(name), colours.of_logical(name), "line", f"logical {name}")
         for name in dict.fromkeys(row.logical for row in found)
     ]
-    turns = {routing: _turn(routing, found) for routing in dict.fromkeys(row.routing for row in found)}
+    turns = {routing: _turn(routing, found) for routing in dict.fromkeys(row.way for row in found)}
     if any(turns.values()):
         swatches += [Swatch(name, colours.MUTED, SHAPES[turn % len(SHAPES)]) for name, turn in turns.items()]
     return tuple(swatches)
@@ -200,6 +200,8 @@ def _legend(found: Sequence[Combination]) -> tuple[Swatch, ...]:
 
 def load_chart(found: Sequence[Combination]) -> Chart:
     """Links of a fabric from the busiest to the least busy: a level curve is an even load."""
+    # Payload is the same with every transport: one stands for all, and needs no name.
+    found = [replace(row, way=row.routing) for row in found if row.transport == found[0].transport]
     fabrics: dict[str, list[Combination]] = {}
     for row in found:
         fabrics.setdefault(row.fabric, []).append(row)
@@ -230,16 +232,16 @@ def _loads(curves: Sequence[tuple[Combination, NDArray[np.float64], NDArray[np.f
         {
             "type": "scatter",
             "mode": "lines",
-            "name": plain(f"{row.words}, {row.routing}"),
+            "name": plain(f"{row.words}, {row.way}"),
             "legendgroup": f"logical {row.logical}",
             "x": np.round(rank, 3).tolist(),
             "y": [float(f"{value:.9g}") for value in load.tolist()],
-            "hovertemplate": f"<b>{plain(colours.name_of_logical(row.logical))}</b>, {plain(row.routing)}<br>"
+            "hovertemplate": f"<b>{plain(colours.name_of_logical(row.logical))}</b>, {plain(row.way)}<br>"
             "link %{x:,.0f}: %{y:.4g} P/B<extra></extra>",
             "line": {
                 "color": colours.of_logical(row.logical).light,
                 "width": _width(row.logical, rows),
-                "dash": _dash(row.routing, rows),
+                "dash": _dash(row.way, rows),
             },
         }
         for row, rank, load, _ in curves

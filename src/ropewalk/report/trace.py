@@ -9,10 +9,12 @@ import numpy as np
 from ropewalk.report import quantity
 from ropewalk.report.drawing import draw
 from ropewalk.report.link_classes import by_utilisation
+from ropewalk.report.packet_charts import network_section
 from ropewalk.report.page import render
 from ropewalk.report.timeline import timeline
 from ropewalk.report.trace_charts import throughput_chart, utilisation_chart
 from ropewalk.sim import Step, Trace
+from ropewalk.sim.level import LevelRun
 from ropewalk.task import Kind
 
 MOST_STEPS = 200
@@ -31,12 +33,13 @@ class PathRow:
     bottleneck: str
 
 
-def trace_page(trace: Trace) -> str:
-    """One self-contained HTML page for a run."""
+def trace_page(trace: Trace, run: LevelRun | None = None) -> str:
+    """One self-contained HTML page for a run; `run` tells the level of the network and what packets met there."""
+    section = network_section(run)
     path = trace.critical_path()
     critical = np.array([step.task for step in path], np.int64)
     chart = timeline(trace, critical)
-    charts = [found for found in (chart, utilisation_chart(trace), throughput_chart(trace)) if found]
+    charts = [found for found in (chart, utilisation_chart(trace), throughput_chart(trace), *section.charts) if found]
     fabric = trace.routes.fabric
     return render(
         "trace.html",
@@ -44,7 +47,8 @@ def trace_page(trace: Trace) -> str:
         charts=charts,
         headline=headline(trace, path),
         lead=_lead(trace),
-        facts=_facts(trace),
+        facts=[*_facts(trace), *section.facts],
+        network=section,
         fabric=fabric,
         drawing=draw(fabric, by_utilisation(trace.link_utilisation)) if fabric.links else None,
         path=[_row(step, trace.makespan) for step in path[:MOST_STEPS]],

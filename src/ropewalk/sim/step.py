@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError
+from ropewalk.sim.level import LevelRun
 from ropewalk.sim.occupancy import Occupancy, OperationTimes, RankTimes, Seconds, occupancy, operation_times, rank_times
 from ropewalk.sim.trace import Trace
 from ropewalk.task.step import Act, Step
@@ -25,6 +26,8 @@ class StepRun:
     trace: Trace
     operation_of_task: NDArray[np.int32]
     """-1 where a task belongs to no operation."""
+    network: LevelRun | None = None
+    """At which level the network was simulated, and what packets met there; None where nobody asked."""
 
     def __post_init__(self) -> None:
         tasks, named = self.trace.graph.tasks, len(self.operation_of_task)

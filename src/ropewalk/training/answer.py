@@ -135,4 +135,5 @@ def run_as_json(run: StepRun, found: StepStatistics) -> dict[str, Any]:
         "operations": run.step.operations,
         "tasks": run.trace.graph.tasks,
         "simulated_tasks": run.trace.classes,
+        "network": None if run.network is None else run.network.as_json(),
     }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ropewalk.errors import Findings, GraphError, InputError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names
-from ropewalk.sim import simulate
 from ropewalk.sim.flow.system import Progress
+from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
 from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import Expansion, expand
@@ -63,10 +63,18 @@ class NetworkUse:
     """Simulate one of each class of equal tasks: exact, and for steps, whose ranks differ, seldom worth finding."""
     record_rates: bool = False
     """Keep the rate of every transfer over time, while there are at most `MOST_RECORDED` tasks: all are simulated."""
+    level: LevelUse = field(default_factory=LevelUse)
+    """How finely the network is simulated."""
 
     def settled(self, gpu: str) -> NetworkUse:
         """The same with nothing left open, for this GPU."""
         return replace(self, transport=self.transport or transport_of(gpu))
+
+    def beside_packets(self, transport: Transport) -> Transport:
+        """What collectives cost beyond their bytes; headers, where the level counts them itself, do not count twice."""
+        if not self.level.knows_packets:
+            return transport
+        return replace(transport, efficiency_across=min(1.0, transport.efficiency_across / self.level.payload_share()))
 
     def router_on(self, fabric: Fabric) -> str:
         """The name of the router, checked against the fabric."""
@@ -93,7 +101,7 @@ def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
         np.arange(step.ranks),
         fabric,
         algorithms=choose_algorithms(family=use.algorithm),
-        transport=use.transport or NCCL_RINGS,
+        transport=use.beside_packets(use.transport or NCCL_RINGS),
         mode=use.collectives,
     )
 
@@ -102,8 +110,12 @@ def run_on(
     step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Progress | None = None
 ) -> StepRun:
     """Route what the step sends and run it."""
-    routes = ROUTERS[use.router_on(fabric)](use.seed)(fabric, *expansion.pairs())
+    router = use.router_on(fabric)
+    routes = ROUTERS[router](use.seed)(fabric, *expansion.pairs())
     tasks = expansion.with_path_latency(routes).graph
     record = use.record_rates and tasks.tasks <= MOST_RECORDED
-    trace = simulate(tasks, routes, symmetry=use.symmetry, record_rates=record, progress=progress)
-    return StepRun(step, trace, expansion.operation_of_task)
+    run = run_at_level(
+        tasks, routes, use.level, routing=router, seed=use.seed, symmetry=use.symmetry, record_rates=record,
+        progress=progress,
+    )  # fmt: skip
+    return StepRun(step, run.trace, expansion.operation_of_task, run if use.level.knows_packets else None)

@@ -67,6 +67,7 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     say(0, None, "writing its tasks")
     expansion = expand_on(step, fabric, question.network)
     run = run_on(step, expansion, fabric, question.network, lambda done, total: say(done, total, "tasks done"))
+    notes += run.network.sentences() if run.network is not None else []
     samples = strategy.global_batch
     found = statistics(
         run,

@@ -55,6 +55,7 @@ def test_logarithmic_ticks_stand_inside_the_axis(values):
 
 def test_measured_values_are_the_ticks():
     assert given_axis("hosts", [16, 64, 256], str)["ticktext"] == ["16", "64", "256"]
+    assert given_axis("hosts", [16, 64, 250, 256], str)["ticktext"] == ["16", "64", "256"]  # 250 would run into it
 
 
 def test_twenty_fold_asks_for_a_logarithm():

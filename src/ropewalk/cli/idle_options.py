@@ -1,0 +1,46 @@
+"""Options that were given and would change nothing are refused, not passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import typer
+
+from ropewalk.cli.models import Subject
+from ropewalk.errors import InputError
+
+OF_MODELS = (
+    "batch", "micro_batch", "seq", "dtype", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "sp", "zero", "schedule",
+    "interleave", "recompute", "bucket", "order", "jitter", "straggler", "memory_check", "detail",
+)  # fmt: skip
+"""Options that say how a model is trained: in a trace and in a task graph that is settled."""
+OF_STEPS = ("device", "gpus_per_server", "nvlink_bandwidth", "rails", "algorithm", "collectives", "chakra")
+"""Options that say where and how collectives run: a task graph knows none."""
+IDLE = {
+    Subject.TASK_GRAPH: (
+        (*OF_MODELS, *OF_STEPS), "a task graph knows no collectives and says itself what is computed when, leave it out"
+    ),
+    Subject.CHAKRA: (
+        (*OF_MODELS, "hosts"), "a Chakra trace says itself what its ranks compute and how they meet, leave it out"
+    ),
+    Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),
+}  # fmt: skip
+"""Options that would change nothing, by what is simulated, and why."""
+
+
+def refuse_idle_options(context: typer.Context, subject: Subject) -> None:
+    """Refuse options of `simulate` that what is simulated leaves out of account."""
+    idle, reason = IDLE[subject]
+    refuse(given(context, idle), reason)
+
+
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Those of the parameters that somebody typed, as they are typed."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name != "DEFAULT"]
+
+
+def refuse(options: list[str], reason: str) -> None:
+    """Refuse options that were given without effect."""
+    if options:
+        raise InputError(f"{', '.join(options)} would change nothing: {reason}")

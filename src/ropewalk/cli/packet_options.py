@@ -1,0 +1,97 @@
+"""Options about packets and switches, as `sync` and `simulate` share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.idle_options import given, refuse
+from ropewalk.cli.lists import split
+from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from ropewalk.sim.level import PacketOptions
+
+PACKETS = "Packets and switches (levels wire, packet and auto)"
+NAMES = "rdma (DCQCN), rdma-paper (DCQCN as published), rdma-pfc (paused only), hpcc, tcp (CUBIC), newreno, dctcp"
+
+TRANSPORTS = typer.Option("rdma", "--transport", help=f"{NAMES}; several are compared.", rich_help_panel=PACKETS)
+TRANSPORT = typer.Option("rdma", "--transport", help=f"{NAMES}.", rich_help_panel=PACKETS)
+BUFFER = typer.Option(None, "--buffer", help="Shared buffer of every switch, such as 12MiB.", rich_help_panel=PACKETS)
+QUEUE = typer.Option(
+    None, "--queue", help="Most that one port of a lossy switch holds (TCP), such as 100kB.", rich_help_panel=PACKETS
+)
+ECN = typer.Option(None, "--ecn", metavar="KMIN,KMAX,PMAX", help="Marking: 160kB,640kB,0.2.", rich_help_panel=PACKETS)
+PAYLOAD = typer.Option(None, "--payload", help="Payload of a packet, such as 4096B.", rich_help_panel=PACKETS)
+MIN_RTO = typer.Option(
+    None, "--min-rto", help="Least retransmission timeout of TCP, such as 10ms.", rich_help_panel=PACKETS
+)
+SPREAD = typer.Option(
+    None,
+    "--spread",
+    help="What a transfer does with several paths: hash (takes one), split (one flow each), spray (packets in turn).",
+    rich_help_panel=PACKETS,
+)
+REDUCE = typer.Option(
+    None, "--reduce", help="Speed at which receivers add up what arrives, such as 100GB/s.", rich_help_panel=PACKETS
+)
+MOST_EVENTS = typer.Option(
+    1e9, "--most-events", min=1.0, help="Packet-level runs beyond this are not begun.", rich_help_panel=PACKETS
+)
+
+FLUID = {"closed", "flow", "wire"}
+"""Levels that send no packets."""
+OF_FORMAT = ("transport", "payload")
+OF_RUNS = ("buffer", "queue", "ecn", "min_rto", "spread", "reduce", "most_events")
+"""Parameters of commands that count where packets have a format, and those that count only where they are sent."""
+
+
+def packet_options(
+    buffer: str | None,
+    queue: str | None,
+    ecn: str | None,
+    payload: str | None,
+    min_rto: str | None,
+    spread: str | None,
+    reduce: str | None,
+) -> PacketOptions:
+    """The options as typed; those left out stay as the transport has them."""
+    from ropewalk.sim.level import PacketOptions
+
+    usual = PacketOptions()
+    return PacketOptions(
+        buffer_bytes=None if buffer is None else units.size(buffer),
+        queue_bytes=None if queue is None else units.size(queue),
+        ecn=None if ecn is None else read_ecn(ecn),
+        payload_bytes=None if payload is None else units.size(payload),
+        min_rto_s=None if min_rto is None else units.seconds(min_rto),
+        spread=spread,
+        reduce_bandwidth=usual.reduce_bandwidth if reduce is None else units.bandwidth(reduce),
+    )
+
+
+def read_ecn(text: str) -> tuple[float, float, float]:
+    """`160kB,640kB,0.2`.
+
+    >>> read_ecn("160kB,640kB,0.2")
+    (160000.0, 640000.0, 0.2)
+    """
+    parts = split(text)
+    if len(parts) != 3:
+        raise InputError(f"--ecn {text!r} is not KMIN,KMAX,PMAX: write it like 160kB,640kB,0.2")
+    try:
+        pmax = float(parts[2])
+    except ValueError:
+        raise InputError(f"Pmax {parts[2]!r} is not a number: write a probability such as 0.2") from None
+    return float(units.size(parts[0])), float(units.size(parts[1])), pmax
+
+
+def refuse_without_packets(context: typer.Context, levels: Sequence[str]) -> None:
+    """Refuse options about packets that no level that was asked for knows."""
+    if not set(levels) <= FLUID:
+        return  # packets, or a name that will be refused as such
+    idle = OF_RUNS if "wire" in levels else (*OF_FORMAT, *OF_RUNS)
+    refuse(given(context, idle), "add --level packet, or leave it out")

@@ -1,0 +1,185 @@
+"""The tables of `ropewalk sync`: levels side by side, one line for each combination and transport."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ropewalk import units
+from ropewalk.cli.screen import console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Table
+
+    from ropewalk.sync import SyncQuestion, SyncRow, SyncStudy
+
+DEEPEST_FIRST = ("packet", "wire", "flow", "closed")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One combination with one transport: its rows by level."""
+
+    rows: dict[str, SyncRow]
+
+    @property
+    def best_known(self) -> SyncRow:
+        """The row of the deepest level."""
+        return next(self.rows[level] for level in DEEPEST_FIRST if level in self.rows)
+
+    @property
+    def transport(self) -> str | None:
+        return self.best_known.transport
+
+    def time(self, level: str) -> str:
+        return units.show_seconds(self.rows[level].sync_time_s) if level in self.rows else "–"
+
+
+def print_tables(answer: SyncStudy, page: Path | None) -> None:
+    out = console()
+    lines = side_by_side(answer.rows)
+    settings: dict[tuple[int, float], list[Line]] = {}
+    for line in lines:
+        settings.setdefault((line.best_known.size_bytes, line.best_known.bandwidth), []).append(line)
+    for (size, bandwidth), mine in settings.items():
+        if any(line.transport for line in mine):
+            out.print(_title(answer.question, size, bandwidth), style="bold")
+            for group in _by_place(mine):
+                out.print(_packet_table(group, mine))
+                met = [sentence for sentence in map(_met, group) if sentence]
+                if met:
+                    out.print("\n".join(f" {sentence}" for sentence in met), style="dim", soft_wrap=True, end="\n\n")
+        else:
+            out.print(_table(answer.question, size, bandwidth, mine))
+    for note in answer.notes:
+        out.print(f"note: {note}", style="dim", soft_wrap=True)
+    best = min((line.best_known for line in lines), key=lambda row: row.sync_time_s)
+    bound = "at least " if best.level == "closed" and best.closed_form_is_bound else ""
+    time = bound + units.show_seconds(best.sync_time_s)
+    with_transport = f" with {best.transport}" if best.transport else ""
+    out.print(f"fastest: {best.logical} on {best.fabric}{with_transport}, {time}", style="bold")
+    if page is None:
+        out.print("add --page sync.html for charts, --json for numbers", style="dim")
+
+
+def side_by_side(rows: Iterable[SyncRow]) -> list[Line]:
+    """Rows that differ in nothing but their level; those without a transport stand beside each transport."""
+    found: dict[tuple[object, ...], list[SyncRow]] = {}
+    for row in rows:
+        key = (row.size_bytes, row.bandwidth, row.physical, row.fabric, row.routing, row.logical)
+        found.setdefault(key, []).append(row)
+    lines: list[Line] = []
+    for group in found.values():
+        transports = [*dict.fromkeys(row.transport for row in group if row.transport is not None)]
+        lines.extend(
+            Line({row.level: row for row in group if row.transport in (None, transport)})
+            for transport in transports or (None,)
+        )
+    return lines
+
+
+def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[Line]) -> Table:
+    """Closed form beside flows."""
+    table = _empty(_title(question, size, bandwidth))
+    table.caption = (
+        "off by: flow against closed (≥ a bound, ~ rounds in step) · hottest: load of the busiest link, in P/B"
+    )
+    table.add_column("physical", no_wrap=True)
+    table.add_column("logical", no_wrap=True)
+    for name in ("closed", "flow", "off by", "hottest"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for group in _by_place(lines):
+        for number, line in enumerate(group):
+            row = line.best_known
+            place = (row.fabric, f"{row.hosts} hosts", row.routing)
+            table.add_row(
+                place[number] if number < len(place) else "",
+                row.logical,
+                _closed_form(row),
+                line.time("flow"),
+                _deviation(row),
+                "–" if row.max_link_share is None else f"{row.max_link_share:.3f}",
+            )
+        for word in place[len(group) :]:
+            table.add_row(word)
+        table.add_section()
+    return table
+
+
+def _packet_table(group: list[Line], lines: list[Line]) -> Table:
+    """One fabric and routing at every level; columns are those of all `lines`, so that tables stand in line."""
+    levels = [level for level in ("flow", "wire", "packet") if any(level in line.rows for line in lines)]
+    closed = any("closed" in line.rows for line in lines)
+    row = group[0].best_known
+    table = _empty(f"{row.fabric}, {row.hosts} hosts, {row.routing}")
+    table.padding = (0, 0, 0, 1)  # all columns fit into eighty characters
+    logical = max(len(line.best_known.logical) for line in lines)
+    transport = max(len(line.transport or "") for line in lines)
+    table.add_column("logical", no_wrap=True, min_width=max(logical, len("logical")))
+    table.add_column("transport", no_wrap=True, min_width=max(transport, len("transport")))
+    for name in (*(["closed"] if closed else []), *levels):
+        table.add_column(name, justify="right", no_wrap=True, min_width=8)
+    for line in group:
+        table.add_row(
+            line.best_known.logical,
+            line.transport or "",
+            *([_closed_form(line.best_known)] if closed else []),
+            *(line.time(level) for level in levels),
+        )
+    return table
+
+
+def _met(line: Line) -> str:
+    """What packets of one line met: pauses, losses and timeouts; nothing where all went well."""
+    facts = line.best_known.packet
+    if facts is None:
+        return ""
+    counts = (("pause frames", facts.pauses), ("packets dropped", facts.drops), ("timeouts", facts.timeouts))
+    found = ", ".join(f"{number:,} {what}" for what, number in counts if number)
+    return f"{line.best_known.logical} with {line.transport}: {found}" if found else ""
+
+
+def _title(question: SyncQuestion, size: int, bandwidth: float) -> str:
+    return (
+        f"one all-reduce of {units.show_size(size)}, links {units.show_bandwidth(bandwidth)}, "
+        f"{units.show_seconds(question.start_up_s)} to start a transfer"
+        + (f", {units.show_seconds(question.hop_latency_s)} a hop" if question.hop_latency_s else "")
+    )
+
+
+def _empty(title: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+        padding=(0, 1),
+        pad_edge=False,
+    )
+
+
+def _by_place(lines: list[Line]) -> list[list[Line]]:
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line.best_known.fabric, line.best_known.routing), []).append(line)
+    return list(groups.values())
+
+
+def _closed_form(row: SyncRow) -> str:
+    if row.closed_form_s is None:
+        return "–"
+    sign = "≥ " if row.closed_form_is_bound else "~ " if row.closed_form_edition == "counted" else ""
+    return sign + units.show_seconds(row.closed_form_s)
+
+
+def _deviation(row: SyncRow) -> str:
+    if row.level == "closed" or row.closed_form_s is None:
+        return "–"
+    off = row.sync_time_s / row.closed_form_s - 1
+    return "0 %" if abs(off) < 5e-6 else f"{100 * off:+.3g} %"

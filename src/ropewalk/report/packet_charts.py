@@ -1,0 +1,163 @@
+"""What packets met: throughput over time at one host, the longest queue, and where pause frames went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout, value_axis
+from ropewalk.report.chart import Chart, Swatch, View, plain
+from ropewalk.report.colours import Colour
+from ropewalk.report.packet_strips import Course, Measured, strips
+from ropewalk.sim.level import LevelRun
+
+CHOOSE = "Shown for"
+BITS = 8
+THROUGHPUT = Measured(
+    "payload received",
+    lambda facts: facts.received * BITS,
+    lambda bits_per_s: quantity.bandwidth(bits_per_s / BITS),
+    lambda facts: facts.watched_capacity * BITS,
+)
+QUEUE = Measured("queued", lambda facts: facts.longest_queue, quantity.size)
+
+
+@dataclass(frozen=True)
+class NetworkSection:
+    """What a page of one run says about its packets; empty where none were simulated."""
+
+    sentences: tuple[str, ...] = ()
+    headings: tuple[tuple[str, str], ...] = ()
+    charts: tuple[Chart, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def network_section(run: LevelRun | None) -> NetworkSection:
+    """Facts, charts and sentences for a page of one run."""
+    if run is None or run.transport is None:
+        return NetworkSection()
+    facts = [("Level", f"{run.level}, {run.transport}")]
+    if run.packet is None:
+        return NetworkSection(tuple(run.sentences()), facts=tuple(facts))
+    found = run.packet
+    course = Course("", found, colours.ACCENT)
+    charts = (
+        throughput_over_time("packet-throughput", [("", [course])]),
+        queues_over_time("packet-queues", [("", [course])]),
+        *((pauses_by_node("packet-pauses", [("", [course])]),) if found.pauses else ()),
+    )
+    names = (f"Throughput at host {found.watched}", "The longest queue of a switch", "Pause frames by node")
+    facts += [
+        ("Pause frames", quantity.count(found.pauses)),
+        ("Marked packets", quantity.count(found.marks)),
+        ("Dropped packets", quantity.count(found.drops)),
+        ("Timeouts", quantity.count(found.timeouts)),
+        ("Longest queue", quantity.size(found.most_queued_bytes)),
+    ]
+    headings = tuple((name, chart.key) for name, chart in zip(names, charts, strict=False))
+    return NetworkSection(tuple(run.sentences()), headings, charts, tuple(facts))
+
+
+Views = Sequence[tuple[str, Sequence[Course]]]
+AT_ONCE = (
+    " What waited behind a lost packet counts when that one has been sent again: such moments rise above the line."
+)
+
+
+def _bursts(one: Course) -> bool:
+    return bool(one.facts.received.max(initial=0.0) > one.facts.watched_capacity)
+
+
+def throughput_over_time(key: str, views: Views) -> Chart:
+    """Payload that one host receives, run by run; the dashed line is what its links can bring."""
+    hosts = {one.facts.watched for _, courses in views for one in courses}
+    host = f"host {hosts.pop()}" if len(hosts) == 1 else "one host"
+    return Chart(
+        key, f"Payload received over time by {host}",
+        tuple(View(label, strips(courses, THROUGHPUT)) for label, courses in views), (), CHOOSE,
+        f"Payload that reaches {host} in order, averaged between samples; the dashed line is what all its links can "
+        "bring together, headers included." + (AT_ONCE if any(_bursts(one) for _, own in views for one in own) else ""),
+    )  # fmt: skip
+
+
+def queues_over_time(key: str, views: Views) -> Chart:
+    """The longest queue of any port of a switch, run by run."""
+    return Chart(
+        key, "Longest queue of a switch over time",
+        tuple(View(label, strips(courses, QUEUE)) for label, courses in views), (), CHOOSE,
+        "Bytes that wait at the fullest port of any switch when a sample is taken; between samples it may be fuller.",
+    )  # fmt: skip
+
+
+def pauses_by_node(key: str, views: Views) -> Chart:
+    """How often nodes of each kind were stopped, run by run."""
+    kinds = colours.of_names((kind for _, courses in views for one in courses for kind in one.facts.node_kind), {})
+    figures = [View(label, _pauses(courses, kinds)) for label, courses in views]
+    legend = tuple(Swatch(kind, colour) for kind, colour in kinds.items())
+    return Chart(
+        key, "Pause frames that each node received, by run and kind of node", tuple(figures), legend, CHOOSE,
+        "Each bar is one run, cut by the kind of node that was told to stop sending; the hover tells how many nodes of "
+        "the kind were stopped at all, and how often the most stopped one was.",
+    )  # fmt: skip
+
+
+def _pauses(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
+    traces = []
+    for kind, colour in kinds.items():
+        counts, told = [], []
+        for one in courses:
+            mine = one.facts.node_pauses[np.array(one.facts.node_kind) == kind]
+            counts.append(int(mine.sum()))
+            most = quantity.count(int(mine.max(initial=0)))
+            stopped = f"{int((mine > 0).sum())} of {len(mine)} nodes stopped"
+            told.append(f"{plain(one.label)} {kind}: {quantity.count(counts[-1])}; {stopped}, at most {most} times")
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": kind,
+                "x": counts,
+                "y": list(range(len(courses))),
+                "width": 0.7,
+                "marker": {"color": colour.light},
+                "customdata": told,
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    totals = [float(one.facts.pauses) for one in courses]
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "text",
+            "x": totals,
+            "y": list(range(len(courses))),
+            "text": [f"\u2002{quantity.count(int(total))}" for total in totals],
+            "textposition": "middle right",
+            "textfont": {"size": 12, "color": colours.MUTED.light},
+            "hoverinfo": "skip",
+            "cliponaxis": False,
+        }
+    )
+    return {
+        "data": traces,
+        "layout": layout(
+            30 * len(courses) + 90,
+            barmode="stack",
+            xaxis=value_axis(
+                "pause frames received",
+                [max(totals) or 1.0],
+                lambda tick: quantity.count(round(tick)),
+                log=False,
+                room=0.1,
+            ),
+            yaxis=axis(
+                range=[len(courses) - 0.4, -0.6],
+                showgrid=False,
+                tickvals=list(range(len(courses))),
+                ticktext=[plain(one.label) for one in courses],
+            ),
+        ),
+    }

@@ -1,0 +1,94 @@
+"""The fabrics of a study, and everything about a question that can be refused before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ropewalk.collective import ALL_REDUCES
+from ropewalk.errors import Findings, InputError
+from ropewalk.fabric import Fabric, builder, nearest
+from ropewalk.fabric.expression import FAMILIES, fabric, is_path
+from ropewalk.routing import ROUTERS, fitting_router_names
+from ropewalk.sync.question import LEVELS, SyncQuestion
+from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
+from ropewalk.units import show_seconds, show_size
+
+MOST_HOSTS = 1 << 16
+"""Hosts up to which programs are written out and simulated."""
+
+MOST_PACKET_HOSTS = 4096
+"""Hosts up to which every pair has its own routes, as packets need them."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One fabric of the study."""
+
+    family: str
+    fabric: Fabric
+    bandwidth: float
+
+
+def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], list[str]]:
+    places: list[Place] = []
+    notes: list[str] = []
+    for bandwidth, name in product(question.bandwidths, question.physical):
+        if is_path(name):
+            continue
+        for hosts in (None,) if ":" in name else question.hosts:
+            try:
+                if question.nearest and hosts is not None and name in FAMILIES:
+                    record = nearest(name, hosts)
+                    if record.hosts != hosts:
+                        notes.append(f"{name} has no size of {hosts} hosts, {record.expression} has {record.hosts}")
+                    found = fabric(record.expression, bandwidth=bandwidth, latency=question.hop_latency_s)
+                else:
+                    found = builder(name, bandwidth, question.hop_latency_s, hosts).build()
+            except InputError as error:
+                findings.add(str(error))
+                continue
+            places.append(Place(name.partition(":")[0], found, bandwidth))
+    for name in filter(is_path, question.physical):
+        try:
+            found = fabric(name)
+        except InputError as error:
+            findings.add(str(error))
+            continue
+        notes.append(f"{name} has its own hosts, bandwidths and latencies")
+        places.append(Place(found.name, found, float(found.bandwidth.max())))
+    return places, list(dict.fromkeys(notes))
+
+
+def check_question(question: SyncQuestion, findings: Findings) -> None:
+    for given, known, what in (
+        (question.logical, tuple(ALL_REDUCES), "logical topology"),
+        (question.levels, LEVELS, "level"),
+        (question.routing, ("default", *ROUTERS), "routing"),
+    ):
+        for name in given:
+            if name not in known:
+                findings.add(f"unknown {what} {name!r}: use one of {', '.join(known)}")
+    for size in question.sizes:
+        if not 1 <= size <= LARGEST_TRANSFER:
+            findings.add(f"a size of {show_size(size)} cannot be meant: give the bytes of a model, such as 575MB")
+    if question.packet_levels:
+        question.packet.check(question.transports, findings, question.routing)
+    if question.start_up_s > LONGEST_WAIT:
+        findings.add(f"a start-up of {show_seconds(question.start_up_s)} cannot be meant: give it as, say, 10us")
+
+
+def check_places(question: SyncQuestion, places: list[Place], findings: Findings) -> None:
+    for place in places:
+        if place.fabric.hosts > MOST_HOSTS and question.simulates:
+            findings.add(f"{place.fabric.name} has more than {MOST_HOSTS} hosts: use --level closed for it")
+        elif place.fabric.hosts > MOST_PACKET_HOSTS and question.packet_levels:
+            findings.add(
+                f"{place.fabric.name} has more than {MOST_PACKET_HOSTS} hosts, too many for packets: use --level flow"
+            )
+        for slip in link_slips(place.fabric):
+            findings.add(f"{place.fabric.name}: {slip}")
+        fitting = ("default", *fitting_router_names(place.fabric))
+        for name in question.routing:
+            if name in ROUTERS and name not in fitting:
+                findings.add(f"{name} does not route on {place.fabric.name}: use one of {', '.join(fitting)}")
