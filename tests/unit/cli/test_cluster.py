@@ -3,11 +3,13 @@
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from ropewalk.cli import main
 
+EXAMPLE = Path(__file__).parents[3] / "examples" / "jobs.csv"
 SMALL = ("--fabric", "leaf-spine:4x4x4", "--gpus-per-server", 2)
 """16 GPUs: four leafs of two 2-GPU servers, four spines."""
 JOBS = """name,gpus,arrival_s,duration_s,iterations,collective,communication_share,deadline_s
@@ -47,6 +49,15 @@ def jobs(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(JOBS)
     return path
+
+
+def test_in_the_example_vclos_waits_for_spines_and_circuits_help(run):
+    answer = run(EXAMPLE, "--fabric", "leaf-spine:16x32x32", "--json")
+    assert answer.code == 0, answer.stderr
+    kinds = answer.json["kinds"]
+    assert kinds["ocs-vclos"]["network_fragmentation_events"] < kinds["vclos"]["network_fragmentation_events"]
+    assert kinds["ideal"]["mean_jct_s"] <= kinds["ocs-vclos"]["mean_jct_s"] < kinds["vclos"]["mean_jct_s"]
+    assert kinds["vclos"]["mean_jct_s"] < kinds["ecmp"]["mean_jct_s"]
 
 
 def test_a_trace_is_replayed_under_every_way_of_sharing(jobs, run, tmp_path):
