@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,9 @@ def decode(content: bytes, subject: str, error: Problem) -> str:
 
 def parse_json(text: str, subject: str, error: Problem) -> object:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice = _first_repeated([key for key, _ in pairs])
-        if twice is not None:
-            raise error(f"{subject}: the key {twice!r} is given twice in one object: remove one of the two")
+        again = _place_of_repeated(key for key, _ in pairs)
+        if again is not None:
+            raise error(f"{subject}: the key {pairs[again][0]!r} is given twice in one object: remove one of the two")
         return dict(pairs)
 
     try:
@@ -55,10 +55,12 @@ def parse_yaml(text: str, subject: str, error: Problem) -> object:
         """PyYAML keeps the last of two equal keys; that would lose half of a file unseen."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            twice = _first_repeated([key.value for key, _ in node.value])
-            if twice is not None:
-                where = f"line {node.start_mark.line + 1}"
-                raise error(f"{subject}: {where}: the key {twice!r} is given twice: remove one of the two")
+            # Keys that are themselves lists or mappings are refused by PyYAML, which says so better.
+            named = [key for key, _ in node.value if isinstance(key.value, str)]
+            again = _place_of_repeated(key.value for key in named)
+            if again is not None:
+                where = f"line {named[again].start_mark.line + 1}"
+                raise error(f"{subject}: {where}: the key {named[again].value!r} is given twice: remove one of the two")
             return super().construct_mapping(node, deep)
 
     try:
@@ -73,5 +75,11 @@ def parse_yaml(text: str, subject: str, error: Problem) -> object:
         raise error(f"{subject}: the YAML is nested too deeply: write flat lists") from None
 
 
-def _first_repeated(keys: list[Any]) -> Any | None:
-    return next((key for key in keys if keys.count(key) > 1), None)
+def _place_of_repeated(keys: Iterable[Hashable]) -> int | None:
+    """Where a key stands that was there before."""
+    seen: set[Hashable] = set()
+    for place, key in enumerate(keys):
+        if key in seen:
+            return place
+        seen.add(key)
+    return None

@@ -183,4 +183,4 @@ def _numbered(names: tuple[str, ...], text: str, whole: str) -> int:
 def _find(names: tuple[str, ...], text: str) -> int | None:
     if text in names:
         return names.index(text)
-    return int(text) if text.isdigit() and int(text) < len(names) else None
+    return int(text) if text.isdecimal() and int(text) < len(names) else None

@@ -21,7 +21,7 @@ def servers(text: str) -> tuple[int, ...]:
     parts = text.replace(" ", "").split(",")
     if equal:
         sizes = (int(equal[2]),) * min(int(equal[1]), MOST_GPUS + 1)
-    elif all(part.isdigit() and len(part) <= 6 for part in parts):
+    elif all(part.isdecimal() and len(part) <= 6 for part in parts):
         sizes = tuple(int(part) for part in parts)
     else:
         raise InputError(f"cluster {text!r} cannot be read: write servers x GPUs such as 2x8, or GPUs of each as 8,8,4")

@@ -130,7 +130,7 @@ def _host(fabric: Fabric, text: str) -> int:
     names = fabric.node_names[: fabric.hosts]
     if text in names:
         return names.index(text)
-    if text.isdigit() and int(text) < fabric.hosts:
+    if text.isdecimal() and int(text) < fabric.hosts:
         return int(text)
     some = ", ".join(names[:4])
     raise InputError(

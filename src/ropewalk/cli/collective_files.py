@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ropewalk.errors import InputError
+from ropewalk.errors import InputError, ProofError
 
 if TYPE_CHECKING:
     from ropewalk.collective.schedule import Schedule
@@ -76,6 +76,15 @@ def check_exports(question: CollectiveQuestion, paths: Sequence[Path], *, run: b
             raise InputError(f"{path} comes with {groups}, which names its groups of ranks: give the plan another name")
 
 
+def _root_rank(answer: CollectiveAnswer) -> int | None:
+    """The rank of the root, which files do not name, so that a proof could take any for it; None without a root."""
+    from ropewalk.synthesis.question import ROOTED
+
+    if answer.question.collective not in ROOTED:
+        return None
+    return [int(host) for host in answer.network.members].index(answer.question.root_host)
+
+
 def _mscclpp(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[str]:
     from ropewalk.export.mscclpp import prove_plan, read_mscclpp, write_mscclpp
 
@@ -88,7 +97,7 @@ def _mscclpp(answer: CollectiveAnswer, path: Path, segments: int | None) -> list
         return "memory" if same else "port"
 
     write_mscclpp(schedule.program, path, collective=answer.question.collective, channel=channel)
-    prove_plan(read_mscclpp(path))
+    prove_plan(read_mscclpp(path), _root_rank(answer))
     return [f"MSCCL++ plan: {path} (read back and proved)"]
 
 
@@ -96,7 +105,7 @@ def _msccl(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
     from ropewalk.export.msccl_xml import prove_algo, read_msccl_xml, write_msccl_xml
 
     write_msccl_xml(written_schedule(answer, segments).program, path, collective=answer.question.collective)
-    prove_algo(read_msccl_xml(path))
+    prove_algo(read_msccl_xml(path), root=_root_rank(answer))
     return [f"MSCCL algorithm: {path} (read back and proved)"]
 
 
@@ -110,7 +119,15 @@ def _chakra(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[
 
 
 def _ring_graph(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[str]:
-    from ropewalk.export.nccl import channel_speed, graph_advice, ring_graphs, ring_orders, write_ring_graphs
+    from ropewalk.export.nccl import (
+        channel_speed,
+        graph_advice,
+        orders_of,
+        read_ring_graph,
+        ring_graphs,
+        ring_orders,
+        write_ring_graphs,
+    )
 
     schedule = written_schedule(answer, segments)
     orders = ring_orders(schedule.program)
@@ -120,11 +137,20 @@ def _ring_graph(answer: CollectiveAnswer, path: Path, segments: int | None) -> l
     ports = [servers[:rank].count(servers[rank]) for rank in range(len(servers))] if several and servers else None
     speed = channel_speed(schedule, orders)
     written = write_ring_graphs(ring_graphs(orders, servers if several else None, ports, speed_intra=speed), path)
-    return [f"NCCL graph: {', '.join(map(str, written))}", *graph_advice(written[0], len(orders))]
+    found = orders_of([read_ring_graph(one) for one in written])
+    if [_from_rank_0(order) for order in found] != [_from_rank_0(order) for order in orders]:
+        raise ProofError(f"{path}: the rings that are read back are others than the schedule's")
+    return [f"NCCL graph: {', '.join(map(str, written))} (read back)", *graph_advice(written[0], len(orders))]
+
+
+def _from_rank_0(order: Sequence[int]) -> list[int]:
+    """A ring as a list that begins with rank 0, wherever the ring was cut open."""
+    first = list(order).index(0)
+    return [*order[first:], *order[:first]]
 
 
 def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[str]:
-    from ropewalk.export.nccl import tuner_advice, tuner_rows, write_tuner
+    from ropewalk.export.nccl import read_tuner, tuner_advice, tuner_rows, write_tuner
 
     names = {"ring": ("ring", "simple"), "double-tree": ("tree", "simple")}
     samples = {
@@ -135,8 +161,11 @@ def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
         raise InputError(
             f"{path}: neither rings nor trees fit this group, and NCCL's tuner chooses between them: leave it out"
         )
-    write_tuner(tuner_rows(answer.question.collective, samples, ranks=answer.ranks), path)
-    return [f"NCCL tuner: {path}", *tuner_advice(path)]
+    rows = tuner_rows(answer.question.collective, samples, ranks=answer.ranks)
+    write_tuner(rows, path)
+    if read_tuner(path) != rows:
+        raise ProofError(f"{path}: the table that is read back is another than the one that was written")
+    return [f"NCCL tuner: {path} (read back)", *tuner_advice(path)]
 
 
 def _only_rings(question: CollectiveQuestion) -> str | None:

@@ -44,7 +44,7 @@ def each(text: str, read: Callable[[str], Value]) -> tuple[Value, ...]:
 
 def whole_number(text: str) -> int:
     """A count of hosts and the like."""
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise InputError(f"{text!r} is not a whole number above 0: write one such as 64")
     return int(text)
 

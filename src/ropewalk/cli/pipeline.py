@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.pipeline.answer import PipelineAnswer
+    from ropewalk.pipeline.costs import Costs
     from ropewalk.pipeline.judge import Judged
 
 MODEL, WHERE, HOW, FILES = "Model", "Where it runs", "How it may be cut", "Output"
@@ -71,7 +72,7 @@ def pipeline_command(
         None, help="Of a GPU, such as 16GB; that of the device unless given, none for profiles.", rich_help_panel=WHERE
     ),
     schedule: str = typer.Option(
-        "auto", help="auto, or names: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, zb-auto, dualpipe, "
+        "auto", help="auto, or names: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, zb-auto, "
         "dualpipev.", rich_help_panel=HOW,
     ),
     tensor: str = typer.Option(
@@ -115,6 +116,7 @@ def pipeline_command(
     if max(degrees) > machines.gpus:
         raise InputError(f"{max(degrees)} GPUs cannot share samples on {machines.gpus}: give a smaller --tensor")
 
+    from ropewalk.pipeline.costs import Costs
     from ropewalk.pipeline.planner import plan
     from ropewalk.pipeline.schedules import AUTOMATIC
     from ropewalk.pipeline.terms import Terms
@@ -137,47 +139,55 @@ def pipeline_command(
         )
         bar.update(task, description="searching cuts, replicas, places and timetables")
         found = plan(subject.model, machines, terms)
+        # Whatever cannot be written is refused before anything is.
+        timetable = None if csv is None else _timetable(found, Costs(subject.model, machines, terms), csv)
     if page is not None:
         from ropewalk.report.pipeline import pipeline_page
 
         write_page(page, pipeline_page(found))
+    if csv is not None and timetable is not None:
+        from ropewalk.files import write_whole
+
+        text, whose = timetable
+        write_whole(csv, text)
+        typer.echo(f"timetable: {csv} ({whose})", err=True)
     if json:
         print_json(found.as_json())
     else:
         _print(found, page)
-    if csv is not None:
-        _write_csv(found, csv)
 
 
 def _degree(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise InputError(f"--tensor {text!r} is no number of GPUs: write degrees such as 1,2,4")
     return int(text)
 
 
-def _write_csv(found: PipelineAnswer, path: Path) -> None:
-    """The plan's timetable; where PyTorch cannot run it, that of the fastest other plan which it can."""
+def _timetable(found: PipelineAnswer, costs: Costs, path: Path) -> tuple[str, str]:
+    """The plan's timetable; where PyTorch cannot run it, that of the fastest other plan which it can; and whose it
+    is."""
     from ropewalk.export.torch_pipeline import compute_only
-    from ropewalk.files import write_whole
+    from ropewalk.pipeline.even_replicas import best_with_even_replicas
 
-    name, chosen, why = "the plan", found.best, ""
-    if not _runs_on_torch(chosen):
-        others = {
-            other.name: other.judged
-            for other in found.alternatives
-            if other.judged is not None and _runs_on_torch(other.judged)
-        }
-        if not others:
-            raise InputError(
-                f"cannot write {path}: PyTorch runs pipelines of two stages or more with as many replicas each, and no "
-                "such plan was found: give other GPUs or another --schedule"
-            )
-        name = min(others, key=lambda name: others[name].step_s)
-        chosen = others[name]
-        slower = chosen.step_s / found.step_s
-        why = f", {slower:.3f} x the plan's step: PyTorch needs two stages or more, as many replicas for each"
-    write_whole(path, compute_only(chosen.run.timetable))
-    typer.echo(f"timetable: {path} (of {name}{why})", err=True)
+    if _runs_on_torch(found.best):
+        return compute_only(found.best.run.timetable), "of the plan"
+    even = best_with_even_replicas(costs)
+    others = {other.name: other.judged for other in found.alternatives if other.judged is not None}
+    runnable = {name: judged for name, judged in others.items() if _runs_on_torch(judged)}
+    if even is not None:
+        runnable["even replicas"] = even
+    if not runnable:
+        raise InputError(
+            f"cannot write {path}: PyTorch runs pipelines of two stages or more with as many replicas each, and no "
+            "such plan was found: give other GPUs or another --schedule"
+        )
+    name = min(runnable, key=lambda name: runnable[name].step_s)
+    chosen = runnable[name]
+    slower = chosen.step_s / found.step_s
+    return compute_only(chosen.run.timetable), (
+        f"of {name}, {_strategy(chosen)} with {chosen.plan.schedule}, {slower:.3f} x the plan's step: PyTorch needs "
+        "two stages or more, as many replicas for each"
+    )
 
 
 def _runs_on_torch(judged: Judged) -> bool:

@@ -46,8 +46,10 @@ def open_subject(
     text: str, *, device: str, dtype: str, optimiser: str, sequence: int | None, profile_batch: int | None
 ) -> Subject:
     """A profile as it was measured, or a model priced for the device."""
+    from ropewalk.device.device import precision
     from ropewalk.strategy.memory import OPTIMISER_BYTES
 
+    precision(dtype)  # a profile needs none, but a slip should not go unseen
     if optimiser not in OPTIMISER_BYTES:
         raise InputError(f"there is no optimiser {optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}")
     if is_profile(text):

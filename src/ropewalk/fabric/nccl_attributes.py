@@ -16,6 +16,8 @@ _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,15})?")
 _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-9a-fA-F])")
 _HIDDEN = re.compile(r"f+(:f+)*(\.f)?|", re.IGNORECASE)
 """What drivers write for a device that they do not show."""
+MOST_LINKS = 1 << 16
+"""Between two ends: far more than any device has, and few enough to be counted."""
 
 
 def text_of(element: Element, name: str, findings: Findings, default: str | None = None) -> str | None:
@@ -40,6 +42,15 @@ def whole_of(element: Element, name: str, findings: Findings, default: int | Non
         findings.add(f"line {element.line}: {name} is {text[:20]!r}: write a whole number")
         return default
     return int(text, 16 if "x" in text.lower() else 10)
+
+
+def count_of(element: Element, findings: Findings) -> int | None:
+    """How many links an element stands for."""
+    count = whole_of(element, "count", findings)
+    if count is not None and not 1 <= count <= MOST_LINKS:
+        findings.add(f"line {element.line}: count is {count}: write the number of links, or remove the element")
+        return None
+    return count
 
 
 def microseconds_of(element: Element, name: str, findings: Findings) -> float | None:
@@ -100,7 +111,7 @@ def lines_of(gpu: Element, speeds: LinkSpeeds, findings: Findings) -> Iterator[L
     for element in gpu.inside:
         if element.name not in ("nvlink", "xgmi"):
             continue
-        count = whole_of(element, "count", findings)
+        count = count_of(element, findings)
         target_class = text_of(element, "tclass", findings)
         target = bus_of(element, "target", findings)
         if element.name == "xgmi":
@@ -110,8 +121,5 @@ def lines_of(gpu: Element, speeds: LinkSpeeds, findings: Findings) -> Iterator[L
             capability = whole_of(gpu, "sm", findings)
             bandwidth = None if capability is None else speeds.nvlink_bandwidth(capability)
         if count is None or target_class is None or bandwidth is None:
-            continue
-        if count < 1:
-            findings.add(f"line {element.line}: count is {count}: write the number of links, or remove the element")
             continue
         yield Line(target, target_class, count, bandwidth, element)

@@ -106,7 +106,8 @@ def between_cpus(arch: str, vendor: str, family: int, model: int) -> float | Non
     if vendor == "GenuineIntel":
         if family != 6:
             return 6 * GB
-        return next(speed for since, speed in ((0xCF, 40), (0x8F, 22), (0x55, 10), (0, 6)) if model >= since) * GB
+        # A model that nobody knows, such as -1, counts as an old one.
+        return next((speed for since, speed in ((0xCF, 40), (0x8F, 22), (0x55, 10)) if model >= since), 6) * GB
     if vendor in ("CentaurHauls", "  Shanghai  "):
         return (9 if (family, model) == (7, 0x5B) else 6) * GB
     return None

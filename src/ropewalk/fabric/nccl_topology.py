@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.fabric import Fabric
-from ropewalk.fabric.nccl_attributes import bus_of, lines_of, microseconds_of, pcie_of, text_of, whole_of
+from ropewalk.fabric.nccl_attributes import bus_of, count_of, lines_of, microseconds_of, pcie_of, text_of, whole_of
 from ropewalk.fabric.nccl_server import INSIDE, Port, Server, without_ports
 from ropewalk.fabric.nccl_speeds import INSIDE_A_CHIP, PHYSICAL, LinkSpeeds, between_cpus
 from ropewalk.fabric.sheet import LinkRow, NodeRow, assemble
@@ -256,7 +256,7 @@ class _Reader:
 
     def _other_links(self) -> None:
         for gpu, element in [(owner, c2c) for owner in self.gpus for c2c in owner.element.all("c2c")]:
-            count, megabytes = (whole_of(element, key, self.findings) for key in ("count", "bw"))
+            count, megabytes = count_of(element, self.findings), whole_of(element, "bw", self.findings)
             if count is not None and megabytes is not None:
                 self._link(gpu.name, gpu.cpu, count * megabytes * 1e6, element, count)
         joined: set[frozenset[str]] = set()

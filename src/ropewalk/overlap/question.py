@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ropewalk.device.device import precision
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.fabric.interconnect import interconnect
@@ -81,6 +82,7 @@ class OverlapQuestion:
     @cached_property
     def tensors(self) -> Tensors:
         """The gradients of the model with their times on the GPU."""
+        precision(self.precision)  # a profile needs none, but a slip should not go unseen
         workload = open_workload(self.model, self.batch, self.sequence)
         if self.batch is None and workload.batch == 1 and not is_measured(workload):
             workload = workload.at_batch(USUAL_BATCH)

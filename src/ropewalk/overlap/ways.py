@@ -37,10 +37,11 @@ class Move:
     """Some bytes on the network, handed over as one operation."""
 
     way: str
-    """all-reduce, push or pull."""
+    """all-reduce, its halves reduce-scatter and all-gather, push or pull."""
     begin_s: float
     end_s: float
     size_bytes: float
+    """Of the tensors, or of the pieces of them that are handed over."""
     tensors: tuple[int, ...]
 
 
@@ -171,7 +172,15 @@ def as_byteps(scene: Scene) -> Way:
 def taken_apart(scene: Scene) -> Way:
     found = tuned(scene.tensors, scene.link, scene.rounds_s)
     what = "DeAR: reduce-scatters behind the backward pass, all-gathers before the forward pass, best group size"
-    return Way("dear", what, found.step_s, 2 * len(found.groups), found.groups)
+    members = found.groups.members
+    halves = [("reduce-scatter", number, *times) for number, times in enumerate(found.scatter_s.tolist())]
+    halves += [("all-gather", number, *times) for number, times in enumerate(found.gather_s.tolist())]
+    moves = tuple(
+        Move(half, begin, end, float(scene.tensors.size_bytes[list(members[number])].sum()), tuple(members[number]))
+        for half, number, begin, end in sorted(halves, key=lambda half: half[2])
+    )
+    starts = scene.tensors.forward_start(found.arrival_s)
+    return Way("dear", what, found.step_s, len(moves), found.groups, moves, starts)
 
 
 def fused(scene: Scene) -> Way:

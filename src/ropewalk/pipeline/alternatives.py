@@ -11,7 +11,7 @@ import numpy as np
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.answer import DATA_PARALLEL, Alternative
 from ropewalk.pipeline.antichains import AntichainProfile
-from ropewalk.pipeline.contest import Contest
+from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.data_parallel import data_parallel, data_parallel_plans
 from ropewalk.pipeline.judge import Judged
@@ -34,11 +34,11 @@ def alternatives(contest: Contest) -> tuple[Alternative, ...]:
     return (
         _data_parallel(contest),
         _data_parallel_behind(costs),
-        _of_stages(contest, "straight", "one GPU a stage, stages as even as they can be", even_stages, EARLY_BACKWARD),
-        _of_stages(contest, "gpipe", "GPipe: stages as even as they can be, backward behind forward", even_stages,
+        of_stages(contest, "straight", "one GPU a stage, stages as even as they can be", even_stages, EARLY_BACKWARD),
+        of_stages(contest, "gpipe", "GPipe: stages as even as they can be, backward behind forward", even_stages,
                    ("gpipe",)),
-        _of_stages(contest, "pipedream", "PipeDream's planner, in a pipeline that flushes", _pipedream, EARLY_BACKWARD),
-        _of_stages(contest, "dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
+        of_stages(contest, "pipedream", "PipeDream's planner, in a pipeline that flushes", _pipedream, EARLY_BACKWARD),
+        of_stages(contest, "dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
         *_by_schedule(contest),
     )  # fmt: skip
 
@@ -48,8 +48,10 @@ def _data_parallel(contest: Contest) -> Alternative:
     terms = replace(contest.costs.terms, overlap_sums=True)
     found = data_parallel(Costs(contest.costs.prices, contest.costs.machines, terms))
     if contest.costs.terms.overlap_sums:
-        for plan in data_parallel_plans(contest.costs):
-            contest.judge(plan)
+        # One stage is as fast and as small with 1f1b as with any other; where that was not asked for, others stand in.
+        schedules = ("1f1b",) if "1f1b" in terms.schedules else with_pieces(terms.schedules, 1)
+        for plan, schedule in product(data_parallel_plans(contest.costs), schedules):
+            contest.judge(replace(plan, schedule=schedule))
     return _alternative(DATA_PARALLEL, what, found)
 
 
@@ -61,7 +63,7 @@ def _data_parallel_behind(costs: Costs) -> Alternative:
     )
 
 
-def _of_stages(
+def of_stages(
     contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Stage, ...]], schedules: tuple[str, ...]
 ) -> Alternative:
     """The stages of another planner under the best of its schedules and any size of micro-batches."""
@@ -71,7 +73,13 @@ def _of_stages(
     except StrategyError as error:
         return Alternative(name, what, None, str(error))
     # They may win the contest only with schedules that were asked for; as baselines they bring their own.
-    field = contest if set(schedules) <= set(terms.schedules) else Contest(costs)
+    allowed = tuple(name for name in schedules if name in terms.schedules)
+    if allowed == schedules:
+        field = contest
+    else:
+        field = Contest(costs)
+        if allowed:
+            best_of_stages(contest, stages, allowed)
     known = set(field.unfit)
     found = best_of_stages(field, stages, schedules)
     if found is None:

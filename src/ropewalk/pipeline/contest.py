@@ -30,8 +30,8 @@ class Contest:
         self.best: Judged | None = None
         self.best_by_schedule: dict[str, Judged] = {}
         self.timed = 0
-        self.unfit: dict[str, None] = {}
-        """Reasons, each once, in the order in which they came up."""
+        self.unfit: dict[str, float] = {}
+        """Reasons, each once, in the order in which they came up, and the memory of a GPU that would do."""
 
     def enter(self, plan: Plan, schedules: Iterable[str], within: float = np.inf) -> Judged | None:
         """The plan under the best of these schedules; None where it fits under none or a bound says it takes longer
@@ -52,7 +52,7 @@ class Contest:
         """Times one plan as it is."""
         judged = judge(self.costs, plan, times)
         if isinstance(judged, Unfit):
-            self.unfit[judged.reason] = None
+            self.unfit[judged.reason] = judged.needs_bytes
             return None
         self.timed += 1
         if is_faster(judged, self.best):

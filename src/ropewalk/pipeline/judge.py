@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,8 @@ class Unfit:
     """Why a plan is no plan."""
 
     reason: str
+    needs_bytes: float = inf
+    """Of a GPU, where more memory would make it one."""
 
 
 def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged | Unfit:
@@ -129,5 +132,6 @@ def _over(costs: Costs, held: Array, plan: Plan) -> Unfit | None:
     fullest = int(held.argmax())
     return Unfit(
         f"stage {fullest} of {plan.strategy} needs {held[fullest] / 1e9:.1f} GB on a GPU, which has "
-        f"{memory / 1e9:g} GB: cut it smaller, recompute, or make micro-batches smaller"
+        f"{memory / 1e9:g} GB: cut it smaller, recompute, or make micro-batches smaller",
+        float(held[fullest]),
     )

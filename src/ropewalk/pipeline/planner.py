@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from math import inf
 
-from ropewalk.errors import StrategyError
+from ropewalk.errors import Findings, StrategyError
 from ropewalk.pipeline.alternatives import alternatives
 from ropewalk.pipeline.answer import PipelineAnswer, Searched
 from ropewalk.pipeline.contest import Contest, with_pieces
@@ -23,7 +23,7 @@ from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.refine import refined
-from ropewalk.pipeline.schedules import FITTED
+from ropewalk.pipeline.schedules import FITTED, pieces_each
 from ropewalk.pipeline.search import propose
 from ropewalk.pipeline.state_groups import grouped
 from ropewalk.pipeline.state_prices import Prices
@@ -42,12 +42,14 @@ def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Wi
     ('0-1@0 | 2-3@1 1f1b, 8 x 1 samples', 54.0)
     """
     costs = Costs(model, machines, terms)
+    _check(costs)
     chosen = width or width_for(costs)
     contest = searched(costs, chosen)
     others = alternatives(contest)
     if contest.best is None:
-        reasons = list(contest.unfit) or ["no schedule exists for these numbers of micro-batches and GPUs"]
-        raise StrategyError(f"no plan of {costs.profile.name} fits: {reasons[0]}")
+        nothing = "no schedule exists for these numbers of micro-batches and GPUs"
+        closest = min(contest.unfit, key=lambda reason: contest.unfit[reason], default=nothing)
+        raise StrategyError(f"no plan of {costs.profile.name} fits: {closest}")
     return PipelineAnswer(
         profile=costs.profile,
         machines=machines,
@@ -57,6 +59,20 @@ def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Wi
         searched=Searched(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
         single_gpu_s=costs.prices.at(terms.global_batch).seconds,
     )
+
+
+def _check(costs: Costs) -> None:
+    """Is there anything to cut, and do the schedules leave a choice?"""
+    findings = Findings(StrategyError, f"pipeline of {costs.profile.name}")
+    if not costs.prices.at(costs.terms.global_batch).seconds > 0:
+        findings.add("none of its layers takes any time, so no cut is better than another: measure them again")
+    least = min(map(pieces_each, costs.terms.schedules))
+    if least > costs.states:
+        findings.add(
+            f"{', '.join(costs.terms.schedules)}: at least {least} stages are wanted of a model with "
+            f"{costs.states} that can be cut: ask for another schedule"
+        )
+    findings.raise_if_any()
 
 
 def searched(costs: Costs, width: Width | None = None) -> Contest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ropewalk.pipeline.contest import Contest
@@ -11,9 +11,13 @@ from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan, Stage
 from ropewalk.pipeline.schedules import pieces_each
 
+Moves = Callable[[Plan, Machines, int], Iterator[Plan]]
 
-def refined(contest: Contest, start: Judged, schedules: tuple[str, ...], most: int) -> Judged:
-    """The plan after as many improving moves as there are, and at most `most` plans timed.
+
+def refined(
+    contest: Contest, start: Judged, schedules: tuple[str, ...], most: int, moves: Moves | None = None
+) -> Judged:
+    """The plan after as many improving moves as there are (`neighbours` unless given), and at most `most` plans timed.
 
     The first move that improves is made. Cuts move by many states while that helps, then by fewer.
     """
@@ -21,7 +25,7 @@ def refined(contest: Contest, start: Judged, schedules: tuple[str, ...], most: i
     until = contest.timed + most
     step = max(1, best.plan.stages[-1].last // (8 * len(best.plan.stages)))
     while step:
-        found = _improvement(contest, best, schedules, step, until)
+        found = _improvement(contest, best, schedules, step, until, moves or neighbours)
         if found is None:
             step //= 2
         else:
@@ -29,8 +33,10 @@ def refined(contest: Contest, start: Judged, schedules: tuple[str, ...], most: i
     return best
 
 
-def _improvement(contest: Contest, best: Judged, schedules: tuple[str, ...], step: int, until: int) -> Judged | None:
-    for plan in neighbours(best.plan, contest.costs.machines, step):
+def _improvement(
+    contest: Contest, best: Judged, schedules: tuple[str, ...], step: int, until: int, moves: Moves
+) -> Judged | None:
+    for plan in moves(best.plan, contest.costs.machines, step):
         if contest.timed >= until:
             return None
         found = contest.enter(plan, schedules, best.step_s)
@@ -41,6 +47,14 @@ def _improvement(contest: Contest, best: Judged, schedules: tuple[str, ...], ste
 
 def neighbours(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
     """Plans with one cut moved by `step` states, one replica's GPUs moved to a stage next to it, or idle GPUs used."""
+    yield from cuts_moved(plan, machines, step)
+    if pieces_each(plan.schedule) == 1 and step == 1:
+        yield from _gpus_moved(plan)
+        yield from _idle_used(plan, machines)
+
+
+def cuts_moved(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
+    """Plans with one cut moved by `step` states, GPUs as they are."""
     for cut in range(len(plan.stages) - 1):
         before, behind = plan.stages[cut : cut + 2]
         for move in (-step, step):
@@ -48,9 +62,6 @@ def neighbours(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
                 yield _with(
                     plan, cut, replace(before, last=before.last + move), replace(behind, first=behind.first + move)
                 )
-    if pieces_each(plan.schedule) == 1 and step == 1:
-        yield from _gpus_moved(plan)
-        yield from _idle_used(plan, machines)
 
 
 def _gpus_moved(plan: Plan) -> Iterator[Plan]:

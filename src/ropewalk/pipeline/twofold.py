@@ -38,11 +38,15 @@ def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool
             yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
 
 
-def even_cuts(sums: Array, pieces: int) -> tuple[int, ...]:
+def even_cuts(sums: Array, pieces: int, entering: Array | None = None) -> tuple[int, ...]:
     """Bounds of `pieces` consecutive pieces of which the longest is as short as it can be; `sums` are running sums.
+
+    `entering[k, s]` is what piece k costs besides where it begins with state s, if that counts like a piece.
 
     >>> even_cuts(np.array([0.0, 1, 2, 6, 7, 8]), 3)
     (0, 2, 3, 5)
+    >>> even_cuts(np.array([0.0, 1, 2, 6, 7, 8]), 2, np.array([[0.0] * 6, [0, 0, 0, 9, 0, 0]]))
+    (0, 2, 5)
     """
     states = len(sums) - 1
     longest = np.full((pieces + 1, states + 1), np.inf)
@@ -52,6 +56,8 @@ def even_cuts(sums: Array, pieces: int) -> tuple[int, ...]:
         for end in range(piece, states - pieces + piece + 1):
             starts = slice(piece - 1, end)
             value = np.maximum(longest[piece - 1, starts], sums[end] - sums[starts])
+            if entering is not None:
+                value = np.maximum(value, entering[piece - 1, starts])
             at = int(value.argmin())
             longest[piece, end], behind[piece, end] = value[at], piece - 1 + at
     bounds = [states]

@@ -13,6 +13,8 @@ LOOKS = {
     "backward": COMPUTE_PHASES["backward"],
     "forward of the next step": COMPUTE_PHASES["forward"],
     "all-reduce": LOGICAL["mesh"],
+    "reduce-scatter": LOGICAL["mesh"],
+    "all-gather": LOGICAL["ps"],
     "push": LOGICAL["mesh"],
     "pull": LOGICAL["ps"],
 }
@@ -25,7 +27,9 @@ def way_timeline(answer: OverlapAnswer, way: Way, span_s: float) -> StepTimeline
     if not way.moves or way.forward_start_s is None:
         return None
     tensors = answer.tensors
-    lanes = ("push", "pull") if answer.link.duplex else ("all-reduce",)
+    carried = tuple(dict.fromkeys(move.way for move in way.moves))
+    # Halves of sums share one network, as sums do; pushes and pulls do not disturb each other.
+    lanes = carried if answer.link.duplex else (", ".join(carried),)
     bars = []
     now = 0.0
     for layer in reversed(range(tensors.layers)):
@@ -37,7 +41,9 @@ def way_timeline(answer: OverlapAnswer, way: Way, span_s: float) -> StepTimeline
         bars.append(Bar(0, begin, end, f"{tensors.layer_names[layer]} forward", "forward of the next step"))
     for move in way.moves:
         label = f"{_listed([tensors.names[tensor] for tensor in move.tensors])}, {quantity.size(move.size_bytes)}"
-        bars.append(Bar(1 + lanes.index(move.way), move.begin_s, move.end_s, label, move.way))
+        bars.append(
+            Bar(1 + (carried.index(move.way) if answer.link.duplex else 0), move.begin_s, move.end_s, label, move.way)
+        )
     return lane_timeline(
         f"timeline-{way.name}",
         (LaneGroup("GPU", ("compute",)), LaneGroup("network", lanes)),

@@ -70,6 +70,8 @@ class CollectiveQuestion:
             findings.add("trees are built for switches that only forward: leave the method or copying in switches out")
         if self.size_bytes < 1:
             findings.add("the size is 0 bytes: give at least 1")
+        if any(size < 1 for size in self.sizes):
+            findings.add("one of the sizes to compare is 0 bytes: give at least 1 each")
         findings.raise_if_any()
 
     def network(self) -> Network:

@@ -7,6 +7,8 @@ import pytest
 from optimum_worlds import known_fabrics
 
 from ropewalk.cli import main
+from ropewalk.errors import ProofError
+from ropewalk.export.mscclpp import prove_plan, read_mscclpp
 
 KNOWN = {known["name"]: known for known in known_fabrics()}
 EXACT = ("dgx1v", "dgx_a100_2box", "mesh4x4", "kautz(2,3)", "ndv2x2", "mixed_a100_h100_2box", "a100_2box_nic_quarter")
@@ -121,11 +123,22 @@ def test_every_collective_is_written_for_every_library_that_has_it(kind, run, tm
     assert (tmp_path / "traces.3.et").stat().st_size
 
 
+def test_files_are_proved_for_the_root_that_was_asked_for(run, tmp_path):
+    path = tmp_path / "plan.json"
+    code, _, err = run("broadcast", "ring:4", "--group", "3,1,2", "--root", "2", "--method", "ring", "--no-compare",
+                       "--export", path, "--export", tmp_path / "algo.xml")  # fmt: skip
+    assert code == 0, err
+    prove_plan(read_mscclpp(path), root=2)
+    with pytest.raises(ProofError, match="output 0 of rank"):
+        prove_plan(read_mscclpp(path), root=0)
+
+
 def test_rings_and_a_table_are_written_for_nccl(run, tmp_path):
     code, _, err = run("allreduce", "ring:4", "--method", "ring", "--export", tmp_path / "a.graph.xml", "--export",
                        tmp_path / "tuner.csv")  # fmt: skip
     assert code == 0, err
     assert "NCCL_GRAPH_FILE=" in err
+    assert err.count("(read back)") == 2
     assert "ring" in (tmp_path / "tuner.csv").read_text()
 
 
@@ -181,6 +194,8 @@ def test_a_fabric_that_makes_no_sense_is_refused_and_nothing_is_written(record, 
         (("allreduce", "ring:4", "--method", "topoadopt", "--epsilon", "0"), "give a number between 0 and 1"),
         (("alltoall", "ring:4", "--method", "ring"), "leave the method out"),
         (("allreduce", "ring:4", "--size", "0B"), "give at least 1"),
+        (("allreduce", "ring:4", "--sizes", "0B,1kB"), "one of the sizes to compare is 0 bytes: give at least 1 each"),
+        (("allreduce", "ring:4", "--group", "0,²"), "give a number below 4 or a name such as h0"),
         (("allreduce", "ring:4", "--latency", "5"), "has no unit"),
         (("allreduce", "ring:4", "--export", "x.pdf"), "use one of .graph.xml, .json, .xml, .et, .csv"),
         (("allreduce", "ring:4", "--export", "b.graph.xml"), "add --method ring"),

@@ -3,12 +3,15 @@
 import json
 import sys
 from dataclasses import dataclass
+from inspect import signature
 
 import pytest
 from tiny_profiles import profile_text, write_profile
 
 from ropewalk.cli import main
+from ropewalk.cli.pipeline import pipeline_command
 from ropewalk.export.torch_pipeline import read_compute_only
+from ropewalk.pipeline.schedules import SCHEDULES
 
 SLOW = ("--bandwidth", "10Gbps", "--nvlink", "10GB/s", "--batch", 64)
 
@@ -92,6 +95,7 @@ def test_a_model_of_the_zoo_is_cut_within_the_memory_of_its_gpu(run):
         (("--profile-batch", 4), "was measured with 8 samples by its name"),
         (("--seq", 128), "leave --seq 128 out"),
         (("--optimiser", "lamb"), "there is no optimiser 'lamb'"),
+        (("--dtype", "int3"), "there is no precision 'int3'"),
     ],
 )
 def test_what_cannot_be_planned_exits_with_two_and_a_remedy(tmp_path, run, arguments, message):
@@ -105,7 +109,7 @@ def test_what_cannot_be_planned_exits_with_two_and_a_remedy(tmp_path, run, argum
     [
         ("node1 -- half a line\n", "line 1: neither a layer nor an edge"),
         (profile_text(2) + "\tnode2 -- node9\n", "line 4: edge to or from node9, which has no line"),
-        (profile_text(3) + "\tnode3 -- node2\n", "wait for each other in a circle"),
+        (profile_text(3) + "\tnode3 -- node2\n", "line 6: with the edge node3 -- node2 2 layers wait for each other"),
         (profile_text(2).replace("parameter_size", "parameters"), "line 1: parameter_size is missing"),
     ],
 )
@@ -127,9 +131,17 @@ def test_a_profile_that_does_not_say_its_batch_asks_for_it(tmp_path, run):
 
 
 def test_a_schedule_for_pytorch_needs_equal_stages(tmp_path, run):
-    """One GPU has no pipeline: there is nothing to write."""
-    csv = tmp_path / "schedule.csv"
-    answer = run(write_profile(tmp_path), "--cluster", "1x1", "--batch", 8, "--schedule", "1f1b", "--csv", csv)
+    """One GPU has no pipeline: there is nothing to write, and so no page and no JSON either."""
+    csv, page = tmp_path / "schedule.csv", tmp_path / "page.html"
+    where = ("--cluster", "1x1", "--batch", 8, "--schedule", "1f1b")
+    answer = run(write_profile(tmp_path), *where, "--csv", csv, "--page", page, "--json")
     assert answer.code == 2
     assert "two stages or more with as many replicas each" in answer.stderr
     assert not csv.exists()
+    assert not page.exists()
+    assert answer.stdout == ""
+
+
+def test_the_help_names_every_schedule_that_can_be_asked_for_and_no_other():
+    text = signature(pipeline_command).parameters["schedule"].default.help
+    assert set(text.partition(": ")[2].rstrip(".").split(", ")) == set(SCHEDULES)

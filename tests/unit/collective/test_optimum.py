@@ -158,6 +158,19 @@ def test_flows_beyond_64_bits_equal_scaled_ones():
     assert flows.cut(capacity, 0, 3).source_side.tolist() == [True, False, False, False]
 
 
+@pytest.mark.parametrize("scale", [1, 1 << 80])
+def test_a_sink_that_gets_enough_is_not_short_and_one_that_lacks_anything_is(scale):
+    flows = FlowNetwork(5, np.array([0, 0, 1, 2, 1, 3, 4]), np.array([1, 2, 3, 3, 2, 4, 1]))
+    capacity = [c * scale for c in [5, 3, 2, 9, 4, 7, 6]]
+    sinks = np.array([3, 4])
+    for need in range(8):
+        assert flows.first_shortfall(capacity, 0, sinks, need * scale) is None
+    for need in (8 * scale, 7 * scale + 1):
+        short = flows.first_shortfall(capacity, 0, sinks, need)
+        assert (short.position, short.flow) == (1, 7 * scale)
+        assert short.source_side.tolist() == [True, True, True, True, False]
+
+
 def test_the_narrowest_cut_looks_both_ways():
     fabric = fabric_of(2, 0, [(0, 1, Fraction(5)), (1, 0, Fraction(2))])
     assert narrowest_cut(network_of(fabric)) == 2

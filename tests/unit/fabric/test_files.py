@@ -83,7 +83,7 @@ BAD = [
     (head("[[a, s, 1Gbps], {from: b, to: s, bandwidth: 1Gbps, duplex: 1}]"), r"links\[1\].duplex: .*boolean"),
     (head("[[a, s, 1Gbps], 7]"), r"links\[1\]: is not a mapping: write the keys from, to"),
     (head(GOOD) + "speed: fast\n", "speed: unknown key: use name, description, hosts, switches, links"),
-    (head(GOOD) + "hosts: [c]\n", "line 1: the key 'hosts' is given twice"),
+    (head(GOOD) + "hosts: [c]\n", "line 4: the key 'hosts' is given twice"),
     (head(GOOD, hosts="[]"), "there are no hosts"),
     (head(GOOD, hosts="[a, b, on]"), r"hosts\[2\].name: True is not a name: write it in quotes"),
     (head(GOOD, hosts="[{name: a, server: 0}, b]"), "host 'b' has no server while others have one"),

@@ -8,7 +8,7 @@ import pytest
 from ropewalk.errors import FabricError
 from ropewalk.fabric.expression import fabric
 from ropewalk.fabric.files import from_yaml, to_yaml
-from ropewalk.fabric.nccl_speeds import NCCL, PHYSICAL, speeds_named
+from ropewalk.fabric.nccl_speeds import NCCL, PHYSICAL, between_cpus, speeds_named
 from ropewalk.fabric.nccl_topology import read_nccl_topology
 
 TOPOLOGIES = Path(__file__).parents[2] / "data" / "topologies"
@@ -140,6 +140,8 @@ def test_hosts_that_share_nvlink_in_one_file_are_several_servers(tmp_path):
         (gpu(0) + gpu(0), r"several GPUs have rank 0"),
         (gpu(0, NVLINK.format(bus=2, count=2)) + gpu(1), r"gpu0\.0 has 2 links to gpu0\.1, which has 0 back"),
         (gpu(0, NVLINK.format(bus=2, count=0)), "count is 0"),
+        (gpu(0, NVLINK.format(bus=2, count=1 << 40)), "count is 1099511627776: write the number of links"),
+        (gpu(0, f'<c2c bw="44712" count="{1 << 40}"/>'), "count is 1099511627776: write the number of links"),
         (gpu(0, "<nvlink/>"), "<nvlink> has no count"),
         (gpu(0).replace('sm="80"', 'sm="new"').replace("</gpu>", SWITCHED + "</gpu>"), "sm is 'new'"),
         (gpu(0).replace("16.0 GT/s PCIe", "fast"), "link_speed is 'fast'"),
@@ -153,6 +155,11 @@ def test_hosts_that_share_nvlink_in_one_file_are_several_servers(tmp_path):
 def test_mistakes_are_told_with_their_line(tmp_path, inside, told):
     with pytest.raises(FabricError, match=told):
         fabric(str(write(tmp_path, inside)))
+
+
+def test_an_intel_processor_of_a_model_that_nobody_knows_counts_as_an_old_one():
+    assert between_cpus("x86_64", "GenuineIntel", 6, -1) == between_cpus("x86_64", "GenuineIntel", 6, 0x3F) == 6e9
+    assert between_cpus("x86_64", "GenuineIntel", 6, 0x55) == 10e9
 
 
 def test_all_mistakes_of_a_file_come_in_one_message(tmp_path):

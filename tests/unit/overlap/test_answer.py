@@ -1,11 +1,12 @@
 """The answer about an order: all ways beside the bound, settings searched or given, and the same on a network."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from tiny_profiles import write_profile
 
-from ropewalk.errors import StrategyError
+from ropewalk.errors import DeviceError, StrategyError
 from ropewalk.fabric import IdealSwitch
 from ropewalk.overlap.link import Kind
 from ropewalk.overlap.network_runs import fabric_for, of_blocks, on_fabric
@@ -13,6 +14,7 @@ from ropewalk.overlap.plans import streamed_plan
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, best_behind_a_barrier, over_speeds, settings
 from ropewalk.overlap.ways import ALL_REDUCE_WAYS, SERVER_WAYS
+from ropewalk.report.overlap_timeline import way_timeline
 
 
 @pytest.fixture
@@ -43,11 +45,33 @@ def test_of_ways_that_are_as_fast_the_one_with_the_fewest_operations_is_best(ask
 def test_what_the_network_carries_is_every_byte_once_and_in_time(asked):
     found = answer(asked())
     for way in found.ways:
-        if not way.moves:
-            continue
-        assert sum(move.size_bytes for move in way.moves) == pytest.approx(found.tensors.total_bytes)
+        for kind in {move.way for move in way.moves}:
+            carried = sum(move.size_bytes for move in way.moves if move.way == kind)
+            assert carried == pytest.approx(found.tensors.total_bytes)
         assert all(before.end_s <= after.begin_s + 1e-12 for before, after in pairwise(way.moves))
         assert way.forward_start_s[-1] + found.tensors.forward_s[-1] == pytest.approx(way.step_s)
+
+
+def test_sums_taken_apart_scatter_every_group_and_then_gather_it(asked):
+    found = answer(asked())
+    way = found.way("dear")
+    groups = len(way.groups)
+    assert way.launches == len(way.moves) == 2 * groups
+    assert [move.way for move in way.moves] == ["reduce-scatter"] * groups + ["all-gather"] * groups
+    scattered, gathered = ({move.tensors: move for move in half} for half in (way.moves[:groups], way.moves[groups:]))
+    assert set(scattered) == set(gathered) == set(way.groups.members)
+    assert all(
+        move.begin_s >= found.tensors.ready_s[list(tensors)].max() - 1e-12 for tensors, move in scattered.items()
+    )
+
+
+def test_an_answer_has_an_order_whichever_way_is_best(asked):
+    found = answer(asked())
+    for way in found.ways:
+        alone = replace(found, ways=(way,))
+        assert alone.best is way
+        assert alone.order()
+        assert way_timeline(found, way, way.step_s) is not None
 
 
 def test_pushes_and_pulls_carry_every_byte_each(asked):
@@ -135,3 +159,8 @@ def test_questions_that_make_no_sense_are_refused(asked):
         on_fabric(found, IdealSwitch(4).build())
     with pytest.raises(StrategyError, match="give a larger fabric"):
         on_fabric(answer(asked()), IdealSwitch(2).build())
+
+
+def test_a_precision_that_does_not_exist_is_refused_for_profiles_too(asked):
+    with pytest.raises(DeviceError, match="there is no precision 'int3'"):
+        answer(asked(precision="int3"))

@@ -3,9 +3,12 @@ import json
 import pytest
 
 from ropewalk.errors import StrategyError
+from ropewalk.pipeline.alternatives import of_stages
 from ropewalk.pipeline.brute_force import brute_force
+from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.plan import Stage
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.state_groups import every_state, grouped
@@ -59,6 +62,12 @@ def test_a_model_that_fits_nowhere_is_refused_with_the_fullest_stage():
         plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, memory_bytes=1e9))
 
 
+def test_of_plans_that_do_not_fit_the_one_that_lacks_least_is_named():
+    """The last state holds 4 GB wherever it is; alone on GPUs of its own it needs no more than that and its passes."""
+    with pytest.raises(StrategyError, match=r"needs 4\.0 GB on a GPU, which has 3\.9 GB"):
+        plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, memory_bytes=3.9e9, state_multiple=4.0))
+
+
 def test_recomputation_makes_room_where_it_is_allowed():
     keeps = from_states("keeps", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[0] * 4,
                         kept_bytes=[100] * 4, crossing_bytes=[1, 1, 1, 0])  # fmt: skip
@@ -73,6 +82,40 @@ def test_only_the_schedules_that_were_asked_for_win():
     for schedule in ("gpipe", "zb-auto", "interleaved"):
         answer = plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, schedules=(schedule,), overlap_sums=False))
         assert answer.best.plan.schedule == schedule
+
+
+def test_data_parallelism_does_not_bring_its_own_schedule_along():
+    """Sums are dear to hide here only for those who cut: one stage would win under 1f1b, which nobody asked for."""
+    light = from_states("light", 8, forward_s=[1e-2] * 4, backward_s=[2e-2] * 4, parameter_bytes=[1e3] * 4,
+                        crossing_bytes=[1e8] * 4)  # fmt: skip
+    for schedule in ("interleaved", "zb-v", "zb-h1", "gpipe"):
+        answer = plan(light, FOUR_MACHINES, Terms(32, 8, schedules=(schedule,)))
+        assert answer.best.plan.schedule == schedule
+    assert plan(light, FOUR_MACHINES, Terms(32, 8, schedules=("zb-v",))).speedup_over_dp < 1
+
+
+def test_no_plan_is_worse_than_those_of_others_with_the_one_schedule_that_is_allowed():
+    """Baselines bring two schedules; the allowed one of them takes part although the other does not."""
+    costs = Costs(HEAVY_END, FOUR_MACHINES, Terms(64, 8, schedules=("1f1b",)))
+    contest = Contest(costs)
+    stages = (Stage(0, 4, (0, 1, 2)), Stage(5, 5, (3,)))
+    found = of_stages(contest, "theirs", "stages of others", lambda _: stages, ("1f1b", "1f1b-deep"))
+    assert contest.best is not None
+    assert contest.best.plan.stages == stages
+    assert contest.best.plan.schedule == "1f1b"
+    assert found.step_s <= contest.best.step_s
+
+
+def test_a_model_that_computes_nothing_is_refused():
+    idle = from_states("idle", 1, forward_s=[0, 0], backward_s=[0, 0], parameter_bytes=[8, 8])
+    with pytest.raises(StrategyError, match="pipeline of idle: none of its layers takes any time"):
+        plan(idle, FOUR_MACHINES, Terms(4, 1))
+
+
+def test_a_schedule_with_more_stages_than_layers_is_refused():
+    alone = from_states("alone", 1, forward_s=[1], backward_s=[2], parameter_bytes=[8])
+    with pytest.raises(StrategyError, match="at least 2 stages are wanted of a model with 1"):
+        plan(alone, FOUR_MACHINES, Terms(4, 1, schedules=("zb-v",)))
 
 
 def test_workloads_are_planned_with_tensor_parallelism_where_it_helps():

@@ -62,7 +62,7 @@ def _members(hypernode: Marked) -> list[tuple[str, Marked]]:
     spec = hypernode.get("spec", f"HyperNode {_name(hypernode)!r}")
     keys = spec.mapping("spec", SPEC_KEYS)
     tier = spec.get("tier", "spec")
-    if not str(tier.value).isdigit():
+    if not str(tier.value).isdecimal():
         raise tier.wrong(f"the tier is {tier.value!r}: give 0 or more")
     found = []
     for member in keys["members"].items("members") if "members" in keys else []:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 from ropewalk.collective.forest.demand import Path, Wiring
@@ -130,10 +130,15 @@ def check_loads(network: Network, loads: Iterable[dict[tuple[int, int], Fraction
 def forest_of(network: Network, wiring: Wiring, bundles: Sequence[Bundle]) -> Forest:
     """Trees with rates and ways, from bundles that were packed into a wiring; uses the wiring up."""
     trees = []
+
+    @cache  # the same few amounts come in every branch, and fractions are slow to multiply
+    def rate(amount: int) -> Fraction:
+        return amount * wiring.unit
+
     for bundle in bundles:
         branches = tuple(
-            Branch(x, y, tuple((path, amount * wiring.unit) for path, amount in wiring.take((x, y), bundle.trees)))
+            Branch(x, y, tuple((path, rate(amount)) for path, amount in wiring.take((x, y), bundle.trees)))
             for x, y in bundle.arcs
         )
-        trees.append(Tree(bundle.root, bundle.trees * wiring.unit, branches, max(bundle.depth.values())))
+        trees.append(Tree(bundle.root, rate(bundle.trees), branches, max(bundle.depth.values())))
     return Forest(network, tuple(trees))

@@ -215,8 +215,9 @@ class _Packing:
             into[row, list(other.depth)] = beyond
         started = np.array([other.trees for other in others], np.int64)
         capacity = np.concatenate([self.left, to_hub, self.unstarted, started, into.ravel()])
-        cut = self._network(len(others)).cut(capacity, x, y)
-        return min(most, cut.flow - waiting), ~cut.source_side[: self.n]
+        flows = self._network(len(others))
+        short = flows.first_shortfall(capacity, x, np.array([y]), waiting + most)
+        return (most, None) if short is None else (short.flow - waiting, ~short.source_side[: self.n])
 
     def _network(self, bundles: int) -> FlowNetwork:
         """Arcs between members, to the hub, from the hub to roots, to bundles, and from bundles to members."""

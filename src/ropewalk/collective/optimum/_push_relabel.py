@@ -17,11 +17,18 @@ INT = NDArray[np.int64]
 
 @njit(cache=True, nogil=True)
 def push_relabel(
-    first: INT, head: INT, mate: INT, residual: NDArray[Any], source: int, sink: int, sink_side: NDArray[np.bool_]
+    first: INT,
+    head: INT,
+    mate: INT,
+    residual: NDArray[Any],
+    source: int,
+    sink: int,
+    enough: int,
+    sink_side: NDArray[np.bool_],
 ) -> Any:
     """Push as much as possible from source to sink, changing `residual`; fill in which vertices still reach the sink.
 
-    The value of the flow is what has arrived.
+    The value of the flow is what has arrived. Once that is `enough`, nobody asks for more, nor for the cut.
     """
     n = len(first) - 1
     height = np.zeros(n, np.int64)
@@ -37,6 +44,8 @@ def push_relabel(
             residual[arc] = amount - amount
             residual[mate[arc]] += amount
             excess[head[arc]] += amount
+    if excess[sink] >= enough:
+        return excess[sink]
     work = 0
     patience = 6 * n + len(head)
     highest = 0
@@ -88,6 +97,8 @@ def push_relabel(
                         top[height[u]] = u
                     excess[u] += amount
                     excess[v] -= amount
+                    if u == sink and excess[sink] >= enough:
+                        return excess[sink]
                 else:
                     current[v] = arc + 1
                 continue
@@ -144,7 +155,7 @@ def first_short_sink(
     residual = capacity.copy()
     for index in range(len(sinks)):
         residual[:] = capacity
-        value = push_relabel(first, head, mate, residual, source, sinks[index], sink_side)
+        value = push_relabel(first, head, mate, residual, source, sinks[index], need, sink_side)
         if value < need:
             return index, value
     return -1, need

@@ -84,7 +84,7 @@ class FlowNetwork:
         for index, sink in enumerate(sinks):
             residual = np.zeros(len(head), object)
             residual[place] = capacity
-            flow = exact(first, head, mate, residual, source, sink, side)
+            flow = exact(first, head, mate, residual, source, sink, need, side)
             if flow < need:
                 return Shortfall(index, int(flow), ~side)
         return None

@@ -67,7 +67,13 @@ class _Run:
             else:
                 self.copies |= {(rank, chunk): Counter(content) for chunk, content in message.items()}
         elif names.ARRIVAL in node.attributes:
-            for chunk, content in self.arrived.pop((rank, node.whole(names.ARRIVAL))).items():
+            received = node.whole(names.ARRIVAL)
+            if (rank, received) not in self.arrived:
+                raise ProofError(
+                    f"{self.trace.name}: node {node.id} of rank {rank} adds what node {received} received, which has "
+                    "received nothing to add"
+                )
+            for chunk, content in self.arrived.pop((rank, received)).items():
                 self.copies[rank, chunk] = self.copies.get((rank, chunk), Counter()) + content
         del self.left[place]
         for later in self.following[place]:

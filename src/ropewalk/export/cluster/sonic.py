@@ -101,4 +101,4 @@ def _read(name: str, rule: dict[str, str], leaf: int, addresses: AddressPlan) ->
 
 def _numbers_by_value(port: str) -> list[tuple[int, str]]:
     """Ethernet8 before Ethernet12."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", port)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", port)]

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import ProgramError
 from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, STEPS, Algo, Gpu, Step, ThreadBlock
+from ropewalk.export.threadblocks.memory import MOST_CHUNKS
 
 BUFFERS = ("i", "o", "s")
 
@@ -76,6 +77,13 @@ class _Element:
             raise self.wrong(f"{key} is {value}: give {least} or more")
         return value
 
+    def size(self, key: str) -> int:
+        """A number of which as many things are made for the proof."""
+        value = self.number(key)
+        if value > MOST_CHUNKS:
+            raise self.wrong(f"{key} is {value}: give {MOST_CHUNKS} or fewer")
+        return value
+
     def flag(self, key: str) -> bool:
         value = self.number(key)
         if value > 1:
@@ -105,7 +113,7 @@ def _gpu(node: _Element, rank: int) -> Gpu:
         )
     if sorted(blocks) != list(range(len(blocks))):
         raise node.wrong(f"thread blocks are numbered {sorted(blocks)}: number them from 0 on without gaps")
-    sizes = (node.number("i_chunks"), node.number("o_chunks"), node.number("s_chunks"))
+    sizes = (node.size("i_chunks"), node.size("o_chunks"), node.size("s_chunks"))
     return Gpu(*sizes, tuple(blocks[number] for number in range(len(blocks))))
 
 

@@ -22,6 +22,7 @@ from ropewalk.export.mscclpp.plan import (
     Span,
     ThreadBlock,
 )
+from ropewalk.export.threadblocks.memory import MOST_CHUNKS
 
 COPYING = ("put", "pws", "pwsf", "get", "copy", "re", "res", "rre", "rres")
 MEETING = ("nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "sem_acquire", "sem_release")
@@ -92,6 +93,13 @@ class _Node:
             raise self.wrong(f"{key!r} is {value!r}: give a whole number of 0 or more")
         return value
 
+    def size(self, key: str) -> int:
+        """A number of which as many things are made for the proof."""
+        value = self.number(key)
+        if value > MOST_CHUNKS:
+            raise self.wrong(f"{key!r} is {value}: give {MOST_CHUNKS} or fewer")
+        return value
+
     def flag(self, key: str, default: bool | None = None) -> bool:
         value = self.get(key, default)
         if not isinstance(value, bool):
@@ -133,8 +141,8 @@ def _gpu(node: _Node, rank: int) -> Gpu:
         for entry in node.nodes("remote_buffers")
     )
     blocks = tuple(_block(entry, number) for number, entry in enumerate(node.nodes("threadblocks")))
-    semaphores = tuple(entry.number("init_value") for entry in node.nodes("semaphores"))
-    sizes = (node.number("input_chunks"), node.number("output_chunks"), node.number("scratch_chunks"))
+    semaphores = tuple(entry.size("init_value") for entry in node.nodes("semaphores"))
+    sizes = (node.size("input_chunks"), node.size("output_chunks"), node.size("scratch_chunks"))
     return Gpu(*sizes, blocks, channels, remote, semaphores)
 
 

@@ -18,6 +18,9 @@ from ropewalk.export.threadblocks.values import RUBBISH, Value, symbol
 if TYPE_CHECKING:
     from ropewalk.export.threadblocks.machine import Agent, Machine
 
+MOST_CHUNKS = 1 << 20
+"""Of one buffer: a file that speaks of more is damaged, and its memory would not fit."""
+
 
 @dataclass
 class Buffers:

@@ -41,7 +41,8 @@ class Record:
     backward_ms: float
     activation_bytes: float
     parameter_bytes: float
-    reads: list[str] = field(default_factory=list)
+    reads: dict[str, int] = field(default_factory=dict)
+    """The layers that it reads, and the line that says so."""
 
 
 def from_profile(path: str | Path, *, batch: int | None = None, name: str | None = None) -> Workload:
@@ -106,7 +107,10 @@ def _batch(file: Path, batch: int | None, subject: str) -> int:
         raise WorkloadError(
             f"{subject} does not say how many samples were measured: give batch, or name the file …-pbs-32.txt"
         )
-    return batch if batch is not None else int(told[1]) if told else 0
+    samples = batch if batch is not None else int(told[1]) if told else 0
+    if samples < 1:
+        raise WorkloadError(f"{subject} was measured with {samples} samples, so nothing ran: say 1 or more")
+    return samples
 
 
 def _records(text: str, subject: str) -> dict[str, Record]:
@@ -128,7 +132,7 @@ def _records(text: str, subject: str) -> dict[str, Record]:
     for number, source, target in edges:
         strangers = [key for key in (source, target) if key not in records]
         if not strangers:
-            records[target].reads.append(source)
+            records[target].reads.setdefault(source, number)
         elif not findings:
             findings.add(f"line {number}: edge to or from {strangers[0]}, which has no line: add the layer")
     if not records and not findings:
@@ -177,7 +181,7 @@ def _kept(records: dict[str, Record]) -> dict[str, Record]:
     }
     left = {key: record for key, record in records.items() if key not in gone}
     for record in left.values():
-        record.reads = list(dict.fromkeys(key for key in record.reads if key not in gone))
+        record.reads = {key: line for key, line in record.reads.items() if key not in gone}
     return left or records
 
 
@@ -199,9 +203,29 @@ def _ordered(records: dict[str, Record], subject: str) -> list[Record]:
             if not waiting[reader]:
                 heapq.heappush(ready, (_number(reader), reader))
     if len(order) < len(records):
-        stuck = sorted((key for key, count in waiting.items() if count), key=_number)
-        raise WorkloadError(f"{subject}: {', '.join(stuck[:4])} wait for each other in a circle: remove an edge")
+        source, target, layers = _circle(records, {key for key, count in waiting.items() if count})
+        who = f"{layers} layers wait for each other in a circle" if layers > 1 else "a layer waits for itself"
+        raise WorkloadError(
+            f"{subject}: line {records[target].reads[source]}: with the edge {source} -- {target} {who}: remove an edge"
+        )
     return order
+
+
+def _circle(records: dict[str, Record], stuck: set[str]) -> tuple[str, str, int]:
+    """The edge of a circle that leads furthest back, and how many layers the circle has.
+
+    Whoever is stuck reads somebody who is, so going from reader to read ends in a circle.
+    """
+    seen: dict[str, None] = {}
+    at = min(stuck, key=_number)
+    while at not in seen:
+        seen[at] = None
+        at = next(key for key in records[at].reads if key in stuck)
+    walked = list(seen)
+    circle = walked[walked.index(at) :][::-1]
+    edges = list(zip(circle, [*circle[1:], circle[0]], strict=True))
+    source, target = max(edges, key=lambda edge: _number(edge[0]) - _number(edge[1]))
+    return source, target, len(circle)
 
 
 def _number(key: str) -> int:

@@ -7,6 +7,7 @@ from ropewalk.collective import chain_reduce, mesh_all_reduce, ring_all_gather, 
 from ropewalk.collective.schedule import Schedule
 from ropewalk.errors import GraphError, InputError, ProofError
 from ropewalk.export.chakra import (
+    names,
     program_traces,
     read_chakra,
     read_program_trace,
@@ -95,6 +96,14 @@ def test_a_missing_wait_is_found_by_an_order_that_it_allows():
             if node.type == NodeType.COMM_SEND:
                 node.data_deps = []
     with pytest.raises(ProofError, match="ends with chunk"):
+        replay(trace)
+
+
+def test_an_addition_of_what_was_never_received_is_reported():
+    trace = decode_program(program_traces(on_a_switch(ring_all_reduce([[0, 1]])), 8))
+    addition = next(node for node in trace.nodes[0].values() if names.ARRIVAL in node.attributes)
+    addition.attributes[names.ARRIVAL] = addition.id
+    with pytest.raises(ProofError, match=f"adds what node {addition.id} received, which has received nothing"):
         replay(trace)
 
 

@@ -149,6 +149,7 @@ def test_sends_that_nobody_receives_and_channels_shared_by_two_blocks_are_refuse
         ('depid="1"', 'depid="-1"', "name half of a step"),
         ('type="s" srcbuf="o"', 'type="nop" srcbuf="o"', None),
         ('cnt="1"', 'cnt="one"', "give a whole number"),
+        ('s_chunks="', 's_chunks="9999999', "s_chunks is 9999999.*: give 1048576 or fewer"),
         ('<step s="1"', '<step s="5"', "stands at place 1"),
         ('chan="0"', 'chan="4"', "raise nchannels"),
     ],

@@ -167,6 +167,7 @@ def test_what_cannot_be_written_is_refused_with_a_remedy():
         (lambda plan: plan.update(protocol="LL"), "protocol 'LL' is not read"),
         (lambda plan: plan.pop("inplace"), "has no 'inplace'"),
         (lambda plan: plan["gpus"].reverse(), "id 1 stands at place 0"),
+        (lambda plan: plan["gpus"][1].update(scratch_chunks=1 << 31), "'scratch_chunks' is 2147483648: give 1048576"),
         (lambda plan: plan["gpus"][0]["channels"][0].update(channel_type="switch"), "'switch' is not one of memory"),
         (lambda plan: plan["gpus"][0]["channels"][0].update(connected_to=[7]), "names peer 7"),
         (lambda plan: block(plan)["ops"][0].update(name="glres"), "name 'glres' is not one of"),
@@ -174,6 +175,7 @@ def test_what_cannot_be_written_is_refused_with_a_remedy():
         (lambda plan: block(plan)["ops"][2]["dst_buff"][0].update(buffer_id=9), "names a remote buffer"),
         (lambda plan: block(plan)["ops"][2]["dst_buff"][0].update(index=-1), "'index' is -1"),
         (lambda plan: block(plan)["ops"][2].update(tbg_info={}), "tbg_info"),
+        (lambda plan: plan["gpus"][0].update(semaphores=[{"init_value": 10**20}]), "give 1048576 or fewer"),
         (lambda plan: block(plan).update(ops=block(plan)["ops"] * 13), "65 operations, the executor room for 64"),
     ],
 )

@@ -75,8 +75,33 @@ def test_an_edge_to_a_layer_without_a_line_is_refused() -> None:
 
 def test_layers_that_wait_for_each_other_are_refused() -> None:
     text = f"node1 -- a -- {LAYER}\nnode2 -- b -- {LAYER}\n\tnode1 -- node2\n\tnode2 -- node1\n"
-    with pytest.raises(WorkloadError, match="node1, node2 wait for each other in a circle"):
+    with pytest.raises(
+        WorkloadError, match="line 4: with the edge node2 -- node1 2 layers wait for each other in a circle"
+    ):
         workload_of(text, "profile p", "p", 1)
+
+
+def test_the_edge_that_leads_furthest_back_is_named_and_layers_outside_the_circle_are_not() -> None:
+    """Layers 5 and 6 wait for the circle of 2, 3 and 4, but are not part of it."""
+    layers = "".join(f"node{number} -- a -- {LAYER}\n" for number in range(1, 7))
+    edges = (
+        "\tnode1 -- node2\n\tnode4 -- node2\n\tnode2 -- node3\n\tnode3 -- node4\n\tnode4 -- node5\n\tnode5 -- node6\n"
+    )
+    with pytest.raises(WorkloadError, match="line 8: with the edge node4 -- node2 3 layers wait"):
+        workload_of(layers + edges, "profile p", "p", 1)
+
+
+def test_a_layer_that_reads_itself_is_named() -> None:
+    text = f"node1 -- a -- {LAYER}\nnode2 -- b -- {LAYER}\n\tnode1 -- node2\n\tnode2 -- node2\n"
+    with pytest.raises(WorkloadError, match="line 4: with the edge node2 -- node2 a layer waits for itself"):
+        workload_of(text, "profile p", "p", 1)
+
+
+def test_a_profile_of_no_samples_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "none-pbs-0.txt"
+    path.write_text(f"node1 -- a -- {LAYER}\n")
+    with pytest.raises(WorkloadError, match="was measured with 0 samples"):
+        from_profile(path)
 
 
 def test_an_empty_file_has_no_layers() -> None:
