@@ -15,11 +15,10 @@ from ropewalk.cli.cluster_explain import explain_command
 from ropewalk.cli.cluster_make import generate_command, size_command
 from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
-from ropewalk.cli.cluster_screen import print_whole
 from ropewalk.cli.cluster_state import allocate_command, rules_command
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.lists import not_empty, split
-from ropewalk.cli.screen import JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
 
 if TYPE_CHECKING:
     from rich.table import Table

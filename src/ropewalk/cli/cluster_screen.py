@@ -1,24 +1,10 @@
-"""What cluster commands print alike: tables that are never cut off, and lists of names that stay short."""
+"""What cluster commands print alike: lists of names that stay short."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from ropewalk.cli.screen import console
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 MOST_NAMES = 8
-
-
-def print_whole(table: Table) -> None:
-    """A table too wide for the terminal runs over its edge: cut-off numbers would be worse."""
-    screen = console()
-    needed = screen.measure(table, options=screen.options.update(max_width=1000)).maximum
-    screen.width = max(screen.width, needed)
-    screen.print(table)
 
 
 def some(names: Sequence[str]) -> str:

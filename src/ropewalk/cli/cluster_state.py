@@ -9,8 +9,8 @@ import typer
 
 from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, drained_of, plant_of, read_state
-from ropewalk.cli.cluster_screen import print_whole, some
-from ropewalk.cli.screen import JSON, console, print_json, require_outputs
+from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_outputs
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.pipeline_subject import machines_of, open_subject
-from ropewalk.cli.screen import console, print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import console, print_json, print_whole, progress_bar, require_outputs, write_page
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -205,9 +205,9 @@ def _print(found: PipelineAnswer, page: Path | None) -> None:
         style="bold",
         soft_wrap=True,
     )
-    say(_stage_table(found))
+    print_whole(_stage_table(found))
     say(f"{plan.micro_batches} micro-batches of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
-    say(_table(found))
+    print_whole(_table(found))
     for other in found.alternatives:
         if other.judged is None:
             say(f"{other.name}: none: {other.reason}", soft_wrap=True)

@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
 
 FIRST_RUN = "starting the simulator (the first run on a machine compiles it: half a minute)"
 
@@ -25,6 +26,14 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(markup=False, emoji=False, highlight=False)
+
+
+def print_whole(table: Table) -> None:
+    """A table too wide for the terminal runs over its edge: cut-off numbers would be worse."""
+    screen = console()
+    needed = screen.measure(table, options=screen.options.update(max_width=1000)).maximum
+    screen.width = max(screen.width, needed)
+    screen.print(table)
 
 
 def require_outputs(*paths: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -81,6 +82,18 @@ class Costs:
         if (sources, targets) not in self._handovers:
             self._handovers[sources, targets] = self.machines.handover_rate(sources, targets)
         return self._handovers[sources, targets]
+
+    def entering(self, sets: Sequence[tuple[int, ...]], micro_batch: int) -> Array:
+        """By piece on these sets of GPUs and by the state it begins with: seconds in which a micro-batch reaches it.
+
+        Nothing is handed over to the first piece, nor between pieces on the same GPUs.
+        """
+        crossing = np.append(0.0, self.profile.crossing_bytes) * (micro_batch / self.profile.batch)
+        found = np.zeros((len(sets), self.states + 1))
+        for at, (source, target) in enumerate(pairwise(sets), start=1):
+            if source != target:
+                found[at] = self.machines.start_up_s + crossing / self.handover_rate(source, target)
+        return found
 
     def crossing(self, last: int, micro_batch: int) -> float:
         """Bytes of a micro-batch that cross the cut behind a state."""

@@ -106,16 +106,7 @@ def _shapes(costs: Costs, groups: Groups) -> Iterator[_Shape]:
             groups.at_bounds(column) for column in (prices.forward_s, prices.backward_s, prices.parameter_bytes)
         )
         sums = weights * costs.summing_gradients(Stage(0, costs.states - 1, sets[0], tensor)).per_byte
-        sends = _sends(costs, groups, sets, size) * count
+        sends = costs.entering(sets, size)[:, list(groups.bounds)] * count
         for recompute in terms.recompute:
             work = (forward * (2 if recompute else 1) + backward) * count
             yield _Shape(sets, tensor, size, count, recompute, work, sums, sends)
-
-
-def _sends(costs: Costs, groups: Groups, sets: tuple[tuple[int, ...], ...], size: int) -> Array:
-    """By stage and first group of it: seconds in which a micro-batch reaches the stage."""
-    crossing = groups.at_bounds(np.append(0.0, costs.profile.crossing_bytes)) * (size / costs.profile.batch)
-    found = np.zeros((len(sets), groups.count + 1))
-    for at in range(1, len(sets)):
-        found[at] = costs.machines.start_up_s + crossing / costs.handover_rate(sets[at - 1], sets[at])
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool) -> Iterator[Plan]:
-    """For every number of devices that divides the GPUs, the pieces as even as they can be.
+    """For every number of devices that divides the GPUs, pieces as even as they can be, hand-overs counted or not.
 
     Devices are consecutive GPUs, all of the same size: pieces of one device follow each other through the whole
     pipeline, so unequal devices would wait for each other twice.
@@ -30,12 +31,14 @@ def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool
             if each % tensor or (costs.terms.whole_samples and each // tensor > micro_batch):
                 continue
             prices = costs.prices.at(costs.share(micro_batch, each // tensor), tensor)
-            bounds = even_cuts(prices.forward_s + prices.backward_s, pieces)
-            stages = tuple(
-                Stage(bounds[at], bounds[at + 1] - 1, tuple(range(home * each, (home + 1) * each)), tensor)
-                for at, home in enumerate(homes(schedule, devices))
-            )
-            yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
+            sets = [tuple(range(home * each, (home + 1) * each)) for home in homes(schedule, devices)]
+            work = prices.forward_s + prices.backward_s
+            # There and back, as a piece is passed twice.
+            sends = 2 * costs.entering(sets, micro_batch)
+            for bounds in dict.fromkeys((even_cuts(work, pieces), even_cuts(work, pieces, sends))):
+                spans = zip(pairwise(bounds), sets, strict=True)
+                stages = tuple(Stage(first, end - 1, gpus, tensor) for (first, end), gpus in spans)
+                yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
 
 
 def even_cuts(sums: Array, pieces: int, entering: Array | None = None) -> tuple[int, ...]:
