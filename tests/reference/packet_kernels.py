@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ropewalk.pointer import point_at
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.packet import buffer, dcqcn, dcqcn_paper
 from ropewalk.sim.packet.far import drop_far, push_far
 from ropewalk.sim.packet.near import first_near, pop_near, push_near
-from ropewalk.sim.packet.pointer import point_at
 from ropewalk.sim.packet.world import CURSOR, FAR_SIZE, NOW, World
 
 NEAR_PUSH, NEAR_POP, MOVE_CURSOR, FAR_PUSH, FAR_DROP, FAR_POP = range(6)

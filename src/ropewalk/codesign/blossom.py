@@ -33,6 +33,7 @@ from ropewalk.codesign.alternating_trees import (
     place_in_cycle,
     slack_of,
 )
+from ropewalk.pointer import point_at
 
 
 def heaviest_matching(weights: Numbers) -> Numbers:
@@ -75,7 +76,12 @@ def heaviest_matching(weights: Numbers) -> Numbers:
 
 
 @njit(cache=True, nogil=True)
-def _match(f: Forest) -> None:
+def _match(forest: Forest) -> None:
+    _match_all(point_at(forest))
+
+
+@njit(cache=True, nogil=True)
+def _match_all(f: Forest) -> None:
     """Stage after stage: grow trees from all unmatched vertices until two of them meet, and match along the way."""
     n = len(f.mate)
     while True:

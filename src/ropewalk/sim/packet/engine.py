@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ropewalk.pointer import point_at
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.packet.deliver import on_ack, on_data, on_loss, on_timer
 from ropewalk.sim.packet.far import drop_far
@@ -14,7 +15,6 @@ from ropewalk.sim.packet.helpers import enqueue, free_packet, settle, turn_round
 from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import arrival_event, first_near, pop_near
 from ropewalk.sim.packet.nic import relay, serve_host
-from ropewalk.sim.packet.pointer import point_at
 from ropewalk.sim.packet.switch import forward, serve_switch
 from ropewalk.sim.packet.tasks import delivered, end_flow, start_all, task_due
 from ropewalk.sim.packet.transport import REPLY

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ropewalk.pointer import lowest_bit
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.packet.inlined import inlined
-from ropewalk.sim.packet.pointer import lowest_bit
 from ropewalk.sim.packet.world import BUCKET_SHIFT, CURSOR, World
 
 _ONE = np.uint64(1)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ropewalk.pointer import lowest_bit
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.packet.deliver import on_sent
 from ropewalk.sim.packet.helpers import enqueue, note_queue, ring, set_ready, settle, take_packet
-from ropewalk.sim.packet.pointer import lowest_bit
 from ropewalk.sim.packet.wire import dequeue, transmit
 from ropewalk.sim.packet.world import ACK, CLASSES, DATA, HEADER, NACK, NOW, SPRAY, World
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ropewalk.pointer import prefetch
 from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import arrival_event, port_event, push_near
-from ropewalk.sim.packet.pointer import prefetch
 from ropewalk.sim.packet.world import CLASSES, HOPS, NOW, World
 
 
