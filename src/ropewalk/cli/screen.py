@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ropewalk.cli.interrupt import lasting_interrupts
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -61,7 +63,8 @@ def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress
     errors = Console(stderr=True, markup=False)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         try:
-            yield bar
+            with lasting_interrupts():
+                yield bar
         except KeyboardInterrupt:
             bar.stop()
             typer.echo(f"ropewalk: stopped; {when_stopped}", err=True)
