@@ -77,12 +77,8 @@ def heaviest_matching(weights: Numbers) -> Numbers:
 
 @njit(cache=True, nogil=True)
 def _match(forest: Forest) -> None:
-    _match_all(point_at(forest))
-
-
-@njit(cache=True, nogil=True)
-def _match_all(f: Forest) -> None:
     """Stage after stage: grow trees from all unmatched vertices until two of them meet, and match along the way."""
+    f = point_at(forest)
     n = len(f.mate)
     while True:
         _match_tight_pairs(f)

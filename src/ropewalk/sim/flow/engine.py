@@ -119,33 +119,10 @@ def run(
     Returns (time, finished tasks in these steps, time steps, length of the rate log, is nothing left to happen).
     """
     # Records behind pointers compile in two thirds of the time and run in two thirds: nobody counts references.
-    return _run(
-        point_at(tasks), point_at(usage), point_at(water), point_at(flows), point_at(links), point_at(problem),
-        point_at(groups), point_at(clock), point_at(events), point_at(streams), point_at(marks), point_at(tree),
-        now, until_steps, point_at(log), logged, keep_log,
-    )  # fmt: skip
-
-
-@kernel
-def _run(
-    tasks: Tasks,
-    usage: Usage,
-    water: Water,
-    flows: Flows,
-    links: Links,
-    problem: Problem,
-    groups: Groups,
-    clock: Clock,
-    events: EventHeap,
-    streams: Piles,
-    marks: Piles,
-    tree: FinishTree,
-    now: float,
-    until_steps: int,
-    log: RateLog,
-    logged: int,
-    keep_log: bool,
-) -> tuple[float, int, int, int, bool]:
+    tasks, usage, water, flows = point_at(tasks), point_at(usage), point_at(water), point_at(flows)
+    links, problem, groups, clock = point_at(links), point_at(problem), point_at(groups), point_at(clock)
+    events, streams, marks, tree = point_at(events), point_at(streams), point_at(marks), point_at(tree)
+    log = point_at(log)
     # What the loop needs all the time is taken out of the records once.
     kind, place, amount, delay = tasks.kind, tasks.place, tasks.amount, tasks.delay
     start, end, bound_by, priority = tasks.start, tasks.end, tasks.bound_by, tasks.priority
