@@ -1,10 +1,9 @@
 """The page of a replayed trace in a real browser: drawn without a word, and the map of jobs answers the reader."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
+from browser import browse, needs_browser, plots
 
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
@@ -12,29 +11,9 @@ from ropewalk.cluster.study import Conditions, study, ways_named
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr",
-    "--virtual-time-budget=4000",
-)  # fmt: skip
 EVIL = "<script>document.title='broken'</script>"
 
-pytestmark = [
-    pytest.mark.extras,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: install the package chromium"),
-]
-
-
-def browse(html, folder, *options):
-    """The document after its scripts ran, and what they wrote to the console."""
-    path = folder / "page.html"
-    path.write_text(html, encoding="utf-8")
-    command = [str(CHROMIUM), *QUIET, f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+pytestmark = needs_browser
 
 
 def page() -> str:
@@ -51,8 +30,7 @@ def test_the_page_of_a_trace_draws_all_its_charts_within_the_window(tmp_path, sc
     options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
     document, console = browse(page().replace("</body>", measure), tmp_path, f"--window-size={width},1400", *options)
     assert console == []
-    drawn = set(re.findall(r'<div class="plot js-plotly-plot" id="([^"]+)"', document))
-    assert drawn == {"means", "distribution", "over-time", "reasons"}
+    assert plots(document) == {"means", "distribution", "over-time", "reasons"}
     assert int(re.search(r'<canvas[^>]* data-drawn="(\d+)"', document).group(1)) > 5
     needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
     assert needed <= room == width

@@ -1,12 +1,11 @@
 """Every page in a real browser: no error on the console, every chart drawn, light and dark, wide and narrow."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import browse, needs_browser, plots
 from tiny_plans import plan_by_hand
 from tiny_profiles import write_profile
 from tiny_steps import pipeline_step, run_step
@@ -33,36 +32,9 @@ from ropewalk.synthesis import CollectiveQuestion, synthesise
 from ropewalk.task import Sketch
 from ropewalk.workload.imports import from_profile
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr",
-    "--virtual-time-budget=4000",
-)  # fmt: skip
 EVIL = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
 
-pytestmark = [
-    pytest.mark.extras,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: install the package chromium"),
-]
-
-
-def browse(html: str, folder: Path, *options: str) -> tuple[str, list[str]]:
-    """The document after its scripts ran, and what they wrote to the console."""
-    page = folder / "page.html"
-    page.write_text(html, encoding="utf-8")
-    command = [str(CHROMIUM), *QUIET, f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-
-
-def plots(document: str) -> set[str]:
-    """Ids of the charts in which Plotly has drawn something."""
-    found = re.findall(r'<div class="plot js-plotly-plot" id="([^"]+)"', document)
-    assert document.count('class="main-svg"') >= len(found)
-    return set(found)
+pytestmark = needs_browser
 
 
 def training_step(label: str = "gradient") -> str:

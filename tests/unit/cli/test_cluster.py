@@ -1,13 +1,10 @@
 """`ropewalk cluster` from outside: what it prints, what it writes and what it refuses."""
 
 import json
-import sys
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
-
-from ropewalk.cli import main
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "jobs.csv"
 SMALL = ("--fabric", "leaf-spine:4x4x4", "--gpus-per-server", 2)
@@ -20,28 +17,9 @@ one,1,3,10,10,,,40
 """
 
 
-@dataclass
-class Answer:
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def json(self):
-        return json.loads(self.stdout)
-
-
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this very process: what it printed, and its exit code."""
-
-    def ran(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ropewalk", "cluster", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        return Answer(leaving.value.code or 0, *capsys.readouterr())
-
-    return ran
+def run(ropewalk):
+    return partial(ropewalk, "cluster")
 
 
 @pytest.fixture

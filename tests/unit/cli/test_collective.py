@@ -1,12 +1,11 @@
 """`ropewalk collective` from outside: exact optima as JSON, files that are proved, and input that is refused."""
 
 import json
-import sys
+from functools import partial
 
 import pytest
 from optimum_worlds import known_fabrics
 
-from ropewalk.cli import main
 from ropewalk.errors import ProofError
 from ropewalk.export.mscclpp import prove_plan, read_mscclpp
 
@@ -15,17 +14,9 @@ EXACT = ("dgx1v", "dgx_a100_2box", "mesh4x4", "kautz(2,3)", "ndv2x2", "mixed_a10
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ropewalk", "collective", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return run
+def run(ropewalk):
+    """(exit code, standard output, standard error) of the command."""
+    return partial(ropewalk, "collective")
 
 
 def compact_file(known, folder):

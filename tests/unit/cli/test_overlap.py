@@ -1,35 +1,17 @@
 """`ropewalk overlap` from outside: what it prints, what it writes and what it refuses."""
 
 import json
-import sys
-from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from tiny_profiles import write_profile
 
-from ropewalk.cli import main
-
 SLOW = ("--cluster", "2x2", "--bandwidth", "10Gbps", "--nvlink", "100GB/s")
 
 
-@dataclass
-class Answer:
-    code: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this very process: what it printed, and its exit code."""
-
-    def ran(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ropewalk", "overlap", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        return Answer(leaving.value.code or 0, *capsys.readouterr())
-
-    return ran
+def run(ropewalk):
+    return partial(ropewalk, "overlap")
 
 
 def test_an_order_comes_as_json_and_as_a_page(tmp_path, run):

@@ -1,14 +1,12 @@
 """`ropewalk pipeline` from outside: what it prints, what it writes and what it refuses."""
 
 import json
-import sys
-from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 
 import pytest
 from tiny_profiles import profile_text, write_profile
 
-from ropewalk.cli import main
 from ropewalk.cli.pipeline import pipeline_command
 from ropewalk.export.torch_pipeline import read_compute_only
 from ropewalk.pipeline.schedules import SCHEDULES
@@ -16,24 +14,9 @@ from ropewalk.pipeline.schedules import SCHEDULES
 SLOW = ("--bandwidth", "10Gbps", "--nvlink", "10GB/s", "--batch", 64)
 
 
-@dataclass
-class Answer:
-    code: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this very process: what it printed, and its exit code."""
-
-    def ran(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ropewalk", "pipeline", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        return Answer(leaving.value.code or 0, *capsys.readouterr())
-
-    return ran
+def run(ropewalk):
+    return partial(ropewalk, "pipeline")
 
 
 def test_a_plan_comes_as_json_page_and_schedule_for_pytorch(tmp_path, run):
