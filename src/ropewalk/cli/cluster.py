@@ -13,11 +13,11 @@ from typer.core import TyperGroup
 
 from ropewalk.cli.cluster_explain import explain_command
 from ropewalk.cli.cluster_make import generate_command, size_command
-from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.cluster_state import allocate_command, rules_command
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_of, read_state
 from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.cluster_state import describe, request, way_named
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, progress_bar
 from ropewalk.errors import ClusterError, InputError
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import typer
 
-from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, require_outputs
 from ropewalk.errors import InputError
 

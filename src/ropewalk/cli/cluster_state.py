@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_options import with_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, drained_of, plant_of, read_state
 from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_outputs
 from ropewalk.errors import ClusterError, InputError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 PACKETS = "Packets and switches (levels wire, packet and auto)"
 NAMES = "rdma (DCQCN), rdma-paper (DCQCN as published), rdma-pfc (paused only), hpcc, tcp (CUBIC), newreno, dctcp"
 
-TRANSPORTS = typer.Option("rdma", "--transport", help=f"{NAMES}; several are compared.", rich_help_panel=PACKETS)
-TRANSPORT = typer.Option("rdma", "--transport", help=f"{NAMES}.", rich_help_panel=PACKETS)
+TRANSPORT = typer.Option("rdma", help=f"{NAMES}; `sync` compares several.", rich_help_panel=PACKETS)
 BUFFER = typer.Option(None, "--buffer", help="Shared buffer of every switch, such as 12MiB.", rich_help_panel=PACKETS)
 QUEUE = typer.Option(
     None, "--queue", help="Most that one port of a lossy switch holds (TCP), such as 100kB.", rich_help_panel=PACKETS
@@ -49,28 +49,33 @@ OF_RUNS = ("buffer", "queue", "ecn", "min_rto", "spread", "reduce", "most_events
 """Parameters of commands that count where packets have a format, and those that count only where they are sent."""
 
 
-def packet_options(
-    buffer: str | None,
-    queue: str | None,
-    ecn: str | None,
-    payload: str | None,
-    min_rto: str | None,
-    spread: str | None,
-    reduce: str | None,
-) -> PacketOptions:
+@dataclass(frozen=True)
+class PacketChoices:
     """The options as typed; those left out stay as the transport has them."""
-    from ropewalk.sim.level import PacketOptions
 
-    usual = PacketOptions()
-    return PacketOptions(
-        buffer_bytes=None if buffer is None else units.size(buffer),
-        queue_bytes=None if queue is None else units.size(queue),
-        ecn=None if ecn is None else read_ecn(ecn),
-        payload_bytes=None if payload is None else units.size(payload),
-        min_rto_s=None if min_rto is None else units.seconds(min_rto),
-        spread=spread,
-        reduce_bandwidth=usual.reduce_bandwidth if reduce is None else units.bandwidth(reduce),
-    )
+    transport: str
+    buffer: str | None
+    queue: str | None
+    ecn: str | None
+    payload: str | None
+    min_rto: str | None
+    spread: str | None
+    reduce: str | None
+    most_events: float
+
+    def options(self) -> PacketOptions:
+        from ropewalk.sim.level import PacketOptions
+
+        usual = PacketOptions()
+        return PacketOptions(
+            buffer_bytes=None if self.buffer is None else units.size(self.buffer),
+            queue_bytes=None if self.queue is None else units.size(self.queue),
+            ecn=None if self.ecn is None else read_ecn(self.ecn),
+            payload_bytes=None if self.payload is None else units.size(self.payload),
+            min_rto_s=None if self.min_rto is None else units.seconds(self.min_rto),
+            spread=self.spread,
+            reduce_bandwidth=usual.reduce_bandwidth if self.reduce is None else units.bandwidth(self.reduce),
+        )
 
 
 def read_ecn(text: str) -> tuple[float, float, float]:

@@ -11,6 +11,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.run_step import write_table
 from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
+from ropewalk.cli.step_outputs import Outputs
 from ropewalk.errors import Findings, GraphError, InputError
 
 if TYPE_CHECKING:
@@ -30,11 +31,8 @@ class GraphRun:
     routing: str
     seed: int
     symmetry: bool
-    trace: Path | None
-    tasks: Path | None
-    page: Path | None
-    json: bool
     level: LevelUse
+    outputs: Outputs
 
 
 def run_graph(asked: GraphRun, place: Fabric) -> None:
@@ -56,7 +54,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
         raise InputError(f"unknown routing {asked.routing!r}: use one of default, {', '.join(ROUTERS)}")
     transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
     routes = ROUTERS[router](asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
-    watched = asked.trace is not None or asked.page is not None
+    watched = asked.outputs.trace is not None or asked.outputs.page is not None
     with progress_bar() as bar:
         shown = bar.add_task(FIRST_RUN, total=None)
         run = run_at_level(
@@ -69,8 +67,8 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
             record_rates=watched,
             progress=lambda done, total: bar.update(shown, completed=done, total=total, description="tasks done"),
         )
-    _write(asked, run)
-    if asked.json:
+    _write(asked.outputs, run)
+    if asked.outputs.json:
         print_json({**_as_json(run.trace, router), **run.as_json()})
     else:
         _print_summary(run.trace, router)
@@ -78,20 +76,20 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
             console().print(sentence, soft_wrap=True)
 
 
-def _write(asked: GraphRun, run: LevelRun) -> None:
+def _write(outputs: Outputs, run: LevelRun) -> None:
     result = run.trace
-    if asked.trace is not None:
+    if outputs.trace is not None:
         from ropewalk.export.chrome import chrome_trace
         from ropewalk.files import write_whole
 
-        write_whole(asked.trace, chrome_trace(result))
-        typer.echo(f"timeline: {asked.trace}", err=True)
-    if asked.tasks is not None:
-        write_table(result, asked.tasks)
-    if asked.page is not None:
+        write_whole(outputs.trace, chrome_trace(result))
+        typer.echo(f"timeline: {outputs.trace}", err=True)
+    if outputs.tasks is not None:
+        write_table(result, outputs.tasks)
+    if outputs.page is not None:
         from ropewalk.report import trace_page
 
-        write_page(asked.page, trace_page(result, run))
+        write_page(outputs.page, trace_page(result, run))
 
 
 def _as_json(result: Trace, router: str) -> dict[str, object]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, require_outputs, write_page
-from ropewalk.errors import InputError
+from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
+from ropewalk.cli.step_outputs import Outputs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,48 +21,7 @@ if TYPE_CHECKING:
     from ropewalk.task.expand import Expansion
     from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion
 
-TABLES = (".csv", ".parquet")
 Show = Callable[[int, int | None, str], None]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Files to write about a step, and whether the screen gets JSON."""
-
-    trace: Path | None
-    chakra: Path | None
-    tasks: Path | None
-    page: Path | None
-    json: bool
-
-    def check(self, source: str) -> None:
-        """Refuse what cannot be written, or would take the place of something else, before the work begins."""
-        paths = [path for path in (self.trace, self.tasks, self.page) if path is not None]
-        if self.chakra is not None:
-            if not self.chakra.name:
-                raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")
-            paths.append(self.chakra.with_name(f"{self.chakra.name}.json"))
-        taken = {Path(source).resolve(): "what is simulated is read from it"} if Path(source).is_file() else {}
-        for path in paths:
-            if not path.name:
-                raise InputError(f"cannot write {path}: it is a folder: name a file in it")
-            place = path.resolve()
-            if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
-                raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
-            taken[place] = "something else is written to it"
-        require_outputs(*paths)
-        if self.tasks is not None:
-            require_table(self.tasks)
-
-
-def require_table(path: Path) -> None:
-    """Refuse a table that could not be written in the end."""
-    if path.suffix.lower() not in TABLES:
-        raise InputError(f"cannot write {path}: tasks are written as {' or '.join(TABLES)}, choose one by the ending")
-    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise InputError(
-            f'cannot write {path}: Parquet needs pyarrow: pip install "ropewalk[tables]", or write a .csv file'
-        )
 
 
 def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) -> None:

@@ -10,19 +10,8 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
-from ropewalk.cli.packet_options import (
-    BUFFER,
-    ECN,
-    MIN_RTO,
-    MOST_EVENTS,
-    PAYLOAD,
-    QUEUE,
-    REDUCE,
-    SPREAD,
-    TRANSPORTS,
-    packet_options,
-    refuse_without_packets,
-)  # fmt: skip
+from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, progress_bar, require_outputs, write_page
 from ropewalk.cli.sync_scale import scaled_down, usual_scale, with_comparison
 from ropewalk.cli.sync_table import print_tables
@@ -31,6 +20,7 @@ if TYPE_CHECKING:
     from ropewalk.sync import SyncStudy
 
 
+@with_options
 def sync_command(
     context: typer.Context,
     logical: str = typer.Option(
@@ -66,17 +56,10 @@ def sync_command(
     seed: int = typer.Option(0, help="Seed of hashed routing, and of marks on packets."),
     symmetry: bool = typer.Option(True, help="Simulate one of each class of equal transfers (exact)."),
     nearest: bool = typer.Option(False, help="Where a family has no such size, take the nearest one it has."),
-    transport: str = TRANSPORTS,
-    buffer: str | None = BUFFER,
-    queue: str | None = QUEUE,
-    ecn: str | None = ECN,
-    payload: str | None = PAYLOAD,
-    min_rto: str | None = MIN_RTO,
-    spread: str | None = SPREAD,
-    reduce: str | None = REDUCE,
-    most_events: float = MOST_EVENTS,
     json: bool = JSON,
     page: Path | None = PAGE,
+    *,
+    packets: PacketChoices,
 ) -> None:
     """Sync time of every logical topology on every physical one: closed form beside simulation.
 
@@ -103,9 +86,9 @@ def sync_command(
         seed=seed,
         symmetry=symmetry,
         nearest=nearest,
-        transports=not_empty(split(transport), "--transport"),
-        packet=packet_options(buffer, queue, ecn, payload, min_rto, spread, reduce),
-        most_events=most_events,
+        transports=not_empty(split(packets.transport), "--transport"),
+        packet=packets.options(),
+        most_events=packets.most_events,
     )
     refuse_without_packets(context, levels)
     with progress_bar() as bar:

@@ -1,25 +1,29 @@
-"""Options that several commands have in common, each written once and added to every command that asks for them."""
+"""Options that belong together, each written once and added to every command that asks for them.
+
+A group is a data class. Each of its fields is the option whose constant stands in the same module, in capitals:
+
+    BUFFER = typer.Option(None, help="Shared buffer of every switch.")
+
+    @dataclass(frozen=True)
+    class PacketChoices:
+        buffer: str | None
+"""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
-from dataclasses import fields
-from types import ModuleType
+from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
-
-from ropewalk.cli import cluster_plant, cluster_trace
-from ropewalk.cli.cluster_plant import PlantOptions
-from ropewalk.cli.cluster_trace import ReplayOptions
-
-GROUPS: dict[type, ModuleType] = {PlantOptions: cluster_plant, ReplayOptions: cluster_trace}
-"""Every field of such a record is the option whose constant in this module has its name."""
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose arguments of type `PlantOptions` or `ReplayOptions` are typed as options of their own."""
+    """A command whose arguments are options; those that are groups are typed as the options they are made of."""
     written = inspect.signature(command, eval_str=True)
-    groups = {one.name: one.annotation for one in written.parameters.values() if one.annotation in GROUPS}
+    groups: dict[str, Any] = {
+        one.name: one.annotation for one in written.parameters.values() if is_dataclass(one.annotation)
+    }
     own = [one.replace(kind=one.KEYWORD_ONLY) for one in written.parameters.values() if one.name not in groups]
     added = [one for kind in groups.values() for one in _options(kind)]
 
@@ -37,7 +41,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(kind: type) -> list[inspect.Parameter]:
-    types, constants = get_type_hints(kind), GROUPS[kind]
+    types, constants = get_type_hints(kind), sys.modules[kind.__module__]
     return [
         inspect.Parameter(
             field.name,

@@ -1,0 +1,62 @@
+"""What `ropewalk simulate` writes: a timeline, a Chakra trace, a table of tasks, a page, JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from ropewalk.cli.screen import require_outputs
+from ropewalk.errors import InputError
+
+FILES = "Output"
+TABLES = (".csv", ".parquet")
+TRACE = typer.Option(
+    None, metavar="FILE", help="Write a timeline for Perfetto or chrome://tracing (JSON).", rich_help_panel=FILES
+)
+CHAKRA = typer.Option(None, metavar="PREFIX", help="Write the step as a Chakra execution trace.", rich_help_panel=FILES)
+TASKS = typer.Option(None, metavar="FILE", help="Write all tasks as a table: .csv or .parquet.", rich_help_panel=FILES)
+PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write about a step, and whether the screen gets JSON."""
+
+    trace: Path | None
+    chakra: Path | None
+    tasks: Path | None
+    page: Path | None
+    json: bool
+
+    def check(self, source: str) -> None:
+        """Refuse what cannot be written, or would take the place of something else, before the work begins."""
+        paths = [path for path in (self.trace, self.tasks, self.page) if path is not None]
+        if self.chakra is not None:
+            if not self.chakra.name:
+                raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")
+            paths.append(self.chakra.with_name(f"{self.chakra.name}.json"))
+        taken = {Path(source).resolve(): "what is simulated is read from it"} if Path(source).is_file() else {}
+        for path in paths:
+            if not path.name:
+                raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+            place = path.resolve()
+            if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
+                raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
+            taken[place] = "something else is written to it"
+        require_outputs(*paths)
+        if self.tasks is not None:
+            require_table(self.tasks)
+
+
+def require_table(path: Path) -> None:
+    """Refuse a table that could not be written in the end."""
+    if path.suffix.lower() not in TABLES:
+        raise InputError(f"cannot write {path}: tasks are written as {' or '.join(TABLES)}, choose one by the ending")
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(
+            f'cannot write {path}: Parquet needs pyarrow: pip install "ropewalk[tables]", or write a .csv file'
+        )
