@@ -13,7 +13,7 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.planes import PatchList, one_panel, patch_list
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import coset
 
 weights = st.one_of(st.integers(0, 3), st.integers(0, 10**12), st.just(0))

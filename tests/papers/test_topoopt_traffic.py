@@ -15,8 +15,8 @@ from ropewalk.codesign.ring_split import ring_bytes_per_link
 from ropewalk.codesign.routes import routes_of
 from ropewalk.codesign.tax import tax_of
 from ropewalk.codesign.totient import directed_jumps
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.fabric import Circulant
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.routing import coin_change_routes
 
 DLRM_DENSE_PARAMETERS = 339_818_497

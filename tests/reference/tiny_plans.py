@@ -9,7 +9,7 @@ from ropewalk.codesign.design import Compared, Design
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.network import wired_network
 from ropewalk.codesign.question import PlanQuestion
-from ropewalk.codesign.wiring import GroupRings, Wiring
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.routing import shortest
 from ropewalk.strategy.seating import Manner, Seat, Seating
 from ropewalk.task.step import Act, Step, StepSketch

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seating
 
 Search = Callable[[Wiring, Seating, int], Seating]

@@ -14,9 +14,9 @@ from typing import Any
 from ropewalk import __version__
 from ropewalk.codesign.alternate import Turn
 from ropewalk.codesign.question import PlanQuestion
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import StrategyError
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.strategy.seating import Manner, Seat, Seating
 
 FORMAT = "ropewalk plan 1"

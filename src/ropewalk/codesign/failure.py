@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.network import StepNetwork, rings_of_wiring
 from ropewalk.codesign.rings import ring_cables
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import FabricError
 from ropewalk.fabric import Fabric
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing import Router, Routes, make_routes
 from ropewalk.task.step import Step
 

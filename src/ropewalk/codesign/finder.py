@@ -27,8 +27,8 @@ from ropewalk.codesign.matching import lay_matchings
 from ropewalk.codesign.planes import fitted, least_planes
 from ropewalk.codesign.spare_ports import lay_shortcuts
 from ropewalk.codesign.totient import directed_jumps, totient_jumps
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.errors import FabricError, Findings
+from ropewalk.fabric.wiring import GroupRings, Wiring
 
 
 class Selection(Protocol):

@@ -22,10 +22,10 @@ from ropewalk.codesign.prices import price_list
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.seats import Space, space_of
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.interconnect import interconnect
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seating
 from ropewalk.task.lower_seating import lower_priced

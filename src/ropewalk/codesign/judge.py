@@ -16,8 +16,8 @@ from ropewalk.codesign.job import Job
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.codesign.planes import PatchList, one_panel, patch_list
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import FabricError
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seating
 from ropewalk.task.step import Act
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.fabric import Fabric
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing import Router
 
 Orders = tuple[tuple[int, ...], ...]

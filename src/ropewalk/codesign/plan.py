@@ -20,8 +20,8 @@ from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.reconfigure import run_on_circuits
 from ropewalk.codesign.seats import Places, check_memory
 from ropewalk.codesign.small_spaces import best_pairs
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import StrategyError
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seat, Seating, coset
 
 Advance = Callable[[int, int | None, str], None]

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ropewalk.codesign.colouring import colour_edges
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import FabricError
+from ropewalk.fabric.wiring import Wiring
 
 
 @dataclass(frozen=True, order=True)
@@ -88,7 +88,7 @@ def fitted(wiring: Wiring) -> Wiring:
     than servers have ports; a cable less costs less than a panel more. Where rings themselves do not fit, the wiring
     comes back as it is, and `patch_list` says what helps.
 
-    >>> from ropewalk.codesign.wiring import GroupRings
+    >>> from ropewalk.fabric.wiring import GroupRings
     >>> ring = ((0, 1, 1), (0, 3, 1), (1, 2, 1), (2, 3, 1))
     >>> fitted(Wiring(4, 3, True, 1e9, 0.0, (GroupRings(4, (1,)),), tuple(sorted((*ring, (0, 2, 1)))), 2, 1)).cables
     ((0, 1, 1), (0, 2, 1), (0, 3, 1), (1, 2, 1), (2, 3, 1))

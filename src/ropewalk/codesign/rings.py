@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 
 Ends = tuple[int, int]
 
@@ -12,7 +12,7 @@ Ends = tuple[int, int]
 def ring_cables(wiring: Wiring) -> Counter[Ends]:
     """How many cables of each pair belong to rings; duplex pairs with the lower server first.
 
-    >>> from ropewalk.codesign.wiring import GroupRings
+    >>> from ropewalk.fabric.wiring import GroupRings
     >>> ring_cables(Wiring(4, 2, True, 1.0, 0.0, (GroupRings(4, (1,)),), ((0, 1, 1),), 2, 0))[0, 3]
     1
     """

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.forwarding import consistent
 from ropewalk.codesign.traffic import traffic_of
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.fabric import Fabric
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing.balance import balanced, with_shares
 from ropewalk.routing.coin_routes import circulant_jumps, coin_change_routes
 from ropewalk.routing.k_shortest import k_shortest
@@ -32,7 +32,7 @@ def routes_of(
 ) -> Routes:
     """Routes for everything that the design sends in a step, on `wiring.fabric()` or on the fabric made of it before.
 
-    >>> from ropewalk.codesign.wiring import GroupRings
+    >>> from ropewalk.fabric.wiring import GroupRings
     >>> ring = Wiring(4, 2, True, 1.0, 0.0, (GroupRings(4, (1,)),), ((0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 3, 1)), 2, 0)
     >>> routes = routes_of(ring, Demands(4, (), np.ones((4, 4)) - np.eye(4)))
     >>> routes.pairs, routes.paths

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ropewalk.codesign.failure import PATCH_S
 from ropewalk.codesign.prices import PriceList, direct_cost, look_ahead_cost
 from ropewalk.codesign.question import PlanQuestion
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import Findings, InputError
+from ropewalk.fabric.wiring import Wiring
 
 PANEL_PORTS = 1008
 """Ports of the largest robotic patch panel (Telescent); with one panel for each interface, servers at most."""

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Sequence
 
 from ropewalk.codesign.alternate import Candidate, Rewire
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seating
 
 Cost = Callable[[Seating], float]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.traffic import traffic_of
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing.routes import Routes
 
 

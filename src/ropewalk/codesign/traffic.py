@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.totient import directed_jumps
-from ropewalk.codesign.wiring import Wiring
 from ropewalk.errors import StrategyError
+from ropewalk.fabric.wiring import Wiring
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ropewalk.codesign.forwarding import forwarding_of
 from ropewalk.codesign.planes import one_panel, patch_list
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing import Routes
 
 

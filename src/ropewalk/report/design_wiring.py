@@ -11,7 +11,7 @@ import math
 from markupsafe import Markup
 
 from ropewalk.codesign.rings import Ends, cables_by_kind
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.report import quantity
 from ropewalk.report.drawing import Drawing
 

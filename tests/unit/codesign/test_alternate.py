@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from ropewalk.codesign.alternate import alternate, exhaust
-from ropewalk.codesign.wiring import Wiring
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seat, Seating
 
 

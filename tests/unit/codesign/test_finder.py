@@ -8,8 +8,8 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.spare_ports import hops_saved, lay_shortcuts
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.errors import FabricError, StrategyError
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.strategy.seating import coset
 
 FAST = 12.5e9

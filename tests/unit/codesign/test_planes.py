@@ -7,8 +7,8 @@ from ropewalk.codesign.colouring import colour_edges
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.planes import fitted, least_planes, one_panel, patch_list
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.errors import FabricError
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.strategy.seating import coset
 
 

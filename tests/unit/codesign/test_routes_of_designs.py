@@ -10,9 +10,9 @@ from ropewalk.codesign.forwarding import consistent, disagreements, forwarding_o
 from ropewalk.codesign.routes import router_of, routes_of
 from ropewalk.codesign.tax import tax_of
 from ropewalk.codesign.traffic import traffic_of
-from ropewalk.codesign.wiring import GroupRings, Wiring
 from ropewalk.errors import RouteError, StrategyError
 from ropewalk.fabric import Circulant, IdealSwitch, Ring
+from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.routing import coin_change_routes, k_shortest, source_routes
 
 
