@@ -1,0 +1,31 @@
+"""The colours of charts and of choices: pairs for light and dark pages, told apart by most eyes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Colour:
+    """How one thing is coloured on a light page and on a dark one."""
+
+    light: str
+    dark: str
+
+
+INK = Colour("#1d2129", "#e8eaed")
+GREY = Colour("#868d99", "#7b828e")
+RED = Colour("#d93f3e", "#e66767")
+BLUE = Colour("#2b77d5", "#3987e5")
+SKY = Colour("#86b6ef", "#9ec5f4")
+NAVY = Colour("#104281", "#256abf")
+STEEL = Colour("#6f8fb8", "#6d8bb3")
+GREEN = Colour("#1ba673", "#199e70")
+PURPLE = Colour("#4a3aa7", "#9085e9")
+AMBER = Colour("#e09900", "#c98500")
+RUST = Colour("#b5541c", "#d95926")
+BROWN = Colour("#8a6d3b", "#b59a68")
+PINK = Colour("#d6649a", "#d55181")
+
+SERIES = (BLUE, AMBER, GREEN, PINK, PURPLE, RUST, RED, BROWN)
+"""For things without a colour of their own, in order of importance."""
