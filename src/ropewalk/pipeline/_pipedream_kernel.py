@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
@@ -15,6 +16,7 @@ def divide(
     seconds: Floats,
     weights: Floats,
     crossing: Floats,
+    contains: Flags,
     count: int,
     inner: int,
     bandwidth: float,
@@ -24,8 +26,9 @@ def divide(
     """The slowest stage of states i..j on 1 … `count` machines, and how it was reached: arrays [i, j, machines - 1].
 
     `seconds[i, j]` is what one machine takes for states i..j, of which it has `inner` parts that sum gradients side by
-    side; `weights` are running sums. Found are the state before the last stage (-1: there is one stage), and how many
-    machines the stages before it and the last stage have.
+    side; `weights` are running sums. A stage may end behind state k before one that ends behind j only where
+    `contains[k, j]`: j has all layers of k and more. Found are the state before the last stage (-1: there is one
+    stage), and how many machines the stages before it and the last stage have.
     """
     states = len(crossing)
     best = np.full((states, states, count), np.inf)
@@ -42,6 +45,8 @@ def divide(
         for m in range(1, count):
             for j in range(i + 1, states):
                 for k in range(i, j):
+                    if not contains[k, j]:
+                        continue
                     for own in range(1, m + 1):
                         summed = 4.0 * (own - 1) * (weights[j + 1] - weights[k + 1]) / (bandwidth * own)
                         value = max(best[i, k, m - own], (seconds[k + 1, j] + summed) / own)

@@ -39,11 +39,18 @@ class Division:
 
 
 def pipedream(
-    profile: Profile, levels: Sequence[Level], *, sends: bool = True, groups: Groups | None = None
+    profile: Profile,
+    levels: Sequence[Level],
+    *,
+    contains: NDArray[np.bool_] | None = None,
+    sends: bool = True,
+    groups: Groups | None = None,
 ) -> tuple[Division, ...]:
     """The stages that PipeDream's planner chooses.
 
-    Without `sends` hand-overs of activations cost nothing, which is how its program runs unless told otherwise.
+    States of a branching model need not contain each other: `contains[i, j]` says whether state j has all layers of
+    state i and more (`AntichainProfile.contains`); unless given, every state contains those before it. Without `sends`
+    activations cross cuts at no cost, which is how its program runs unless told otherwise.
     """
     if not levels or any(level.count < 1 or not level.bandwidth > 0 for level in levels):
         raise StrategyError(f"levels {tuple(levels)}: give at least one, with a count and a bandwidth of 1 or more")
@@ -51,12 +58,15 @@ def pipedream(
     elapsed = chosen.at_bounds(profile.forward_s + profile.backward_s)
     weights = chosen.at_bounds(profile.parameter_bytes)
     crossing = chosen.at_ends(profile.crossing_bytes)
+    ends = np.array(chosen.bounds[1:]) - 1
+    above = np.triu(np.ones((chosen.count, chosen.count), bool), 1)
+    nested = above if contains is None else contains[np.ix_(ends, ends)]
     seconds = np.ascontiguousarray(np.triu(elapsed[None, 1:] - elapsed[:-1, None]))
     tables = []
     inner = 1
     for number, level in enumerate(levels):
         last = number == len(levels) - 1
-        tables.append(divide(seconds, weights, crossing, level.count, inner, level.bandwidth, sends, last))
+        tables.append(divide(seconds, weights, crossing, nested, level.count, inner, level.bandwidth, sends, last))
         seconds = np.ascontiguousarray(tables[-1][0][:, :, -1])
         inner = level.count
     found = [Division(0, chosen.count, ())]
