@@ -44,7 +44,7 @@ class PlanAnswer:
         routes = self.timed.run.trace.routes
         loads = []
         for chosen in (transfer[of_sums], transfer[~of_sums]):
-            pair = routes.find(graph.place[chosen], graph.peer[chosen])
+            pair = routes.rows_of(graph, chosen)
             loads.append(routes.link_bytes(pair, graph.amount[chosen]))
         return loads[0], loads[1]
 

@@ -93,7 +93,7 @@ def _step_curve(time: INT, flow: NDArray[np.int32], rate: FLOAT) -> tuple[INT, F
 def _mean_level(trace: Trace, weight: FLOAT, capacity: float) -> tuple[INT, FLOAT]:
     graph = trace.graph
     task = np.flatnonzero((graph.kind == Kind.TRANSFER) & (trace.end > trace.start))
-    part = weight[trace.routes.find(graph.place[task], graph.peer[task])]
+    part = weight[trace.routes.rows_of(graph, task)]
     task, part = task[part > 0], part[part > 0]
     rate = graph.amount[task] * part / (trace.end[task] - trace.start[task])
     time = nanoseconds(np.concatenate([trace.start[task], trace.end[task]]))

@@ -1,13 +1,17 @@
 """Routes: for every pair of hosts that is used, one or more paths with shares that sum to one.
 
 Paths are rows of a CSR array of link ids. One validator, `Routes.check`, holds for every way of making routes.
+
+A pair has one row that everything between its hosts takes unless told otherwise. A collective that was made for the
+fabric has paths of its own between the same hosts: such rows are appended, and tasks name them (`rows_of`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +23,24 @@ from ropewalk.routing.contract import find_breaches
 IntArray = NDArray[np.int32] | NDArray[np.int64]
 
 
+class Sends(Protocol):
+    """What rows are found for: columns of tasks, of which transfers have both ends."""
+
+    @property
+    def place(self) -> NDArray[np.int32]: ...
+    @property
+    def peer(self) -> NDArray[np.int32]: ...
+    @property
+    def route(self) -> NDArray[np.int32]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Routes:
     """Paths of host pairs over one fabric.
 
     Pair p goes from `pair_src[p]` to `pair_dst[p]`; its paths are `path_start[p]:path_start[p+1]`; path q carries
-    `share[q]` of the bytes over links `link[link_start[q]:link_start[q+1]]`. Pairs are unique and sorted.
+    `share[q]` of the bytes over links `link[link_start[q]:link_start[q+1]]`. Pairs are unique and sorted, save for the
+    last `appended` rows: they are further paths of pairs, which only tasks that name them take.
     """
 
     fabric: Fabric
@@ -34,6 +50,7 @@ class Routes:
     share: NDArray[np.float64]
     link_start: NDArray[np.int64]
     link: NDArray[np.int32]
+    appended: int = field(default=0, kw_only=True)
 
     @property
     def pairs(self) -> int:
@@ -58,14 +75,14 @@ class Routes:
 
     @cached_property
     def _known(self) -> NDArray[np.int64]:
-        return pair_key(self.fabric, self.pair_src, self.pair_dst)
+        return pair_key(self.fabric, self.pair_src, self.pair_dst)[: self.pairs - self.appended]
 
     def find(self, src: ArrayLike, dst: ArrayLike) -> NDArray[np.int64]:
         """Row of each (src, dst) pair; a pair that has no route is an error."""
         a, b = np.atleast_1d(np.asarray(src, np.int64)), np.atleast_1d(np.asarray(dst, np.int64))
         wanted = pair_key(self.fabric, a, b)
         at = np.searchsorted(self._known, wanted)
-        found = at < self.pairs
+        found = at < len(self._known)
         found[found] = self._known[at[found]] == wanted[found]
         # A key alone does not tell node -1 or a node beyond the last from a neighbouring pair.
         found &= (a >= 0) & (b >= 0) & (b < self.fabric.nodes)
@@ -76,6 +93,49 @@ class Routes:
                 f"{_node_name(self.fabric, int(b[missing]))}: route every pair that the transfers use"
             )
         return at.astype(np.int64)
+
+    def rows_of(self, tasks: Sends, transfer: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Row of each of some transfers: the one that its task names, otherwise that of its pair of hosts."""
+        named = tasks.route[transfer]
+        src, dst = tasks.place[transfer], tasks.peer[transfer]
+        own = np.flatnonzero(named >= 0)
+        if not len(own):
+            return self.find(src, dst)
+        row = named.astype(np.int64)
+        astray = row[own] >= self.pairs
+        known = np.where(astray, 0, row[own])
+        astray |= (self.pair_src[known] != src[own]) | (self.pair_dst[known] != dst[own])
+        if astray.any():
+            first = own[int(np.flatnonzero(astray)[0])]
+            raise RouteError(
+                f"task {int(transfer[first])} takes row {int(row[first])} of the routes, which joins other hosts: "
+                "give the routes that the tasks were written for"
+            )
+        usual = np.flatnonzero(named < 0)
+        row[usual] = self.find(src[usual], dst[usual])
+        return row
+
+    def with_rows(self, further: Routes) -> Routes:
+        """The same routes with all rows of others behind them; row r of those becomes row `pairs` + r.
+
+        >>> from ropewalk.fabric import Ring
+        >>> ring = Ring(3).build()
+        >>> one = single_paths(ring, *np.array([[0], [1]], np.int32), np.array([0, 1]), np.array([0], np.int32))
+        >>> one.with_rows(one).pairs, one.with_rows(one).find(0, 1).tolist()
+        (2, [0])
+        """
+        if not further.pairs:
+            return self
+        return replace(
+            self,
+            pair_src=np.concatenate([self.pair_src, further.pair_src]),
+            pair_dst=np.concatenate([self.pair_dst, further.pair_dst]),
+            path_start=np.concatenate([self.path_start, further.path_start[1:] + self.paths]),
+            share=np.concatenate([self.share, further.share]),
+            link_start=np.concatenate([self.link_start, further.link_start[1:] + len(self.link)]),
+            link=np.concatenate([self.link, further.link]),
+            appended=self.appended + further.pairs,
+        )
 
     def usage(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
         """CSR by pair (start, link, share): what each pair puts on each link. Links on several paths stand once."""

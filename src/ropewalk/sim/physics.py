@@ -33,7 +33,7 @@ def check_trace(trace: Trace) -> None:
     if (trace.start[waiting] < trace.end[graph.dep] - slack).any():
         raise PhysicsError("a task started before one it waits for had ended: this is a bug in the simulator")
     transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    least = _least_seconds(trace.routes, graph.place[transfer], graph.peer[transfer], graph.amount[transfer])
+    least = _least_seconds(trace.routes, trace.routes.rows_of(graph, transfer), graph.amount[transfer])
     quick = (trace.end - trace.start)[transfer] < least * (1 - ROUNDING) - slack
     if quick.any():
         task = int(transfer[np.flatnonzero(quick)[0]])
@@ -61,12 +61,10 @@ def check_loads(routes: Routes, link_bytes: NDArray[np.float64], makespan: float
         )
 
 
-def _least_seconds(
-    routes: Routes, src: NDArray[np.int32], dst: NDArray[np.int32], size_bytes: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _least_seconds(routes: Routes, row: NDArray[np.int64], size_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Seconds that each transfer needs when it is alone in the network."""
     start, link, share = routes.usage()
-    if not len(src):
+    if not len(row):
         return np.zeros(0)
     per_byte = np.maximum.reduceat(share / routes.fabric.bandwidth[link], start[:-1])
-    return per_byte[routes.find(src, dst)] * size_bytes
+    return per_byte[row] * size_bytes

@@ -60,7 +60,7 @@ def simulate(
         assert times.rate_flow is not None
         transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
         pair_of_class = np.zeros(len(system.flow_priority), np.int64)
-        pair_of_class[system.place[transfer]] = routes.find(graph.place[transfer], graph.peer[transfer])
+        pair_of_class[system.place[transfer]] = routes.rows_of(graph, transfer)
         trace = Trace(
             graph, routes, times.start, times.end, times.bound_by, graph.tasks, times.steps,
             times.rate_time, pair_of_class[times.rate_flow], times.rate, times.rate_flow,

@@ -57,7 +57,7 @@ class Trace:
     def link_bytes(self) -> NDArray[np.float64]:
         """Bytes that each link carried."""
         transfer = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
-        pair = self.routes.find(self.graph.place[transfer], self.graph.peer[transfer])
+        pair = self.routes.rows_of(self.graph, transfer)
         return self.routes.link_bytes(pair, self.graph.amount[transfer])
 
     @property

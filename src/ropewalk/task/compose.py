@@ -80,4 +80,5 @@ def _joined(graphs: Sequence[TaskGraph], waits: Sequence[NDArray[np.int64]]) -> 
         rate_cap=column_of("rate_cap"),
         label=np.concatenate(label),
         labels=labels,
+        route=column_of("route"),
     )

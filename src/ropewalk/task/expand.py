@@ -63,7 +63,7 @@ class Expansion:
         if not len(task):
             return self
         src, dst, operation = self.graph.place[task], self.graph.peer[task], self.operation_of_task[task]
-        latency = routes.latency()[routes.find(src, dst)]
+        latency = routes.latency()[routes.rows_of(self.graph, task)]
         inside = self.server[src] == self.server[dst]
         # Transfers of an operation stand together.
         first = np.flatnonzero(np.diff(operation, prepend=-1))

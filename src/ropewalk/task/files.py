@@ -43,7 +43,8 @@ COLUMNS = {
     "dep_start": np.int64,
     "dep": np.int32,
 }
-"""The arrays of a `.npz` file, beside `labels`, which holds the UTF-8 bytes of a JSON list."""
+"""The arrays of a `.npz` file, beside `labels`, which holds the UTF-8 bytes of a JSON list. A graph whose
+transfers name rows of routes has the column `route` too, and runs only with the routes it was written for."""
 
 
 def save(graph: TaskGraph, path: str | Path) -> None:
@@ -52,7 +53,8 @@ def save(graph: TaskGraph, path: str | Path) -> None:
         raise GraphError(f"task graph file {path}: the ending is unknown: graphs are saved as .npz")
     labels = np.frombuffer(json.dumps(list(graph.labels)).encode(), np.uint8)
     content = io.BytesIO()
-    np.savez(content, labels=labels, **{name: getattr(graph, name) for name in COLUMNS})
+    names = [*COLUMNS, "route"] if (graph.route >= 0).any() else list(COLUMNS)
+    np.savez(content, labels=labels, **{name: getattr(graph, name) for name in names})
     write_whole(path, content.getvalue())
 
 
@@ -84,11 +86,12 @@ def _from_columns(content: bytes, subject: str, fabric: Fabric | None) -> TaskGr
             missing = [name for name in ("labels", *COLUMNS) if name not in archive]
             if missing:
                 raise GraphError(f"{subject} lacks the columns {', '.join(missing)}: {remedy}")
-            columns = {name: archive[name] for name in COLUMNS}
+            known = COLUMNS | ({"route": np.int32} if "route" in archive else {})
+            columns = {name: archive[name] for name in known}
             labels = json.loads(archive["labels"].tobytes().decode())
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as problem:
         raise GraphError(f"{subject} is not a task graph ({problem}): {remedy}") from None
-    for name, dtype in COLUMNS.items():
+    for name, dtype in known.items():
         if columns[name].dtype != dtype or columns[name].ndim != 1:
             raise GraphError(f"{subject}: the column {name} is {columns[name].dtype}, not {np.dtype(dtype)}: {remedy}")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):

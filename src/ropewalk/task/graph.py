@@ -8,7 +8,7 @@ There is no object per task: ten million tasks are a handful of arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -46,6 +46,12 @@ class TaskGraph:
     labels: tuple[str, ...]
     dep_start: NDArray[np.int64]
     dep: NDArray[np.int32]
+    route: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    """The row of the routes that a transfer takes; -1, as everywhere unless given, for the usual one of its pair."""
+
+    def __post_init__(self) -> None:
+        if len(self.route) == 0:
+            object.__setattr__(self, "route", np.broadcast_to(np.int32(-1), len(self.kind)))
 
     @property
     def tasks(self) -> int:
@@ -55,7 +61,10 @@ class TaskGraph:
         """Every column fits, every amount is possible, every dependency points back."""
         findings = Findings(GraphError, "task graph")
         columns = (self.place, self.peer, self.stream, self.amount, self.start_up, self.priority, self.rate_cap)
-        if any(len(column) != self.tasks for column in (*columns, self.label)) or len(self.dep_start) != self.tasks + 1:
+        if (
+            any(len(column) != self.tasks for column in (*columns, self.label, self.route))
+            or len(self.dep_start) != self.tasks + 1
+        ):
             findings.add("the columns differ in length: give every column one entry per task")
             findings.raise_if_any()
         if self.dep_start[0] != 0 or self.dep_start[-1] != len(self.dep) or (np.diff(self.dep_start) < 0).any():
@@ -107,6 +116,7 @@ def make_graph(
     rate_cap: ArrayLike = np.inf,
     label: ArrayLike = 0,
     labels: Sequence[str] = ("task",),
+    route: ArrayLike = -1,
 ) -> TaskGraph:
     """A TaskGraph from columns; scalars are spread over all tasks."""
     tasks = len(np.atleast_1d(kind))
@@ -127,6 +137,7 @@ def make_graph(
         labels=tuple(labels),
         dep_start=np.asarray(dep_start, np.int64),
         dep=np.asarray(dep, np.int32),
+        route=np.broadcast_to(np.asarray(route, np.int32), (tasks,)),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from ropewalk.errors import RouteError
 from ropewalk.fabric import IdealSwitch, Ring
 from ropewalk.routing import Routes, make_routes, shortest, source_routes, unique_pairs
+from ropewalk.task import Kind, TaskGraph, make_graph
 
 RING = Ring(4, latency=1e-6).build()
 
@@ -87,3 +88,34 @@ def test_no_pairs_make_empty_routes():
     routes.check()
     assert (routes.pairs, routes.paths, len(routes.latency())) == (0, 0, 0)
     assert routes.link_bytes(np.zeros(0, np.int64), np.zeros(0)).tolist() == [0.0] * RING.links
+
+
+def the_other_way() -> Routes:
+    return source_routes(RING, {(0, 1): [0, 3, 2, 1]})
+
+
+def sends(*route: int) -> TaskGraph:
+    count = len(route)
+    return make_graph([Kind.TRANSFER] * count, 0, 1, 8.0, np.zeros(count + 1, int), [], route=route)
+
+
+def test_an_appended_row_is_taken_only_by_tasks_that_name_it():
+    routes = two_ways().with_rows(the_other_way())
+    routes.check()
+    assert routes.find([0, 2], [1, 0]).tolist() == [0, 2]
+    assert routes.rows_of(sends(-1, 3, -1), np.arange(3)).tolist() == [0, 3, 0]
+    assert routes.hops[routes.path_start[3]] == 3
+
+
+def test_appending_twice_keeps_the_first_rows_where_they_are():
+    routes = two_ways().with_rows(the_other_way()).with_rows(the_other_way())
+    routes.check()
+    assert routes.appended == 2
+    assert routes.rows_of(sends(4, 3), np.arange(2)).tolist() == [4, 3]
+
+
+@pytest.mark.parametrize("row", [1, 7])
+def test_a_task_that_names_a_row_of_other_hosts_is_refused(row):
+    routes = two_ways().with_rows(the_other_way())
+    with pytest.raises(RouteError, match=r"task 1 takes row .* joins other hosts: give the routes"):
+        routes.rows_of(sends(-1, row), np.arange(2))

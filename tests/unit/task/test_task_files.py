@@ -12,7 +12,7 @@ from ropewalk.errors import GraphError, InputError
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.routing import shortest
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph, lockstep, unroll
+from ropewalk.task import Kind, Sketch, TaskGraph, lockstep, make_graph, unroll
 from ropewalk.task.files import COLUMNS, from_json, from_yaml, load, save
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "two-layer-step.yaml"
@@ -266,3 +266,9 @@ def test_the_example_is_a_step_whose_time_can_be_computed_by_hand() -> None:
     transfer = graph.kind == Kind.TRANSFER
     routes = shortest(IdealSwitch(4, bandwidth=12.5e9).build(), graph.place[transfer], graph.peer[transfer])
     assert run_system(system_of(graph, routes)).end.max() == pytest.approx(18e-3 + 6 * 3.21e-3 + 4.8e-3 + 1e-3)
+
+
+def test_rows_of_routes_are_kept_where_transfers_name_them(tmp_path):
+    graph = make_graph([Kind.TRANSFER] * 2, 0, 1, 8.0, [0, 0, 0], [], route=[-1, 5])
+    save(graph, tmp_path / "named.npz")
+    assert load(tmp_path / "named.npz").route.tolist() == [-1, 5]

@@ -78,7 +78,7 @@ def system_of(graph: TaskGraph, routes: Routes) -> System:
             f"a transfer names host {int(ends.max())}, but {routes.fabric.name} has hosts 0…{hosts - 1}: "
             "use a larger fabric or fewer ranks"
         )
-    pair = routes.find(graph.place[transfer], graph.peer[transfer])
+    pair = routes.rows_of(graph, transfer)
     row, pair_of_row, priority_of_row, cap_of_row = _flow_classes(graph, transfer, pair)
     place[transfer] = row
     delay[transfer] = graph.start_up[transfer] + routes.latency()[pair]

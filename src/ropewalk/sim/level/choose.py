@@ -71,7 +71,7 @@ def events_of_rounds(rounds: Lockstep, routes: Routes, packets: WireFormat) -> f
 def events_of_run(trace: Trace, packets: WireFormat) -> float:
     graph = trace.graph
     transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    pair = trace.routes.find(graph.place[transfer], graph.peer[transfer])
+    pair = trace.routes.rows_of(graph, transfer)
     return expected_events(trace.routes, pair, graph.amount[transfer], packets)
 
 

@@ -74,7 +74,7 @@ def contention_of_run(trace: Trace, form: WireFormat) -> Contention:
     if not len(transfer):
         return NONE
     start, end = trace.start[transfer], trace.end[transfer]
-    pair = trace.routes.find(graph.place[transfer], graph.peer[transfer])
+    pair = trace.routes.rows_of(graph, transfer)
     size, urgency = graph.amount[transfer], np.unique(graph.priority[transfer], return_inverse=True)[1]
     worst, opposite = NONE, opposite_links(trace.routes.fabric)
     moments = np.unique(np.concatenate([start, end]))

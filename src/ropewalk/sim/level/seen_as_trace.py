@@ -17,7 +17,7 @@ def seen_as_trace(run: PacketTrace) -> Trace:
     transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
     if len(transfer):
         busiest = _busiest_of_pairs(run)
-        bound_by[transfer] = busiest[routes.find(graph.place[transfer], graph.peer[transfer])]
+        bound_by[transfer] = busiest[routes.rows_of(graph, transfer)]
     return Trace(graph, routes, run.start, run.end, bound_by, graph.tasks, run.events)
 
 

@@ -101,7 +101,7 @@ def on_the_wire(run: Trace, form: WireFormat) -> Routes:
     """
     graph, routes = run.graph, run.routes
     transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    pair = routes.find(graph.place[transfer], graph.peer[transfer])
+    pair = routes.rows_of(graph, transfer)
     size = graph.amount[transfer]
     packets = form.packets(size)
     opposite = opposite_links(routes.fabric)
@@ -176,5 +176,5 @@ def _slower(routes: Routes, data: Array, overhead: Array, longest: float) -> Rou
     slower = replace(fabric, bandwidth=fabric.bandwidth / cost)
     return StoringRoutes(
         slower, routes.pair_src, routes.pair_dst, routes.path_start, routes.share, routes.link_start, routes.link,
-        longest / fabric.bandwidth,
+        longest / fabric.bandwidth, appended=routes.appended,
     )  # fmt: skip

@@ -31,7 +31,7 @@ def build_world(
     check_fabric(fabric)
     check_transfers(graph, routes)
     transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    pair = routes.find(graph.place[transfer], graph.peer[transfer])
+    pair = routes.rows_of(graph, transfer)
     size = np.maximum(np.ceil(graph.amount[transfer]), 1).astype(np.int64)
     spread, order = spread_out(routes, pair, size, settings.spread, settings.seed)
     ways = ways_of(routes, ack_routes)
