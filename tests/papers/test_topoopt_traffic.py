@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from design_tax import tax_of
 
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.ring_split import ring_bytes_per_link
 from ropewalk.codesign.routes import routes_of
-from ropewalk.codesign.tax import tax_of
 from ropewalk.codesign.totient import directed_jumps
 from ropewalk.fabric import Circulant
 from ropewalk.fabric.wiring import GroupRings, Wiring

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.sim import simulate
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
-from ropewalk.task import Kind
 from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, Step
@@ -39,23 +37,10 @@ class TimedStep:
     def statistics(self) -> StepStatistics:
         return statistics(self.run)
 
-    @cached_property
-    def asked_bytes(self) -> float:
-        """Bytes that servers had for each other."""
-        graph = self.run.trace.graph
-        return float(graph.amount[graph.kind == Kind.TRANSFER].sum())
-
-    @cached_property
-    def sent_by_servers(self) -> NDArray[np.bool_]:
-        """Links that leave a server: what goes on from a switch was sent before."""
-        fabric = self.run.trace.routes.fabric
-        return fabric.link_src < fabric.hosts
-
     @property
     def tax(self) -> float:
-        """Bytes that servers sent, those that they relayed for others included, over bytes asked for."""
-        carried = float(self.run.trace.link_bytes[self.sent_by_servers].sum())
-        return carried / self.asked_bytes if self.asked_bytes else 1.0
+        """Bytes carried by links over bytes asked for."""
+        return self.run.trace.tax
 
 
 def time_step(step: Step, network: StepNetwork, progress: Progress | None = None) -> TimedStep:

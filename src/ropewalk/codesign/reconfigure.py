@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from ropewalk.codesign.circuits import Cables, greedy_circuits
 from ropewalk.errors import Findings, InputError, PhysicsError
+from ropewalk.sim.tax import tax
 from ropewalk.task.step import Act, Step
 
 TOGETHER = 1e-6
@@ -69,6 +70,7 @@ class CircuitRun:
     dark_s: float
     """Time in which transfers waited for circuits to come up."""
     tax: float
+    """Bytes carried by circuits over bytes asked for."""
 
 
 def run_on_circuits(step: Step, switch: CircuitSwitch) -> CircuitRun:
@@ -175,7 +177,7 @@ class _Clock:
             else:
                 raise PhysicsError(f"{self.step.operations - self.done} operations of the step never begin")
         asked = float(self.flows.size.sum())
-        return CircuitRun(self.now, self.changes, self.dark_s, self.carried / asked if asked else 1.0)
+        return CircuitRun(self.now, self.changes, self.dark_s, tax(self.carried, asked))
 
     def _serve(self) -> None:
         """To the next event: circuits come up, some transfers end, an operation ends, or the window is over."""

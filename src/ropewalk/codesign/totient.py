@@ -49,15 +49,18 @@ def one_for_each_cable(size: int, jumps: list[int] | tuple[int, ...]) -> tuple[i
 
 
 def directed_jumps(size: int, jumps: tuple[int, ...], *, duplex: bool) -> tuple[int, ...]:
-    """The directed rings that cables with these jumps make: each jump and, where duplex, its opposite; none twice.
+    """The directed rings that cables with these jumps make: each jump and, where duplex, its opposite.
+
+    A ring that is laid twice is named twice: it carries twice the bytes of one laid once.
 
     >>> directed_jumps(12, (1, 5), duplex=True)
     (1, 5, 11, 7)
     >>> directed_jumps(2, (1,), duplex=True)
     (1,)
+    >>> directed_jumps(4, (1, 1), duplex=True)
+    (1, 1, 3, 3)
     """
-    both = [*jumps, *((size - jump) % size for jump in jumps if duplex)]
-    return tuple(dict.fromkeys(both))
+    return (*jumps, *(size - jump for jump in jumps if duplex and 2 * jump != size))
 
 
 def _one_and_primes(below: int) -> list[bool]:

@@ -137,7 +137,6 @@ def _reading(design: Design) -> list[str]:
         "The step was simulated transfer by transfer at flow level; sums are rings of their groups, all rings of a "
         f"group at once, and each round pays {quantity.seconds(design.wiring.latency)} for every hop of its way.",
         "A server works as one: its GPUs share its part of a layer.",
-        "The bandwidth tax is bytes that servers sent, those that they relayed for others included, over bytes asked "
-        "for.",
+        "The bandwidth tax is bytes carried by links, relayed ones on every link of their path, over bytes asked for.",
         f"Costs are those of the price list {design.question.prices}.",
     ]

@@ -91,7 +91,6 @@ def _shares(path: list[Step], makespan: float) -> list[tuple[str, float]]:
 def _facts(trace: Trace) -> list[tuple[str, str]]:
     graph = trace.graph
     count = {kind: int((graph.kind == kind).sum()) for kind in Kind}
-    asked = float(graph.amount[graph.kind == Kind.TRANSFER].sum())
     busy = trace.busy_seconds()
     facts = [
         ("Makespan", quantity.seconds(trace.makespan)),
@@ -100,11 +99,10 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
         ("Transfers", quantity.count(count[Kind.TRANSFER])),
         ("Markers", quantity.count(count[Kind.MARKER])),
         ("Seconds of computing, all GPUs", quantity.seconds(busy["compute"])),
-        ("Bytes asked for", quantity.size(asked)),
+        ("Bytes asked for", quantity.size(trace.asked_bytes)),
     ]
-    if asked:
-        tax = float(trace.link_bytes.sum()) / asked
-        facts.append(("Tax: bytes on links per byte asked for", f"{tax:.3g}"))
+    if trace.asked_bytes:
+        facts.append(("Tax: bytes on links per byte asked for", f"{trace.tax:.3g}"))
     facts.append(("Simulated task classes", quantity.count(trace.classes)))
     return facts
 

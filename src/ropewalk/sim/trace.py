@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.routing import Routes
+from ropewalk.sim.tax import tax
 from ropewalk.task import Kind, TaskGraph
 
 TOUCHING = 1e-9
@@ -59,6 +60,16 @@ class Trace:
         transfer = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
         pair = self.routes.rows_of(self.graph, transfer)
         return self.routes.link_bytes(pair, self.graph.amount[transfer])
+
+    @cached_property
+    def asked_bytes(self) -> float:
+        """Bytes that hosts had for each other."""
+        return float(self.graph.amount[self.graph.kind == Kind.TRANSFER].sum())
+
+    @property
+    def tax(self) -> float:
+        """Bytes carried by links over bytes asked for."""
+        return tax(float(self.link_bytes.sum()), self.asked_bytes)
 
     @property
     def link_utilisation(self) -> NDArray[np.float64]:
@@ -136,15 +147,14 @@ class Trace:
     def summary(self) -> dict[str, object]:
         """The run in a few numbers."""
         kinds = {kind.name.lower(): int((self.graph.kind == kind).sum()) for kind in Kind}
-        asked = float(self.graph.amount[self.graph.kind == Kind.TRANSFER].sum())
         return {
             "makespan_s": self.makespan,
             "tasks": self.graph.tasks,
             **{f"{name}_tasks": count for name, count in kinds.items()},
             "classes": self.classes,
             "time_steps": self.steps,
-            "bytes": asked,
-            "tax": float(self.link_bytes.sum()) / asked if asked else 0.0,
+            "bytes": self.asked_bytes,
+            "tax": self.tax,
             "busy_s": self.busy_seconds(),
             "hottest_links": [{"link": name, "utilisation": use} for name, use in self.hottest_links()],
         }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from design_tax import tax_of
 
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.forwarding import consistent, disagreements, forwarding_of
 from ropewalk.codesign.routes import router_of, routes_of
-from ropewalk.codesign.tax import tax_of
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.errors import RouteError, StrategyError
 from ropewalk.fabric import Circulant, IdealSwitch, Ring
@@ -168,3 +168,11 @@ def test_demand_by_distance_of_the_wrong_length_is_refused():
 def test_zero_paths_are_refused():
     with pytest.raises(RouteError, match="give at least 1 path"):
         k_shortest(0)
+
+
+def test_a_ring_that_is_laid_twice_carries_twice_the_bytes_of_one_laid_once() -> None:
+    """Twelve servers have two duplex rings; of three, +1 is laid twice and has two thirds of the sum."""
+    wiring = Wiring(12, 6, True, 1e9, 0.0, (GroupRings(12, (1, 5, 1)),), ((0, 1, 2), (0, 5, 1)), 6, 0)
+    traffic = traffic_of(wiring, Demands(12, (GroupSum(tuple(range(12)), 12.0),), np.zeros((12, 12))))
+    assert traffic.by_distance[1] == pytest.approx(2 * traffic.by_distance[5])
+    assert traffic.size_bytes.sum() == pytest.approx(2 * 11 * 12.0)

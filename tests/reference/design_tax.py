@@ -1,4 +1,4 @@
-"""The bandwidth tax: bytes that links carry over bytes that were asked for.
+"""The bandwidth tax of a design, counted from demands and routes without a simulation.
 
 A switch has a tax of 1. Where servers relay for each other a byte is carried once on every link of its way, so for
 uniform all-to-all traffic the tax is the mean number of hops. Sums on rings of their own cables pay none.
@@ -15,6 +15,7 @@ from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing.routes import Routes
+from ropewalk.sim.tax import tax
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,12 @@ class Tax:
     def tax(self) -> float:
         """Carried over asked for; 1 where nothing is asked for."""
         asked = self.sums_asked + self.pairs_asked
-        return (self.sums_carried + self.pairs_carried) / asked if asked > 0 else 1.0
+        return tax(self.sums_carried + self.pairs_carried, asked)
 
     @property
     def pair_tax(self) -> float:
         """Mean hops of model-parallel bytes; 1 where there are none."""
-        return self.pairs_carried / self.pairs_asked if self.pairs_asked > 0 else 1.0
+        return tax(self.pairs_carried, self.pairs_asked)
 
     @property
     def imbalance(self) -> float:
