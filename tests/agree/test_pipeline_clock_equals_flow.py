@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from ropewalk.fabric import FabricDraft
-from ropewalk.pipeline.clock import run, stage_times
-from ropewalk.pipeline.timetables import automatic
-from ropewalk.pipeline.timetables.named import TIMETABLES, timetable
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
 from ropewalk.task import Kind, Sketch
+from ropewalk.timetable import automatic
+from ropewalk.timetable.clock import run, stage_times
+from ropewalk.timetable.named import TIMETABLES, timetable
 
 DEVICES, MICRO_BATCHES = 4, 12
 

@@ -11,9 +11,9 @@ import pipeline_jobs as jobs
 
 from ropewalk.execute import LocalRanks
 from ropewalk.export.torch_pipeline import compute_comms, compute_only
-from ropewalk.pipeline.clock import stage_times
-from ropewalk.pipeline.timetables import automatic, v_homes
-from ropewalk.pipeline.timetables.named import timetable
+from ropewalk.timetable import automatic, v_homes
+from ropewalk.timetable.clock import stage_times
+from ropewalk.timetable.named import timetable
 
 pytestmark = pytest.mark.extras
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from timetable_events import played
 
 from ropewalk.export.torch_pipeline import compute_comms, compute_only, read_compute_comms, read_compute_only
-from ropewalk.pipeline.clock import run, stage_times
-from ropewalk.pipeline.timetable import Pass
-from ropewalk.pipeline.timetables import automatic, by_clock, early_backward, gpipe, interleaved, v_homes
-from ropewalk.pipeline.timetables.named import TIMETABLES, timetable
+from ropewalk.timetable import automatic, by_clock, early_backward, gpipe, interleaved, v_homes
+from ropewalk.timetable.clock import run, stage_times
+from ropewalk.timetable.named import TIMETABLES, timetable
+from ropewalk.timetable.table import Pass
 
 seconds = st.integers(0, 12).map(lambda quarter: quarter / 4)
 lasting = st.integers(1, 12).map(lambda quarter: quarter / 4)

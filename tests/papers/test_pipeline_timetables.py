@@ -15,11 +15,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import bubbles
 import pytest
 
-from ropewalk.pipeline import bubbles
-from ropewalk.pipeline.clock import run, stage_times
-from ropewalk.pipeline.timetables import (
+from ropewalk.timetable import (
     automatic,
     dual_pipe,
     dual_pipe_v,
@@ -30,9 +29,10 @@ from ropewalk.pipeline.timetables import (
     zero_bubble_h2,
     zero_bubble_v,
 )
-from ropewalk.pipeline.timetables.automatic import longest_span
-from ropewalk.pipeline.timetables.early_backward import by_rule, gain_of_depth
-from ropewalk.pipeline.timetables.named import timetable
+from ropewalk.timetable.automatic import longest_span
+from ropewalk.timetable.clock import run, stage_times
+from ropewalk.timetable.early_backward import by_rule, gain_of_depth
+from ropewalk.timetable.named import timetable
 
 KNOWN = json.loads((Path(__file__).parents[1] / "data" / "pipeline_clock.json").read_text())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 
-from ropewalk.pipeline.clock import StageTimes
-from ropewalk.pipeline.timetable import Entry, Pass, Timetable
+from ropewalk.timetable.clock import StageTimes
+from ropewalk.timetable.table import Entry, Pass, Timetable
 
 Key = tuple[Pass, int, int]
 

@@ -12,7 +12,7 @@ from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import FITTED, homes, pieces_each, splits_backward
-from ropewalk.pipeline.stage_times import StageTimes
+from ropewalk.timetable.stage_times import StageTimes
 
 Array = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan, Stage
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.schedules import splits_backward
-from ropewalk.pipeline.stage_times import StageTimes
 from ropewalk.pipeline.state_prices import MeasuredPrices, Prices, StatePrices
 from ropewalk.pipeline.terms import Terms
+from ropewalk.timetable.stage_times import StageTimes
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.clock import TimetableRun, run
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import FITTED, WITHIN_MEMORY, homes, pieces_each, table_of, within
-from ropewalk.pipeline.stage_times import StageTimes
-from ropewalk.pipeline.timetable import Timetable
-from ropewalk.pipeline.timetables.automatic import automatic
+from ropewalk.timetable.automatic import automatic
+from ropewalk.timetable.clock import TimetableRun, run
+from ropewalk.timetable.stage_times import StageTimes
+from ropewalk.timetable.table import Timetable
 
 Array = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.timetable import Timetable
-from ropewalk.pipeline.timetables.named import TIMETABLES
-from ropewalk.pipeline.timetables.v_shape import v_homes
-from ropewalk.pipeline.timetables.warm_up import with_warm_up
+from ropewalk.timetable.named import TIMETABLES
+from ropewalk.timetable.table import Timetable
+from ropewalk.timetable.v_shape import v_homes
+from ropewalk.timetable.warm_up import with_warm_up
 
 FITTED = "zb-auto"
 """The zero-bubble timetable that is made for the times of a plan, tried on the best plans alone."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.pipeline.clock import StageTimes, run, stage_times
-from ropewalk.pipeline.timetables.automatic import automatic
-from ropewalk.pipeline.timetables.named import TIMETABLES, timetable
+from ropewalk.timetable.automatic import automatic
+from ropewalk.timetable.clock import StageTimes, run, stage_times
+from ropewalk.timetable.named import TIMETABLES, timetable
 
 COMPARED = ("gpipe", "1f1b", "1f1b-deep", "zb-h1", "zb-h2", "zb-v")
 RATIOS = tuple(k / 10 for k in range(13))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.pipeline.clock import TimetableRun
-from ropewalk.pipeline.passes import LETTERS, Pass
 from ropewalk.report.colours import LOGICAL
 from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
 from ropewalk.report.step_timeline import MOST_BARS, StepTimeline
+from ropewalk.timetable.clock import TimetableRun
+from ropewalk.timetable.passes import LETTERS, Pass
 
 LOOKS = {
     "forward": LOGICAL["ring"],

@@ -10,13 +10,11 @@ from ropewalk.strategy.derive import derive
 from ropewalk.strategy.memory import Memory, memory
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import PriceList, Prices
-from ropewalk.strategy.schedule import SCHEDULES
 from ropewalk.strategy.shares import Share, shares_of
 from ropewalk.strategy.stages import Pieces, balanced, cut
 from ropewalk.strategy.strategy import LayerChoice, Strategy
 
 __all__ = [
-    "SCHEDULES",
     "LayerChoice",
     "Memory",
     "Pieces",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
-from ropewalk.strategy.schedule import SCHEDULES
 from ropewalk.strategy.shares import attends, bare, meets
 from ropewalk.strategy.strategy import RECOMPUTE, Strategy
+from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
 from ropewalk.workload.exchange import Meeting
@@ -55,7 +55,7 @@ def _numbers(plan: Strategy) -> Iterator[str]:
 
 
 def _words(plan: Strategy) -> Iterator[str]:
-    for name, known in (("schedule", SCHEDULES), ("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
+    for name, known in (("schedule", TIMETABLES), ("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
         if getattr(plan, name) not in known:
             yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
     if plan.zero and plan.replicas == 1:
@@ -81,17 +81,7 @@ def _pipeline(plan: Strategy, workload: Workload) -> Iterator[str]:
     if plan.pieces > layers:
         pieces = f"{plan.pipeline} stages" + (f" of {plan.interleave} pieces" if plan.interleave > 1 else "")
         yield f"{layers} layers do not fill {pieces}: lower pipeline or interleave to {layers} pieces or fewer"
-    if plan.interleave > 1 and plan.schedule != "interleaved":
-        yield f"schedule {plan.schedule} runs one piece on each stage: set interleave to 1 or schedule to interleaved"
-    if plan.schedule == "interleaved":
-        if plan.pipeline == 1:
-            yield "schedule interleaved needs a pipeline of 2 stages or more: raise pipeline or use 1f1b"
-        elif plan.micro_batches % plan.pipeline:
-            near = -(-plan.micro_batches // plan.pipeline) * plan.pipeline
-            yield (
-                f"schedule interleaved runs micro-batches in groups of {plan.pipeline}, but there are "
-                f"{plan.micro_batches}: give {near}"
-            )
+    yield from _schedule(plan)
     if plan.stages is not None:
         rising = all(first < after for first, after in zip(plan.stages, plan.stages[1:], strict=False))
         if len(plan.stages) != plan.pieces or plan.stages[:1] != (0,) or not rising or plan.stages[-1] >= layers:
@@ -99,6 +89,26 @@ def _pipeline(plan: Strategy, workload: Workload) -> Iterator[str]:
                 f"stages begin at layers {list(plan.stages)}: give {plan.pieces} rising numbers from 0 on, "
                 f"all below {layers}"
             )
+
+
+def _schedule(plan: Strategy) -> Iterator[str]:
+    """What the timetable wants of stages, pieces and micro-batches."""
+    named = TIMETABLES.get(plan.schedule)
+    if named is None:
+        return  # named among the words
+    if plan.interleave not in (1, plan.pieces_each):
+        pieces = "one piece" if named.pieces_each == 1 else f"{named.pieces_each} pieces"
+        yield f"schedule {plan.schedule} runs {pieces} on each stage: set interleave to 1 or schedule to interleaved"
+    if plan.pieces_each > 1 and plan.pipeline == 1:
+        yield f"schedule {plan.schedule} needs a pipeline of 2 stages or more: raise pipeline or use 1f1b"
+    elif plan.schedule == "interleaved" and plan.micro_batches % plan.pipeline:
+        near = -(-plan.micro_batches // plan.pipeline) * plan.pipeline
+        yield (
+            f"schedule interleaved runs micro-batches in groups of {plan.pipeline}, but there are "
+            f"{plan.micro_batches}: give {near}"
+        )
+    elif named.splits_backward:
+        yield f"schedule {plan.schedule} splits backward passes, which steps do not yet: use 1f1b or interleaved"
 
 
 def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.strategy.schedule import SCHEDULES
 from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
@@ -85,9 +84,7 @@ def memory(
         for stage in range(strategy.pipeline)
     ]
     weights, gradients, optimiser = np.array(columns).T
-    activations = np.array(
-        [_activations(workload, strategy, shares, pieces, stage, element_bytes) for stage in range(strategy.pipeline)]
-    )
+    activations = _activations(workload, strategy, shares, pieces, element_bytes)
     workspace = np.full(strategy.pipeline, WORKSPACE_BYTES)
     fragmentation = FRAGMENTATION * (weights + gradients + optimiser + activations)
     return Memory(weights, gradients, optimiser, activations, workspace, fragmentation)
@@ -135,13 +132,13 @@ def tied_copy(shares: list[Share]) -> int:
 
 
 def _activations(
-    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, stage: int, element_bytes: float
-) -> float:
-    """The most that is kept at once for backward passes, and what a layer needs while it is computed again."""
-    held = range(stage, pieces.count, pieces.pipeline)
-    per_piece = np.array(
-        [sum(kept_bytes(shares[at], workload, element_bytes) for at in pieces.of(piece)) for piece in held]
-    )
-    order = SCHEDULES[strategy.schedule](stage, strategy.pipeline, strategy.micro_batches, strategy.interleave)
-    again = max(working_bytes(shares[at], workload, element_bytes) for at in pieces.layers_of_stage(stage))
-    return float(order.kept(per_piece).max()) + again
+    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
+) -> NDArray[np.float64]:
+    """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again."""
+    of_layer = np.array([kept_bytes(share, workload, element_bytes) for share in shares])
+    kept = np.add.reduceat(of_layer, pieces.firsts)
+    again = [
+        max(working_bytes(shares[at], workload, element_bytes) for at in pieces.layers_of_stage(stage))
+        for stage in range(strategy.pipeline)
+    ]
+    return np.asarray(strategy.timetable.peak_kept(kept) + again, np.float64)

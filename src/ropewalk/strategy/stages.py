@@ -69,26 +69,33 @@ def _evenest(before: NDArray[np.float64], pieces: int, largest: float) -> tuple[
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of a model; piece k is on stage k mod pipeline."""
+    """The pieces of a model, and the stage of each."""
 
     firsts: tuple[int, ...]
+    """The first layer of every piece."""
     layers: int
-    pipeline: int
+    homes: tuple[int, ...]
+    """The stage of every piece; where stages hold the model twice, those of its second copy follow."""
 
     @property
     def count(self) -> int:
         return len(self.firsts)
 
     def stage(self, piece: int) -> int:
-        return piece % self.pipeline
+        return self.homes[piece]
+
+    def on_stage(self, stage: int) -> list[int]:
+        """The pieces that a stage holds, of all copies."""
+        return [piece for piece, home in enumerate(self.homes) if home == stage]
 
     def of(self, piece: int) -> range:
         """The layers of a piece."""
+        inner = piece % self.count
         ends = (*self.firsts[1:], self.layers)
-        return range(self.firsts[piece], ends[piece])
+        return range(self.firsts[inner], ends[inner])
 
     def layers_of_stage(self, stage: int) -> list[int]:
-        return [layer for piece in range(stage, self.count, self.pipeline) for layer in self.of(piece)]
+        return [layer for piece in self.on_stage(stage) for layer in self.of(piece)]
 
     def piece_of_layer(self) -> NDArray[np.int64]:
         return np.searchsorted(self.firsts, np.arange(self.layers), side="right") - 1
@@ -114,7 +121,7 @@ def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], price
     firsts = strategy.stages
     if firsts is None:
         firsts = balanced([seconds_of(share, prices) for share in shares], strategy.pieces)
-    return Pieces(firsts, len(workload.layers), strategy.pipeline)
+    return Pieces(firsts, len(workload.layers), tuple(strategy.timetable.device_of_piece.tolist()))
 
 
 def seconds_of(share: Share, prices: PriceList) -> float:

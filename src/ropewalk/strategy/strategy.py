@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+from ropewalk.timetable.named import TIMETABLES, timetable
+from ropewalk.timetable.table import Timetable
 from ropewalk.workload.operator import Split
 from ropewalk.workload.workload import Layer
 
@@ -57,9 +59,9 @@ class Strategy:
     micro_batches: int = 1
     """Micro-batches of each data rank in a step."""
     schedule: str = "1f1b"
-    """In which order a pipeline stage takes its micro-batches: a name in `schedule.SCHEDULES`."""
+    """In which order a pipeline stage takes its micro-batches: a name in `timetable.TIMETABLES`."""
     interleave: int = 1
-    """Pieces of the model, far from each other, that each stage holds."""
+    """Pieces of the model, far from each other, that each stage holds; other schedules than `interleaved` know it."""
     recompute: str = "none"
     bucket_bytes: float = DDP_BUCKET
     """Gradients reduced at once; a layer that has more is reduced at once in several collectives."""
@@ -88,9 +90,20 @@ class Strategy:
         return self.data * self.context * self.tensor * self.pipeline
 
     @property
+    def pieces_each(self) -> int:
+        """Pieces of the model on each stage."""
+        named = TIMETABLES.get(self.schedule)
+        return self.interleave if named is None or named.any_pieces else named.pieces_each
+
+    @property
     def pieces(self) -> int:
-        """Contiguous pieces that the model is cut into: piece k is on stage k mod pipeline."""
-        return self.pipeline * self.interleave
+        """Contiguous pieces that the model is cut into; the timetable says which stage holds which."""
+        return self.pipeline * self.pieces_each
+
+    @property
+    def timetable(self) -> Timetable:
+        """What every stage runs in which order."""
+        return timetable(self.schedule, self.pipeline, self.micro_batches, self.pieces_each)
 
     @property
     def replicas(self) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from ropewalk.pipeline.passes import LETTERS, Entry, Pass, text
-from ropewalk.pipeline.timetable import Timetable
+from ropewalk.timetable.passes import LETTERS, Entry, Pass, text
+from ropewalk.timetable.table import Timetable
 
 Slot = tuple[Entry, ...]
 """One pass, or a forward and a backward pass side by side."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ropewalk.export.torch_pipeline.cells import Action, Deed, Slot, cell, slots
 from ropewalk.export.torch_pipeline.write import check_expressible
-from ropewalk.pipeline.passes import Entry, Pass
-from ropewalk.pipeline.timetable import Timetable
+from ropewalk.timetable.passes import Entry, Pass
+from ropewalk.timetable.table import Timetable
 
 WINDOW = 3
 """So many stages of a rank have their parameters gathered at a time: those that it works on next."""

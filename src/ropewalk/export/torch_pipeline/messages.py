@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.export.torch_pipeline.cells import Action, Deed, Slot
 from ropewalk.export.torch_pipeline.lower import target
-from ropewalk.pipeline.passes import Entry, Pass
-from ropewalk.pipeline.timetable import Timetable
+from ropewalk.timetable.passes import Entry, Pass
+from ropewalk.timetable.table import Timetable
 
 Message = tuple[bool, int, int]
 """Forward?, the stage that takes it in, the micro-batch."""

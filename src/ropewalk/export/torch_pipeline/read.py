@@ -7,8 +7,8 @@ from collections import defaultdict
 from ropewalk.errors import Findings, ProofError, StrategyError
 from ropewalk.export.torch_pipeline.cells import Action, Deed, Slot, parse
 from ropewalk.export.torch_pipeline.messages import check_messages
-from ropewalk.pipeline.passes import Entry
-from ropewalk.pipeline.timetable import Timetable, from_rows
+from ropewalk.timetable.passes import Entry
+from ropewalk.timetable.table import Timetable, from_rows
 
 Items = list[list[Slot | Action]]
 

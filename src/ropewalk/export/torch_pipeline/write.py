@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ropewalk.errors import StrategyError
 from ropewalk.export.torch_pipeline.cells import cell, slots
-from ropewalk.pipeline.passes import Pass
-from ropewalk.pipeline.timetable import Timetable
+from ropewalk.timetable.passes import Pass
+from ropewalk.timetable.table import Timetable
 
 
 def compute_only(table: Timetable) -> str:
     """The file for `_load_csv(path, format="compute_only")`: PyTorch adds communication itself.
 
-    >>> from ropewalk.pipeline.timetables import early_backward
+    >>> from ropewalk.timetable import early_backward
     >>> print(compute_only(early_backward(2, 2)), end="")
     0F0,0F1,0B0,0B1
     1F0,1B0,1F1,1B1

@@ -98,8 +98,9 @@ def _passes(
     pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, paces: list[Pace], condense: bool
 ) -> list[Passes]:
     def name(piece: int) -> str:
-        inner = f".{piece // pieces.pipeline}" if strategy.interleave > 1 else ""
-        return f"stage {pieces.stage(piece)}{inner}"
+        stage = pieces.stage(piece)
+        inner = f".{pieces.on_stage(stage).index(piece)}" if strategy.pieces_each > 1 else ""
+        return f"stage {stage}{inner}"
 
     return [
         passes_of(pieces.of(piece), shares, strategy, paces[pieces.stage(piece)], name(piece), condense=condense)

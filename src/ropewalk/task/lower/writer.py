@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
-from ropewalk.strategy.schedule import SCHEDULES, Order
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
@@ -15,6 +14,7 @@ from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.moves import STREAM, Move, Scope
 from ropewalk.task.lower.passes import Leg, Passes
 from ropewalk.task.step import Act
+from ropewalk.timetable.passes import Entry, Pass
 from ropewalk.workload.workload import Workload
 
 
@@ -29,15 +29,12 @@ class _Pass:
     """Is no backward pass of the same piece to come?"""
 
 
-def _passes_in(order: Order, stage: int, pipeline: int) -> list[_Pass]:
-    """The order of a stage as passes, pieces numbered over the whole model."""
-    last = {
-        piece: at for at, (back, piece) in enumerate(zip(order.backward, order.piece.tolist(), strict=True)) if back
-    }
-    rows = zip(order.backward.tolist(), order.piece.tolist(), order.micro_batch.tolist(), strict=True)
+def _passes_in(row: list[Entry]) -> list[_Pass]:
+    """The row of a stage, with the last backward pass of every piece marked."""
+    last = {entry.piece: at for at, entry in enumerate(row) if entry.kind == Pass.BACKWARD}
     return [
-        _Pass(back, piece * pipeline + stage, micro_batch, at == last.get(piece))
-        for at, (back, piece, micro_batch) in enumerate(rows)
+        _Pass(entry.kind == Pass.BACKWARD, entry.piece, entry.micro_batch, at == last.get(entry.piece))
+        for at, entry in enumerate(row)
     ]
 
 
@@ -87,10 +84,7 @@ class Writer:
         self.strategy, self.shares, self.pieces, self.passes, self.paces = strategy, shares, pieces, passes, paces
         self.element_bytes = paces[0].element_bytes
         self.gang = Gang()
-        schedule = SCHEDULES[strategy.schedule]
-        depth = strategy.pipeline
-        orders = (schedule(at, depth, strategy.micro_batches, strategy.interleave) for at in range(depth))
-        self.stages = [_Stage(_passes_in(order, at, depth)) for at, order in enumerate(orders)]
+        self.stages = [_Stage(_passes_in(row)) for row in strategy.timetable.rows()]
         self.crossings = pieces.crossings(workload)
         self.sources: list[list[int]] = [[] for _ in range(pieces.count)]
         self.targets: list[list[int]] = [[] for _ in range(pieces.count)]

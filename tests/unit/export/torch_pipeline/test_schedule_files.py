@@ -9,9 +9,9 @@ import pytest
 from ropewalk.errors import StrategyError
 from ropewalk.export.torch_pipeline import compute_comms, compute_only, read_compute_comms, read_compute_only
 from ropewalk.export.torch_pipeline.cells import parse
-from ropewalk.pipeline.timetable import Entry, Pass, from_rows
-from ropewalk.pipeline.timetables import dual_pipe, dual_pipe_v, interleaved
-from ropewalk.pipeline.timetables.named import timetable
+from ropewalk.timetable import dual_pipe, dual_pipe_v, interleaved
+from ropewalk.timetable.named import timetable
+from ropewalk.timetable.table import Entry, Pass, from_rows
 
 KNOWN = Path(__file__).parents[3] / "data" / "torch_schedules"
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ropewalk.pipeline.timetable import Timetable
-from ropewalk.pipeline.timetables.warm_up import with_warm_up
+from ropewalk.timetable.table import Timetable
+from ropewalk.timetable.warm_up import with_warm_up
 
 
 def gpipe(devices: int, micro_batches: int) -> Timetable:
-    """Huang et al., GPipe, 2019, with backward passes in the order of the forward ones.
+    """Huang et al., GPipe, 2019, with backward passes in the order of the forward ones, as PyTorch's `ScheduleGPipe`.
 
-    Every device keeps the activations of every micro-batch.
+    Figure 2 of the paper draws them in reverse; that takes as long. Every device keeps the activations of every
+    micro-batch.
 
     >>> print(gpipe(2, 2))
     gpipe: 2 devices, 2 pieces, 2 micro-batches

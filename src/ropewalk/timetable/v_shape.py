@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ropewalk.pipeline.timetable import Entry, Pass, Timetable, from_rows
-from ropewalk.pipeline.timetables.row import Row
-from ropewalk.pipeline.timetables.warm_up import check_size
+from ropewalk.timetable.row import Row
+from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+from ropewalk.timetable.warm_up import check_size
 
 
 def v_homes(devices: int) -> list[int]:

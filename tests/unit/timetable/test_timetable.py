@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import ProofError, StrategyError
-from ropewalk.pipeline.timetable import Entry, Pass, from_rows
-from ropewalk.pipeline.timetables import dual_pipe, early_backward, gpipe, zero_bubble_h1, zero_bubble_v
+from ropewalk.timetable import dual_pipe, early_backward, gpipe, zero_bubble_h1, zero_bubble_v
+from ropewalk.timetable.table import Entry, Pass, from_rows
 
 LETTER = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "I": Pass.INPUT, "W": Pass.WEIGHT}
 

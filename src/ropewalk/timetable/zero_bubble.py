@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ropewalk.pipeline.timetable import Entry, Pass, Timetable, from_rows
-from ropewalk.pipeline.timetables.warm_up import check_size
+from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+from ropewalk.timetable.warm_up import check_size
 
 
 def zero_bubble_h1(devices: int, micro_batches: int) -> Timetable:

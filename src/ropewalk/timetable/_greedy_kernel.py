@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.pipeline.passes import Pass
+from ropewalk.timetable.passes import Pass
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

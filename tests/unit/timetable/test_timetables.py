@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.clock import stage_times
-from ropewalk.pipeline.timetables import (
+from ropewalk.timetable import (
     automatic,
     by_clock,
     dual_pipe,
@@ -16,7 +15,8 @@ from ropewalk.pipeline.timetables import (
     v_homes,
     zero_bubble_v,
 )
-from ropewalk.pipeline.timetables.named import TIMETABLES, timetable
+from ropewalk.timetable.clock import stage_times
+from ropewalk.timetable.named import TIMETABLES, timetable
 
 
 def rows(table):
@@ -43,6 +43,27 @@ def test_interleaved_groups_may_be_larger_than_the_pipeline():
         interleaved(4, micro_batches).check()
     with pytest.raises(StrategyError, match="9 micro-batches do not divide into 2 equal groups for 4 devices"):
         interleaved(4, 9)
+
+
+def test_interleaved_alternates_over_any_number_of_pieces():
+    table = interleaved(2, 4, 2)
+    assert rows(table)[0] == "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3"
+    assert timetable("interleaved", 2, 4, 3).pieces == 6
+    with pytest.raises(StrategyError, match="1f1b has 1 on each"):
+        timetable("1f1b", 2, 4, 3)
+
+
+@pytest.mark.parametrize(("stages", "pieces", "micro_batches"), [(2, 2, 8), (4, 3, 16), (8, 2, 32)])
+def test_first_device_of_interleaved_keeps_what_the_paper_says(stages, pieces, micro_batches):
+    """Korthikanti et al. 2022: 1 + (p - 1)/(p m) times the activations of 1F1B, m pieces being m times smaller."""
+    kept = interleaved(stages, micro_batches, pieces).peak_live[0]
+    assert kept / pieces == pytest.approx(stages * (1 + (stages - 1) / (stages * pieces)))
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (4, 2), (4, 4), (4, 16)])
+def test_devices_of_1f1b_keep_ever_fewer_micro_batches(stages, micro_batches):
+    kept = early_backward(stages, micro_batches).peak_live.tolist()
+    assert kept == [min(stages - at, micro_batches) for at in range(stages)]
 
 
 def test_dualpipe_meets_in_the_middle():

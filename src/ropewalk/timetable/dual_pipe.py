@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.pipeline.timetable import Entry, Pass, Timetable, from_rows
-from ropewalk.pipeline.timetables.row import Row
-from ropewalk.pipeline.timetables.v_shape import v_homes
-from ropewalk.pipeline.timetables.warm_up import check_size
+from ropewalk.timetable.row import Row
+from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+from ropewalk.timetable.v_shape import v_homes
+from ropewalk.timetable.warm_up import check_size
 
 
 def dual_pipe(devices: int, micro_batches: int) -> Timetable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from ropewalk.pipeline.timetable import Entry, Pass
+from ropewalk.timetable.table import Entry, Pass
 
 
 class Row:

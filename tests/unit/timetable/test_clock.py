@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import ProofError, StrategyError
-from ropewalk.pipeline.clock import run, stage_times
-from ropewalk.pipeline.timetable import Entry, Pass, from_rows
-from ropewalk.pipeline.timetables import dual_pipe, early_backward, gpipe, interleaved, zero_bubble_v
+from ropewalk.timetable import dual_pipe, early_backward, gpipe, interleaved, zero_bubble_v
+from ropewalk.timetable.clock import run, stage_times
+from ropewalk.timetable.table import Entry, Pass, from_rows
 
 
 def test_one_device_computes_without_a_break():

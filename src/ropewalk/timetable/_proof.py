@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import ProofError
-from ropewalk.pipeline._clock_kernel import settle
-from ropewalk.pipeline.passes import LETTERS, Entry, Pass, text
+from ropewalk.timetable._clock_kernel import settle
+from ropewalk.timetable.passes import LETTERS, Entry, Pass, text
 
 if TYPE_CHECKING:
-    from ropewalk.pipeline.timetable import Timetable
+    from ropewalk.timetable.table import Timetable
 
 Ints = NDArray[np.int64]
 

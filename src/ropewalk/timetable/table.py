@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline._timetable_proof import prove
-from ropewalk.pipeline.passes import Entry as Entry
-from ropewalk.pipeline.passes import Pass as Pass
-from ropewalk.pipeline.passes import text
+from ropewalk.timetable._proof import prove
+from ropewalk.timetable.passes import Entry as Entry
+from ropewalk.timetable.passes import Pass as Pass
+from ropewalk.timetable.passes import text
 
 Ints = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 class Timetable:
     """Rows of passes, one row a device, all rows one after the other in columns.
 
-    >>> from ropewalk.pipeline.timetables import early_backward
+    >>> from ropewalk.timetable import early_backward
     >>> print(early_backward(2, 3))
     1f1b: 2 devices, 2 pieces, 3 micro-batches
     0  0F0 0F1 0B0 0F2 0B1 0B2

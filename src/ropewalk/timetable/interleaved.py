@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.timetable import Entry, Pass, Timetable, from_rows
-from ropewalk.pipeline.timetables.warm_up import check_size
+from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+from ropewalk.timetable.warm_up import check_size
 
 
 def interleaved(devices: int, micro_batches: int, pieces_each: int = 2) -> Timetable:
     """Narayanan et al., Efficient large-scale language model training on GPU clusters using Megatron-LM, 2021.
 
-    Device d holds pieces d, d + p, d + 2p, …; micro-batches go round in groups. Megatron wants groups of p; here, as in
-    PyTorch, micro-batches have to divide evenly into max(1, m // p) groups of at least p (or all of them).
+    Device d holds pieces d, d + p, d + 2p, …; micro-batches pass through them in groups. Megatron-LM wants groups of p;
+    here, as in PyTorch's `ScheduleInterleaved1F1B`, micro-batches have to divide evenly into max(1, m // p) groups of
+    at least p (or all of them). One group of p alternates like all others, as in both frameworks today; early
+    versions of Megatron-LM ran all its forward passes first.
 
     >>> print(interleaved(2, 2))
     interleaved: 2 devices, 4 pieces, 2 micro-batches

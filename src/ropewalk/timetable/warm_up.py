@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.pipeline.timetable import Pass, Timetable
+from ropewalk.timetable.table import Pass, Timetable
 
 
 def with_warm_up(name: str, ahead: Sequence[int], micro_batches: int) -> Timetable:

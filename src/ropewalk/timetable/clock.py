@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline._clock_kernel import settle, take_turns
-from ropewalk.pipeline.passes import Pass
-from ropewalk.pipeline.stage_times import StageTimes as StageTimes
-from ropewalk.pipeline.stage_times import stage_times as stage_times
-from ropewalk.pipeline.timetable import Timetable
+from ropewalk.timetable._clock_kernel import settle, take_turns
+from ropewalk.timetable.passes import Pass
+from ropewalk.timetable.stage_times import StageTimes as StageTimes
+from ropewalk.timetable.stage_times import stage_times as stage_times
+from ropewalk.timetable.table import Timetable
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class TimetableRun:
 def run(timetable: Timetable, times: StageTimes, *, half_duplex: bool = False) -> TimetableRun:
     """Lets the clock run over a timetable.
 
-    >>> from ropewalk.pipeline.timetables import early_backward
+    >>> from ropewalk.timetable import early_backward
     >>> run(early_backward(4, 8), stage_times(1, 2, pieces=4)).makespan
     33.0
     """

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.clock import StageTimes, TimetableRun, run
-from ropewalk.pipeline.timetable import Timetable
-from ropewalk.pipeline.timetables._greedy_kernel import lay
-from ropewalk.pipeline.timetables.v_shape import v_homes, zero_bubble_v
-from ropewalk.pipeline.timetables.zero_bubble import zero_bubble_h1, zero_bubble_h2
+from ropewalk.timetable._greedy_kernel import lay
+from ropewalk.timetable.clock import StageTimes, TimetableRun, run
+from ropewalk.timetable.table import Timetable
+from ropewalk.timetable.v_shape import v_homes, zero_bubble_v
+from ropewalk.timetable.zero_bubble import zero_bubble_h1, zero_bubble_h2
 
 Ints = NDArray[np.int64]
 Judge = Callable[[TimetableRun], float]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.clock import StageTimes, TimetableRun, run
-from ropewalk.pipeline.timetable import Timetable
-from ropewalk.pipeline.timetables.warm_up import check_size, with_warm_up
+from ropewalk.timetable.clock import StageTimes, TimetableRun, run
+from ropewalk.timetable.table import Timetable
+from ropewalk.timetable.warm_up import check_size, with_warm_up
 
 
 def early_backward(devices: int, micro_batches: int, limit: int | None = None, *, deep: bool = False) -> Timetable:
