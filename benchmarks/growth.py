@@ -20,7 +20,7 @@ from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import closed_form
 from ropewalk.fabric import Fabric, FatTree
 from ropewalk.fabric.expression import builder
-from ropewalk.routing import ROUTERS, Routes, default_router_name, dmodk
+from ropewalk.routing import Routes, default_router_name, dmodk, router_for
 from ropewalk.sim import simulate, simulate_rounds
 from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, make_graph, unroll
 
@@ -175,7 +175,7 @@ def _collective(run: Run) -> dict[str, Any]:
     def build() -> tuple[Fabric, Lockstep, Routes, TaskGraph | None]:
         fabric = builder(run.physical, BANDWIDTH).build()
         rounds = lockstep(ALL_REDUCES[run.logical](fabric), SIZE_BYTES, START_UP_S)
-        routes = ROUTERS[default_router_name(fabric)](0)(fabric, *rounds.all_pairs())
+        routes = router_for(fabric).make(0)(fabric, *rounds.all_pairs())
         return fabric, rounds, routes, None if run.symmetry else unroll(rounds)
 
     (fabric, rounds, routes, graph), build_s = cpu(build)

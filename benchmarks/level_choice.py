@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
 from random_transfers import random_transfers
 
 from ropewalk.fabric.expression import fabric as read_fabric
-from ropewalk.routing import ROUTERS, default_router_name
+from ropewalk.routing import router_for
 from ropewalk.sim.level import LevelUse, PacketOptions, run_at_level
 from ropewalk.sync import SyncQuestion, study
 
@@ -60,7 +60,7 @@ def of_graphs(name: str, graphs: int) -> Iterator[float | None]:
     fabric = read_fabric(name, bandwidth=5e9, latency=1e-6)
     for seed in range(graphs):
         graph = random_transfers(fabric.hosts, seed)
-        routes = ROUTERS[default_router_name(fabric)](0)(fabric, graph.place, graph.peer)
+        routes = router_for(fabric).make(0)(fabric, graph.place, graph.peer)
         auto = run_at_level(graph, routes, LevelUse("auto"))
         if auto.level == "wire":
             packets = run_at_level(graph, routes, LevelUse("packet"))

@@ -4,7 +4,7 @@ A choice is a record: its name, how to make it, one sentence about it, where it 
 is one table of such records. Commands, help texts, `ropewalk list`, charts and checks derive from the table, so adding
 a choice takes a file that makes it and one line in the table.
 
->>> def on_rings(shape): return None if shape == "ring" else f"it needs a ring, and this is a {shape}"
+>>> def on_rings(shape): return None if shape == "ring" else f"needs a ring, and this is a {shape}"
 >>> GREETINGS = Choices("greeting", (
 ...     Choice("hello", lambda: "Hello!", "say it aloud"),
 ...     Choice("wave", lambda: "*waves*", "pass it on to the neighbour", applies=on_rings, where="rings"),
@@ -16,7 +16,7 @@ a choice takes a file that makes it and one line in the table.
 >>> GREETINGS.fitting("wave", "star")
 Traceback (most recent call last):
     ...
-ropewalk.errors.InputError: greeting wave does not apply here: it needs a ring, and this is a star; use hello
+ropewalk.errors.InputError: greeting wave needs a ring, and this is a star: use hello
 >>> GREETINGS.named("helo")
 Traceback (most recent call last):
     ...
@@ -55,7 +55,8 @@ class Choice(Generic[T]):
     about: str
     """What it is, in a sentence without a full stop."""
     applies: Callable[..., str | None] = anywhere
-    """The refusal, in a sentence, for whatever its kind is chosen for; None where it applies."""
+    """Why it cannot be used for what its kind is chosen for, None where it applies; read after its name: "needs a ring,
+    and this is a star"."""
     where: str = "everywhere"
     """Where it applies, in words: what `applies` checks."""
     title: str = ""
@@ -123,8 +124,8 @@ class Choices(Mapping[str, C]):
         if reason is None:
             return None
         fitting = self.names_for(*asked, **more)
-        remedy = f"use {' or '.join(fitting)}" if fitting else f"no other {self.kind} does either"
-        return f"{self.kind} {name} does not apply here: {reason}; {remedy}"
+        remedy = f"use one of {', '.join(fitting)}" if len(fitting) > 1 else f"use {''.join(fitting)}"
+        return f"{self.kind} {name} {reason}: {remedy if fitting else f'no {self.kind} applies here'}"
 
     def fitting(self, name: str, *asked: object, **more: object) -> C:
         """The choice of this name, refused where it does not apply to what is asked."""

@@ -28,7 +28,7 @@ def _case(builder, logical, *, symmetry=False):
     router = default_router_name(fabric)
     form = closed_form(logical, builder, router)
     rounds = lockstep(ALL_REDUCES[logical](fabric), SIZE, START_UP)
-    return fabric, rounds, route_rounds(rounds, fabric, ROUTERS[router](0), symmetry=symmetry), form
+    return fabric, rounds, route_rounds(rounds, fabric, ROUTERS[router].make(0), symmetry=symmetry), form
 
 
 @pytest.mark.parametrize("builder", SMALL, ids=lambda builder: builder.expression)
@@ -102,7 +102,7 @@ def test_flow_level_equals_the_exact_closed_form_for_16384_hosts_by_symmetry(bui
 def test_ecmp_on_a_fat_tree_is_worse_by_the_load_of_the_hottest_link(seed, worse):
     fabric = FatTree(8, bandwidth=BANDWIDTH).build()
     rounds = lockstep(ALL_REDUCES["mesh"](fabric), SIZE)
-    routes = ROUTERS["ecmp"](seed)(fabric, *rounds.all_pairs())
+    routes = ROUTERS["ecmp"].make(seed)(fabric, *rounds.all_pairs())
     trace = simulate_rounds(rounds, routes)
     ideal = closed_form("mesh", FatTree(8), "dmodk").seconds(SIZE, BANDWIDTH)
     hottest = trace.link_bytes.max() / BANDWIDTH

@@ -10,7 +10,7 @@ from random_transfers import random_transfers
 
 from packet_level import flows_against_packets_16_hosts, hashed_paths_on_fat_tree_16_hosts
 from ropewalk.fabric.expression import fabric as read_fabric
-from ropewalk.routing import ROUTERS, default_router_name
+from ropewalk.routing import router_for
 from ropewalk.sim.level import LevelUse, PacketOptions, run_at_level
 from ropewalk.sync import SyncQuestion, SyncStudy, study
 from ropewalk.sync.question import LEVELS
@@ -70,7 +70,7 @@ def test_they_are_enough_for_task_graphs_of_any_shape_wherever_auto_says_so(name
     trusted = 0
     for seed in range(24):
         graph = random_transfers(fabric.hosts, seed)
-        routes = ROUTERS[default_router_name(fabric)](0)(fabric, graph.place, graph.peer)
+        routes = router_for(fabric).make(0)(fabric, graph.place, graph.peer)
         auto = run_at_level(graph, routes, LevelUse("auto"))
         if auto.level == "wire":
             packets = run_at_level(graph, routes, LevelUse("packet"))

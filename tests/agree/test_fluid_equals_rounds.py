@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Torus
-from ropewalk.routing import ROUTERS, default_router_name
+from ropewalk.routing import router_for
 from ropewalk.sim import simulate
 from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import expand
@@ -26,7 +26,7 @@ def both(fabric, step, hosts, family="ring", costs=COSTS):
     for mode in ("fluid", "rounds"):
         chosen = choose_algorithms(family=family)
         expansion = expand(step, hosts, fabric, algorithms=chosen, transport=costs, mode=mode)
-        routes = ROUTERS[default_router_name(fabric)](0)(fabric, *expansion.pairs())
+        routes = router_for(fabric).make(0)(fabric, *expansion.pairs())
         times.append(simulate(expansion.with_path_latency(routes).graph, routes).makespan)
     return times
 

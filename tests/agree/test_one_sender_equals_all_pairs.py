@@ -43,10 +43,10 @@ def test_one_sender_takes_as_long_as_all_pairs_one_by_one(builder, router, progr
     # With latencies on the links, flows of one round start at different times and share links unevenly in between.
     fabric = replace(builder, latency=3e-6).build()
     rounds = lockstep(PROGRAMS[program](fabric), 1e6, 10e-6)
-    routes = route_rounds(rounds, fabric, ROUTERS[router](0))
+    routes = route_rounds(rounds, fabric, ROUTERS[router].make(0))
     assert isinstance(routes, OneSender)
     ours = simulate_rounds(rounds, routes)
-    whole = route_rounds(rounds, fabric, ROUTERS[router](0), symmetry=False)
+    whole = route_rounds(rounds, fabric, ROUTERS[router].make(0), symmetry=False)
     assert isinstance(whole, Routes)
     plain = simulate_rounds(rounds, whole, symmetry=False)
     assert ours.makespan == pytest.approx(plain.makespan, rel=1e-9)

@@ -76,7 +76,7 @@ def test_the_flow_simulator_sees_every_pass_when_the_clock_does(name):
     times = times_of(table.pieces, 5)
     graph, tasks = as_tasks(table, times)
     moving = graph.kind == Kind.TRANSFER
-    routes = ROUTERS["shortest"](0)(wired(table.devices), graph.place[moving], graph.peer[moving])
+    routes = ROUTERS["shortest"].make(0)(wired(table.devices), graph.place[moving], graph.peer[moving])
     flow = run_system(system_of(graph, routes))
     seen = run(table, times)
     np.testing.assert_allclose(flow.start[tasks], seen.start, rtol=1e-12)

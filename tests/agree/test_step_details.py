@@ -5,7 +5,7 @@ import pytest
 from tiny_models import FlopPrices, transformer
 
 from ropewalk.fabric import Cluster, LeafSpine
-from ropewalk.routing import ROUTERS, default_router_name
+from ropewalk.routing import router_for
 from ropewalk.sim import simulate
 from ropewalk.strategy import Placement, Strategy
 from ropewalk.task.expand import expand
@@ -30,7 +30,7 @@ class Quick(FlopPrices):
 
 def taken(step):
     expansion = expand(step, np.arange(step.ranks), FABRIC)
-    routes = ROUTERS[default_router_name(FABRIC)](0)(FABRIC, *expansion.pairs())
+    routes = router_for(FABRIC).make(0)(FABRIC, *expansion.pairs())
     return simulate(expansion.graph, routes).makespan
 
 

@@ -24,7 +24,7 @@ from ropewalk.fabric import (
     Ring,
     Torus,
 )
-from ropewalk.routing import ROUTERS, Routes, dimension, dmodk, ecmp, fitting_router_names, murmur, shortest
+from ropewalk.routing import ROUTERS, Routes, dimension, dmodk, ecmp, murmur, shortest
 
 small = st.integers(1, 4)
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple).filter(lambda shape: np.prod(shape) > 1)
@@ -61,7 +61,7 @@ def some_pairs(draw: st.DrawFn, fabric: Fabric) -> tuple[np.ndarray, np.ndarray]
 @st.composite
 def routed(draw: st.DrawFn) -> tuple[str, int, Fabric, np.ndarray, np.ndarray]:
     fabric = draw(builders).build()
-    name = draw(st.sampled_from(fitting_router_names(fabric)))
+    name = draw(st.sampled_from(ROUTERS.names_for(fabric)))
     return name, draw(st.integers(0, 9)), fabric, *some_pairs(draw, fabric)
 
 
@@ -146,7 +146,7 @@ def all_to_all(hosts: int) -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=200, deadline=None)
 def test_every_router_keeps_the_contract_for_exactly_the_pairs_asked(world):
     name, seed, fabric, src, dst = world
-    routes = ROUTERS[name](seed)(fabric, src, dst)
+    routes = ROUTERS[name].make(seed)(fabric, src, dst)
     routes.check()
     assert set(zip(routes.pair_src, routes.pair_dst, strict=True)) == set(zip(src, dst, strict=True))
     assert np.add.reduceat(routes.share, routes.path_start[:-1]) == pytest.approx(np.ones(routes.pairs), abs=1e-12)
@@ -157,7 +157,7 @@ def test_every_router_keeps_the_contract_for_exactly_the_pairs_asked(world):
 @settings(max_examples=200, deadline=None)
 def test_every_path_of_every_router_is_shortest(world):
     name, seed, fabric, src, dst = world
-    routes = ROUTERS[name](seed)(fabric, src, dst)
+    routes = ROUTERS[name].make(seed)(fabric, src, dst)
     least = [
         distances(fabric, int(b), relay=True)[int(a)] for a, b in zip(routes.pair_src, routes.pair_dst, strict=True)
     ]
@@ -168,7 +168,7 @@ def test_every_path_of_every_router_is_shortest(world):
 @settings(max_examples=100, deadline=None)
 def test_no_two_paths_of_a_pair_are_the_same(world):
     name, seed, fabric, src, dst = world
-    routes = ROUTERS[name](seed)(fabric, src, dst)
+    routes = ROUTERS[name].make(seed)(fabric, src, dst)
     spans = zip(routes.pair_of_path, routes.link_start[:-1], routes.link_start[1:], strict=True)
     assert len({(pair, *routes.link[a:b]) for pair, a, b in spans}) == routes.paths
 
@@ -177,8 +177,8 @@ def test_no_two_paths_of_a_pair_are_the_same(world):
 @settings(max_examples=100, deadline=None)
 def test_routes_do_not_depend_on_the_order_or_repetition_of_pairs(world):
     name, seed, fabric, src, dst = world
-    once = ROUTERS[name](seed)(fabric, src, dst)
-    again = ROUTERS[name](seed)(fabric, np.tile(src[::-1], 2), np.tile(dst[::-1], 2))
+    once = ROUTERS[name].make(seed)(fabric, src, dst)
+    again = ROUTERS[name].make(seed)(fabric, np.tile(src[::-1], 2), np.tile(dst[::-1], 2))
     assert once.link.tolist() == again.link.tolist()
     assert once.share.tolist() == again.share.tolist()
 
@@ -187,7 +187,7 @@ def test_routes_do_not_depend_on_the_order_or_repetition_of_pairs(world):
 @settings(max_examples=100, deadline=None)
 def test_the_links_of_a_pair_carry_its_bytes_times_its_mean_hops(world, data):
     name, seed, fabric, src, dst = world
-    routes = ROUTERS[name](seed)(fabric, src, dst)
+    routes = ROUTERS[name].make(seed)(fabric, src, dst)
     size = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=len(src), max_size=len(src))), float)
     row = routes.find(src, dst)
     mean_hops = np.add.reduceat(routes.share * routes.hops, routes.path_start[:-1])

@@ -40,7 +40,7 @@ def crowd(number: int, seed: int, transfers: int) -> System:
     graph = make_graph(
         np.full(transfers, Kind.TRANSFER), src, dst, size, np.concatenate([[0], np.cumsum(waits)]), dep, start_up=delay
     )
-    return system_of(graph, ROUTERS[router](seed)(fabric, src.astype(np.int32), dst.astype(np.int32)))
+    return system_of(graph, ROUTERS[router].make(seed)(fabric, src.astype(np.int32), dst.astype(np.int32)))
 
 
 def solved_anew(system: System) -> System:

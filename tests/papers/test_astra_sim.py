@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ropewalk.fabric import IdealSwitch, Ring
-from ropewalk.routing import ROUTERS, default_router_name
+from ropewalk.routing import router_for
 from ropewalk.sim import simulate
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, Step, StepSketch
@@ -24,7 +24,7 @@ SWITCH = IdealSwitch(64, bandwidth=50 * GIB, latency=500e-9)
 def milliseconds(step: Step, builder, mode: str) -> float:
     fabric = builder.build()
     expansion = expand(step, range(64), fabric, mode=mode)
-    routes = ROUTERS[default_router_name(fabric)](0)(fabric, *expansion.pairs())
+    routes = router_for(fabric).make(0)(fabric, *expansion.pairs())
     return simulate(expansion.with_path_latency(routes).graph, routes).makespan * 1e3
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ropewalk.fabric import BCube, Fabric, FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
-from ropewalk.routing import ROUTERS, Routes, fitting_router_names
+from ropewalk.routing import ROUTERS, Routes
 from ropewalk.task import Kind, Sketch, TaskGraph
 
 BUILDERS = (
@@ -65,12 +65,12 @@ def graphs(draw: st.DrawFn, hosts: int, most: int = 12) -> TaskGraph:
 
 def routed(graph: TaskGraph, fabric: Fabric, router: str, seed: int = 0) -> Routes:
     transfer = graph.kind == Kind.TRANSFER
-    return ROUTERS[router](seed)(fabric, graph.place[transfer], graph.peer[transfer])
+    return ROUTERS[router].make(seed)(fabric, graph.place[transfer], graph.peer[transfer])
 
 
 @st.composite
 def worlds(draw: st.DrawFn, most: int = 12) -> tuple[TaskGraph, Routes]:
     fabric = draw(fabrics())
-    router = draw(st.sampled_from(fitting_router_names(fabric)))
+    router = draw(st.sampled_from(ROUTERS.names_for(fabric)))
     graph = draw(graphs(fabric.hosts, most))
     return graph, routed(graph, fabric, router, draw(st.integers(0, 3)))

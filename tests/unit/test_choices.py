@@ -10,7 +10,7 @@ from ropewalk.palette import BLUE, GREY, SERIES
 
 
 def even(number: int) -> str | None:
-    return None if number % 2 == 0 else f"{number} is odd"
+    return None if number % 2 == 0 else f"needs an even number, not {number}"
 
 
 HALVES = Choices(
@@ -44,13 +44,13 @@ def test_an_unknown_name_is_refused_with_near_names_and_the_list():
 def test_a_choice_that_does_not_apply_is_refused_with_those_that_do():
     assert HALVES.names_for(3) == ("keep", "drop")
     assert HALVES.fitting("halve", 4).name == "halve"
-    with pytest.raises(RouteError, match="division halve does not apply here: 3 is odd; use keep or drop"):
+    with pytest.raises(RouteError, match="division halve needs an even number, not 3: use one of keep, drop"):
         HALVES.fitting("halve", 3)
 
 
 def test_where_nothing_applies_the_refusal_says_so():
     lonely = Choices("division", (HALVES["halve"],))
-    with pytest.raises(InputError, match="3 is odd; no other division does either"):
+    with pytest.raises(InputError, match="not 3: no division applies here"):
         lonely.fitting("halve", 3)
 
 

@@ -12,7 +12,7 @@ from ropewalk import units
 from ropewalk.cli.run_step import write_table
 from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
 from ropewalk.cli.step_outputs import Outputs
-from ropewalk.errors import Findings, GraphError, InputError
+from ropewalk.errors import Findings, GraphError
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
@@ -38,7 +38,7 @@ class GraphRun:
 def run_graph(asked: GraphRun, place: Fabric) -> None:
     import numpy as np
 
-    from ropewalk.routing import ROUTERS, default_router_name
+    from ropewalk.routing import router_for
     from ropewalk.sim.level import run_at_level
     from ropewalk.task import Kind
     from ropewalk.task.files import load
@@ -49,11 +49,9 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
     for slip in unit_slips(tasks, place):
         findings.add(slip)
     findings.raise_if_any()
-    router = default_router_name(place) if asked.routing == "default" else asked.routing
-    if router not in ROUTERS:
-        raise InputError(f"unknown routing {asked.routing!r}: use one of default, {', '.join(ROUTERS)}")
+    router = router_for(place, asked.routing)
     transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
-    routes = ROUTERS[router](asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
+    routes = router.make(asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
     watched = asked.outputs.trace is not None or asked.outputs.page is not None
     with progress_bar() as bar:
         shown = bar.add_task(FIRST_RUN, total=None)
@@ -61,7 +59,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
             tasks,
             routes,
             asked.level,
-            routing=router,
+            routing=router.name,
             seed=asked.seed,
             symmetry=asked.symmetry,
             record_rates=watched,
@@ -69,9 +67,9 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
         )
     _write(asked.outputs, run)
     if asked.outputs.json:
-        print_json({**_as_json(run.trace, router), **run.as_json()})
+        print_json({**_as_json(run.trace, router.name), **run.as_json()})
     else:
-        _print_summary(run.trace, router)
+        _print_summary(run.trace, router.name)
         for sentence in run.sentences():
             console().print(sentence, soft_wrap=True)
 

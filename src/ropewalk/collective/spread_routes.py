@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
-from ropewalk.routing import ROUTERS, Routes, between_servers, default_router_name, fitting_router_names, k_shortest
+from ropewalk.routing import ROUTERS, Routes, between_servers, k_shortest, router_for
 from ropewalk.routing.balance import with_shares
 
 MOST_WAYS = 32
@@ -24,11 +24,11 @@ def spread_routes(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]
     >>> spread_routes(LeafSpine(2, 4, 2).build(), np.array([0]), np.array([3])).share.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    names = fitting_router_names(fabric)
+    names = ROUTERS.names_for(fabric)
     if "spray" in names:
-        return ROUTERS["spray"](0)(fabric, src, dst)
+        return ROUTERS["spray"].make(0)(fabric, src, dst)
     if "dimension" in names:
-        return ROUTERS[default_router_name(fabric)](0)(fabric, src, dst)
+        return router_for(fabric).make(0)(fabric, src, dst)
     return _in_proportion(between_servers(k_shortest(MOST_WAYS, extra_hops=0))(fabric, src, dst))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
 from ropewalk.routing.axes import Axes, axes_of
-from ropewalk.routing.fit import misfit
+from ropewalk.routing.fit import misfit, needs_a_grid
 from ropewalk.routing.routes import Router, Routes, starts, unique_pairs
 
 _HOPS_AT_ONCE = 1 << 21
@@ -42,7 +42,7 @@ def _router(name: str, rotate: bool, split_ties: bool) -> Router:
     def route(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
         axes = axes_of(fabric.builder)
         if axes is None:
-            raise misfit(name, fabric)
+            raise misfit(name, needs_a_grid(fabric))
         pair_src, pair_dst = unique_pairs(fabric, src, dst)
         plan = _plan(axes, pair_src, pair_dst, rotate, split_ties)
         link_start = starts(axes.hops(plan.steps).sum(axis=1))

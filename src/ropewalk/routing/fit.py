@@ -17,40 +17,39 @@ from ropewalk.fabric import (
     Torus,
 )
 
-ANY_FABRIC = ("shortest", "ecmp", "ecmp-polarised", "murmur")
-ON_TREES = ("dmodk", "spray")
-ON_GRIDS = ("dimension", "dimension-rotated")
-
 _TREES = (FatTree, LeafSpine, IdealSwitch)
 _GRIDS = (Torus, Mesh, Ring, Hypercube, BCube)
 
+TREES = "fat-tree, leaf-spine, switch"
+GRIDS = "torus, mesh, ring, hypercube, bcube"
 
-def fitting_router_names(fabric: Fabric) -> tuple[str, ...]:
-    """Names of the routers that can route on this fabric.
 
-    >>> fitting_router_names(Torus((4, 4)).build())
-    ('shortest', 'ecmp', 'ecmp-polarised', 'murmur', 'dimension', 'dimension-rotated')
+def needs_a_tree(place: Fabric | Builder) -> str | None:
+    """The refusal of a router that follows the levels of a tree of switches.
+
+    >>> needs_a_tree(Ring(4))
+    'needs a tree of switches (fat-tree, leaf-spine, switch), which ring:4 is not'
     """
-    network = _network(fabric)
-    if isinstance(network, _TREES):
-        return ANY_FABRIC + ON_TREES
-    return ANY_FABRIC + ON_GRIDS if isinstance(network, _GRIDS) else ANY_FABRIC
+    return None if isinstance(_network(place), _TREES) else f"needs a tree of switches ({TREES}), which {_said(place)}"
 
 
-def default_router_name(fabric: Fabric) -> str:
-    """The router that spreads load best on this fabric: what people mean when they name none."""
-    network = _network(fabric)
-    if isinstance(network, _TREES):
-        return "dmodk"
-    return "dimension-rotated" if isinstance(network, _GRIDS) else "shortest"
+def needs_a_grid(place: Fabric | Builder) -> str | None:
+    """The refusal of a router that corrects one coordinate after the other."""
+    return None if isinstance(_network(place), _GRIDS) else f"needs coordinates ({GRIDS}), which {_said(place)}"
 
 
-def _network(fabric: Fabric) -> Builder | None:
-    """What routers choose ways in: of servers of GPUs, the network between them."""
-    return fabric.builder.network if isinstance(fabric.builder, Cluster) else fabric.builder
+def _network(place: Fabric | Builder) -> Builder | None:
+    """What routers choose paths in: of servers of GPUs, the network between them."""
+    builder = place.builder if isinstance(place, Fabric) else place
+    return builder.network if isinstance(builder, Cluster) else builder
 
 
-def misfit(router: str, fabric: Fabric) -> RouteError:
-    """The error of a router that was asked for a fabric it cannot route."""
-    names = ", ".join(fitting_router_names(fabric))
-    return RouteError(f"router {router} does not fit {fabric.name}: use one of {names}")
+def _said(place: Fabric | Builder) -> str:
+    if isinstance(place, Fabric):
+        return f"{place.name} is not" if place.builder is not None else f"{place.name}, read from a file, does not show"
+    return f"{place.expression} is not"
+
+
+def misfit(router: str, refusal: str | None) -> RouteError:
+    """The error of a router that was handed a fabric it cannot route."""
+    return RouteError(f"router {router} {refusal}: `ropewalk list routers` says which routers fit")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import RouteError
 from ropewalk.fabric import Fabric, FatTree, IdealSwitch, LeafSpine
-from ropewalk.routing.fit import misfit
+from ropewalk.routing.fit import misfit, needs_a_tree
 from ropewalk.routing.routes import Routes, starts, unique_pairs
 
 MAX_SPRAYED_HOPS = 1 << 28
@@ -39,7 +39,7 @@ def dmodk(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Rou
         case IdealSwitch() as switch:
             links = _switch_links(switch, pair_src, pair_dst)
         case _:
-            raise misfit("dmodk", fabric)
+            raise misfit("dmodk", needs_a_tree(fabric))
     return _routes(fabric, pair_src, pair_dst, np.ones(len(pair_src), np.int64), links)
 
 
@@ -66,7 +66,7 @@ def spray(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Rou
             count = np.ones(len(pair_src), np.int64)
             links = _switch_links(switch, pair_src, pair_dst)
         case _:
-            raise misfit("spray", fabric)
+            raise misfit("spray", needs_a_tree(fabric))
     return _routes(fabric, pair_src, pair_dst, count, links)
 
 

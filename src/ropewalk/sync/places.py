@@ -9,7 +9,7 @@ from ropewalk.collective import ALL_REDUCES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import FAMILIES, fabric, is_path
-from ropewalk.routing import ROUTERS, fitting_router_names
+from ropewalk.routing import DEFAULT, ROUTERS
 from ropewalk.sync.question import LEVELS, SyncQuestion
 from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
 from ropewalk.units import show_seconds, show_size
@@ -64,11 +64,13 @@ def check_question(question: SyncQuestion, findings: Findings) -> None:
     for given, known, what in (
         (question.logical, tuple(ALL_REDUCES), "logical topology"),
         (question.levels, LEVELS, "level"),
-        (question.routing, ("default", *ROUTERS), "routing"),
     ):
         for name in given:
             if name not in known:
                 findings.add(f"unknown {what} {name!r}: use one of {', '.join(known)}")
+    for name in question.routing:
+        if name != DEFAULT and name not in ROUTERS:
+            findings.add(ROUTERS.unknown(name, also=[DEFAULT]))
     for size in question.sizes:
         if not 1 <= size <= LARGEST_TRANSFER:
             findings.add(f"a size of {show_size(size)} cannot be meant: give the bytes of a model, such as 575MB")
@@ -88,7 +90,7 @@ def check_places(question: SyncQuestion, places: list[Place], findings: Findings
             )
         for slip in link_slips(place.fabric):
             findings.add(f"{place.fabric.name}: {slip}")
-        fitting = ("default", *fitting_router_names(place.fabric))
         for name in question.routing:
-            if name in ROUTERS and name not in fitting:
-                findings.add(f"{name} does not route on {place.fabric.name}: use one of {', '.join(fitting)}")
+            refusal = ROUTERS.refusal(name, place.fabric) if name in ROUTERS else None
+            if refusal is not None:
+                findings.add(refusal)

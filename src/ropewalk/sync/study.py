@@ -18,7 +18,7 @@ from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
 from ropewalk.collective.program import MOST_ARROWS
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
-from ropewalk.routing import ROUTERS, Routes, default_router_name
+from ropewalk.routing import ROUTERS, Routes, router_for
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
 from ropewalk.sync.levels import PACKET_LEVELS, Packets, Timed
@@ -89,11 +89,11 @@ Say = Callable[[str], None]
 def _rows(
     question: SyncQuestion, place: Place, size: int, logical: str, routing: str, say: Say | None
 ) -> Iterator[SyncRow]:
-    router = default_router_name(place.fabric) if routing == "default" else routing
+    router = router_for(place.fabric, routing).name
     exact, paper = _forms(logical, place, router)
     closed_s = exact.seconds(size, place.bandwidth, question.start_up_s) if exact else None
     bound = bandwidth_bound(place.fabric, size)
-    way = ROUTERS[router](question.seed)
+    way = ROUTERS[router].make(question.seed)
     rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
     routes: Routes | OneSender = way(place.fabric, *rounds.all_pairs())
     if place.fabric.hosts <= MOST_HOSTS:
@@ -155,7 +155,7 @@ def _packets(
             say(f"{rounds.name} on {place.fabric.name}, {transport}: {done} of {total} transfers and joins")
 
     return Packets(
-        place.fabric, rounds, ROUTERS[router](question.seed), router, transport, question.packet, question.seed,
+        place.fabric, rounds, ROUTERS[router].make(question.seed), router, transport, question.packet, question.seed,
         question.symmetry, question.most_events, progress,
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def _refuse_what_is_too_large(question: SyncQuestion, work: list[tuple[Place, in
     """Before anything runs: packet-level runs that nobody would wait for."""
     too_large: list[tuple[float, str]] = []
     for place, size, logical, routing in work:
-        router = default_router_name(place.fabric) if routing == "default" else routing
+        router = router_for(place.fabric, routing).name
         rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
         events = max(_packets(question, place, rounds, router, name, None).events for name in question.transports)
         if events > question.most_events:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ropewalk.errors import Findings, GraphError, InputError
+from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
-from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names
+from ropewalk.routing import ROUTERS, router_for
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
@@ -78,16 +78,7 @@ class NetworkUse:
 
     def router_on(self, fabric: Fabric) -> str:
         """The name of the router, checked against the fabric."""
-        if self.routing == "default":
-            return default_router_name(fabric)
-        if self.routing not in ROUTERS:
-            raise InputError(f"unknown routing {self.routing!r}: use one of default, {', '.join(ROUTERS)}")
-        fitting = fitting_router_names(fabric)
-        if self.routing not in fitting:
-            raise InputError(
-                f"{self.routing} does not route on {fabric.name}: use one of default, {', '.join(fitting)}"
-            )
-        return self.routing
+        return router_for(fabric, self.routing).name
 
 
 def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
@@ -111,7 +102,7 @@ def run_on(
 ) -> StepRun:
     """Route what the step sends and run it."""
     router = use.router_on(fabric)
-    routes = ROUTERS[router](use.seed)(fabric, *expansion.pairs())
+    routes = ROUTERS[router].make(use.seed)(fabric, *expansion.pairs())
     tasks = expansion.with_path_latency(routes).graph
     record = use.record_rates and tasks.tasks <= MOST_RECORDED
     run = run_at_level(

@@ -64,7 +64,10 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--size", "0B"), "cannot be meant"),
         (("sync", "--latency", "2h"), "cannot be meant"),
         (("sync", "--bandwidth", "40bps"), "slower than 1 Mbps"),
-        (("sync", "--routing", "dmodk"), "dmodk does not route on torus:8x8"),
+        (
+            ("sync", "--routing", "dmodk"),
+            "router dmodk needs a tree of switches",
+        ),
         (("sync", "--physical", "torus:1000x1000"), "--level closed"),
         (("sync", "--page", "/proc/none/x.html"), "cannot write"),
         (("sync", "--page", "."), "it is a folder"),

@@ -76,7 +76,7 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
         (("--partition", "1B"), "give a partition size of"),
         (("--fabric", "torus:4x4"), "give --on-network too"),
         (("--sync", "ps", "--on-network"), "run all-reduces on the network"),
-        (("--on-network", "--routing", "pigeon"), "unknown routing 'pigeon'"),
+        (("--on-network", "--routing", "pigeon"), "there is no router 'pigeon'"),
         (("--latency", "2"), "unit"),
         (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
     ],

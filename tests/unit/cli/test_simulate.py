@@ -71,7 +71,7 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
         (("gpt2", "--bucket", "25"), "has no unit"),
         (("gpt2", "--tasks", "tasks.xls"), ".csv or .parquet"),
         (("gpt2", "--device", "abacus"), "abacus"),
-        (("gpt2", "--routing", "fastest"), "unknown routing"),
+        (("gpt2", "--routing", "fastest"), "there is no router"),
         (("gpt2", "--algorithm", "star"), "star"),
         (("gpt2", "--page", "/proc/none/x.html"), "cannot write"),
         (("gpt3-175b", "--gpus", 8), "GB on gpu h200"),

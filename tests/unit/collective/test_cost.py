@@ -52,7 +52,7 @@ def count(logical, builder, routing, seed=0):
     program = ALL_REDUCES[logical](fabric)
     src = np.concatenate([pattern.src for pattern in program.patterns])
     dst = np.concatenate([pattern.dst for pattern in program.patterns])
-    return counted(program, ROUTERS[routing](seed)(fabric, src, dst), builder.bandwidth)
+    return counted(program, ROUTERS[routing].make(seed)(fabric, src, dst), builder.bandwidth)
 
 
 def assert_formulas_equal_counting(builders, routings, without_formula=()):
@@ -190,7 +190,7 @@ def test_shared_servers_spread_their_load_until_they_are_a_mesh(hosts, servers):
 def on_switch(program, switch):
     fabric = switch.build()
     everyone = np.arange(switch.hosts)
-    routes = ROUTERS["dmodk"](0)(fabric, *np.nonzero(everyone[:, None] != everyone))
+    routes = ROUTERS["dmodk"].make(0)(fabric, *np.nonzero(everyone[:, None] != everyone))
     return counted(program, routes, switch.bandwidth).bandwidth_term
 
 

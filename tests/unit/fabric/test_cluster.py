@@ -11,7 +11,7 @@ from ropewalk.fabric.checks import require_connected
 from ropewalk.fabric.files import read_fabric, write_fabric
 from ropewalk.fabric.interconnect import INTERCONNECTS, gpu_in, interconnect
 from ropewalk.fabric.servers import cluster
-from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names, shortest
+from ropewalk.routing import ROUTERS, default_router_name, router_for, shortest
 
 CLUSTERS = {
     "a NIC for every GPU": Cluster(LeafSpine(4, 4, 4), 16, 300e9),
@@ -38,8 +38,8 @@ def all_pairs(fabric):
 
 def test_every_router_of_the_network_keeps_to_the_servers(wired):
     require_connected(wired)
-    for name in fitting_router_names(wired):
-        routes = ROUTERS[name](3)(wired, *all_pairs(wired))
+    for name in ROUTERS.names_for(wired):
+        routes = ROUTERS[name].make(3)(wired, *all_pairs(wired))
         routes.check()
         between = wired.server[routes.pair_src] != wired.server[routes.pair_dst]
         names = np.array(wired.node_names)
@@ -71,7 +71,7 @@ def test_rails_put_the_same_nic_of_all_servers_on_one_leaf():
     leaf = fabric.link_dst[[np.flatnonzero(fabric.link_src == gpu)[1] for gpu in range(16)]]
     assert (leaf[:8] == leaf[8:]).all()
     assert len(set(leaf.tolist())) == 8
-    routes = ROUTERS["dmodk"](0)(fabric, np.array([0, 0]), np.array([8, 9]))
+    routes = ROUTERS["dmodk"].make(0)(fabric, np.array([0, 0]), np.array([8, 9]))
     assert routes.hops.tolist() == [2, 4]  # the same rail: one leaf; another rail: by its own NIC over a spine
 
 
@@ -83,7 +83,7 @@ def test_without_rails_servers_fill_leafs_one_after_the_other():
 
 def test_gpus_that_share_a_nic_meet_there():
     fabric = CLUSTERS["two GPUs to a NIC"].build()
-    routes = ROUTERS["dmodk"](0)(fabric, np.arange(4), np.array([8, 8, 8, 8]))
+    routes = ROUTERS["dmodk"].make(0)(fabric, np.arange(4), np.array([8, 8, 8, 8]))
     second = fabric.link_dst[routes.link[routes.link_start[:-1]]]
     assert [fabric.node_names[node] for node in second] == ["nic0.0", "nic0.0", "nic0.1", "nic0.1"]
 
@@ -145,7 +145,7 @@ def test_file_with_servers_is_taken_as_it_is_and_one_without_is_the_network(tmp_
     write_fabric(LeafSpine(4, 4, 4).build(), tmp_path / "network.json")
     made = cluster(tmp_path / "network.json", 16, gpu="h100")
     assert made.builder.network.expression == "leaf-spine:4x4x4"
-    ROUTERS[default_router_name(made)](0)(made, *all_pairs(made)).check()
+    router_for(made).make(0)(made, *all_pairs(made)).check()
     assert read_fabric(tmp_path / "network.json").hosts == 16
 
 

@@ -24,7 +24,7 @@ FOLLOWED = [
 def test_every_pair_is_routed_as_from_host_0_where_the_arithmetic_is_that_of_the_fabric(builder, router):
     fabric = builder.build()
     assert fabric.hosts * (fabric.hosts - 1) <= module.CHECKED_WHOLE
-    sender = one_sender(fabric, ROUTERS[router](0))
+    sender = one_sender(fabric, ROUTERS[router].make(0))
     assert sender is not None
     assert sender.routes.pair_dst.tolist() == list(range(1, fabric.hosts))
 
@@ -37,9 +37,9 @@ def test_every_pair_is_routed_as_from_host_0_where_the_arithmetic_is_that_of_the
 def test_bytes_on_every_link_are_those_of_all_pairs(builder, router):
     fabric = builder.build()
     everyone = np.arange(fabric.hosts)
-    whole = ROUTERS[router](0)(fabric, *np.nonzero(everyone[:, None] != everyone))
+    whole = ROUTERS[router].make(0)(fabric, *np.nonzero(everyone[:, None] != everyone))
     expected = whole.link_bytes(np.arange(whole.pairs), np.full(whole.pairs, 7.0))
-    sender = one_sender(fabric, ROUTERS[router](0))
+    sender = one_sender(fabric, ROUTERS[router].make(0))
     assert sender.link_bytes(7.0) == pytest.approx(expected, rel=1e-12)
 
 
@@ -53,7 +53,7 @@ def test_bytes_on_every_link_are_those_of_all_pairs(builder, router):
 def test_hashes_and_ties_by_link_id_tell_hosts_apart(builder, router, whole, monkeypatch):
     if not whole:
         monkeypatch.setattr(module, "CHECKED_WHOLE", 0)
-    assert one_sender(builder.build(), ROUTERS[router](0)) is None
+    assert one_sender(builder.build(), ROUTERS[router].make(0)) is None
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -21,7 +21,7 @@ from ropewalk.fabric import (
     Ring,
     Torus,
 )
-from ropewalk.routing import ROUTERS, default_router_name, fitting_router_names
+from ropewalk.routing import ROUTERS, default_router_name, router_for
 
 BUILDERS = {
     "dmodk": [FatTree(4), LeafSpine(3, 2, 2), IdealSwitch(4)],
@@ -42,17 +42,19 @@ def test_a_router_routes_where_it_fits_and_names_those_that_fit_elsewhere(router
     fabric = builder.build()
     host = np.arange(fabric.hosts)
     pairs = host, (host + 1) % fabric.hosts
-    if router in fitting_router_names(fabric):
-        routes = ROUTERS[router](1)(fabric, *pairs)
+    if router in ROUTERS.names_for(fabric):
+        routes = ROUTERS[router].make(1)(fabric, *pairs)
         routes.check()
         assert routes.pairs == fabric.hosts
     else:
-        with pytest.raises(RouteError, match=f"router {router} does not fit .*: use one of shortest, ecmp"):
-            ROUTERS[router](1)(fabric, *pairs)
+        with pytest.raises(RouteError, match=f"router {router} needs .*: use one of shortest, ecmp"):
+            router_for(fabric, router)
+        with pytest.raises(RouteError, match=f"router {router} needs .*: `ropewalk list routers` says"):
+            ROUTERS[router].make(1)(fabric, *pairs)
 
 
 def test_every_name_in_use_stands_in_the_table():
-    named = {name for builder, _ in EVERY for name in fitting_router_names(builder.build())}
+    named = {name for builder, _ in EVERY for name in ROUTERS.names_for(builder.build())}
     assert named == set(ROUTERS)
 
 
@@ -63,7 +65,7 @@ def test_a_fabric_read_from_a_file_is_routed_by_search():
         *(fabric.bandwidth, fabric.latency, fabric.cables),
     )
     assert default_router_name(anonymous) == "shortest"
-    assert "dmodk" not in fitting_router_names(anonymous)
+    assert "dmodk" not in ROUTERS.names_for(anonymous)
 
 
 def test_numba_is_not_loaded_before_a_search_needs_it():

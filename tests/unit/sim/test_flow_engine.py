@@ -14,7 +14,7 @@ from ropewalk.task import Kind, Sketch, TaskGraph
 def run(sketch: Sketch, fabric: Fabric, router: str = "shortest") -> Times:
     graph = sketch.graph()
     transfer = graph.kind == Kind.TRANSFER
-    return run_system(system_of(graph, ROUTERS[router](0)(fabric, graph.place[transfer], graph.peer[transfer])))
+    return run_system(system_of(graph, ROUTERS[router].make(0)(fabric, graph.place[transfer], graph.peer[transfer])))
 
 
 def log(graph: TaskGraph, times: Times) -> list[str]:
@@ -248,7 +248,7 @@ def test_rates_are_written_down_where_asked() -> None:
     sketch.transfer(0, 1, 8.0)
     sketch.transfer(0, 2, 16.0)
     graph = sketch.graph()
-    routes = ROUTERS["shortest"](0)(star(3), graph.place, graph.peer)
+    routes = ROUTERS["shortest"].make(0)(star(3), graph.place, graph.peer)
     times = run_system(system_of(graph, routes), record_rates=True)
     assert times.rate_time is not None
     assert times.rate_flow is not None
@@ -263,7 +263,7 @@ def test_progress_ends_with_all_tasks() -> None:
     sketch.transfer(0, 1, 8.0)
     graph = sketch.graph()
     seen: list[tuple[int, int]] = []
-    routes = ROUTERS["shortest"](0)(star(2), graph.place, graph.peer)
+    routes = ROUTERS["shortest"].make(0)(star(2), graph.place, graph.peer)
     run_system(system_of(graph, routes), progress=lambda done, tasks: seen.append((done, tasks)))
     assert seen[-1] == (1, 1)
 
@@ -271,7 +271,7 @@ def test_progress_ends_with_all_tasks() -> None:
 def test_a_host_beyond_the_fabric_is_refused() -> None:
     sketch = Sketch()
     sketch.transfer(0, 9, 1.0)
-    routes = ROUTERS["shortest"](0)(star(3), np.array([0], np.int32), np.array([1], np.int32))
+    routes = ROUTERS["shortest"].make(0)(star(3), np.array([0], np.int32), np.array([1], np.int32))
     with pytest.raises(GraphError, match=r"names host 9.*use a larger fabric or fewer ranks"):
         system_of(sketch.graph(), routes)
 
@@ -279,7 +279,7 @@ def test_a_host_beyond_the_fabric_is_refused() -> None:
 def test_a_pair_without_a_route_is_refused() -> None:
     sketch = Sketch()
     sketch.transfer(0, 2, 1.0)
-    routes = ROUTERS["shortest"](0)(star(3), np.array([0], np.int32), np.array([1], np.int32))
+    routes = ROUTERS["shortest"].make(0)(star(3), np.array([0], np.int32), np.array([1], np.int32))
     with pytest.raises(RouteError, match="no route from h0 to h2"):
         system_of(sketch.graph(), routes)
 

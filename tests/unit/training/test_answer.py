@@ -145,7 +145,7 @@ def test_another_device_says_that_its_costs_are_modelled():
         ({"fabric": "klein-bottle"}, InputError, "klein-bottle"),
         ({"network": NetworkUse(algorithm="star")}, InputError, "star"),
         ({"network": NetworkUse(collectives="solid")}, InputError, "solid"),
-        ({"network": NetworkUse("dimension")}, InputError, "dimension does not route"),
+        ({"network": NetworkUse("dimension")}, InputError, "router dimension needs coordinates"),
         ({"detail": "atom"}, StrategyError, "atom"),
         ({"order": "tp"}, StrategyError, "placement order"),
         ({"bandwidth": 10.0, "gpus": 16}, InputError, "slower than 1 Mbps"),

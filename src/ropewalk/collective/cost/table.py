@@ -17,12 +17,9 @@ from ropewalk.collective.cost.leaf_spine import LEAF_SPINE_FORMS
 from ropewalk.collective.cost.star import SWITCH_FORMS
 from ropewalk.collective.cost.torus import TORUS_FORMS, printed_mesh
 from ropewalk.collective.on_fabric import ALL_REDUCES
-from ropewalk.errors import ProgramError, RouteError
+from ropewalk.errors import ProgramError
 from ropewalk.fabric import BCube, Builder, FatTree, Hypercube, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS
-
-HASHING = ("ecmp", "ecmp-polarised", "murmur")
-"""Routings that pick one shortest path for each pair by a hash, so that the form depends on the seed."""
 
 COUNTED_HOSTS = 4096
 """Hosts up to which a form without formula is counted: some seconds and some hundred megabytes."""
@@ -71,13 +68,14 @@ def closed_form(logical: str, builder: Builder, routing: str) -> ClosedForm | No
     """
     family = _FAMILIES.get(type(builder), _NO_FORMULAS)
     _check_names(logical, routing, builder, family)
-    derive = family.forms.get(logical)
+    derive = family.forms.get(logical) if routing in family.routings or _is_single_path(routing) else None
+    hashes = ROUTERS[routing].hashes
     form = derive(family.as_record(builder), routing if routing in family.routings else "hashed") if derive else None
-    if form is not None and (not form.is_bound or routing in HASHING):
+    if form is not None and (not form.is_bound or hashes):
         return form
     if not _is_countable(logical, builder):
         return form
-    if routing not in HASHING:
+    if not hashes:
         return _count(logical, builder, routing)
     if "spray" in family.routings:
         # Spraying loads the links of every switch of a tree alike, and no choice of single paths can do better.
@@ -92,6 +90,11 @@ def closed_forms(logical: str, builder: Builder, routing: str) -> tuple[ClosedFo
     return tuple(form for form in editions if form is not None)
 
 
+def _is_single_path(routing: str) -> bool:
+    """Does it give every pair one of its shortest paths, so that forms that hold for any such path hold for it?"""
+    return routing == "shortest" or ROUTERS[routing].hashes
+
+
 def _is_countable(logical: str, builder: Builder) -> bool:
     return builder.hosts <= (COUNTED_HOSTS_ALL_TO_ALL if logical in ("mesh", "ps-sharded") else COUNTED_HOSTS)
 
@@ -101,7 +104,7 @@ def _count(logical: str, builder: Builder, routing: str) -> ClosedForm:
     fabric = builder.build()
     program = ALL_REDUCES[logical](fabric)
     src, dst = (np.concatenate([getattr(p, end) for p in program.patterns]) for end in ("src", "dst"))
-    return counted(program, ROUTERS[routing](0)(fabric, src, dst), builder.bandwidth)
+    return counted(program, ROUTERS[routing].make(0)(fabric, src, dst), builder.bandwidth)
 
 
 @lru_cache(maxsize=256)
@@ -113,6 +116,4 @@ def _bound(logical: str, builder: Builder) -> ClosedForm:
 def _check_names(logical: str, routing: str, builder: Builder, family: _Family) -> None:
     if logical not in ALL_REDUCES:
         raise ProgramError(f"no all-reduce is called {logical!r}: use one of {', '.join(ALL_REDUCES)}")
-    fitting = (*family.routings, "shortest", *HASHING) if family.forms else tuple(ROUTERS)
-    if routing not in fitting:
-        raise RouteError(f"routing {routing!r} does not fit {builder.expression}: use one of {', '.join(fitting)}")
+    ROUTERS.fitting(routing, builder)

@@ -126,7 +126,7 @@ def _two_paths() -> tuple[TaskGraph, Routes]:
     sketch.transfer(0, 2, 2e6)
     graph = sketch.graph()
     fabric = LeafSpine(leafs=2, spines=2, hosts_per_leaf=2, bandwidth=LINE, latency=1e-6).build()
-    return graph, ROUTERS["spray"](0)(fabric, graph.place, graph.peer)
+    return graph, ROUTERS["spray"].make(0)(fabric, graph.place, graph.peer)
 
 
 @pytest.mark.parametrize(
