@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import StrategyError
 from ropewalk.timetable._greedy_kernel import lay
+from ropewalk.timetable._stage_by_stage_kernel import lay_stage_by_stage
 from ropewalk.timetable.clock import StageTimes, TimetableRun, run
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.v_shape import v_homes, zero_bubble_v
@@ -40,10 +41,11 @@ def automatic(
 ) -> TimetableRun:
     """A zero-bubble timetable for these very times, no worse than those made by hand that fit.
 
-    In the spirit of the heuristic of Qi et al. (2024): devices take what is ready, gradients of inputs first, and
-    gradients of weights when they would idle or memory is full; how far to go ahead and how long to put off is tried
-    out. `homes` is the device of every piece, one piece a device unless said; a forward pass of piece i keeps `kept[i]`
-    until its gradients of weights, and no device may keep more than `limit` (that of 1F1B's first device unless said).
+    For one piece per device the heuristic of Qi et al. (2024) is among those tried. In all others devices take what is
+    ready, gradients of inputs first, and gradients of weights when they would idle or memory is full; how far to go
+    ahead and how long to put off is tried out. `homes` is the device of every piece, one piece per device unless given;
+    a forward pass of piece i keeps `kept[i]` until its gradients of weights, and no device may keep more than `limit`
+    (that of 1F1B's first device unless given).
     """
     place = np.arange(times.pieces) if homes is None else np.asarray(homes, np.int64)
     weights = np.array(np.broadcast_to(np.asarray(kept, np.float64), (times.pieces,)))
@@ -73,6 +75,7 @@ def _candidates(
     pieces = times.pieces
     if place.tolist() == list(range(devices)):
         yield from (zero_bubble_h1(devices, batches), zero_bubble_h2(devices, batches))
+        yield from _stage_by_stage(times, batches, kept, limit)
     if place.tolist() == v_homes(devices):
         yield zero_bubble_v(devices, batches)
     below = np.arange(pieces, 0, -1)
@@ -94,13 +97,32 @@ def _candidates(
         if len(where) < 3 * pieces * batches:
             continue  # memory ran full of micro-batches that block each other: a more careful one will do
         order = np.argsort(where, kind="stable")
-        yield Timetable(
-            name="zb-auto",
-            row_start=np.concatenate(([0], np.cumsum(np.bincount(where, minlength=devices)))).astype(np.int64),
-            kind=kind[order].astype(np.int8),
-            piece=piece[order].astype(np.int32),
-            micro_batch=number[order].astype(np.int32),
-            paired=np.zeros(len(where), np.bool_),
-            device_of_piece=place.astype(np.int32),
-            micro_batches=batches,
-        )
+        yield _timetable(where[order], kind[order], piece[order], number[order], place, batches)
+
+
+def _stage_by_stage(times: StageTimes, batches: int, kept: NDArray[np.float64], limit: float) -> Iterator[Timetable]:
+    """What the published heuristic gives for one piece per device, with each of its settings."""
+    stages = times.pieces
+    for bubble, backward_first, greedy in product((True, False), repeat=3):
+        laid = lay_stage_by_stage(
+            times.forward, times.backward, times.weight, times.send_forward, times.send_backward, kept, limit, bubble,
+            backward_first, greedy, batches,
+        )  # fmt: skip
+        if len(laid):
+            where = np.repeat(np.arange(stages), 3 * batches)
+            yield _timetable(where, laid[:, :, 0].ravel(), where, laid[:, :, 1].ravel(), np.arange(stages), batches)
+
+
+def _timetable(device: Ints, kind: Ints, piece: Ints, number: Ints, place: Ints, batches: int) -> Timetable:
+    """Passes sorted by device, in the order of each."""
+    devices = int(place.max()) + 1
+    return Timetable(
+        name="zb-auto",
+        row_start=np.concatenate(([0], np.cumsum(np.bincount(device, minlength=devices)))).astype(np.int64),
+        kind=kind.astype(np.int8),
+        piece=piece.astype(np.int32),
+        micro_batch=number.astype(np.int32),
+        paired=np.zeros(len(device), np.bool_),
+        device_of_piece=place.astype(np.int32),
+        micro_batches=batches,
+    )
