@@ -1,24 +1,32 @@
-"""Routes of a design: coin change where the wiring is a circulant, k shortest paths on the whole graph elsewhere.
+"""Routes of a design: coin change over its rings where that is as short as any path, k shortest paths elsewhere.
 
-Both keep to what forwarding tables of servers can do, and both share the bytes of a pair among its paths so that
-links have equally much to do. Rings reserve nothing: relayed bytes share their cables, so their bytes are part of the
-balance. Neighbours use the cable between them and nothing else.
+Rings together are a circulant. Cables laid beside them, for pairs or for short paths, bring some servers nearer to each
+other: those pairs take the k shortest paths of the whole graph, all others keep to the rings. Both keep to what
+forwarding tables of servers can do, and both share the bytes of a pair among its paths so that links have equally much
+to do. Rings reserve nothing: relayed bytes share their cables, so their bytes are part of the balance. Neighbours use
+the cable between them and nothing else.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.forwarding import consistent
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.ragged import ranges
 from ropewalk.routing.balance import balanced, with_shares
-from ropewalk.routing.coin_routes import circulant_jumps, coin_change_routes
+from ropewalk.routing.coin_change import coin_change
+from ropewalk.routing.coin_routes import coin_change_routes, coins_on, common_jumps
 from ropewalk.routing.k_shortest import k_shortest
-from ropewalk.routing.routes import Router, Routes, pair_key
+from ropewalk.routing.routes import Router, Routes, pair_key, starts, unique_pairs
 
 PATHS = 8
 """Paths that a pair is spread over at most, beyond circulants."""
@@ -51,21 +59,53 @@ def router_of(
 
     def route(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
         traffic = None if demands is None else traffic_of(wiring, demands)
-        jumps = circulant_jumps(fabric)
-        if jumps is not None:
-            weight = None if traffic is None else traffic.by_distance
-            routes = coin_change_routes(fabric, jumps, src, dst, weight=weight)
-        else:
-            routes = consistent(_direct_where_joined(k_shortest(paths, extra_hops=extra_hops)(fabric, src, dst)))
+        weight = None if traffic is None else traffic.by_distance
+        ends = unique_pairs(fabric, src, dst)
+        jumps = common_jumps(fabric)
+        on_rings = _as_short_on_rings(fabric, jumps, *ends)
+        parts = []
+        if on_rings.any():
+            parts.append(coin_change_routes(fabric, jumps, *(end[on_rings] for end in ends), weight=weight))
+        only_coins = len(parts) == 1 and bool(on_rings.all())
+        if not only_coins:
+            shortest = k_shortest(paths, extra_hops=extra_hops)(fabric, *(end[~on_rings] for end in ends))
+            parts.append(_direct_where_joined(shortest))
+        # Coins alone agree at every relay already, and where every pair sends alike they are balanced.
+        routes = parts[0] if only_coins else consistent(_side_by_side(parts))
         if traffic is None:
-            # Coin change has balanced all pairs of a circulant already.
-            alike = np.ones(routes.pairs)
-            return routes if jumps is not None else balanced(routes, np.arange(routes.pairs), alike)
+            return routes if only_coins else balanced(routes, np.arange(routes.pairs), np.ones(routes.pairs))
         asked = np.isin(pair_key(fabric, traffic.source, traffic.destination), _keys(routes))
         rows = routes.find(traffic.source[asked], traffic.destination[asked])
         return balanced(routes, rows, traffic.size_bytes[asked])
 
     return route
+
+
+def _as_short_on_rings(
+    fabric: Fabric, jumps: tuple[int, ...], src: NDArray[np.int32], dst: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Which pairs have no path with fewer hops than those over jumps that all servers have."""
+    if not jumps or math.gcd(fabric.hosts, *jumps) != 1:
+        return np.zeros(len(src), bool)
+    coins, _ = coins_on(fabric, jumps)
+    if fabric.links == len(coins) * fabric.hosts:
+        return np.ones(len(src), bool)
+    on_rings = coin_change(fabric.hosts, coins).hops[(dst.astype(np.int64) - src) % fabric.hosts]
+    graph = csr_array((np.ones(fabric.links), (fabric.link_src, fabric.link_dst)), (fabric.nodes, fabric.nodes))
+    fewest = shortest_path(graph, unweighted=True, method="D")[src, dst]
+    return np.asarray(on_rings <= fewest)
+
+
+def _side_by_side(parts: list[Routes]) -> Routes:
+    """Routes of different pairs as one, pairs in order."""
+    columns = [(one.pair_src, one.pair_dst, np.diff(one.path_start), one.share, one.hops, one.link) for one in parts]
+    src, dst, paths, share, hops, link = (np.concatenate(column) for column in zip(*columns, strict=True))
+    order = np.argsort(pair_key(parts[0].fabric, src, dst), kind="stable")
+    path = ranges(starts(paths)[:-1][order], paths[order])
+    hop = ranges(starts(hops)[:-1][path], hops[path])
+    return Routes(
+        parts[0].fabric, src[order], dst[order], starts(paths[order]), share[path], starts(hops[path]), link[hop]
+    )  # fmt: skip
 
 
 def _direct_where_joined(routes: Routes) -> Routes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ropewalk.routing.balance import balanced
 from ropewalk.routing.coin_change import CoinChange, coin_change
-from ropewalk.routing.coin_routes import circulant_jumps, coin_change_routes
+from ropewalk.routing.coin_routes import coin_change_routes, common_jumps
 from ropewalk.routing.dimension import dimension, dimension_rotated
 from ropewalk.routing.ecmp import ecmp, murmur
 from ropewalk.routing.k_shortest import k_shortest
@@ -33,9 +33,9 @@ __all__ = [
     "Routes",
     "balanced",
     "between_servers",
-    "circulant_jumps",
     "coin_change",
     "coin_change_routes",
+    "common_jumps",
     "default_router_name",
     "dimension",
     "dimension_rotated",

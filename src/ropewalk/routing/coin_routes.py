@@ -38,7 +38,7 @@ def coin_change_routes(
     (array([0.25, 0.25, 0.25, 0.25]), array([2, 2, 2, 2]))
     """
     pair_src, pair_dst = unique_pairs(fabric, sources, destinations)
-    coins, link_of = _coins_on(fabric, jumps)
+    coins, link_of = coins_on(fabric, jumps)
     demand = np.ones(fabric.hosts) if weight is None else np.asarray(weight, np.float64)
     if demand.shape != (fabric.hosts,) or not np.isfinite(demand).all() or (demand < 0).any():
         raise RouteError(f"the demand by distance is unusable: give {fabric.hosts} numbers, none negative or infinite")
@@ -65,28 +65,28 @@ def coin_change_routes(
     return Routes(fabric, pair_src, pair_dst, starts(paths), share[way], starts(length[way]), link.astype(np.int32))
 
 
-def circulant_jumps(fabric: Fabric) -> tuple[int, ...] | None:
-    """The jumps of all links where the fabric is a circulant of its hosts, of opposites the shorter one; else None.
+def common_jumps(fabric: Fabric) -> tuple[int, ...]:
+    """Jumps that every host has exactly one link for, of opposites the shorter one: all of them on a circulant.
+
+    Links between single pairs of hosts, such as cables of a matching beside rings, are left out.
 
     >>> from ropewalk.fabric import Circulant, Torus
-    >>> circulant_jumps(Circulant(12, (1, 5)).build())
+    >>> common_jumps(Circulant(12, (1, 5)).build())
     (1, 5)
-    >>> circulant_jumps(Torus((3, 4)).build()) is None
-    True
+    >>> common_jumps(Torus((3, 4)).build())
+    (4,)
     """
     if fabric.switches or fabric.links == 0:
-        return None
+        return ()
     jump = (fabric.link_dst.astype(np.int64) - fabric.link_src) % fabric.hosts
-    key = jump * fabric.hosts + fabric.link_src
-    jumps, count = np.unique(jump, return_counts=True)
-    if (count != fabric.hosts).any() or len(np.unique(key)) < len(key):
-        return None
-    known = [int(jump) for jump in jumps]
+    found, count = np.unique(np.column_stack([jump, fabric.link_src]), axis=0, return_counts=True)
+    once = np.bincount(found[count == 1, 0], minlength=fabric.hosts)
+    known = np.flatnonzero(once == fabric.hosts).tolist()
     return tuple(jump for jump in known if 2 * jump <= fabric.hosts or fabric.hosts - jump not in known)
 
 
-def _coins_on(fabric: Fabric, jumps: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """The coins, and the link by which each host pays each of them.
+def coins_on(fabric: Fabric, jumps: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+    """The coins, and the link by which each host pays each of them; opposites that not all hosts have are left out.
 
     Jumps come first and then their opposites, so that the circle of coins is its own mirror image half a turn on.
     """
@@ -98,9 +98,9 @@ def _coins_on(fabric: Fabric, jumps: Sequence[int]) -> tuple[tuple[int, ...], ND
     wanted = list(dict.fromkeys(int(jump) % hosts for jump in jumps))
     for number, coin in enumerate(dict.fromkeys([*wanted, *(-coin % hosts for coin in wanted)])):
         links = np.flatnonzero(apart == coin)
-        if len(links) == 0 and number >= len(wanted):
-            continue
         if coin == 0 or not np.array_equal(np.sort(fabric.link_src[links]), np.arange(hosts)):
+            if number >= len(wanted):
+                continue
             raise RouteError(
                 f"{fabric.name} does not have one link from every host to the one {coin} further on: name jumps that "
                 "all hosts have, and join parallel links into one"

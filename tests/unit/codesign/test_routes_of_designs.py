@@ -176,3 +176,58 @@ def test_a_ring_that_is_laid_twice_carries_twice_the_bytes_of_one_laid_once() ->
     traffic = traffic_of(wiring, Demands(12, (GroupSum(tuple(range(12)), 12.0),), np.zeros((12, 12))))
     assert traffic.by_distance[1] == pytest.approx(2 * traffic.by_distance[5])
     assert traffic.size_bytes.sum() == pytest.approx(2 * 11 * 12.0)
+
+
+def _circle_of_sixteen(extra: tuple[tuple[int, int, int], ...] = ()) -> Wiring:
+    """Sixteen servers on rings of +1 and +5, and more cables."""
+    joined = [(a, (a + jump) % 16) for jump in (1, 5) for a in range(16)]
+    cables = tuple((min(ends), max(ends), 1) for ends in joined)
+    return Wiring(16, 5, True, 1e9, 0.0, (GroupRings(16, (1, 5)),), (*cables, *extra), 4, 1)
+
+
+def _paths(wiring: Wiring) -> dict[tuple[int, int], set[tuple[int, ...]]]:
+    """Servers on every path of every pair."""
+    fabric = wiring.fabric()
+    routes = router_of(wiring)(fabric, *np.nonzero(~np.eye(16, dtype=bool)))
+    routes.check()
+    assert len(disagreements(routes)) == 0
+    found: dict[tuple[int, int], set[tuple[int, ...]]] = {}
+    for path, pair in enumerate(routes.pair_of_path.tolist()):
+        links = routes.link[routes.link_start[path] : routes.link_start[path + 1]]
+        ends = int(routes.pair_src[pair]), int(routes.pair_dst[pair])
+        found.setdefault(ends, set()).add(tuple(fabric.link_dst[links].tolist()))
+    return found
+
+
+def test_one_matched_cable_leaves_all_other_pairs_on_coin_change_over_the_rings():
+    rings, beside = _paths(_circle_of_sixteen()), _paths(_circle_of_sixteen(((0, 8, 1),)))
+    hops = {pair: min(map(len, paths)) for pair, paths in rings.items()}
+    nearer = {pair for pair, paths in beside.items() if min(map(len, paths)) < hops[pair]}
+    assert (0, 8) in nearer
+    assert all(max(map(len, beside[pair])) == hops[pair] for pair in set(rings) - nearer)
+
+
+def test_one_matched_cable_does_not_undo_the_balance_of_the_rings():
+    """Of 64 servers on +1 and +11, k shortest paths alone fill the fullest link half as much again as coins do."""
+    everyone = Demands(64, (), 1.0 - np.eye(64))
+    cables = tuple((*sorted((a, (a + jump) % 64)), 1) for jump in (1, 11) for a in range(64))
+    fullest = []
+    for extra in ((), ((0, 32, 1),)):
+        wiring = Wiring(64, 5, True, 1e9, 0.0, (GroupRings(64, (1, 11)),), (*cables, *extra), 4, 1)
+        fullest.append(tax_of(wiring, everyone, routes_of(wiring, everyone)).link_bytes.max())
+    assert fullest[1] < 1.2 * fullest[0]
+
+
+def test_a_broken_cable_of_a_ring_leaves_the_other_ring_to_coin_change():
+    whole = _circle_of_sixteen()
+    broken = Wiring(16, 5, True, 1e9, 0.0, whole.rings, tuple(one for one in whole.cables if one != (0, 5, 1)), 4, 1)
+    assert {pair for pair, paths in _paths(broken).items() if paths == {(pair[1],)}} >= {(0, 1), (1, 0), (1, 6)}
+
+
+def test_a_simplex_ring_is_routed_by_coins_though_one_cable_goes_the_other_direction():
+    wiring = _ring_with(((5, 4, 1),), duplex=False)
+    routes = router_of(wiring)(wiring.fabric(), *np.nonzero(~np.eye(8, dtype=bool)))
+    routes.check()
+    hops = routes.hops[routes.path_start[:-1]]
+    assert hops[routes.find(5, 4)[0]] == 1
+    assert hops[routes.find(0, 7)[0]] == 7
