@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from ropewalk.device.device import device, devices
-from ropewalk.fabric.servers import cluster
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Strategy
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
@@ -207,10 +207,11 @@ def all_reduce_s(run: PublishedRun) -> float:
     """Seconds of one ring all-reduce of these bytes between these GPUs."""
     wiring = WIRINGS[run.accelerator]
     pair = run.gpus == 2 and wiring.gpu == "mi300x"
-    fabric = cluster(
-        "leaf-spine", run.gpus, gpu=wiring.gpu, gpus_per_server=min(run.gpus, run.gpus_per_server),
-        nvlink_bandwidth=PAIR_OF_MI300X if pair else wiring.nvlink_bandwidth, bandwidth=wiring.nic_bandwidth,
+    given = Given(
+        run.gpus, wiring.gpu, min(run.gpus, run.gpus_per_server), nic_bandwidth=wiring.nic_bandwidth,
+        nvlink_bandwidth=PAIR_OF_MI300X if pair else wiring.nvlink_bandwidth,
     )  # fmt: skip
+    fabric = read_cluster(given=given).fabric()
     sketch = StepSketch(run.gpus)
     sketch.collective(Act.ALL_REDUCE, range(run.gpus), float(run.bytes))
     use, step = NetworkUse().settled(wiring.gpu), sketch.step()

@@ -10,7 +10,7 @@
     │   ├── WorkloadError     a model that cannot be read, built or scaled
     │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
     │   ├── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
-    │   └── ClusterError      a job list, a request or a state of a cluster that cannot be read or used
+    │   └── ClusterError      a cluster, a job list, a request or a state that cannot be read or used
     ├── ProofError            a collective program that does not do what it promises
     └── PhysicsError          a result that no network could produce
 
@@ -69,7 +69,7 @@ class StrategyError(InputError):
 
 
 class ClusterError(InputError):
-    """A job list, a request or a state of a cluster that cannot be read or used."""
+    """A cluster, a job list, a request or a state that cannot be read or used."""
 
 
 class ProofError(RopewalkError):

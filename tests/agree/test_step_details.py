@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny_models import FlopPrices, transformer
 
-from ropewalk.fabric import Cluster, LeafSpine
+from ropewalk.fabric import LeafSpine, ServerFabric, ServerGroup
 from ropewalk.routing import router_for
 from ropewalk.sim import simulate
 from ropewalk.strategy import Placement, Strategy
@@ -12,7 +12,7 @@ from ropewalk.task.expand import expand
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 
-FABRIC = Cluster(LeafSpine(4, 2, 4, bandwidth=50.0), 16, nvlink_bandwidth=400.0, gpus_per_server=4).build()
+FABRIC = ServerFabric(LeafSpine(4, 2, 4, bandwidth=50.0), (ServerGroup(4, 4, 400.0),)).build()
 
 
 class Quick(FlopPrices):

@@ -132,13 +132,12 @@ def _question(
 
 
 def _cluster(place: PlaceOptions, speeds: Speeds, gpu: str, ranks: int) -> Fabric:
-    from ropewalk.fabric.servers import cluster
+    from ropewalk.hardware import Given, read_cluster
 
-    return cluster(
-        DEFAULT_FABRIC if place.fabric is None else place.fabric, ranks, gpu=gpu, latency=speeds.hop_s,
-        gpus_per_server=place.gpus_per_server, bandwidth=speeds.network, nvlink_bandwidth=speeds.inside,
-        rails=place.rails,
-    )  # fmt: skip
+    given = Given(
+        ranks, gpu, place.gpus_per_server, None, speeds.network, speeds.inside, place.fabric, speeds.hop_s, place.rails
+    )
+    return read_cluster(given=given).fabric()
 
 
 def _gpu(device: str) -> str:

@@ -12,7 +12,6 @@ stay in their modules, so that importing this package loads NumPy and nothing he
 
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
-from ropewalk.fabric.cluster import Cluster
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.expression import builder, nearest
@@ -21,6 +20,7 @@ from ropewalk.fabric.fat_tree import FatTree
 from ropewalk.fabric.hypercube import Hypercube
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.random_regular import RandomRegular
+from ropewalk.fabric.server_fabric import ServerFabric, ServerGroup
 from ropewalk.fabric.switch import IdealSwitch
 from ropewalk.fabric.torus import Mesh, Ring, Torus
 
@@ -29,7 +29,6 @@ __all__ = [
     "BCube",
     "Builder",
     "Circulant",
-    "Cluster",
     "Dgx",
     "Dragonfly",
     "Fabric",
@@ -41,6 +40,8 @@ __all__ = [
     "Mesh",
     "RandomRegular",
     "Ring",
+    "ServerFabric",
+    "ServerGroup",
     "Torus",
     "builder",
     "nearest",

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
-from ropewalk.fabric.cluster import Cluster
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.fabric import Fabric
@@ -22,6 +21,7 @@ from ropewalk.fabric.fat_tree import FatTree
 from ropewalk.fabric.hypercube import Hypercube
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.random_regular import RandomRegular
+from ropewalk.fabric.server_fabric import ServerFabric
 from ropewalk.fabric.switch import IdealSwitch
 from ropewalk.fabric.torus import Mesh, Ring, Torus
 
@@ -166,7 +166,7 @@ def _dgx(fabric: Fabric, builder: Dgx) -> Positions:
     return at
 
 
-def _cluster(fabric: Fabric, builder: Cluster) -> Positions:
+def _cluster(fabric: Fabric, builder: ServerFabric) -> Positions:
     """Servers as boxes in a row, NICs in a row above them, the tiers of the network above those.
 
     A network without switches has no tiers: everything is drawn by its distances.
@@ -177,9 +177,9 @@ def _cluster(fabric: Fabric, builder: Cluster) -> Positions:
 
         return force_layout(fabric)
     at = np.empty((fabric.nodes, 2))
-    columns = (builder.gpus_per_server + 1) // 2
+    columns = (int(builder.gpus_of_server().max()) + 1) // 2
     pitch = columns + 1.0
-    server, place = np.divmod(np.arange(builder.gpus), builder.gpus_per_server)
+    server, place = builder.server_of(), builder.place_of()
     at[: builder.gpus] = np.column_stack([server * pitch + place % columns, np.where(place < columns, 2.0, 0.0)])
     nvswitches = builder.servers if builder.has_nvlink else 0
     middle = np.arange(builder.servers) * pitch + (columns - 1) / 2
@@ -221,6 +221,6 @@ DRAWINGS: dict[type, Callable[[Fabric, Any], Positions]] = {
     BCube: _bcube,
     Dragonfly: _dragonfly,
     Dgx: _dgx,
-    Cluster: _cluster,
+    ServerFabric: _cluster,
 }
 """How each family is drawn; a graph of no family is drawn by its tiers or by its distances."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ropewalk.errors import StrategyError
 from ropewalk.fabric import Fabric
-from ropewalk.fabric.servers import cluster
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.groups import Groups
@@ -55,10 +55,8 @@ class NetworkRow:
 def fabric_for(question: OverlapQuestion, network: str = "leaf-spine") -> Fabric:
     """Servers as the question has them, joined by this network: a family, an expression or a file."""
     nic, inside, nics = question.speeds
-    return cluster(
-        network, question.workers, gpu=question.device, gpus_per_server=question.gpus_per_server, nics_per_server=nics,
-        bandwidth=nic, nvlink_bandwidth=inside,
-    )  # fmt: skip
+    given = Given(question.workers, question.device, question.gpus_per_server, nics, nic, inside, network)
+    return read_cluster(given=given).fabric()
 
 
 def on_fabric(

@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ropewalk.errors import FabricError, Findings
-from ropewalk.fabric.cluster import Cluster
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.fabric import Builder, Fabric
+from ropewalk.fabric.server_fabric import ServerFabric
 
 
 @dataclass(frozen=True)
@@ -121,17 +123,18 @@ class Machines:
         What the network outside lacks beyond its NICs (a thin spine, a long torus) is not in this model: simulate the
         plan for that.
 
-        >>> from ropewalk.fabric.servers import cluster
-        >>> machines = Machines.of_cluster(cluster("leaf-spine", 16, gpu="h100"))
+        >>> from ropewalk.hardware import Given, read_cluster
+        >>> machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
         >>> machines.separators, machines.nics
         ((8, 16), 8)
         """
         fabric = cluster if isinstance(cluster, Fabric) else cluster.build()
         builder = fabric.builder
-        if isinstance(builder, Cluster):
-            return cls._servers(
-                builder.gpus, builder.gpus_per_server, builder.nics, builder.bandwidth, builder.nvlink_bandwidth
-            )
+        if isinstance(builder, ServerFabric):
+            ends = tuple(np.cumsum(builder.gpus_of_server()).tolist())
+            nic, inside = builder.bandwidth, min(group.nvlink_bandwidth for group in builder.groups)
+            nics = min(group.nics_each for group in builder.groups)
+            return cls(builder.gpus, ends, nic, nic, inside, nics=nics, switched=True)
         if isinstance(builder, Dgx):
             return cls._servers(builder.hosts, builder.gpus, builder.gpus, builder.bandwidth, builder.nvlink_bandwidth)
         if fabric.server is not None:

@@ -6,7 +6,6 @@ from ropewalk.errors import RouteError
 from ropewalk.fabric import (
     BCube,
     Builder,
-    Cluster,
     Fabric,
     FatTree,
     Hypercube,
@@ -14,6 +13,7 @@ from ropewalk.fabric import (
     LeafSpine,
     Mesh,
     Ring,
+    ServerFabric,
     Torus,
 )
 
@@ -41,7 +41,7 @@ def needs_a_grid(place: Fabric | Builder) -> str | None:
 def _network(place: Fabric | Builder) -> Builder | None:
     """What routers choose paths in: of servers of GPUs, the network between them."""
     builder = place.builder if isinstance(place, Fabric) else place
-    return builder.network if isinstance(builder, Cluster) else builder
+    return builder.network if isinstance(builder, ServerFabric) else builder
 
 
 def _said(place: Fabric | Builder) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.fabric import Cluster, Fabric
+from ropewalk.fabric import Fabric, ServerFabric
 from ropewalk.ragged import ranges
 from ropewalk.routing.routes import Router, Routes, starts, unique_pairs
 
@@ -14,24 +14,26 @@ def between_servers(router: Router) -> Router:
     """A router that keeps traffic of a server inside it and routes the rest from NIC to NIC as `router` does.
 
     Traffic never leaves a server to come back, and between servers it passes no third GPU. Fabrics that are no
-    `Cluster` are routed by `router` alone. Pairs of GPUs that share their NICs share a path of the network.
+    `ServerFabric` are routed by `router` alone. Pairs of GPUs that share their NICs share a path of the network.
 
-    >>> from ropewalk.fabric import LeafSpine
+    >>> from ropewalk.fabric import LeafSpine, ServerGroup
     >>> from ropewalk.routing.tree import dmodk
-    >>> fabric = Cluster(LeafSpine(4, 4, 4), 16, 300e9).build()
+    >>> fabric = ServerFabric(LeafSpine(4, 4, 4), (ServerGroup(2, 8, 300e9),)).build()
     >>> between_servers(dmodk)(fabric, np.array([0, 0]), np.array([7, 15])).hops
     array([2, 4])
     """
 
     def route(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
-        if not isinstance(fabric.builder, Cluster):
+        if not isinstance(fabric.builder, ServerFabric):
             return router(fabric, src, dst)
         return _route(router, fabric, fabric.builder, *unique_pairs(fabric, src, dst))
 
     return route
 
 
-def _route(router: Router, fabric: Fabric, cluster: Cluster, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
+def _route(
+    router: Router, fabric: Fabric, cluster: ServerFabric, src: NDArray[np.int32], dst: NDArray[np.int32]
+) -> Routes:
     network = cluster.network.build()
     server, port = cluster.server_of(), cluster.port_of()
     across = server[src] != server[dst]

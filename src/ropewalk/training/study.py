@@ -10,9 +10,8 @@ import numpy as np
 
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.fabric import Fabric
-from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.fabric.servers import cluster
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.sim.step import statistics
 from ropewalk.strategy import Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -82,19 +81,11 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
 
 
 def _fabric(question: TrainingQuestion, gpu: str) -> Fabric:
-    """The cluster; what a GPU alone is wired to makes no difference, so that any GPU will do."""
-    usual = DEFAULT_BANDWIDTH if question.gpu_count == 1 else None
-    return cluster(
-        question.fabric,
-        question.gpu_count,
-        gpu=gpu,
-        gpus_per_server=question.gpus_per_server,
-        nics_per_server=question.nics_per_server,
-        nvlink_bandwidth=question.nvlink_bandwidth or usual,
-        bandwidth=question.bandwidth or usual,
-        latency=question.hop_latency_s,
-        rails=question.rails,
-    )
+    given = Given(
+        question.gpu_count, gpu, question.gpus_per_server, question.nics_per_server, question.bandwidth,
+        question.nvlink_bandwidth, question.fabric, question.hop_latency_s, question.rails,
+    )  # fmt: skip
+    return read_cluster(given=given).fabric()
 
 
 def _cost_source(workload: Workload, prices: Pricer) -> str:

@@ -8,7 +8,6 @@ import pytest
 from ropewalk.fabric import (
     BCube,
     Circulant,
-    Cluster,
     Dgx,
     Dragonfly,
     FatTree,
@@ -18,6 +17,8 @@ from ropewalk.fabric import (
     Mesh,
     RandomRegular,
     Ring,
+    ServerFabric,
+    ServerGroup,
     Torus,
 )
 from ropewalk.fabric.layout import DRAWINGS, layout
@@ -50,9 +51,9 @@ ALL = [
     Dgx(2),
     Dgx(4, 8, 4, 2),
     Dgx(1, 3),
-    Cluster(LeafSpine(4, 4, 4), 16, 300e9),
-    Cluster(FatTree(4), 20, 150e9, nics_per_server=4),
-    Cluster(Torus((2, 2)), 7, 150e9, gpus_per_server=2, nics_per_server=1),
+    ServerFabric(LeafSpine(4, 4, 4), (ServerGroup(2, 8, 300e9),)),
+    ServerFabric(FatTree(4), (ServerGroup(2, 8, 150e9, nics=4), ServerGroup(1, 4, 150e9, nics=2))),
+    ServerFabric(Torus((2, 2)), (ServerGroup(3, 2, 150e9, nics=1), ServerGroup(1, 1, 150e9))),
 ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.expression import fabric
-from ropewalk.fabric.servers import cluster
+from ropewalk.hardware import Given, read_cluster
 
 TOPOLOGIES = Path(__file__).parents[2] / "data" / "topologies"
 A100, V100, L40S = (TOPOLOGIES / f"{name}.xml" for name in ("dgx-a100", "dgx-1v", "pcie-l40s"))
@@ -89,7 +89,8 @@ def test_a_server_alone_needs_no_network_and_has_no_ports(tmp_path):
 
 def test_a_cluster_file_is_taken_as_it_is_by_training_studies(tmp_path):
     (tmp_path / "c.yaml").write_text(f"servers: [{{topology: {A100}, count: 2}}]\nnetwork: rails\n")
-    assert cluster(tmp_path / "c.yaml", 16, gpu="a100").hosts == 16
+    read = read_cluster(tmp_path / "c.yaml", Given(device="a100"))
+    assert (read.shape, read.fabric().hosts) == ("2x8", 16)
 
 
 @pytest.mark.parametrize(

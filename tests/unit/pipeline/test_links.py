@@ -7,7 +7,7 @@ import pytest
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.expression import fabric
-from ropewalk.fabric.servers import cluster
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.pipeline.links import Machines
 
 COSTS = json.loads((Path(__file__).parents[2] / "data" / "dapple_costs.json").read_text())
@@ -32,7 +32,7 @@ def test_every_message_of_a_sum_starts_up_once():
 
 
 def test_gpus_with_a_nic_each_send_side_by_side():
-    machines = Machines.of_cluster(cluster("leaf-spine", 16, gpu="h100", bandwidth=50e9, nvlink_bandwidth=450e9))
+    machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
     assert machines.separators == (8, 16)
     assert machines.split_concat(range(8), range(8, 16), 8e9) == pytest.approx(8e9 / (8 * 50e9))
     assert machines.split_concat((0,), range(8, 16), 8e9) == pytest.approx(8e9 / 50e9)
@@ -40,13 +40,13 @@ def test_gpus_with_a_nic_each_send_side_by_side():
 
 
 def test_a_ring_through_servers_is_as_wide_as_its_narrowest_server():
-    machines = Machines.of_cluster(cluster("leaf-spine", 16, gpu="h100", bandwidth=50e9, nvlink_bandwidth=450e9))
+    machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
     assert machines.all_reduce(range(16), 1e9) == pytest.approx(2 * 15 / 16 * 1e9 / 400e9)
     assert machines.all_reduce((0, 1, 8), 1e9) == pytest.approx(2 * 2 / 3 * 1e9 / 50e9)
 
 
 def test_gpus_behind_a_switch_inside_a_server_lay_one_ring():
-    machines = Machines.of_cluster(cluster("dgx:2", 16, gpu="h100"))
+    machines = Machines.of_cluster(fabric("dgx:2"))
     assert machines.all_reduce(range(8), 1e9) == pytest.approx(2 * 7 / 8 * 1e9 / machines.inside)
     assert machines.split_concat((0, 1), (2, 3), 1e9) == pytest.approx(1e9 / (2 * machines.inside))
 
