@@ -27,7 +27,7 @@ hello (say it aloud), wave (pass it on to the neighbour)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
@@ -69,6 +69,14 @@ class Choice(Generic[T]):
         """What charts and tables call it."""
         return self.title or self.name
 
+    def facts(self) -> dict[str, str]:
+        """What `ropewalk list` shows besides name and sentence: headings and what stands under them."""
+        return {"where it applies": self.where}
+
+    def as_json(self) -> dict[str, Any]:
+        """The record for programs."""
+        return {"name": self.name, "about": self.about} | self.facts()
+
 
 C = TypeVar("C", bound=Choice[Any])
 
@@ -107,12 +115,15 @@ class Choices(Mapping[str, C]):
             raise self.error(self.unknown(name))
         return self[name]
 
-    def unknown(self, name: str, *, also: Iterable[str] = ()) -> str:
+    def unknown(self, name: str, *, also: Sequence[str] = ()) -> str:
         """Why a name is refused, for checks that collect their findings; `also` are names that a command adds."""
         names = (*also, *self)
-        near = get_close_matches(name.lower().replace("_", "-"), names, n=2)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        return f"there is no {self.kind} {name!r}: {hint}use one of {', '.join(names)}"
+        return f"there is no {self.kind} {name!r}: {self.hint(name, also=also)}use one of {', '.join(names)}"
+
+    def hint(self, name: str, *, also: Sequence[str] = ()) -> str:
+        """A question that names what a mistyped name comes close to; empty where nothing does."""
+        near = get_close_matches(name.lower().replace("_", "-"), (*also, *self), n=2)
+        return f"did you mean {' or '.join(near)}? " if near else ""
 
     def names_for(self, *asked: object, **more: object) -> tuple[str, ...]:
         """Names of the choices that apply to what is asked, in the order of the table."""

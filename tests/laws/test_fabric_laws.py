@@ -23,7 +23,8 @@ from ropewalk.fabric import (
     Torus,
 )
 from ropewalk.fabric.checks import facts
-from ropewalk.fabric.expression import FAMILIES, builder, nearest
+from ropewalk.fabric.expression import builder, nearest
+from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.files import from_json, from_yaml, to_json, to_yaml
 from ropewalk.fabric.interchange import from_graphml, from_networkx, to_graphml, to_networkx
 from ropewalk.fabric.layout import layout

@@ -10,124 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ropewalk.errors import FabricError
-from ropewalk.fabric import sizing
-from ropewalk.fabric.bcube import BCube
-from ropewalk.fabric.circulant import Circulant
-from ropewalk.fabric.dgx import NIC_H100, NVLINK_H100, Dgx
-from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.fabric import Builder, Fabric
-from ropewalk.fabric.fat_tree import FatTree
-from ropewalk.fabric.hypercube import Hypercube
-from ropewalk.fabric.leaf_spine import LeafSpine
-from ropewalk.fabric.random_regular import RandomRegular
-from ropewalk.fabric.switch import IdealSwitch
-from ropewalk.fabric.torus import Mesh, Ring, Torus
+from ropewalk.fabric.families import FAMILIES, MANY, Family
 
 FILE_SUFFIXES = (".yaml", ".yml", ".json", ".graphml", ".xml")
 
 
-@dataclass(frozen=True)
-class Family:
-    """How one family of fabrics is written and sized."""
-
-    usage: str
-    """Its numbers in order, optional ones in brackets."""
-    example: str
-    sizes: str
-    """The rule its numbers of hosts follow, for people whose size is not one of them."""
-    make: Callable[..., Builder]
-    sized: Callable[[int], Builder | None]
-    numbers: tuple[int, int] = (1, 1)
-    """Fewest and most numbers behind the colon."""
-
-
-def _h100(servers: int, *layout: int) -> Dgx:
-    return dataclasses.replace(Dgx(servers, *layout), nvlink_bandwidth=NVLINK_H100, bandwidth=NIC_H100)
-
-
-def _sized_h100(hosts: int) -> Dgx | None:
-    found = sizing.sized_dgx(hosts)
-    return _h100(found.servers) if found else None
-
-
-MANY = 64
 MOST_HOSTS = 1 << 22
 """A typing slip such as torus:800x8000 should end in a sentence, not in the memory of the machine."""
-_DGX_USAGE = "SERVERS[,GPUS[,RAILS[,SPINES]]]"
-
-FAMILIES: dict[str, Family] = {
-    "fat-tree": Family(
-        "RADIX[,PODS]",
-        "fat-tree:8",
-        "radix^3/4, or radix^3/8 with half of the pods",
-        FatTree,
-        sizing.sized_fat_tree,
-        (1, 2),
-    ),
-    "leaf-spine": Family(
-        "LEAFSxSPINESxHOSTS_PER_LEAF[xCABLES]",
-        "leaf-spine:16x8x4",
-        "leafs times hosts per leaf, both at least 2",
-        LeafSpine,
-        sizing.sized_leaf_spine,
-        (3, 4),
-    ),
-    "bcube": Family("PORTS,LEVELS", "bcube:4,2", "ports^levels, at least 2 levels", BCube, sizing.sized_bcube, (2, 2)),
-    "torus": Family(
-        "SIDExSIDE…",
-        "torus:8x8",
-        "products of sides of at least 2",
-        lambda *sides: Torus(sides),
-        sizing.sized_torus,
-        (1, MANY),
-    ),
-    "mesh": Family(
-        "SIDExSIDE…",
-        "mesh:4x4",
-        "products of sides of at least 2",
-        lambda *sides: Mesh(sides),
-        sizing.sized_mesh,
-        (1, MANY),
-    ),
-    "ring": Family("HOSTS", "ring:8", "2 or more", Ring, sizing.sized_ring),
-    "hypercube": Family("DIMENSIONS", "hypercube:4", "powers of 2", Hypercube, sizing.sized_hypercube),
-    "dragonfly": Family(
-        "GROUPS,ROUTERS,HOSTS_PER_ROUTER,GLOBAL_LINKS",
-        "dragonfly:9,4,2,2",
-        "groups of 2 w^2 hosts, 2 to 2 w^2 + 1 of them",
-        Dragonfly,
-        sizing.sized_dragonfly,
-        (4, 4),
-    ),
-    "switch": Family("HOSTS", "switch:64", "2 or more", IdealSwitch, sizing.sized_switch),
-    "random-regular": Family(
-        "HOSTS,DEGREE[,SEED]",
-        "random-regular:64,4",
-        "5 or more",
-        RandomRegular,
-        sizing.sized_random_regular,
-        (2, 3),
-    ),
-    "circulant": Family(
-        "HOSTS,STRIDE[,STRIDE…]",
-        "circulant:16,1,3",
-        "5 or more",
-        lambda hosts, *strides: Circulant(hosts, strides),
-        sizing.sized_circulant,
-        (2, MANY),
-    ),
-    "dgx": Family(_DGX_USAGE, "dgx:2", "multiples of 8", Dgx, sizing.sized_dgx, (1, 4)),
-    "dgx-a100": Family(_DGX_USAGE, "dgx-a100:2", "multiples of 8", Dgx, sizing.sized_dgx, (1, 4)),
-    "dgx-h100": Family(_DGX_USAGE, "dgx-h100:4", "multiples of 8", _h100, _sized_h100, (1, 4)),
-}
-"""Every family that an expression can name."""
 
 
 def builder(
@@ -205,7 +99,7 @@ def _sized(name: str, hosts: int) -> Builder:
     sizes, expressions = (", ".join(str(getattr(one, key)) for one in near) for key in ("hosts", "expression"))
     raise FabricError(
         f"{name} with {hosts} hosts does not exist: sizes near it are {sizes} ({expressions}); "
-        f"the rule is {FAMILIES[name].sizes}"
+        f"the rule is {FAMILIES[name].where}"
     )
 
 
@@ -227,11 +121,9 @@ def _sizes_near(name: str, hosts: int, count: int) -> list[Builder]:
 def _family(name: str) -> Family:
     if name in FAMILIES:
         return FAMILIES[name]
-    close = get_close_matches(name.lower().replace("_", "-"), FAMILIES, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
     examples = ", ".join(family.example for family in FAMILIES.values())
     raise FabricError(
-        f"there is no fabric family {name!r}: {hint}write one of {examples}, or the path of a file "
+        f"there is no fabric family {name!r}: {FAMILIES.hint(name)}write one of {examples}, or the path of a file "
         f"({', '.join(FILE_SUFFIXES)})"
     )
 

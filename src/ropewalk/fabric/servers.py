@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.dgx import Dgx
-from ropewalk.fabric.expression import FAMILIES, MOST_HOSTS, builder, fabric, is_path
+from ropewalk.fabric.expression import MOST_HOSTS, builder, fabric, is_path
 from ropewalk.fabric.fabric import Builder, Fabric
+from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup, ports_of
 

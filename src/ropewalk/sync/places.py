@@ -8,7 +8,8 @@ from itertools import product
 from ropewalk.collective import ALL_REDUCES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
-from ropewalk.fabric.expression import FAMILIES, fabric, is_path
+from ropewalk.fabric.expression import fabric, is_path
+from ropewalk.fabric.families import FAMILIES
 from ropewalk.routing import DEFAULT, ROUTERS
 from ropewalk.sync.question import LEVELS, SyncQuestion
 from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips

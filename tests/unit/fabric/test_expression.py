@@ -20,7 +20,8 @@ from ropewalk.fabric import (
     Ring,
     Torus,
 )
-from ropewalk.fabric.expression import FAMILIES, builder, fabric, nearest
+from ropewalk.fabric.expression import builder, fabric, nearest
+from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.files import to_yaml
 
 WRITTEN = {

@@ -1,0 +1,109 @@
+"""Every family of fabrics that an expression can name: how it is written, sized and made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ropewalk.choices import Choice, Choices
+from ropewalk.errors import FabricError
+from ropewalk.fabric import sizing
+from ropewalk.fabric.bcube import BCube
+from ropewalk.fabric.circulant import Circulant
+from ropewalk.fabric.dgx import NIC_H100, NVLINK_H100, Dgx
+from ropewalk.fabric.dragonfly import Dragonfly
+from ropewalk.fabric.fabric import Builder
+from ropewalk.fabric.fat_tree import FatTree
+from ropewalk.fabric.hypercube import Hypercube
+from ropewalk.fabric.leaf_spine import LeafSpine
+from ropewalk.fabric.random_regular import RandomRegular
+from ropewalk.fabric.switch import IdealSwitch
+from ropewalk.fabric.torus import Mesh, Ring, Torus
+
+MANY = 64
+"""Numbers behind a colon at most, for families that take any number of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family(Choice[Callable[..., Builder]]):
+    """How one family of fabrics is written and sized; `where` is the rule that its numbers of hosts follow."""
+
+    usage: str
+    """Its numbers in order, optional ones in brackets."""
+    example: str
+    sized: Callable[[int], Builder | None]
+    """The member with so many hosts, None where there is none."""
+    numbers: tuple[int, int] = (1, 1)
+    """Fewest and most numbers behind the colon."""
+
+    def facts(self) -> dict[str, str]:
+        return {"written": f"{self.name}:{self.usage}", "example": self.example, "hosts": self.where}
+
+
+def family(
+    name: str, make: Callable[..., Builder], about: str, *, usage: str, example: str, sizes: str,
+    sized: Callable[[int], Builder | None], numbers: tuple[int, int] = (1, 1),
+) -> Family:  # fmt: skip
+    """A family, which applies to the numbers of hosts that one of its members has."""
+
+    def has_such_a_size(hosts: int) -> str | None:
+        return None if hosts >= 2 and sized(hosts) is not None else f"has no member of {hosts} hosts ({sizes})"
+
+    return Family(name, make, about, has_such_a_size, sizes, usage=usage, example=example, sized=sized, numbers=numbers)
+
+
+def _h100(servers: int, *layout: int) -> Dgx:
+    return dataclasses.replace(Dgx(servers, *layout), nvlink_bandwidth=NVLINK_H100, bandwidth=NIC_H100)
+
+
+def _sized_h100(hosts: int) -> Dgx | None:
+    found = sizing.sized_dgx(hosts)
+    return _h100(found.servers) if found else None
+
+
+_SERVERS = {"usage": "SERVERS[,GPUS[,RAILS[,SPINES]]]", "sizes": "multiples of 8"}
+_TWO_OR_MORE, _FIVE_OR_MORE, _SIDES = "2 or more", "5 or more", "products of sides of at least 2"
+
+FAMILIES = Choices(
+    "fabric family",
+    (
+        family("fat-tree", FatTree, "three levels of equal switches, as wide at the top as at the bottom",
+               usage="RADIX[,PODS]", example="fat-tree:8", sizes="radix^3/4, or radix^3/8 with half of the pods",
+               sized=sizing.sized_fat_tree, numbers=(1, 2)),
+        family("leaf-spine", LeafSpine, "leaf switches with hosts, each joined to every spine switch",
+               usage="LEAFSxSPINESxHOSTS_PER_LEAF[xCABLES]", example="leaf-spine:16x8x4",
+               sizes="leafs times hosts per leaf, both at least 2", sized=sizing.sized_leaf_spine, numbers=(3, 4)),
+        family("bcube", BCube, "hosts with a port per level, and one level of switches per digit of a host's number",
+               usage="PORTS,LEVELS", example="bcube:4,2", sizes="ports^levels, at least 2 levels",
+               sized=sizing.sized_bcube, numbers=(2, 2)),
+        family("torus", lambda *sides: Torus(sides), "a grid of hosts whose rows close to rings",
+               usage="SIDExSIDE…", example="torus:8x8", sizes=_SIDES, sized=sizing.sized_torus, numbers=(1, MANY)),
+        family("mesh", lambda *sides: Mesh(sides), "a grid of hosts whose rows end at the edges",
+               usage="SIDExSIDE…", example="mesh:4x4", sizes=_SIDES, sized=sizing.sized_mesh, numbers=(1, MANY)),
+        family("ring", Ring, "every host joined to the next, the last to the first",
+               usage="HOSTS", example="ring:8", sizes=_TWO_OR_MORE, sized=sizing.sized_ring),
+        family("hypercube", Hypercube, "hosts joined where their numbers differ in one bit",
+               usage="DIMENSIONS", example="hypercube:4", sizes="powers of 2", sized=sizing.sized_hypercube),
+        family("dragonfly", Dragonfly, "groups of fully joined routers, with links from group to group",
+               usage="GROUPS,ROUTERS,HOSTS_PER_ROUTER,GLOBAL_LINKS", example="dragonfly:9,4,2,2",
+               sizes="groups of 2 w^2 hosts, 2 to 2 w^2 + 1 of them", sized=sizing.sized_dragonfly, numbers=(4, 4)),
+        family("switch", IdealSwitch, "one switch with a port for every host",
+               usage="HOSTS", example="switch:64", sizes=_TWO_OR_MORE, sized=sizing.sized_switch),
+        family("random-regular", RandomRegular, "hosts joined at random, as many links at each (Jellyfish)",
+               usage="HOSTS,DEGREE[,SEED]", example="random-regular:64,4", sizes=_FIVE_OR_MORE,
+               sized=sizing.sized_random_regular, numbers=(2, 3)),
+        family("circulant", lambda hosts, *strides: Circulant(hosts, strides), "rings of several strides over all "
+               "hosts", usage="HOSTS,STRIDE[,STRIDE…]", example="circulant:16,1,3", sizes=_FIVE_OR_MORE,
+               sized=sizing.sized_circulant, numbers=(2, MANY)),
+        family("dgx", Dgx, "servers of eight A100s on NVSwitch, rails of NICs between servers", example="dgx:2",
+               sized=sizing.sized_dgx, numbers=(1, 4), **_SERVERS),
+        family("dgx-a100", Dgx, "the same as dgx", example="dgx-a100:2", sized=sizing.sized_dgx, numbers=(1, 4),
+               **_SERVERS),
+        family("dgx-h100", _h100, "servers of eight H100s on NVSwitch, rails of NICs between servers",
+               example="dgx-h100:4", sized=_sized_h100, numbers=(1, 4), **_SERVERS),
+    ),
+    error=FabricError,
+    plural="fabrics",
+)  # fmt: skip
+"""All families. Adding one is a file with its builder and a line here."""
