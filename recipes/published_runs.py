@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 
-from ropewalk.device.device import device, devices
+from ropewalk.device.device import DEVICES, device, device_choice
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Strategy
 from ropewalk.task.step import Act, StepSketch
@@ -281,13 +281,10 @@ def fit_host_factor(tried: Sequence[float]) -> tuple[float, dict[float, float]]:
     """
     known, rows = device("a100"), calibration_rows()
     errors: dict[float, float] = {}
-    try:
-        for factor in tried:
-            devices()["a100"] = replace(known, host_factor=factor)
+    for factor in tried:
+        with DEVICES.including(device_choice(replace(known, host_factor=factor))):
             found = [prediction for prediction in map(predict, rows) if prediction is not None]
-            errors[factor] = sum(math.log1p(one.error) ** 2 for one in found) / len(found)
-    finally:
-        devices()["a100"] = known
+        errors[factor] = sum(math.log1p(one.error) ** 2 for one in found) / len(found)
     return min(errors, key=errors.__getitem__), errors
 
 

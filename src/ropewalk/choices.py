@@ -28,6 +28,7 @@ hello (say it aloud), wave (pass it on to the neighbour)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
@@ -108,6 +109,16 @@ class Choices(Mapping[str, C]):
 
     def __repr__(self) -> str:
         return f"Choices({self.kind}: {', '.join(self)})"
+
+    @contextmanager
+    def including(self, *records: C) -> Iterator[None]:
+        """While the block runs, the table has these records too, in the place of those of the same name: what if?"""
+        before = self._records
+        self._records = before | {record.name: record for record in records}
+        try:
+            yield
+        finally:
+            self._records = before
 
     def named(self, name: str) -> C:
         """The choice of this name; a name that does not exist is refused with the names that do."""

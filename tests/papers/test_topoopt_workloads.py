@@ -99,7 +99,7 @@ def test_models_without_tables_send_nothing_between_pairs_when_all_layers_sit_al
 
 
 def test_every_entry_says_how_the_study_runs_it():
-    listed = {name for name in zoo.names() if name.startswith("topoopt-")}
+    listed = {name for name in list(zoo.ZOO) if name.startswith("topoopt-")}
     assert listed == set(JOBS)
     assert JOBS["topoopt-dlrm-dedicated"].global_batch == 65536
     assert JOBS["topoopt-candle-testbed"].global_batch == 120

@@ -69,6 +69,14 @@ def test_every_choice_has_a_colour_and_free_ones_take_those_that_nobody_has():
     assert list(many.colours().values()) == [*SERIES, GREY]
 
 
+def test_a_table_can_have_another_record_for_a_while():
+    with HALVES.including(Choice("keep", lambda number: -number, "the opposite"), Choice("third", len, "a third")):
+        assert list(HALVES) == ["halve", "keep", "drop", "third"]
+        assert HALVES["keep"].make(3) == -3
+    assert list(HALVES) == ["halve", "keep", "drop"]
+    assert HALVES["keep"].make(3) == 3
+
+
 def test_a_name_cannot_be_in_a_table_twice():
     with pytest.raises(ValueError, match="division keep is in its table twice"):
         Choices("division", (HALVES["keep"], HALVES["keep"]))

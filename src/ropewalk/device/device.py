@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
+from ropewalk.choices import Choice, Choices
 from ropewalk.errors import DeviceError
+from ropewalk.units import show_size
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,39 @@ class Device:
         return hash(self.name)
 
 
-@cache
-def devices() -> dict[str, Device]:
-    """Every device of the table, by name."""
+@dataclass(frozen=True)
+class DeviceChoice(Choice[Device]):
+    """A line of the table of devices."""
+
+    def facts(self) -> dict[str, str]:
+        rates = ", ".join(f"{name} {rate / 1e12:.4g}" for name, rate in self.make.peak_flops.items())
+        return {
+            "memory": show_size(self.make.memory_bytes),
+            "memory bandwidth": f"{self.make.memory_bandwidth / 1e12:.3g} TB/s",
+            "peak TFLOP/s": rates,
+            "source": self.make.source,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self.make)
+
+
+def device_choice(device: Device) -> DeviceChoice:
+    return DeviceChoice(device.name, device, device.title)
+
+
+def _devices() -> Choices[DeviceChoice]:
     text = files("ropewalk.device").joinpath("data/devices.toml").read_text(encoding="utf-8")
-    return {name: _device(name, record) for name, record in tomllib.loads(text).items()}
+    made = [_device(name, record) for name, record in tomllib.loads(text).items()]
+    return Choices("device", map(device_choice, made), error=DeviceError)
 
 
 def _device(name: str, record: dict[str, Any]) -> Device:
     return Device(name=name, peak_flops=record.pop("peak"), **record)
+
+
+DEVICES = _devices()
+"""Every device of `data/devices.toml`, by name."""
 
 
 def device(name: str) -> Device:
@@ -82,12 +106,7 @@ def device(name: str) -> Device:
     >>> device("h200").multiprocessors
     132
     """
-    known = devices()
-    if name.lower() not in known:
-        close = get_close_matches(name.lower(), known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise DeviceError(f"there is no device {name!r}: {hint}use one of {', '.join(known)}")
-    return known[name.lower()]
+    return DEVICES.named(name.lower()).make
 
 
 def precision(name: str) -> Precision:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropewalk.device.device import devices
+from ropewalk.device.device import DEVICES
 from ropewalk.device.pricer import TABLE_SUFFIXES
 from ropewalk.device.table import read_table
 from ropewalk.errors import FabricError, Findings, InputError
@@ -20,8 +20,6 @@ from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, in
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers, problems
 from ropewalk.hardware.draft import Draft, GroupDraft
-
-_KNOWN = {*devices(), *INTERCONNECTS}
 
 
 def gpu_of(device: str) -> str:
@@ -134,10 +132,8 @@ def _usual(device: str, nvlink: float | None, nic: float | None, alone: bool, fi
     stand_in = Interconnect(8, nvlink or DEFAULT_BANDWIDTH, 8, nic or DEFAULT_BANDWIDTH, "given")
     try:
         gpu = gpu_of(device)
-        if not device.lower().endswith(TABLE_SUFFIXES) and not {device.lower(), gpu} & _KNOWN:
-            near = get_close_matches(device.lower(), _KNOWN, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            _once(findings, f"there is no device {device!r}: {hint}use one of {', '.join(devices())}")
+        if not device.lower().endswith(TABLE_SUFFIXES) and not {device.lower(), gpu} & {*DEVICES, *INTERCONNECTS}:
+            _once(findings, DEVICES.unknown(device))
             return stand_in
         if alone or (nvlink is not None and nic is not None):
             return stand_in

@@ -9,6 +9,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from functools import partial
 
+from ropewalk.choices import Choices
 from ropewalk.errors import WorkloadError
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo import (
@@ -31,24 +32,24 @@ from ropewalk.workload.zoo import (
 from ropewalk.workload.zoo.entry import Entry, Option
 from ropewalk.workload.zoo.transformer import STYLES, entry, mixture_entry, transformer
 
-__all__ = ["ALIASES", "ZOO", "Entry", "build", "find", "names", "transformer"]
+__all__ = ["ALIASES", "ZOO", "Entry", "build", "find", "transformer"]
 
 PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 
 
 def _entries() -> list[Entry]:
     images = [
-        Entry("alexnet", "image classifier", vgg.alexnet, options=PICTURE),
-        *(Entry(name, "image classifier", vgg.vgg, options=PICTURE) for name in vgg.STAGES),
-        *(Entry(name, "image classifier", resnet.resnet, options=PICTURE) for name in resnet.DEPTHS),
+        Entry("alexnet", vgg.alexnet, "image classifier", options=PICTURE),
+        *(Entry(name, vgg.vgg, "image classifier", options=PICTURE) for name in vgg.STAGES),
+        *(Entry(name, resnet.resnet, "image classifier", options=PICTURE) for name in resnet.DEPTHS),
         Entry(
-            "inception-v3", "image classifier", inception.inception,
+            "inception-v3", inception.inception, "image classifier",
             options={"side": 299, "classes": 1000, "aux": False},
         ),
-        *(Entry(name, "image classifier", vit.vit, options=PICTURE | {"attention": "fused"}) for name in vit.SHAPES),
+        *(Entry(name, vit.vit, "image classifier", options=PICTURE | {"attention": "fused"}) for name in vit.SHAPES),
         *(
             Entry(
-                f"amoebanet-{depth}", "image classifier", partial(amoebanet.amoebanet, layers=depth),
+                f"amoebanet-{depth}", partial(amoebanet.amoebanet, layers=depth), "image classifier",
                 options={"layers": depth, "filters": 512, **PICTURE},
             )
             for depth in (18, 36)
@@ -72,35 +73,35 @@ def _entries() -> list[Entry]:
     ]
     translators = [
         Entry(
-            f"gnmt-{depth}", "translation", partial(gnmt.gnmt, layers=depth), 50,
-            {"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
+            f"gnmt-{depth}", partial(gnmt.gnmt, layers=depth), "translation", sequence=50,
+            options={"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
         )
         for depth in (8, 16)
     ]  # fmt: skip
     tables = [
         Entry(
-            "dlrm", "recommendation", recommendation.dlrm,
+            "dlrm", recommendation.dlrm, "recommendation",
             options={
                 "tables": 26, "rows": 100_000, "width": 128, "lookups": 1, "dense": 13, "bottom": (512, 256),
                 "top": (1024, 1024, 512, 256, 1),
             },
         ),
         Entry(
-            "ncf", "recommendation", recommendation.ncf,
+            "ncf", recommendation.ncf, "recommendation",
             options={
                 "tables": 1, "users": 138_493, "items": 26_744, "factors": 64, "width": 128,
                 "mlp": (256, 256, 128, 64), "lookups": 1,
             },
         ),
         Entry(
-            "candle-uno", "drug response", recommendation.uno,
+            "candle-uno", recommendation.uno, "drug response",
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip
     return [*images, *texts, *experts, *any_size, *translators, *tables, *topoopt.entries()]
 
 
-ZOO: dict[str, Entry] = {made.name: made for made in _entries()}
+ZOO = Choices("model", _entries(), error=WorkloadError)
 """Every model, by its name."""
 
 ALIASES = {
@@ -141,12 +142,9 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
-_FOUND = {_plain(name): target for name, target in ALIASES.items()} | {_plain(name): name for name in ZOO}
-
-
-def names() -> list[str]:
-    """The names of all models, in the order of the table."""
-    return list(ZOO)
+def _found() -> dict[str, str]:
+    """Names as people may write them, to those of the table."""
+    return {_plain(name): target for name, target in ALIASES.items()} | {_plain(name): name for name in ZOO}
 
 
 def find(name: str) -> Entry:
@@ -155,14 +153,15 @@ def find(name: str) -> Entry:
     >>> find("ResNet_50").name, find("llama-2-7b").name, find("gpt2-small").name
     ('resnet50', 'llama2-7b', 'gpt2')
     """
-    if _plain(name) not in _FOUND:
-        near = get_close_matches(_plain(name), _FOUND, 3)
-        meant = f"did you mean {' or '.join(dict.fromkeys(_FOUND[one] for one in near))}? " if near else ""
+    found = _found()
+    if _plain(name) not in found:
+        near = get_close_matches(_plain(name), found, 3)
+        meant = f"did you mean {' or '.join(dict.fromkeys(found[one] for one in near))}? " if near else ""
         raise WorkloadError(
-            f"model {name!r} is not in the zoo: {meant}give one of its names, or any size as "
+            f"model {name!r} is not in the zoo: {meant}give a name of `ropewalk list models`, or any size as "
             f"gpt:layers=24,hidden=2304,heads=24 (also {', '.join(style for style in STYLES if style != 'gpt')})"
         )
-    return ZOO[_FOUND[_plain(name)]]
+    return ZOO[found[_plain(name)]]
 
 
 def build(name: str, batch: int, sequence: int | None = None, **options: object) -> Workload:

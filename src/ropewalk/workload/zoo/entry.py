@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import Any
 
+from ropewalk.choices import Choice
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer, Workload, chain
 
@@ -13,14 +15,13 @@ Option = int | bool | str | tuple[int, ...]
 Make = Callable[..., list[Layer]]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A model that can be built for any batch."""
+@dataclass(frozen=True, kw_only=True)
+class Entry(Choice[Make]):
+    """A model that can be built for any batch.
 
-    name: str
-    about: str
-    make: Make
-    """Called with the name, the batch, the sequence where there is one, and the options."""
+    `make` is called with the name, the batch, the sequence where there is one, and the options.
+    """
+
     sequence: int = 0
     """Tokens in a sample unless told otherwise; 0 where samples are not sequences."""
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -46,6 +47,18 @@ class Entry:
             return Workload(self.name, tuple(layers), batch, length, resize=resize)
         made = chain(self.name, layers, batch=batch, sequence=length)
         return replace(made, resize=resize)
+
+    def facts(self) -> dict[str, str]:
+        tokens = f"{self.sequence} tokens" if self.sequence else "1"
+        longest = f" (at most {self.longest})" if self.longest and self.longest != self.sequence else ""
+        return {"parameters": _in_millions(self._parameters()), "sample": tokens + longest}
+
+    def as_json(self) -> dict[str, Any]:
+        own = {"name": self.name, "about": self.about, "parameters": self._parameters()}
+        return own | {"sequence": self.sequence or None, "longest": self.longest or None}
+
+    def _parameters(self) -> int:
+        return self.build(1, None, {}).parameters()
 
     def _length(self, sequence: int | None, given: Mapping[str, object], findings: Findings) -> int:
         if sequence is None:
@@ -75,6 +88,16 @@ class Entry:
             except ValueError as error:
                 findings.add(f"{name}={value}: {error}")
         return read
+
+
+def _in_millions(count: int) -> str:
+    """A number of parameters as papers give it.
+
+    >>> _in_millions(124_439_808), _in_millions(6_738_415_616)
+    ('124 M', '6.74 B')
+    """
+    value, unit = (count / 1e9, "B") if count >= 1e9 else (count / 1e6, "M")
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
 
 
 def _read(value: object, default: Option) -> Option:

@@ -264,8 +264,8 @@ def entries() -> list[Entry]:
     """Every model of the study in every variant."""
     return [
         Entry(
-            f"topoopt-{model}-{part}", f"TopoOpt's study, {part}", partial(make, **changed), length,
-            DEFAULTS[model] | changed,
+            f"topoopt-{model}-{part}", partial(make, **changed), f"{model} of TopoOpt's study, {part}",
+            sequence=length, options=DEFAULTS[model] | changed,
         )
         for model, part, make, changed, length, _ in VARIANTS
     ]  # fmt: skip

@@ -52,7 +52,8 @@ def entry(name: str, about: str, shape: Transformer, style: Style) -> Entry:
         return style.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout, compiled))
 
     return Entry(
-        name, about, make, shape.sequence, options(shape, style), shape.places if style.table else 0
+        name, make, about, sequence=shape.sequence, options=options(shape, style),
+        longest=shape.places if style.table else 0,
     )  # fmt: skip
 
 
@@ -77,7 +78,8 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
         "expert_ffn": experts.ffn, "masked": experts.masked,
         "compiled": False,
     }  # fmt: skip
-    return Entry(name, about, make, shape.sequence, own | {size: getattr(shape, size) for size in SIZES})
+    sizes = {size: getattr(shape, size) for size in SIZES}
+    return Entry(name, make, about, sequence=shape.sequence, options=own | sizes)
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
