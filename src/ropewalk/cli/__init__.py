@@ -15,12 +15,14 @@ from ropewalk.cli.cluster import cluster_app
 from ropewalk.cli.collective import collective_command
 from ropewalk.cli.cost import cost_command
 from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.list_command import list_command
 from ropewalk.cli.overlap import overlap_command
 from ropewalk.cli.pipeline import pipeline_command
 from ropewalk.cli.plan import plan_command
 from ropewalk.cli.profile import profile_command
 from ropewalk.cli.simulate import simulate_command
 from ropewalk.cli.sync import sync_command
+from ropewalk.cli.tables import DescribedCommand
 from ropewalk.errors import InputError, RopewalkError
 
 app = typer.Typer(
@@ -47,16 +49,17 @@ def _root(
     """Options of ropewalk itself."""
 
 
-app.command("plan")(plan_command)
-app.command("sync")(sync_command)
-app.command("collective")(collective_command)
-app.command("pipeline")(pipeline_command)
-app.command("overlap")(overlap_command)
+app.command("plan", cls=DescribedCommand)(plan_command)
+app.command("sync", cls=DescribedCommand)(sync_command)
+app.command("collective", cls=DescribedCommand)(collective_command)
+app.command("pipeline", cls=DescribedCommand)(pipeline_command)
+app.command("overlap", cls=DescribedCommand)(overlap_command)
 app.add_typer(cluster_app, name="cluster")
-app.command("fabric")(fabric_command)
-app.command("simulate")(simulate_command)
-app.command("cost")(cost_command)
-app.command("profile")(profile_command)
+app.command("fabric", cls=DescribedCommand)(fabric_command)
+app.command("simulate", cls=DescribedCommand)(simulate_command)
+app.command("cost", cls=DescribedCommand)(cost_command)
+app.command("profile", cls=DescribedCommand)(profile_command)
+app.command("list", cls=DescribedCommand)(list_command)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
+from ropewalk.cli.tables import DescribedCommand
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -158,9 +159,9 @@ def _table(found: ClusterStudy) -> Table:
     return table
 
 
-cluster_app.command(REPLAY)(replay_command)
-cluster_app.command("allocate")(allocate_command)
-cluster_app.command("explain")(explain_command)
-cluster_app.command("rules")(rules_command)
-cluster_app.command("generate")(generate_command)
-cluster_app.command("size")(size_command)
+cluster_app.command(REPLAY, cls=DescribedCommand)(replay_command)
+cluster_app.command("allocate", cls=DescribedCommand)(allocate_command)
+cluster_app.command("explain", cls=DescribedCommand)(explain_command)
+cluster_app.command("rules", cls=DescribedCommand)(rules_command)
+cluster_app.command("generate", cls=DescribedCommand)(generate_command)
+cluster_app.command("size", cls=DescribedCommand)(size_command)

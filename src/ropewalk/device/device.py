@@ -72,10 +72,9 @@ class DeviceChoice(Choice[Device]):
     def facts(self) -> dict[str, str]:
         rates = ", ".join(f"{name} {rate / 1e12:.4g}" for name, rate in self.make.peak_flops.items())
         return {
-            "memory": show_size(self.make.memory_bytes),
-            "memory bandwidth": f"{self.make.memory_bandwidth / 1e12:.3g} TB/s",
+            "memory": f"{show_size(self.make.memory_bytes)}, {self.make.memory_bandwidth / 1e12:.3g} TB/s",
             "peak TFLOP/s": rates,
-            "source": self.make.source,
+            "source": self.make.source.partition(";")[0],
         }
 
     def as_json(self) -> dict[str, Any]:

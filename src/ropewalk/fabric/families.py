@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import FabricError
@@ -38,7 +39,10 @@ class Family(Choice[Callable[..., Builder]]):
     """Fewest and most numbers behind the colon."""
 
     def facts(self) -> dict[str, str]:
-        return {"written": f"{self.name}:{self.usage}", "example": self.example, "hosts": self.where}
+        return {"example": self.example, "hosts": self.where}
+
+    def as_json(self) -> dict[str, Any]:
+        return super().as_json() | {"usage": f"{self.name}:{self.usage}"}
 
 
 def family(

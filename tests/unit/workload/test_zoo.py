@@ -42,9 +42,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
 
 
 def test_a_name_like_no_other_is_refused_with_the_remedy() -> None:
-    with pytest.raises(
-        WorkloadError, match=r"is not in the zoo: give a name of .*, or any size as gpt:layers"
-    ):
+    with pytest.raises(WorkloadError, match=r"is not in the zoo: give a name of .*, or any size as gpt:layers"):
         zoo.build("qqqq", 1)
 
 

@@ -39,17 +39,20 @@ PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 
 def _entries() -> list[Entry]:
     images = [
-        Entry("alexnet", vgg.alexnet, "image classifier", options=PICTURE),
-        *(Entry(name, vgg.vgg, "image classifier", options=PICTURE) for name in vgg.STAGES),
-        *(Entry(name, resnet.resnet, "image classifier", options=PICTURE) for name in resnet.DEPTHS),
+        Entry("alexnet", vgg.alexnet, "AlexNet image classifier", options=PICTURE),
+        *(Entry(name, vgg.vgg, "VGG image classifier", options=PICTURE) for name in vgg.STAGES),
+        *(Entry(name, resnet.resnet, "ResNet image classifier", options=PICTURE) for name in resnet.DEPTHS),
         Entry(
-            "inception-v3", inception.inception, "image classifier",
+            "inception-v3", inception.inception, "Inception image classifier",
             options={"side": 299, "classes": 1000, "aux": False},
         ),
-        *(Entry(name, vit.vit, "image classifier", options=PICTURE | {"attention": "fused"}) for name in vit.SHAPES),
+        *(
+            Entry(name, vit.vit, "Vision Transformer image classifier", options=PICTURE | {"attention": "fused"})
+            for name in vit.SHAPES
+        ),
         *(
             Entry(
-                f"amoebanet-{depth}", partial(amoebanet.amoebanet, layers=depth), "image classifier",
+                f"amoebanet-{depth}", partial(amoebanet.amoebanet, layers=depth), "AmoebaNet image classifier",
                 options={"layers": depth, "filters": 512, **PICTURE},
             )
             for depth in (18, 36)
@@ -58,43 +61,46 @@ def _entries() -> list[Entry]:
     texts = [
         entry(name, about, shape, STYLES[style])
         for style, about, shapes in (
-            ("gpt", "language model", gpt.SHAPES),
-            ("bert", "masked language model", bert.SHAPES),
-            ("llama", "language model", llama.SHAPES),
-            ("megatron", "language model as in Megatron-LM", megatron.SHAPES),
-            ("mpt", "language model", mpt.SHAPES),
-            ("xlnet", "language model", xlnet.SHAPES),
+            ("gpt", "GPT language model", gpt.SHAPES),
+            ("bert", "BERT masked language model", bert.SHAPES),
+            ("llama", "Llama language model", llama.SHAPES),
+            ("megatron", "GPT language model as in Megatron-LM", megatron.SHAPES),
+            ("mpt", "MPT language model", mpt.SHAPES),
+            ("xlnet", "XLNet language model", xlnet.SHAPES),
         )
         for name, shape in shapes.items()
     ]
-    experts = [mixture_entry(name, "mixture of experts", *shapes) for name, shapes in mixture.SHAPES.items()]
+    experts = [
+        mixture_entry(name, "mixture-of-experts language model", *shapes) for name, shapes in mixture.SHAPES.items()
+    ]
     any_size = [
-        entry(name, "any size: layers=, hidden=, heads=, …", style.start, style) for name, style in STYLES.items()
+        entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, style)
+        for name, style in STYLES.items()
     ]
     translators = [
         Entry(
-            f"gnmt-{depth}", partial(gnmt.gnmt, layers=depth), "translation", sequence=50,
+            f"gnmt-{depth}", partial(gnmt.gnmt, layers=depth), "GNMT translation model", sequence=50,
             options={"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
         )
         for depth in (8, 16)
     ]  # fmt: skip
     tables = [
         Entry(
-            "dlrm", recommendation.dlrm, "recommendation",
+            "dlrm", recommendation.dlrm, "recommendation model",
             options={
                 "tables": 26, "rows": 100_000, "width": 128, "lookups": 1, "dense": 13, "bottom": (512, 256),
                 "top": (1024, 1024, 512, 256, 1),
             },
         ),
         Entry(
-            "ncf", recommendation.ncf, "recommendation",
+            "ncf", recommendation.ncf, "recommendation model",
             options={
                 "tables": 1, "users": 138_493, "items": 26_744, "factors": 64, "width": 128,
                 "mlp": (256, 256, 128, 64), "lookups": 1,
             },
         ),
         Entry(
-            "candle-uno", recommendation.uno, "drug response",
+            "candle-uno", recommendation.uno, "drug response model",
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip

@@ -1,0 +1,82 @@
+"""The tables that commands choose from by name, and help texts that name their choices.
+
+A help text says `{routers}` for the names of all routers, and `{routers.described}` for names and sentences; both are
+filled in when somebody asks for help, so that nothing is imported before.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from importlib import import_module
+from typing import Any
+
+from typer.core import TyperCommand
+
+from ropewalk.choices import Choice, Choices
+from ropewalk.errors import InputError
+
+TABLES = {
+    "models": ("ropewalk.workload.zoo", "ZOO"),
+    "devices": ("ropewalk.device.device", "DEVICES"),
+    "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
+    "routers": ("ropewalk.routing.table", "ROUTERS"),
+}
+"""Where the table of each kind is, by the plural that people type; read when it is needed."""
+
+
+def table(plural: str) -> Choices[Choice[Any]]:
+    """The table of a kind of choice.
+
+    >>> table("routers").kind
+    'router'
+    """
+    if plural not in TABLES:
+        raise InputError(f"there is nothing called {plural!r} to list: use one of {', '.join(TABLES)}")
+    module, name = TABLES[plural]
+    found: Choices[Choice[Any]] = getattr(import_module(module), name)
+    return found
+
+
+class _Names:
+    """What stands for a table in a help text."""
+
+    def __init__(self, choices: Choices[Choice[Any]]) -> None:
+        self.choices = choices
+
+    def __str__(self) -> str:
+        return ", ".join(self.choices)
+
+    @property
+    def described(self) -> str:
+        return self.choices.described()
+
+
+class _Tables(dict[str, _Names]):
+    def __missing__(self, plural: str) -> _Names:
+        return _Names(table(plural))
+
+
+def filled(text: str) -> str:
+    """A help text with the names that it refers to.
+
+    >>> filled("One of {devices}.").startswith("One of h200, h100, ")
+    True
+    """
+    return text.format_map(_Tables()) if "{" in text else text
+
+
+class DescribedCommand(TyperCommand):
+    """A command whose help texts name the choices of tables."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        shown = copy(self)
+        shown.help = filled(self.help or "")
+        shown.params = [_described(parameter) for parameter in self.params]
+        super(DescribedCommand, shown).format_help(ctx, formatter)
+
+
+def _described(parameter: Any) -> Any:
+    described = copy(parameter)
+    if getattr(parameter, "help", None):
+        described.help = filled(parameter.help)
+    return described
