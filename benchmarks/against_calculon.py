@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import best_cpu, cpu, machine, options, short, summary, table
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from training_step import SAMPLES, STRATEGY_GPUS, question_of, strategies
@@ -55,8 +56,8 @@ def main() -> None:
 
 def _one_step(recompute: str, sequence: bool, theirs: Answer | None) -> None:
     question = TrainingQuestion(
-        "megatron-175b", gpus=1024, tensor=8, pipeline=16, data=8, batch=1536, micro_batch=1, device="a100",
-        precision="fp16", detail="stage", network=NetworkUse(symmetry=False), memory_check=False,
+        "megatron-175b", read_cluster(given=Given(1024, "a100")), tensor=8, pipeline=16, data=8, batch=1536,
+        micro_batch=1, precision="fp16", detail="stage", network=NetworkUse(symmetry=False), memory_check=False,
         usual=Strategy(recompute=recompute, sequence_parallel=sequence),
     )  # fmt: skip
     found, cpu_s = best_cpu(lambda: answer(question), 1)

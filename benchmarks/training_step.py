@@ -18,6 +18,7 @@ from typing import Any
 from chart import Panel, Series, write_chart
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table
 from ropewalk.device.pricer import pricer
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import PriceList, cut, memory, shares_of
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.workload.source import open_workload
@@ -45,14 +46,13 @@ class Run:
         data = self.gpus // (GPUS_OF_A_SERVER * stages)
         return TrainingQuestion(
             MODEL,
-            gpus=self.gpus,
+            read_cluster(given=Given(self.gpus, network=self.fabric)),
             tensor=GPUS_OF_A_SERVER,
             pipeline=stages,
             data=data,
             batch=MICRO_BATCHES * data,
             micro_batch=1,
             detail=self.detail,
-            fabric=self.fabric,
             network=NetworkUse(self.routing, symmetry=self.symmetry),
             memory_check=False,  # few GPUs do not hold this model; here only the work of simulating it counts
         )
@@ -156,8 +156,9 @@ def strategies(gpus: int = STRATEGY_GPUS, samples: int = SAMPLES) -> Iterator[di
 def question_of(strategy: dict[str, int], device: str = "a100") -> TrainingQuestion:
     """The smaller model under one of these strategies."""
     return TrainingQuestion(
-        SMALLER, gpus=STRATEGY_GPUS, batch=SAMPLES, micro_batch=strategy["micro_batch"], tensor=strategy["tensor"],
-        pipeline=strategy["pipeline"], data=strategy["data"], device=device, detail="stage", memory_check=False,
+        SMALLER, read_cluster(given=Given(STRATEGY_GPUS, device)), batch=SAMPLES, micro_batch=strategy["micro_batch"],
+        tensor=strategy["tensor"], pipeline=strategy["pipeline"], data=strategy["data"], detail="stage",
+        memory_check=False,
         network=NetworkUse(symmetry=False),
     )  # fmt: skip
 

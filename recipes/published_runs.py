@@ -139,14 +139,14 @@ def _megatron(run: PublishedRun, usual: Strategy, nic_bandwidth: float) -> Train
     cuts = (0, *(1 + number * run.layers // pieces for number in range(1, pieces)))
     return TrainingQuestion(
         f"megatron:layers={run.layers},hidden={run.hidden},heads={run.heads},vocabulary={vocabulary}",
-        gpus=run.gpus, batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence,
+        read_cluster(given=Given(run.gpus, "a100", min(8, run.gpus), nic_bandwidth=nic_bandwidth)),
+        batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence,
         data=run.data, tensor=run.tensor, pipeline=run.pipeline,
         usual=replace(
             usual, stages=cuts if pieces > 1 else None, interleave=max(run.interleave, 1),
             schedule="interleaved" if run.interleave > 1 else "1f1b",
         ),
-        device="a100", precision="fp16", gpus_per_server=min(8, run.gpus), bandwidth=nic_bandwidth,
-        memory_check=False,
+        precision="fp16", memory_check=False,
     )  # fmt: skip
 
 
@@ -162,8 +162,8 @@ def llm_foundry(run: PublishedRun) -> TrainingQuestion:
     )  # fmt: skip
     device = {"a100_80gb": "a100", "a100_40gb": "a100-40gb", "h100_80gb": "h100"}[run.accelerator]
     return TrainingQuestion(
-        f"{run.model}:positions={run.sequence}", gpus=run.gpus, data=run.data, usual=usual, batch=run.batch,
-        micro_batch=run.micro_batch, sequence=run.sequence, device=device, precision="bf16", memory_check=False,
+        f"{run.model}:positions={run.sequence}", read_cluster(given=Given(run.gpus, device)), data=run.data,
+        usual=usual, batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence, memory_check=False,
     )  # fmt: skip
 
 

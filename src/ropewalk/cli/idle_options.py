@@ -14,11 +14,14 @@ OF_MODELS = (
     "interleave", "recompute", "bucket", "order", "jitter", "straggler", "memory_check", "detail",
 )  # fmt: skip
 """Options that say how a model is trained: in a trace and in a task graph that is settled."""
-OF_STEPS = ("device", "gpus_per_server", "nvlink_bandwidth", "rails", "algorithm", "collectives", "chakra")
-"""Options that say where and how collectives run: a task graph knows none."""
+OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")
+"""Options that describe servers: without a cluster, a task graph runs on the hosts of a fabric."""
+OF_STEPS = ("algorithm", "collectives", "chakra")
+"""Options that say how collectives run: a task graph knows none."""
 IDLE = {
     Subject.TASK_GRAPH: (
-        (*OF_MODELS, *OF_STEPS), "a task graph knows no collectives and says itself what is computed when, leave it out"
+        (*OF_MODELS, *OF_STEPS, *OF_CLUSTERS),
+        "a task graph knows no collectives and says itself what is computed when, leave it out"
     ),
     Subject.CHAKRA: (
         (*OF_MODELS, "hosts"), "a Chakra trace says itself what its ranks compute and how they meet, leave it out"
@@ -28,9 +31,11 @@ IDLE = {
 """Options that would change nothing, by what is simulated, and why."""
 
 
-def refuse_idle_options(context: typer.Context, subject: Subject) -> None:
+def refuse_idle_options(context: typer.Context, subject: Subject, *, on_a_cluster: bool) -> None:
     """Refuse options of `simulate` that what is simulated leaves out of account."""
     idle, reason = IDLE[subject]
+    if subject is Subject.TASK_GRAPH and on_a_cluster:
+        idle = (*(name for name in idle if name not in OF_CLUSTERS), "hosts")
     refuse(given(context, idle), reason)
 
 

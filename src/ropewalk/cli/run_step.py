@@ -15,7 +15,7 @@ from ropewalk.cli.step_outputs import Outputs
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ropewalk.fabric import Fabric
+    from ropewalk.hardware import Cluster
     from ropewalk.sim import Trace
     from ropewalk.sim.step import StepRun, StepStatistics
     from ropewalk.task.expand import Expansion
@@ -56,9 +56,10 @@ def run_model(question: TrainingQuestion, outputs: Outputs) -> None:
         say(f"note: {note}", style="yellow", soft_wrap=True)
 
 
-def run_chakra(prefix: str, fabric_of: Callable[[int], Fabric], use: NetworkUse, outputs: Outputs) -> None:
-    """Run the step of a Chakra trace on a fabric with as many GPUs as it has ranks."""
+def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUse, outputs: Outputs) -> None:
+    """Run the step of a Chakra trace on a cluster with as many GPUs as it has ranks."""
     from ropewalk.export.chakra import read_chakra
+    from ropewalk.hardware.complete import gpu_of
     from ropewalk.sim.step import statistics
     from ropewalk.training.answer import run_as_json
     from ropewalk.training.network import expand_on, run_on
@@ -67,7 +68,8 @@ def run_chakra(prefix: str, fabric_of: Callable[[int], Fabric], use: NetworkUse,
         show = _shown(bar)
         show(0, None, "reading the trace")
         step = read_chakra(prefix)
-        fabric = fabric_of(step.ranks)
+        cluster = cluster_of(step.ranks)
+        fabric, use = cluster.fabric(), use.settled(gpu_of(cluster.device))
         router = use.router_on(fabric)
         show(0, None, "writing its tasks")
         expansion = expand_on(step, fabric, use)

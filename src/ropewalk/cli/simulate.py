@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse_idle_options
+from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
-from ropewalk.cli.step_options import ModelOptions, PlaceOptions, SplitOptions, TalkOptions, WhatIfOptions
+from ropewalk.cli.step_options import GraphOptions, SplitOptions, TalkOptions, WhatIfOptions
 from ropewalk.cli.step_outputs import Outputs
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
     from ropewalk.training import NetworkUse, TrainingQuestion
-
-DEFAULT_FABRIC = "leaf-spine"
 
 
 @with_options
@@ -36,7 +36,8 @@ def simulate_command(
     *,
     model: ModelOptions,
     split: SplitOptions,
-    place: PlaceOptions,
+    place: ClusterOptions,
+    graph: GraphOptions,
     talk: TalkOptions,
     packets: PacketChoices,
     what_if: WhatIfOptions,
@@ -46,14 +47,15 @@ def simulate_command(
 
     Example: `ropewalk simulate llama-7b --gpus 16 --dp 2 --tp 8 --page step.html --trace step.json`
 
+    On a cluster: `ropewalk simulate llama-7b --cluster dgx-h100:4 --tp 8`
+
     A task graph of your own: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
 
     Packet by packet: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --level packet --transport rdma`
     """
     outputs.check(what)
     subject = subject_of(what)
-    refuse_idle_options(context, subject)
-    speeds = Speeds(place)
+    refuse_idle_options(context, subject, on_a_cluster=place.cluster is not None)
     refuse_without_packets(context, (talk.level,))
 
     from ropewalk.sim.level import LevelUse
@@ -62,7 +64,9 @@ def simulate_command(
     level.check()
     if subject is Subject.TASK_GRAPH:
         symmetry = what_if.symmetry is not False
-        run_graph(GraphRun(Path(what), talk.routing, what_if.seed, symmetry, level, outputs), _fabric(place, speeds))
+        run_graph(
+            GraphRun(Path(what), talk.routing, what_if.seed, symmetry, level, outputs), _fabric(place, graph.hosts)
+        )
         return
 
     from ropewalk.training import NetworkUse
@@ -72,33 +76,23 @@ def simulate_command(
         record_rates=outputs.trace is not None, level=level,
     )  # fmt: skip
     if subject is Subject.CHAKRA:
-        gpu = _gpu(place.device)
-        run_chakra(what, lambda ranks: _cluster(place, speeds, gpu, ranks), use.settled(gpu), outputs)
+        run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), use, outputs)
     else:
-        run_model(_question(what, model, split, place, speeds, use, what_if), outputs)
-
-
-class Speeds:
-    """What was said of links, in numbers; None where nothing was said."""
-
-    def __init__(self, place: PlaceOptions) -> None:
-        self.network = None if place.bandwidth is None else units.bandwidth(place.bandwidth)
-        self.inside = None if place.nvlink_bandwidth is None else units.bandwidth(place.nvlink_bandwidth)
-        self.hop_s = None if place.hop_latency is None else units.seconds(place.hop_latency)
+        run_model(_question(what, model, split, place, use, what_if), outputs)
 
 
 def _question(
-    what: str, model: ModelOptions, split: SplitOptions, place: PlaceOptions, speeds: Speeds, use: NetworkUse,
-    what_if: WhatIfOptions,
-) -> TrainingQuestion:  # fmt: skip
+    what: str, model: ModelOptions, split: SplitOptions, place: ClusterOptions, use: NetworkUse, what_if: WhatIfOptions
+) -> TrainingQuestion:
     from ropewalk.strategy import Strategy
     from ropewalk.training import TrainingQuestion
+    from ropewalk.training.question import gpus_of_degrees
 
     return TrainingQuestion(
         what,
-        gpus=split.gpus,
+        place.of_gpus(split.gpus, gpus_of_degrees(split.dp, split.tp, split.pp, split.cp)),
         batch=model.batch,
-        micro_batch=model.micro_batch,
+        micro_batch=split.micro_batch,
         sequence=model.seq,
         data=split.dp,
         tensor=split.tp,
@@ -114,14 +108,7 @@ def _question(
             bucket_bytes=units.size(split.bucket),
             optimiser=model.optimiser,
         ),
-        device=place.device,
         precision=model.dtype,
-        fabric=DEFAULT_FABRIC if place.fabric is None else place.fabric,
-        gpus_per_server=place.gpus_per_server,
-        bandwidth=speeds.network,
-        nvlink_bandwidth=speeds.inside,
-        hop_latency_s=speeds.hop_s,
-        rails=place.rails,
         network=use,
         order=split.order,
         detail=what_if.detail,
@@ -131,34 +118,16 @@ def _question(
     )
 
 
-def _cluster(place: PlaceOptions, speeds: Speeds, gpu: str, ranks: int) -> Fabric:
-    from ropewalk.hardware import Given, read_cluster
-
-    given = Given(
-        ranks, gpu, place.gpus_per_server, None, speeds.network, speeds.inside, place.fabric, speeds.hop_s, place.rails
-    )
-    return read_cluster(given=given).fabric()
-
-
-def _gpu(device: str) -> str:
-    """The name of the GPU; a table of measurements tells it by its title."""
-    from ropewalk.device.pricer import TABLE_SUFFIXES
-    from ropewalk.device.table import read_table
-    from ropewalk.fabric.interconnect import gpu_in
-
-    if not device.lower().endswith(TABLE_SUFFIXES):
-        return device
-    measured = read_table(Path(device)).device
-    return gpu_in(measured.title) or measured.name
-
-
-def _fabric(place: PlaceOptions, speeds: Speeds) -> Fabric:
+def _fabric(place: ClusterOptions, hosts: int | None) -> Fabric:
     """The fabric of a task graph."""
     from ropewalk.fabric.expression import fabric
 
+    if place.cluster is not None:
+        return place.read(place.cluster).fabric()
     if place.fabric is None:
         raise InputError("a task graph runs on a fabric with its own hosts: give --fabric, such as switch:4")
-    return fabric(place.fabric, bandwidth=speeds.network, latency=speeds.hop_s, hosts=place.hosts)
+    said = place.given()
+    return fabric(place.fabric, bandwidth=said.nic_bandwidth, latency=said.latency_s, hosts=hosts)
 
 
 def _straggler(text: str) -> tuple[int, float]:

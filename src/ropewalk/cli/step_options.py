@@ -1,4 +1,4 @@
-"""Options of `ropewalk simulate`: what is trained, how it is split, where it runs, how it communicates, what if."""
+"""Options of `ropewalk simulate` alone: how a model is split, how it communicates, what if."""
 
 from __future__ import annotations
 
@@ -6,29 +6,15 @@ from dataclasses import dataclass
 
 import typer
 
-MODEL, SPLIT, PLACE, TALK, WHAT_IF = "Model", "How it is split", "Where it runs", "How it communicates", "What if"
+from ropewalk.cli import model_options
+from ropewalk.cli.cluster_options import PLACE
 
-BATCH = typer.Option(
-    None, min=1, help="Samples of the whole step; one micro-batch a GPU unless given.", rich_help_panel=MODEL
+SPLIT, TALK, WHAT_IF = "How it is split", "How it communicates", "What if"
+
+MICRO_BATCH = model_options.MICRO_BATCH
+GPUS = typer.Option(
+    None, min=1, help="GPUs; those of the cluster, or the product of the degrees, or 8.", rich_help_panel=SPLIT
 )
-MICRO_BATCH = typer.Option(None, min=1, help="Samples of a micro-batch.", rich_help_panel=MODEL)
-SEQ = typer.Option(None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL)
-DTYPE = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL)
-OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """What is trained."""
-
-    batch: int | None
-    micro_batch: int | None
-    seq: int | None
-    dtype: str
-    optimiser: str
-
-
-GPUS = typer.Option(None, min=1, help="GPUs; the product of the degrees, or 8, unless given.", rich_help_panel=SPLIT)
 DP = typer.Option(None, "--dp", min=1, help="Data parallel; what the others leave unless given.", rich_help_panel=SPLIT)
 TP = typer.Option(None, "--tp", min=1, help="Tensor parallel.", rich_help_panel=SPLIT)
 PP = typer.Option(None, "--pp", min=1, help="Pipeline stages.", rich_help_panel=SPLIT)
@@ -55,6 +41,7 @@ ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-
 class SplitOptions:
     """How a model is spread over GPUs."""
 
+    micro_batch: int | None
     gpus: int | None
     dp: int | None
     tp: int | None
@@ -70,35 +57,13 @@ class SplitOptions:
     order: str | None
 
 
-DEVICE = typer.Option("h200", help="The GPU, or a table that `ropewalk profile` wrote.", rich_help_panel=PLACE)
-GPUS_PER_SERVER = typer.Option(None, min=1, help="As in servers of that GPU unless given.", rich_help_panel=PLACE)
-FABRIC = typer.Option(
-    None,
-    help="A family (leaf-spine), an expression (torus:8x8), or a fabric file.  [default: leaf-spine]",
-    rich_help_panel=PLACE,
-)
-BANDWIDTH = typer.Option(
-    None, help="Speed of a NIC and a network link, each way, such as 400Gbps.", rich_help_panel=PLACE
-)
-NVLINK_BANDWIDTH = typer.Option(None, help="Speed of a GPU inside its server, each way.", rich_help_panel=PLACE)
-HOP_LATENCY = typer.Option(None, help="Latency of every network link, such as 1us.", rich_help_panel=PLACE)
-RAILS = typer.Option(
-    False, "--rails/--no-rails", help="NIC i of all servers goes to the same leaf.", rich_help_panel=PLACE
-)
 HOSTS = typer.Option(None, min=1, help="Hosts of the fabric of a task graph.", rich_help_panel=PLACE)
 
 
 @dataclass(frozen=True)
-class PlaceOptions:
-    """GPUs, servers and the network between them."""
+class GraphOptions:
+    """Where a task graph runs, which brings hosts and not GPUs."""
 
-    device: str
-    gpus_per_server: int | None
-    fabric: str | None
-    bandwidth: str | None
-    nvlink_bandwidth: str | None
-    hop_latency: str | None
-    rails: bool
     hosts: int | None
 
 

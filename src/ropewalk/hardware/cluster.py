@@ -19,7 +19,7 @@ from ropewalk.hardware.failed import without
 
 DEFAULT_DEVICE = "h200"
 DEFAULT_NETWORK = "leaf-spine"
-MOST_GPUS = 1 << 16
+MOST_GPUS = 1 << 20
 
 _SERVER = re.compile(r"server([0-9]{1,6})")
 _GPU = re.compile(r"gpu([0-9]{1,6})\.([0-9]{1,6})")
@@ -178,7 +178,7 @@ def problems(
         yield from (f"{where}{problem}" for problem in _problems_of_group(group, isinstance(network, Ports)))
     total = sum(max(0, one.count) * max(0, one.gpus) for one in servers)
     if total > MOST_GPUS:
-        yield f"{total} GPUs are more than the {MOST_GPUS} of the largest cluster: describe fewer"
+        yield f"{total} GPUs are more than the {MOST_GPUS} of the largest cluster: ask for fewer GPUs"
     if isinstance(network, Ports):
         yield from _problems_of_ports(servers, network)
     elif not network:

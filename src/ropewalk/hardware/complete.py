@@ -17,7 +17,7 @@ from ropewalk.fabric.expression import builder, fabric, is_path
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH, Fabric
 from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, interconnect
 from ropewalk.fabric.servers import WHOLE_SERVERS
-from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers, problems
+from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, MOST_GPUS, Cluster, Ports, Servers, problems
 from ropewalk.hardware.draft import Draft, GroupDraft
 
 
@@ -81,7 +81,7 @@ def completed(draft: Draft, findings: Findings) -> Cluster:
 
 def _fits_servers(draft: Draft, network: str | Ports, outside: Outside, findings: Findings) -> None:
     """Find what the network says otherwise than the description of the servers."""
-    sizes = tuple(one.gpus for one in draft.groups for _ in range(min(one.count, 1 << 16)))
+    sizes = tuple(one.gpus for one in draft.groups for _ in range(min(one.count, MOST_GPUS)))
     if outside.sizes and sizes != outside.sizes:
         whole = f"{len(outside.sizes)} servers of {', '.join(map(str, dict.fromkeys(outside.sizes)))} GPUs"
         findings.add(

@@ -16,11 +16,11 @@ from ropewalk import units
 from ropewalk.errors import Findings
 from ropewalk.fabric.document import Name, Quantity, Strict, quantity, validated
 from ropewalk.fabric.expression import is_path
-from ropewalk.hardware.cluster import Cluster, Ports, Servers
+from ropewalk.hardware.cluster import MOST_GPUS, Cluster, Ports, Servers
 from ropewalk.hardware.complete import groups_of, outside_of
 from ropewalk.hardware.draft import Draft, GroupDraft
 
-Count = Annotated[StrictInt, Field(ge=1, le=1 << 16)]
+Count = Annotated[StrictInt, Field(ge=1, le=MOST_GPUS)]
 
 
 class ClusterSheet(BaseModel):

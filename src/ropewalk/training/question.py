@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.hardware import DEFAULT_DEVICE, Cluster, Given, read_cluster
 from ropewalk.strategy import Strategy, derive
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
@@ -16,6 +17,18 @@ MOST_JITTER = 1.0
 """Beyond it most computations would take next to no time and a few almost all of it: nobody's GPUs."""
 SLOWEST = 1e6
 """Times that a straggler may be slower; what is slower has failed."""
+
+
+def gpus_of_degrees(data: int | None, tensor: int | None, pipeline: int | None, context: int | None) -> int:
+    """GPUs that these degrees ask for: their product, where data parallelism is open in whole servers.
+
+    >>> gpus_of_degrees(2, 4, None, None), gpus_of_degrees(None, 3, None, None)
+    (8, 24)
+    """
+    given = math.prod(degree for degree in (data, tensor, pipeline, context) if degree is not None)
+    if data is not None:
+        return given
+    return given if given > 1 and given % DEFAULT_GPUS == 0 else math.lcm(given, DEFAULT_GPUS)
 
 
 @dataclass(frozen=True)
@@ -28,8 +41,10 @@ class TrainingQuestion:
 
     model: str | Workload
     """What `open_workload` reads (a name of the zoo, `file.py:Class`, a file), or a workload made in Python."""
+    cluster: Cluster | None = None
+    """Where it runs; as many of the usual GPUs in their servers as `gpus` says unless given."""
     gpus: int | None = None
-    """The product of the degrees where they are given, otherwise 8."""
+    """Those of the cluster, or the product of the degrees where they are given, otherwise 8."""
     batch: int | None = None
     """Samples of a whole step."""
     micro_batch: int | None = None
@@ -41,15 +56,7 @@ class TrainingQuestion:
     context: int | None = None
     usual: Strategy = field(default_factory=Strategy)
     """Everything else about the strategy: ZeRO, schedule, recomputation, buckets, optimiser."""
-    device: str = "h200"
     precision: str = "bf16"
-    fabric: str = "leaf-spine"
-    gpus_per_server: int | None = None
-    nics_per_server: int | None = None
-    bandwidth: float | None = None
-    nvlink_bandwidth: float | None = None
-    hop_latency_s: float | None = None
-    rails: bool = False
     network: NetworkUse = field(default_factory=NetworkUse)
     order: str | None = None
     """In which order ranks are laid out, Megatron-LM's unless given: `tp-cp-ep-dp-pp`."""
@@ -62,14 +69,27 @@ class TrainingQuestion:
     """Refuse what does not fit; otherwise it is only noted."""
 
     @property
+    def place(self) -> Cluster:
+        """The cluster, whether it was given or derived."""
+        if self.cluster is not None and self.gpus in (None, self.cluster.gpus):
+            return self.cluster
+        if self.cluster is not None:
+            raise StrategyError(
+                f"the cluster has {self.cluster.gpus} GPUs, but {self.gpus} are asked for: leave one of the two out"
+            )
+        return read_cluster(given=Given(gpus=self.gpu_count))
+
+    @property
+    def device(self) -> str:
+        return DEFAULT_DEVICE if self.cluster is None else self.cluster.device
+
+    @property
     def gpu_count(self) -> int:
+        if self.cluster is not None:
+            return self.cluster.gpus
         if self.gpus is not None:
             return self.gpus
-        degrees = [self.data, self.tensor, self.pipeline, self.context]
-        given = math.prod(degree for degree in degrees if degree is not None)
-        if self.data is not None:
-            return given
-        return given if given > 1 and given % DEFAULT_GPUS == 0 else math.lcm(given, DEFAULT_GPUS)
+        return gpus_of_degrees(self.data, self.tensor, self.pipeline, self.context)
 
     def strategy(self) -> Strategy:
         """The whole strategy, with what was left open filled in."""

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ropewalk.device.pricer import Pricer, pricer
-from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.hardware import Given, read_cluster
 from ropewalk.sim.step import statistics
 from ropewalk.strategy import Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -43,7 +41,7 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     prices = pricer(question.device, question.precision)
     gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
     question = replace(question, network=question.network.settled(gpu))
-    fabric = _fabric(question, gpu)
+    fabric = question.place.fabric()
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
     listed = PriceList(prices)
@@ -78,14 +76,6 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
         question, workload, strategy, pieces, placement.stage_of().astype(np.int64), fabric, router, needed,
         prices.device.memory_bytes, _cost_source(workload, prices), expansion, run, found, tuple(notes),
     )  # fmt: skip
-
-
-def _fabric(question: TrainingQuestion, gpu: str) -> Fabric:
-    given = Given(
-        question.gpu_count, gpu, question.gpus_per_server, question.nics_per_server, question.bandwidth,
-        question.nvlink_bandwidth, question.fabric, question.hop_latency_s, question.rails,
-    )  # fmt: skip
-    return read_cluster(given=given).fabric()
 
 
 def _cost_source(workload: Workload, prices: Pricer) -> str:

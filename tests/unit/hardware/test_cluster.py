@@ -98,7 +98,7 @@ def test_file_with_servers_is_taken_as_it_is_and_one_without_is_the_network(tmp_
         (lambda: read_cluster("dgx-h100"), "has no number of servers: write it like dgx-h100:16"),
         (lambda: read_cluster("4x"), "cannot be read: write servers x GPUs such as 4x8"),
         (lambda: read_cluster("4x0"), "a server without GPUs"),
-        (lambda: read_cluster("9999x9999"), "more than 65536 GPUs"),
+        (lambda: read_cluster("9999x9999"), "more than 1048576 GPUs"),
     ],
 )
 def test_what_cannot_be_wired_is_refused_with_the_remedy(make, text):

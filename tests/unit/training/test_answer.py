@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import DeviceError, InputError, StrategyError, WorkloadError
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.report.training import memory_bars, training_page
 from ropewalk.strategy import Strategy
 from ropewalk.task.transport import Transport
@@ -17,6 +18,10 @@ from ropewalk.workload.workload import Layer, chain
 
 SMALL = "gpt:layers=4,hidden=256,heads=8,vocabulary=2048"
 QUESTION = TrainingQuestion(SMALL, gpus=8, sequence=128, batch=32)
+
+
+def of(gpus, device=None, **options):
+    return read_cluster(given=Given(gpus, device, **options))
 
 
 def times(found):
@@ -51,14 +56,14 @@ def test_one_gpu_communicates_with_nobody():
 
 
 def test_any_device_will_do_for_one_gpu_but_several_must_be_wired():
-    assert times(answer(replace(QUESTION, gpus=1, device="cpu", precision="fp32")))[0] > 0
+    assert times(answer(replace(QUESTION, cluster=of(1, "cpu"), gpus=None, precision="fp32")))[0] > 0
     with pytest.raises(InputError, match="how servers of gpu cpu are wired is not known"):
-        answer(replace(QUESTION, device="cpu", precision="fp32"))
+        of(8, "cpu")
 
 
 def test_a_slower_network_never_makes_a_step_faster():
     speeds = (1e9, 5e9, 50e9)
-    spent = [times(answer(replace(QUESTION, gpus=16, bandwidth=speed)))[0] for speed in speeds]
+    spent = [times(answer(replace(QUESTION, cluster=of(16, nic_bandwidth=speed), gpus=None)))[0] for speed in speeds]
     assert spent[0] > spent[1] >= spent[2]
 
 
@@ -105,7 +110,7 @@ def test_a_workload_made_in_python_is_as_good_as_a_name():
 
 
 def test_what_does_not_fit_is_refused_or_noted():
-    asked = replace(QUESTION, model="gpt3-175b", batch=8, sequence=None, device="h100")
+    asked = replace(QUESTION, model="gpt3-175b", batch=8, sequence=None, cluster=of(8, "h100"))
     with pytest.raises(StrategyError, match=r"stage 0 needs .* GB on gpu h100"):
         answer(asked)
     noted = answer(replace(asked, memory_check=False))
@@ -124,31 +129,30 @@ def test_a_profile_keeps_its_batch_and_says_that_its_times_are_its_own():
 
 
 def test_rings_cost_what_they_cost_on_the_gpu_unless_told_otherwise():
-    newer, older = (answer(replace(QUESTION, device=gpu)).transport for gpu in ("h100", "a100"))
+    newer, older = (answer(replace(QUESTION, cluster=of(8, gpu))).transport for gpu in ("h100", "a100"))
     assert newer.efficiency_inside > older.efficiency_inside
     given = Transport(efficiency_inside=0.5)
     assert answer(replace(QUESTION, network=NetworkUse(transport=given))).transport == given
 
 
 def test_another_device_says_that_its_costs_are_modelled():
-    assert "roofline" in answer(replace(QUESTION, device="a100")).cost_source
+    assert "roofline" in answer(replace(QUESTION, cluster=of(8, "a100"))).cost_source
 
 
 @pytest.mark.parametrize(
     ("change", "error", "part"),
     [
         ({"model": "gtp2"}, WorkloadError, "gpt2"),
-        ({"device": "h2000"}, DeviceError, "h200"),
+        ({"gpus": 7, "cluster": of(8)}, StrategyError, "the cluster has 8 GPUs, but 7 are asked for"),
         ({"precision": "fp7"}, DeviceError, "bf16"),
         ({"tensor": 3, "gpus": 3, "batch": 33}, StrategyError, "8 attention heads"),
         ({"batch": 7}, StrategyError, "batch of 7"),
-        ({"fabric": "klein-bottle"}, InputError, "klein-bottle"),
         ({"network": NetworkUse(algorithm="star")}, InputError, "star"),
         ({"network": NetworkUse(collectives="solid")}, InputError, "solid"),
         ({"network": NetworkUse("dimension")}, InputError, "router dimension needs coordinates"),
         ({"detail": "atom"}, StrategyError, "atom"),
         ({"order": "tp"}, StrategyError, "placement order"),
-        ({"bandwidth": 10.0, "gpus": 16}, InputError, "slower than 1 Mbps"),
+        ({"cluster": of(16, nic_bandwidth=10.0), "gpus": None}, InputError, "slower than 1 Mbps"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(change, error, part):

@@ -1,0 +1,32 @@
+"""Options of a model: the same words with the same meaning in every command that trains one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import typer
+
+MODEL = "Model"
+
+BATCH = typer.Option(
+    None,
+    min=1,
+    help="Samples of the whole step, over all GPUs; a usual number unless given.",
+    rich_help_panel=MODEL,
+)
+SEQ = typer.Option(None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL)
+DTYPE = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL)
+OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)
+MICRO_BATCH = typer.Option(
+    None, min=1, help="Samples of one micro-batch on one data-parallel rank.", rich_help_panel=MODEL
+)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is trained."""
+
+    batch: int | None
+    seq: int | None
+    dtype: str
+    optimiser: str
