@@ -10,6 +10,7 @@
     │   ├── WorkloadError     a model that cannot be read, built or scaled
     │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
     │   ├── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
+    │   ├── PlanError         a plan file that cannot be read, or whose parts contradict each other
     │   └── ClusterError      a cluster, a job list, a request or a state that cannot be read or used
     ├── ProofError            a collective program that does not do what it promises
     └── PhysicsError          a result that no network could produce
@@ -66,6 +67,10 @@ class DeviceError(InputError):
 
 class StrategyError(InputError):
     """A way to split a model that does not fit the model, the GPUs or their memory."""
+
+
+class PlanError(InputError):
+    """A plan file that cannot be read, or whose parts contradict each other."""
 
 
 class ClusterError(InputError):

@@ -1,0 +1,106 @@
+"""The plan file: JSON that every command writes and reads.
+
+The same plan gives the same bytes. A file of another version is refused with the command that writes it again; so is
+one that was damaged, with everything that is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.errors import PlanError
+from ropewalk.files import write_whole
+from ropewalk.hardware import as_json, from_json
+from ropewalk.plans.plan import Plan
+from ropewalk.records import plain, record
+
+FORMAT = "ropewalk plan 2"
+EARLIER = "ropewalk plan 1"
+
+
+def dumps(plan: Plan) -> str:
+    """The text of a plan file."""
+    return _written({"format": FORMAT, **plain(plan), "cluster": as_json(plan.cluster)}) + "\n"
+
+
+def write_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan file, whole or not at all."""
+    write_whole(path, dumps(plan))
+
+
+def read_plan(path: str | Path) -> Plan:
+    """A plan from its file, checked."""
+    subject = f"plan {path}"
+    text = decode(read_bytes(Path(path), subject, PlanError), subject, PlanError)
+    return loads(text, subject)
+
+
+def loads(text: str, subject: str = "plan") -> Plan:
+    """The plan that `dumps` wrote."""
+    document = parse_json(text, subject, PlanError)
+    if not isinstance(document, dict) or "format" not in document:
+        raise PlanError(f"{subject} is no plan: give a file that --plan wrote")
+    _refuse_other_formats(document, subject)
+    decided = {key: value for key, value in document.items() if key != "format"}
+    if isinstance(decided.get("cluster"), dict):
+        decided["cluster"] = from_json(decided["cluster"], f"{subject}: cluster")
+    plan = record(Plan, decided, subject, PlanError)
+    plan.check()
+    return plan
+
+
+def is_plan(text: str) -> bool:
+    """Does a JSON document begin as plans do? Plans of any version count, so that old ones are refused as such.
+
+    >>> is_plan('{"format": "ropewalk plan 1", "model": "dlrm"}'), is_plan('{"tasks": []}')
+    (True, False)
+    """
+    return _BEGINNING.match(text) is not None
+
+
+_BEGINNING = re.compile(r'\s*\{\s*"format"\s*:\s*"ropewalk plan')
+
+
+def _refuse_other_formats(document: dict[str, Any], subject: str) -> None:
+    found = document["format"]
+    if found == FORMAT:
+        return
+    if found == EARLIER:
+        raise PlanError(
+            f"{subject} has the format {EARLIER!r} of an earlier version: write it again with "
+            f"`ropewalk plan {_question_of(document)} --plan FILE`"
+        )
+    raise PlanError(f"{subject} has the format {found!r}, not {FORMAT!r}: give a file that --plan wrote")
+
+
+def _question_of(document: dict[str, Any]) -> str:
+    """What to type to ask the question of an old plan again."""
+    asked = document.get("question")
+    if not isinstance(asked, dict):
+        return "MODEL"
+    words = [str(asked.get("model", "MODEL"))]
+    words += [
+        f"--{name.replace('_', '-')} {asked[name]}"
+        for name in ("servers", "degree", "gpus_per_server", "device")
+        if name in asked
+    ]
+    if "precision" in asked:
+        words.append(f"--dtype {asked['precision']}")
+    if isinstance(asked.get("bandwidth"), int | float):
+        words.append(f"--bandwidth {asked['bandwidth'] * 8 / 1e9:g}Gbps")
+    return " ".join(words)
+
+
+def _written(value: Any, indent: str = "") -> str:
+    """JSON with one entry per line, where numbers of a list stand side by side."""
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{json.dumps(key)}: {_written(entry, inner)}" for key, entry in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
+        return "[\n" + ",\n".join(inner + _written(entry, inner) for entry in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
