@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from quiet_steps import simulated, times_of_step, wired
+from tiny_models import FlopPrices, transformer
 
-from ropewalk.fabric import FabricDraft
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
+from ropewalk.strategy import Placement, Strategy
 from ropewalk.task import Kind, Sketch
+from ropewalk.task.lower import lower
 from ropewalk.timetable import automatic
 from ropewalk.timetable.clock import run, stage_times
 from ropewalk.timetable.named import TIMETABLES, timetable
 
 DEVICES, MICRO_BATCHES = 4, 12
-
-
-def wired(devices):
-    """A link of one byte a second from every device to every other: bytes are seconds."""
-    draft = FabricDraft("pairs")
-    draft.add_hosts([f"h{number}" for number in range(devices)])
-    src, dst = np.nonzero(~np.eye(devices, dtype=bool))
-    draft.add_links(src, dst, np.ones(len(src)), duplex=False)
-    return draft.freeze()
 
 
 def as_tasks(table, times):
@@ -82,3 +76,28 @@ def test_the_flow_simulator_sees_every_pass_when_the_clock_does(name):
     np.testing.assert_allclose(flow.start[tasks], seen.start, rtol=1e-12)
     np.testing.assert_allclose(flow.end[tasks], seen.end, rtol=1e-12)
     assert flow.end.max() == pytest.approx(seen.makespan, rel=1e-12)
+
+
+class Untaught(FlopPrices):
+    """Updates are free: the clock knows none."""
+
+    def update(self, parameters, tensors, optimiser="adamw"):
+        return 0.0
+
+
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.05, 1e6])
+@pytest.mark.parametrize("data", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    # Two devices of DualPipe reduce gradients over the links that carry activations; the clock keeps them apart.
+    [(name, devices) for name in TIMETABLES for devices in (2, DEVICES) if (name, devices) != ("dualpipe", 2)],
+)
+def test_a_lowered_step_on_a_quiet_fabric_takes_what_the_clock_says(name, devices, data, bandwidth):
+    """Real steps, with one bucket per piece; links range from slower than any stage to faster than all."""
+    strategy = Strategy(data=data, pipeline=devices, micro_batches=MICRO_BATCHES, schedule=name, bucket_bytes=1e18,
+                        interleave=2 if name == "interleaved" else 1)  # fmt: skip
+    model, prices = transformer(9), Untaught()
+    step = lower(model, strategy, Placement(strategy), prices, "stage")
+    times = times_of_step(step, model, strategy, prices, bandwidth)
+    seen = run(strategy.timetable, times)
+    assert simulated(step, bandwidth) == pytest.approx(seen.makespan, rel=1e-9)

@@ -24,6 +24,9 @@ class Quick(FlopPrices):
     def backward(self, operators):
         return super().backward(operators) / 1e5
 
+    def weight(self, operators):
+        return super().weight(operators) / 1e5
+
     def update(self, parameters, tensors, optimiser="adamw"):
         return parameters / 1e5
 

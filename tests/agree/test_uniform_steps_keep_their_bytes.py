@@ -17,9 +17,9 @@ PINNED = {
     "tensor": (Strategy(data=2, tensor=2, sequence_parallel=True, recompute="selective"), "layer", "97ac7a6d930dd413"),
     "pipeline": (Strategy(data=2, tensor=2, pipeline=4, micro_batches=8), "layer", "116a5f907d900a08"),
     "interleaved": (
-        Strategy(data=2, pipeline=2, interleave=2, schedule="interleaved", micro_batches=6, recompute="full"),
+        Strategy(data=2, pipeline=3, interleave=2, schedule="interleaved", micro_batches=6, recompute="full"),
         "stage",
-        "4b17ad0ef1122d79",
+        "8f59dd00962a0fab",
     ),
     "context": (Strategy(data=2, context=2, pipeline=2, micro_batches=3, zero=1), "layer", "662a66699fc08e18"),
     "zero 2": (

@@ -98,6 +98,9 @@ class FlopPrices:
         self.asked += 1
         return sum(kernel.flops for op in operators for kernel in op.backward())
 
+    def weight(self, operators):
+        return sum(kernel.flops for op in operators for kernel in op.weight_backward())
+
     def update(self, parameters, tensors, optimiser="adamw"):
         return float(parameters)
 
@@ -110,6 +113,9 @@ class EvenPrices(FlopPrices):
 
     def backward(self, operators):
         return 2.0
+
+    def weight(self, operators):
+        return 1.0
 
     def update(self, parameters, tensors, optimiser="adamw"):
         return 0.0

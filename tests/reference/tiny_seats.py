@@ -40,6 +40,9 @@ class FlopPrices:
     def backward(self, operators, /):
         return sum(kernel.flops for operator in operators for kernel in operator.backward()) / self.flops_per_s
 
+    def weight(self, operators, /):
+        return sum(kernel.flops for operator in operators for kernel in operator.weight_backward()) / self.flops_per_s
+
     def update(self, parameters, tensors, optimiser, /):
         return parameters * 1e-9
 

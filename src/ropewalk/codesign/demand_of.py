@@ -65,7 +65,7 @@ class _Unpriced:
     def forward(self, operators: object, /) -> float:
         return 0.0
 
-    backward = forward
+    backward = weight = forward
 
     def update(self, parameters: int, tensors: int, optimiser: str, /) -> float:
         return 0.0

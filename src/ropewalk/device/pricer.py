@@ -93,6 +93,10 @@ class Pricer:
             self.host((call for operator in operators for call in operator.host()), backward=True),
         )
 
+    def weight_work(self, operators: Sequence[Operator]) -> Work:
+        """What of the backward pass makes gradients of weights alone; its launches are counted with the whole pass."""
+        return Work(self.gpu(kernel for operator in operators for kernel in operator.weight_backward()))
+
     def update_work(self, parameters: int, tensors: int, name: str = "adamw") -> Work:
         """The update of parameters held in this many tensors by an optimiser."""
         if not parameters or name == "none":
@@ -108,6 +112,10 @@ class Pricer:
     def backward(self, operators: Sequence[Operator]) -> float:
         """Seconds of the backward pass of operators in sequence."""
         return self.backward_work(operators).seconds
+
+    def weight(self, operators: Sequence[Operator]) -> float:
+        """Seconds of the GPU in the backward pass of operators for gradients of weights alone."""
+        return self.weight_work(operators).gpu_s
 
     def update(self, parameters: int, tensors: int, name: str = "adamw") -> float:
         """Seconds in which an optimiser updates parameters held in this many tensors."""

@@ -107,8 +107,16 @@ def _schedule(plan: Strategy) -> Iterator[str]:
             f"schedule interleaved runs micro-batches in groups of {plan.pipeline}, but there are "
             f"{plan.micro_batches}: give {near}"
         )
-    elif named.splits_backward:
-        yield f"schedule {plan.schedule} splits backward passes, which steps do not yet: use 1f1b or interleaved"
+    else:
+        try:
+            _ = plan.timetable
+        except StrategyError as error:
+            yield str(error).replace("timetable", "schedule", 1)
+    if plan.copies > 1 and plan.zero >= 2:
+        yield (
+            f"schedule {plan.schedule} keeps two copies of the model, whose gradients meet at the end of the step, but "
+            f"zero {plan.zero} shares them out in every micro-batch: set zero to 0 or 1"
+        )
 
 
 def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:

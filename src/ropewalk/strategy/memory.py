@@ -134,11 +134,13 @@ def tied_copy(shares: list[Share]) -> int:
 def _activations(
     workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
 ) -> NDArray[np.float64]:
-    """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again."""
-    of_layer = np.array([kept_bytes(share, workload, element_bytes) for share in shares])
-    kept = np.add.reduceat(of_layer, pieces.firsts)
-    again = [
-        max(working_bytes(shares[at], workload, element_bytes) for at in pieces.layers_of_stage(stage))
-        for stage in range(strategy.pipeline)
-    ]
-    return np.asarray(strategy.timetable.peak_kept(kept) + again, np.float64)
+    """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again.
+
+    What was computed again stays until gradients of weights that are put off.
+    """
+    kept = np.array([kept_bytes(share, workload, element_bytes) for share in shares])
+    again = np.array([working_bytes(share, workload, element_bytes) for share in shares])
+    firsts = pieces.firsts
+    return strategy.timetable.peak_kept(
+        np.add.reduceat(kept, firsts), np.add.reduceat(kept + again, firsts), np.maximum.reduceat(again, firsts)
+    )

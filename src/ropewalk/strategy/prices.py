@@ -34,6 +34,10 @@ class Prices(Protocol):
         """Seconds of their backward pass."""
         ...
 
+    def weight(self, operators: Sequence[Operator], /) -> float:
+        """Seconds of the part of their backward pass that makes gradients of weights alone."""
+        ...
+
     def update(self, parameters: int, tensors: int, optimiser: str, /) -> float:
         """Seconds of the optimiser's update."""
         ...
@@ -46,6 +50,8 @@ class LaunchPrices(Protocol):
     def forward_work(self, operators: Sequence[Operator], /) -> Work: ...
 
     def backward_work(self, operators: Sequence[Operator], /) -> Work: ...
+
+    def weight_work(self, operators: Sequence[Operator], /) -> Work: ...
 
     def update_work(self, parameters: int, tensors: int, optimiser: str, /) -> Work: ...
 
@@ -68,6 +74,11 @@ class PriceList:
     def backward(self, operators: tuple[Operator, ...]) -> Work:
         launched = self.prices.backward_work if isinstance(self.prices, LaunchPrices) else None
         return self._price("backward", launched, self.prices.backward, operators)
+
+    def weight(self, operators: tuple[Operator, ...]) -> Work:
+        """The part of the backward pass that makes gradients of weights alone."""
+        launched = self.prices.weight_work if isinstance(self.prices, LaunchPrices) else None
+        return self._price("weight", launched, self.prices.weight, operators)
 
     def update(self, parameters: int, tensors: int, optimiser: str) -> Work:
         if isinstance(self.prices, LaunchPrices):
@@ -109,6 +120,14 @@ class Pace:
 
     def backward(self, operators: tuple[Operator, ...]) -> float:
         return self.factor * self.listed.backward(operators).gpu_s
+
+    def backward_input(self, operators: tuple[Operator, ...]) -> float:
+        """What of the backward pass others wait for."""
+        return max(0.0, self.backward(operators) - self.backward_weight(operators))
+
+    def backward_weight(self, operators: tuple[Operator, ...]) -> float:
+        """What of the backward pass may be put off: gradients of weights alone."""
+        return self.factor * self.listed.weight(operators).gpu_s
 
     def update(self, parameters: int, tensors: int, optimiser: str) -> float:
         return self.factor * self.listed.update(parameters, tensors, optimiser).gpu_s

@@ -88,6 +88,12 @@ class Pieces:
         """The pieces that a stage holds, of all copies."""
         return [piece for piece, home in enumerate(self.homes) if home == stage]
 
+    def twin(self, stage: int) -> int:
+        """The stage that holds the other copy of the same pieces, -1 where there is one copy."""
+        if len(self.homes) == self.count:
+            return -1
+        return self.homes[(self.homes.index(stage) + self.count) % len(self.homes)]
+
     def of(self, piece: int) -> range:
         """The layers of a piece."""
         inner = piece % self.count

@@ -106,9 +106,21 @@ class Strategy:
         return timetable(self.schedule, self.pipeline, self.micro_batches, self.pieces_each)
 
     @property
+    def copies(self) -> int:
+        """Copies of the model that the stages of one pipeline keep: two under DualPipe."""
+        named = TIMETABLES.get(self.schedule)
+        return 1 if named is None else named.copies
+
+    @property
+    def splits_backward(self) -> bool:
+        """Are gradients of weights put off?"""
+        named = TIMETABLES.get(self.schedule)
+        return named is not None and named.splits_backward
+
+    @property
     def replicas(self) -> int:
-        """Ranks that hold the same weights: data and context parallelism copy them."""
-        return self.data * self.context
+        """Ranks that hold the same weights: data and context parallelism copy them, and so do some timetables."""
+        return self.data * self.context * self.copies
 
     @property
     def global_batch(self) -> int:

@@ -26,6 +26,8 @@ class Named(NamedTuple):
     splits_backward: bool
     """Does it need gradients of weights apart from those of inputs?"""
     what: str
+    copies: int = 1
+    """How many copies of the model devices keep."""
     any_pieces: bool = False
     """May a device hold another number of pieces?"""
 
@@ -40,7 +42,7 @@ TIMETABLES: dict[str, Named] = {
     "zb-h1": Named(zero_bubble_h1, 1, True, "gradients of weights put off, at the memory of 1f1b"),
     "zb-h2": Named(zero_bubble_h2, 1, True, "gradients of weights put off, at twice the memory"),
     "zb-v": Named(zero_bubble_v, 2, True, "gradients of weights put off, two pieces a device in a V"),
-    "dualpipe": Named(dual_pipe, 1, True, "micro-batches from both ends, two copies of the model, passes side by side"),
+    "dualpipe": Named(dual_pipe, 1, True, "micro-batches from both ends of two copies, passes side by side", copies=2),
     "dualpipev": Named(dual_pipe_v, 2, True, "two pieces a device in a V, passes side by side"),
 }
 

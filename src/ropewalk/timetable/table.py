@@ -21,6 +21,7 @@ from ropewalk.timetable.passes import Pass as Pass
 from ropewalk.timetable.passes import text
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,23 +102,30 @@ class Timetable:
         """By device, the most forward passes whose gradients are still to come; one that waits for WEIGHT counts."""
         return np.rint(self.peak_kept(np.ones(self.pieces))).astype(np.int64)
 
-    def peak_kept(self, kept: NDArray[np.float64], freed_by_input: float = 0.0) -> NDArray[np.float64]:
+    def peak_kept(self, kept: Floats, until_weight: Floats | None = None, again: Floats | None = None) -> Floats:
         """By device, the most bytes kept for backward passes when a forward pass of piece i keeps `kept[i]`.
 
-        INPUT frees the share `freed_by_input` of it, WEIGHT the rest; BACKWARD frees all. Of two passes side by side
-        the forward one takes before the other gives back. Rows alone decide this, whatever the passes take.
+        From INPUT to WEIGHT it keeps `until_weight[i]`, the same unless given: less where INPUT frees some of it, more
+        where INPUT computes it again. While BACKWARD runs, `again[i]` come back besides. Of two passes side by side the
+        forward one takes before the other gives back. Rows alone decide this, whatever the passes take.
         """
         if len(kept) != self.pieces:
             raise StrategyError(f"{len(kept)} pieces keep something, the timetable has {self.pieces}: give one each")
-        share = np.array([1.0, -1.0, -freed_by_input, freed_by_input - 1.0])[self.kind]
-        change = share * np.asarray(kept, np.float64)[self.piece % self.pieces]
+        ahead = np.asarray(kept, np.float64)
+        then = ahead if until_weight is None else np.asarray(until_weight, np.float64)
+        back = np.zeros(self.pieces) if again is None else np.asarray(again, np.float64)
+        piece = self.piece % self.pieces
+        change = np.stack((ahead, -ahead, then - ahead, -then))[self.kind, piece]
+        besides = np.where(self.kind == Pass.BACKWARD, back[piece], 0.0)
         first = np.flatnonzero(self.paired)
         swapped = first[(change[first] < 0) & (change[first + 1] > 0)]
-        change[swapped], change[swapped + 1] = change[swapped + 1], change[swapped]
+        for column in (change, besides):
+            column[swapped], column[swapped + 1] = column[swapped + 1], column[swapped]
         held = np.cumsum(change)
+        fullest = np.maximum(held, held - change + besides)
         before = np.concatenate(([0.0], held))[self.row_start[:-1]]
         full = [
-            held[s:e].max(initial=b) - b for s, e, b in zip(self.row_start, self.row_start[1:], before, strict=False)
+            fullest[s:e].max(initial=b) - b for s, e, b in zip(self.row_start, self.row_start[1:], before, strict=False)
         ]
         return np.array(full)
 

@@ -33,6 +33,11 @@ class Adapted(Operator):
     def backward(self) -> tuple[Kernel, ...]:
         return tuple(kernel for at, kernel in enumerate(self.operator.backward()) if at not in self.skips)
 
+    def weight_kernels(self) -> tuple[int, ...]:
+        run = [at for at in range(len(self.operator.backward())) if at not in self.skips]
+        apart = set(self.operator.weight_kernels())
+        return tuple(now for now, before in enumerate(run) if before in apart)
+
     def parameters(self) -> int:
         return self.weights
 

@@ -39,6 +39,9 @@ class Linear(Operator):
         into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
         return (*(() if self.first else (into_input,)), into_weight, *((into_bias,) if self.bias else ()))
 
+    def weight_kernels(self) -> range:
+        return range(0 if self.first else 1, len(self.backward()))
+
     def parameters(self) -> int:
         return (0 if self.tied else self.inputs * self.outputs) + (self.outputs if self.bias else 0)
 

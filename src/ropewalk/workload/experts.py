@@ -92,6 +92,9 @@ class Experts(Operator):
             *self._masks(self.hidden),
         )  # fmt: skip
 
+    def weight_kernels(self) -> tuple[int, ...]:
+        return tuple(at for at, kernel in enumerate(self.backward()) if kernel.form == "weight_grad")
+
     def _masks(self, width: int) -> tuple[Kernel, ...]:
         return (k.pointwise("broadcast", self.slots * width, 2),) if self.masked else ()
 

@@ -39,6 +39,9 @@ class Convolution(Operator):
         )
         return (*map(self._kernel, forms), *summed)
 
+    def weight_kernels(self) -> range:
+        return range(0 if self.first else 1, len(self.backward()))
+
     def _kernel(self, form: str) -> Kernel:
         return k.convolution(
             form, self.batch, self.channels, self.height, self.width, self.outputs, self.kernel, self.stride,

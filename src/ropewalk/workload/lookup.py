@@ -32,6 +32,9 @@ class SparseTable(Operator):
         # Rows are read, added to and written: what the forward pass reads goes both ways.
         return self.forward() * 2
 
+    def weight_kernels(self) -> range:
+        return range(len(self.backward()))
+
     def parameters(self) -> int:
         return self.vocabulary * self.width
 

@@ -17,12 +17,21 @@ class Measured(Operator):
     weights: int = 0
     saved: float = 0.0
     """Bytes kept for the backward pass."""
+    weight_share: float = 0.5
+    """The part of the backward pass that makes gradients of weights alone, where there are weights."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (_measured(self.forward_s),)
+        return (_kernel(_picoseconds(self.forward_s)),)
 
     def backward(self) -> tuple[Kernel, ...]:
-        return (_measured(self.backward_s),)
+        if not self.weights or not self.weight_share:
+            return (_kernel(_picoseconds(self.backward_s)),)
+        whole = _picoseconds(self.backward_s)
+        late = round(whole * self.weight_share)
+        return _kernel(whole - late), _kernel(late)
+
+    def weight_kernels(self) -> range:
+        return range(1, len(self.backward()))
 
     def parameters(self) -> int:
         return self.weights
@@ -44,6 +53,10 @@ class Measured(Operator):
         return ()
 
 
-def _measured(seconds: float) -> Kernel:
-    """A kernel that takes this long on whatever device; its only size is its time in picoseconds."""
-    return Kernel("measured", "", (round(seconds * 1e12),))
+def _picoseconds(seconds: float) -> int:
+    return round(seconds * 1e12)
+
+
+def _kernel(picoseconds: int) -> Kernel:
+    """A kernel that takes this long on whatever device; its only size is its time."""
+    return Kernel("measured", "", (picoseconds,))

@@ -62,6 +62,23 @@ class Operator(ABC):
     def split(self, split: Split) -> Operator:
         """What one rank does of it."""
 
+    def weight_kernels(self) -> range | tuple[int, ...]:
+        """Positions in `backward()` of kernels that make gradients of weights alone, which may be put off.
+
+        None where one launch makes the gradients of weights and of inputs together, as those of norms do.
+        """
+        return ()
+
+    def weight_backward(self) -> tuple[Kernel, ...]:
+        """Kernels of the backward pass for gradients of weights alone, in order.
+
+        >>> from ropewalk.workload.dense import Linear
+        >>> [kernel.form for kernel in Linear(8, 4, 6).weight_backward()]
+        ['weight_grad', 'column_sum']
+        """
+        kernels = self.backward()
+        return tuple(kernels[at] for at in self.weight_kernels())
+
     def parameters(self) -> int:
         return 0
 

@@ -28,6 +28,9 @@ class Embedding(Operator):
         added = (k.pointwise("map", self.vocabulary * self.width, 2),) if self.tied else ()
         return (k.embedding("backward", self.lookups, self.width, self.vocabulary), *added)
 
+    def weight_kernels(self) -> range:
+        return range(len(self.backward()))
+
     def parameters(self) -> int:
         return self.vocabulary * self.width
 
@@ -60,6 +63,9 @@ class EmbeddingBags(Operator):
 
     def backward(self) -> tuple[Kernel, ...]:
         return (k.embedding_bag("backward", self.bags, self.lookups, self.width, self.vocabulary),) * self.tables
+
+    def weight_kernels(self) -> range:
+        return range(len(self.backward()))
 
     def parameters(self) -> int:
         return self.tables * self.vocabulary * self.width

@@ -33,6 +33,9 @@ class TransposedConvolution(Operator):
         summed = k.rowwise("column_sum", self.result_elements // self.mirror.channels, self.mirror.channels, 1, 0)
         return (*(() if self.first else (into_input,)), into_weight, *((summed,) if self.bias else ()))
 
+    def weight_kernels(self) -> range:
+        return range(0 if self.first else 1, len(self.backward()))
+
     @property
     def result_elements(self) -> int:
         return self.mirror.batch * self.mirror.channels * self.mirror.height * self.mirror.width

@@ -94,7 +94,7 @@ def test_bytes_are_kept_until_gradients_free_them():
     assert gpipe(2, 4).peak_kept(kept).tolist() == [40, 16]
     # Device 1 puts off the gradients of one micro-batch; those of its inputs free half at once.
     assert zero_bubble_h1(2, 4).peak_kept(kept).tolist() == [20, 8]
-    assert zero_bubble_h1(2, 4).peak_kept(kept, freed_by_input=0.5).tolist() == [20, 6]
+    assert zero_bubble_h1(2, 4).peak_kept(kept, 0.5 * np.asarray(kept)).tolist() == [20, 6]
 
 
 def test_pieces_of_a_device_add_up():

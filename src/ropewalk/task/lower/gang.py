@@ -40,7 +40,7 @@ class Gang:
     moves: list[Move] = field(default_factory=list)
     stage: list[int] = field(default_factory=list)
     peer: list[int] = field(default_factory=list)
-    """The other stage of a send or of a tied embedding, otherwise -1."""
+    """The other stage of a send, of a tied embedding, of gradients of two copies; otherwise -1."""
     after: list[tuple[int, ...]] = field(default_factory=list)
 
     def add(self, move: Move, stage: int, after: Iterable[int], peer: int = -1) -> int:
@@ -150,7 +150,9 @@ class _Copies:
         if scope is Scope.TIED:
             return list(np.sort(np.column_stack([self.rank[stage], self.rank[peer]]), axis=1))
         order = np.argsort(self.of_rank(scope), kind="stable")
-        return list(np.sort(self.rank[stage][order].reshape(int(self.count[scope]), -1), axis=1))
+        both = (stage,) if peer < 0 else (stage, peer)
+        rows = [self.rank[one][order].reshape(int(self.count[scope]), -1) for one in both]
+        return list(np.sort(np.concatenate(rows, axis=1), axis=1))
 
     def shared(self, waiting: Scope, awaited: Scope) -> NDArray[np.int64]:
         """For every copy of the one that waits, the copies of the other with which it shares a rank, a row each."""

@@ -2,8 +2,10 @@
 
 The rules, each of them as the frameworks that people use do it:
 
-- A rank computes one thing at a time, in the order of its pipeline schedule. Meetings inside a layer (tensor, context
-  and expert parallelism) stop it until they are over (`moves`).
+- A rank computes one thing at a time, in the order of its timetable. Meetings inside a layer (tensor, context and
+  expert parallelism) stop it until they are over (`moves`). Of two passes side by side (DualPipe) one computes while
+  the other meets; both hand on their results when both have ended.
+- Gradients of weights that are put off (zero bubble) are a pass of their own without meetings; buckets follow them.
 - Activations and their gradients go from stage to stage as soon as they are computed, each direction in order. Each
   tensor rank sends its part and the receivers gather it, or each sends all (`Strategy.scatter_gather`).
 - Gradients are reduced bucket by bucket, in order, while the last micro-batch's backward pass goes on. ZeRO-1
@@ -11,6 +13,7 @@ The rules, each of them as the frameworks that people use do it:
   no other place to be; ZeRO-3 gathers the weights of a layer before each of its passes, one layer ahead, and scatters
   its gradients after each backward pass. A layer whose weights have just been used is not gathered again.
   Without `Strategy.regather` weights are kept from the forward to the backward pass.
+- Where stages keep two copies of the model, gradients are reduced over the ranks of both.
 - An embedding that first and last stage share is summed between the two after all other gradients.
 - The optimiser's update comes last; under ZeRO a rank updates its part.
 - Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes
@@ -30,6 +33,7 @@ from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
 from ropewalk.strategy.shares import Share, computed_again, shares_of
 from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.ending import finish
 from ropewalk.task.lower.passes import Passes, passes_of
 from ropewalk.task.lower.writer import Writer
 from ropewalk.task.step import Step
@@ -70,7 +74,7 @@ def lower(
             passes = _passes(pieces, shares, strategy, paces, condense=True)
     writer = Writer(sized, strategy, shares, pieces, passes, paces)
     writer.run_schedule()
-    writer.finish()
+    finish(writer)
     samples = strategy.global_batch
     flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
     facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
@@ -99,10 +103,12 @@ def _passes(
 ) -> list[Passes]:
     def name(piece: int) -> str:
         stage = pieces.stage(piece)
-        inner = f".{pieces.on_stage(stage).index(piece)}" if strategy.pieces_each > 1 else ""
+        inner = f".{pieces.on_stage(stage).index(piece)}" if len(pieces.homes) > strategy.pipeline else ""
         return f"stage {stage}{inner}"
 
-    return [
-        passes_of(pieces.of(piece), shares, strategy, paces[pieces.stage(piece)], name(piece), condense=condense)
-        for piece in range(pieces.count)
-    ]
+    found = []
+    for piece, stage in enumerate(pieces.homes):
+        mine = pieces.of(piece)
+        beside = [at for at in pieces.layers_of_stage(stage) if at not in mine]
+        found.append(passes_of(mine, shares, strategy, paces[stage], name(piece), condense=condense, beside=beside))
+    return found

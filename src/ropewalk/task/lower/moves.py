@@ -71,14 +71,28 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
     Full recomputation repeats the forward pass of the layer, collectives included; selective recomputation runs the
     core of attention again, which needs no collective unless the sequence is cut.
     """
-    moves: list[Move] = []
+    return [*_again(share, strategy, prices), *_walk(share, strategy, prices, prices.backward, "backward")]
+
+
+def input_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """What the layer before waits for: the backward pass without gradients of weights, with all its meetings."""
+    walk = _walk(share, strategy, prices, prices.backward_input, "backward", " inputs")
+    return [*_again(share, strategy, prices), *walk]
+
+
+def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """What is left of the backward pass: gradients of weights, for which ranks do not meet."""
+    walk = _walk(share, strategy, prices, prices.backward_weight, "backward", " weights")
+    seconds = sum(move.amount for move in walk if move.act is Act.COMPUTE)
+    return [_compute(seconds, f"{share.layer.name} backward weights")] if seconds else []
+
+
+def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """What is computed once more before gradients."""
     if share.recompute == "full":
-        moves = list(_walk(share, strategy, prices, prices.forward, "recompute"))
-    elif share.recompute == "selective":
-        core = computed_again(share)
-        if core:
-            moves = [_compute(prices.forward(core), f"{share.layer.name} recompute")]
-    return [*moves, *_walk(share, strategy, prices, prices.backward, "backward")]
+        return list(_walk(share, strategy, prices, prices.forward, "recompute"))
+    core = computed_again(share) if share.recompute == "selective" else ()
+    return [_compute(prices.forward(core), f"{share.layer.name} recompute")] if core else []
 
 
 def condensed(moves: list[Move], label: str) -> list[Move]:
@@ -116,8 +130,12 @@ def _walk(
     prices: Pace,
     price: Callable[[tuple[Operator, ...]], float],
     name: str,
+    part: str = "",
 ) -> Iterator[Move]:
-    """Computations and meetings of one pass in the order in which it goes through the layer."""
+    """Computations and meetings of one pass in the order in which it goes through the layer.
+
+    `part` says in labels which part of a backward pass it is.
+    """
     label = f"{share.layer.name} {name}"
     back = name == "backward"
     operators = share.layer.operators
@@ -130,11 +148,11 @@ def _walk(
         if met is None:
             continue
         if segment:
-            yield _compute(price(tuple(segment[::-1] if back else segment)), label)
+            yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
             segment = []
         yield met
     if segment:
-        yield _compute(price(tuple(segment[::-1] if back else segment)), label)
+        yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
 
 
 def _compute(seconds: float, label: str) -> Move:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.moves import STREAM, Move, Scope, backward_moves, condensed, forward_moves
+from ropewalk.task.lower.moves import (
+    STREAM,
+    Move,
+    Scope,
+    backward_moves,
+    condensed,
+    forward_moves,
+    input_moves,
+    weight_moves,
+)
 from ropewalk.task.step import Act
+from ropewalk.timetable.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -26,39 +36,63 @@ class Leg:
 
 @dataclass(frozen=True)
 class Passes:
-    """What a stage does for one micro-batch of one piece."""
+    """What a stage does for one micro-batch of one piece, by kind of pass."""
 
-    forward: tuple[Leg, ...]
-    backward: tuple[Leg, ...]
-    reducing: tuple[Leg, ...]
-    """The backward pass that also reduces gradients: that of the last micro-batch, or every one where gradients are
-    shared out (ZeRO-2 and up)."""
+    plain: dict[Pass, tuple[Leg, ...]]
+    reducing: dict[Pass, tuple[Leg, ...]] = field(default_factory=dict)
+    """Passes that also reduce gradients: those of the last micro-batch, or all where gradients are shared out (ZeRO-2
+    and up)."""
+
+    def legs(self, kind: Pass, *, reduces: bool) -> tuple[Leg, ...]:
+        return self.reducing[kind] if reduces and kind in self.reducing else self.plain[kind]
 
     @property
     def operations(self) -> int:
         """Operations of one micro-batch."""
-        return sum(len(leg.moves) + len(leg.gathers) for leg in (*self.forward, *self.backward))
+        return sum(
+            len(leg.moves) + len(leg.gathers) for kind in (Pass.FORWARD, Pass.BACKWARD) for leg in self.plain[kind]
+        )
 
 
 def passes_of(
-    layers: range, shares: tuple[Share, ...], strategy: Strategy, prices: Pace, name: str, *, condense: bool
+    layers: range,
+    shares: tuple[Share, ...],
+    strategy: Strategy,
+    prices: Pace,
+    name: str,
+    *,
+    condense: bool,
+    beside: Iterable[int] = (),
 ) -> Passes:
-    """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for."""
+    """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for.
+
+    `beside` are the layers of other pieces on the same stage.
+    """
     element_bytes = prices.element_bytes
-    ahead = _moves(layers, shares, lambda share: forward_moves(share, strategy, prices))
-    back = _moves(layers, shares, lambda share: backward_moves(share, strategy, prices))[::-1]
-    dense = _dense_parameters(layers, shares)
+    dense = _dense_parameters(layers, shares, beside)
     shared_out = layers if strategy.zero >= 3 else ()
     gathers = {at: _gathers(shares[at], dense[at], strategy, element_bytes) for at in shared_out}
     nothing: dict[int, tuple[Move, ...]] = {}
-    reduces = buckets(layers, shares, strategy, element_bytes)
-    label = f"{name} forward", f"{name} backward"
+    reduces = buckets(layers, shares, strategy, element_bytes, beside)
     again = gathers if strategy.regather else nothing
-    return Passes(
-        forward=_legs(ahead, gathers, nothing, label[0], condense),
-        backward=_legs(back, again, nothing, label[1], condense),
-        reducing=_legs(back, again, reduces, label[1], condense),
-    )
+
+    def walked(walk: Callable[[Share, Strategy, Pace], list[Move]]) -> list[tuple[int, list[Move]]]:
+        return _moves(layers, shares, lambda share: walk(share, strategy, prices))
+
+    back = walked(backward_moves)[::-1]
+    backward = f"{name} backward"
+    plain = {
+        Pass.FORWARD: _legs(walked(forward_moves), gathers, nothing, f"{name} forward", condense),
+        Pass.BACKWARD: _legs(back, again, nothing, backward, condense),
+    }
+    reducing = {Pass.BACKWARD: _legs(back, again, reduces, backward, condense)}
+    if strategy.splits_backward:
+        late = walked(weight_moves)[::-1]
+        plain[Pass.INPUT] = _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", condense)
+        # Gradients of weights need no weights: nothing is gathered for them.
+        plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", condense)
+        reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", condense)
+    return Passes(plain, reducing)
 
 
 def _moves(
@@ -106,7 +140,7 @@ def _legs(
 
 
 def buckets(
-    layers: range, shares: tuple[Share, ...], strategy: Strategy, element_bytes: float
+    layers: range, shares: tuple[Share, ...], strategy: Strategy, element_bytes: float, beside: Iterable[int] = ()
 ) -> dict[int, tuple[Move, ...]]:
     """Collectives on gradients by the layer whose backward pass completes them.
 
@@ -116,7 +150,7 @@ def buckets(
     """
     per_gradient = gradient_bytes(strategy, element_bytes)
     act = Act.REDUCE_SCATTER if strategy.zero else Act.ALL_REDUCE
-    dense = _dense_parameters(layers, shares)
+    dense = _dense_parameters(layers, shares, beside)
     found: dict[int, list[Move]] = {}
     for scope, ways, counts in (
         (Scope.DATA, strategy.replicas, dense),
@@ -133,9 +167,9 @@ def buckets(
     return {at: tuple(moves) for at, moves in found.items()}
 
 
-def _dense_parameters(layers: range, shares: tuple[Share, ...]) -> dict[int, int]:
+def _dense_parameters(layers: range, shares: tuple[Share, ...], beside: Iterable[int]) -> dict[int, int]:
     """Parameters of each layer that all data ranks hold; a copy of an embedding of another stage is among them."""
-    own = {size for at in layers for size in shares[at].embeddings}
+    own = {size for at in (*layers, *beside) for size in shares[at].embeddings}
     return {at: shares[at].parameters + (0 if shares[at].tied in own else shares[at].tied) for at in layers}
 
 

@@ -1,72 +1,23 @@
-"""The gang of a step, written pass by pass: what each stage runs in order, what runs beside it, how the step ends."""
+"""The gang of a step, written pass by pass: what each stage runs in order, what runs beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.gang import Gang
-from ropewalk.task.lower.moves import STREAM, Move, Scope
+from ropewalk.task.lower.hops import Hop, hop
+from ropewalk.task.lower.moves import Move
 from ropewalk.task.lower.passes import Leg, Passes
-from ropewalk.task.step import Act
+from ropewalk.task.lower.stage import Reduction, Stage, Thread
 from ropewalk.timetable.passes import Entry, Pass
 from ropewalk.workload.workload import Workload
 
-
-@dataclass(frozen=True)
-class _Pass:
-    """One pass of a stage over one micro-batch."""
-
-    back: bool
-    piece: int
-    micro_batch: int
-    last: bool
-    """Is no backward pass of the same piece to come?"""
-
-
-def _passes_in(row: list[Entry]) -> list[_Pass]:
-    """The row of a stage, with the last backward pass of every piece marked."""
-    last = {entry.piece: at for at, entry in enumerate(row) if entry.kind == Pass.BACKWARD}
-    return [
-        _Pass(entry.kind == Pass.BACKWARD, entry.piece, entry.micro_batch, at == last.get(entry.piece))
-        for at, entry in enumerate(row)
-    ]
-
-
-@dataclass
-class _Stage:
-    """Where a stage is in its order of passes, and what its next operations wait for."""
-
-    order: list[_Pass]
-    at: int = 0
-    cursor: list[int] = field(default_factory=list)
-    """What the next operation in order waits for: the last one."""
-    arrived: list[int] = field(default_factory=list)
-    """What it waits for besides: weights that are gathered, activations on the way."""
-    before: list[int] = field(default_factory=list)
-    """What the leg before this one waited for: from then on weights are gathered ahead."""
-    last: dict[str, int] = field(default_factory=dict)
-    """The last operation on each stream that keeps its own order."""
-    gathered: int = -1
-    """The layer whose weights were gathered last."""
-    reductions: list[Move] = field(default_factory=list)
-    """Gradients that wait for the end of the backward pass."""
-
-
-@dataclass(frozen=True)
-class _Hop:
-    """How the result of a pass reaches the piece that needs it."""
-
-    stream: str
-    """Sends of one stream keep their order."""
-    sent: Move
-    gathered: Move | None
-    """Where parts are sent: what puts them together again among the tensor ranks."""
+Handed = tuple[bool, int, int]
+"""What a pass hands on: (backward, piece, micro-batch)."""
 
 
 class Writer:
@@ -84,23 +35,26 @@ class Writer:
         self.strategy, self.shares, self.pieces, self.passes, self.paces = strategy, shares, pieces, passes, paces
         self.element_bytes = paces[0].element_bytes
         self.gang = Gang()
-        self.stages = [_Stage(_passes_in(row)) for row in strategy.timetable.rows()]
-        self.crossings = pieces.crossings(workload)
-        self.sources: list[list[int]] = [[] for _ in range(pieces.count)]
-        self.targets: list[list[int]] = [[] for _ in range(pieces.count)]
-        for source, target in self.crossings:
-            self.sources[target].append(source)
-            self.targets[source].append(target)
-        self.done: set[tuple[bool, int, int]] = set()
-        """Passes that are written: (backward, piece, micro-batch)."""
-        self.hops = {
-            (back, *(ends[::-1] if back else ends)): self._hop(back, ends[0] if back else ends[1], elements)
-            for ends, elements in self.crossings.items()
-            for back in (False, True)
-        }
+        self.stages = [Stage(row) for row in strategy.timetable.rows()]
+        crossings = pieces.crossings(workload)
+        every = len(pieces.homes)
+        self.sources: list[list[int]] = [[] for _ in range(every)]
+        self.targets: list[list[int]] = [[] for _ in range(every)]
+        self.hops: dict[tuple[bool, int, int], Hop] = {}
         """By direction, piece that hands on and piece that takes."""
-        self.sent: dict[tuple[bool, int, int], list[tuple[int, _Hop]]] = {}
+        for copy in range(0, every, pieces.count):
+            for (source, target), elements in crossings.items():
+                ends = source + copy, target + copy
+                self.sources[ends[1]].append(ends[0])
+                self.targets[ends[0]].append(ends[1])
+                for back, giver, taker in ((False, *ends), (True, *ends[::-1])):
+                    size = elements * self.element_bytes
+                    self.hops[back, giver, taker] = hop(back, pieces.stage(taker), size, strategy)
+        self.done: set[Handed] = set()
+        self.sent: dict[Handed, list[tuple[int, Hop]]] = {}
         """Sends to a pass, and how each goes."""
+        self.half_done: dict[tuple[int, int], tuple[int, list[int]]] = {}
+        """Reductions that wait for the second copy of the model: stage of the first, and what it waits for."""
 
     def run_schedule(self) -> None:
         """Write all passes of all stages."""
@@ -108,138 +62,120 @@ class Writer:
         while moving:
             moving = False
             for number, stage in enumerate(self.stages):
-                while stage.at < len(stage.order) and self._try_pass(number, stage):
-                    stage.at += 1
+                while stage.at < len(stage.row) and self._try_slot(number, stage):
                     moving = True
-        assert all(stage.at == len(stage.order) for stage in self.stages), "a schedule waits for itself"
+        assert all(stage.at == len(stage.row) for stage in self.stages), "a schedule waits for itself"
 
-    def _try_pass(self, number: int, stage: _Stage) -> bool:
-        """Write the next pass of a stage if all that it needs is written."""
-        now = stage.order[stage.at]
-        which = back, piece, micro_batch = now.back, now.piece, now.micro_batch
-        givers = self.targets[piece] if back else self.sources[piece]
-        for giver in givers:
-            if (back, giver, micro_batch) not in self.done:
+    def _try_slot(self, number: int, stage: Stage) -> bool:
+        """Write the next pass of a stage, or the next two side by side, if all that they need is written."""
+        slot = list(stage.slot())
+        for entry, _ in slot:
+            if any(given not in self.done for given in self._needed(entry)):
                 return False
-        self._receive(number, stage, which)
-        passes = self.passes[piece]
-        if not back:
-            legs = passes.forward
-        else:
-            legs = passes.reducing if self.strategy.zero >= 2 or now.last else passes.backward
-        for leg in legs:
-            self._run(number, stage, leg)
-        if self.strategy.zero >= 2:
-            # Gradients that are shared out have no place to wait for the end of the step.
-            stage.arrived += self._reduce_left(number, stage)
-        self._send(number, stage, which)
-        self.done.add(which)
+        for entry, _ in slot:
+            self._receive(number, stage, entry)
+        threads = [stage.thread.fork() for _ in slot] if len(slot) > 1 else [stage.thread]
+        for (entry, last), thread in zip(slot, threads, strict=True):
+            self._run(number, stage, thread, entry, last)
+        if len(slot) > 1:
+            stage.thread.join(threads)
+        for entry, _ in slot:
+            self._send(number, stage, entry)
+        stage.at += len(slot)
         return True
 
-    def _run(self, number: int, stage: _Stage, leg: Leg) -> None:
-        if leg.gathers and leg.layer != stage.gathered:
-            since = stage.before if self.strategy.prefetch else [*stage.cursor, *stage.arrived]
+    def _needed(self, entry: Entry) -> Iterable[Handed]:
+        """What a pass takes from other pieces; gradients of weights take nothing."""
+        if entry.kind == Pass.WEIGHT:
+            return ()
+        back = entry.kind != Pass.FORWARD
+        givers = self.targets[entry.piece] if back else self.sources[entry.piece]
+        return ((back, giver, entry.micro_batch) for giver in givers)
+
+    def _run(self, number: int, stage: Stage, thread: Thread, entry: Entry, last: bool) -> None:
+        """Write one pass."""
+        shared_out = self.strategy.zero >= 2
+        reduced = 0
+        for leg in self.passes[entry.piece].legs(entry.kind, reduces=shared_out or last):
+            self._run_leg(number, thread, leg)
+            for move in leg.reduces:
+                reduction = Reduction(move, (entry.piece % self.pieces.count, reduced))
+                reduced += 1
+                if self.strategy.overlap_gradients:
+                    self._reduce(number, reduction, thread.since)
+                else:
+                    stage.reductions.append(reduction)
+        if shared_out:
+            # Gradients that are shared out have no place to wait for the end of the step.
+            thread.arrived += self.reduce_left(number, stage)
+
+    def _run_leg(self, number: int, thread: Thread, leg: Leg) -> None:
+        if leg.gathers and leg.layer != thread.gathered:
+            since = thread.before if self.strategy.prefetch else thread.since
             for move in leg.gathers:
-                stage.arrived.append(self._beside(number, stage, "zero", move, since))
-            stage.gathered = leg.layer
-        stage.before = list(stage.cursor)
+                thread.arrived.append(self.beside(number, "zero", move, since))
+            thread.gathered = leg.layer
+        thread.before = list(thread.cursor)
         for move in leg.moves:
-            self._in_order(number, stage, move)
-        for move in leg.reduces:
-            if self.strategy.overlap_gradients:
-                self._beside(number, stage, "data", move, [*stage.cursor, *stage.arrived])
-            else:
-                stage.reductions.append(move)
+            self.in_order(number, thread, move)
 
-    def _reduce_left(self, number: int, stage: _Stage) -> list[int]:
+    def reduce_left(self, number: int, stage: Stage) -> list[int]:
         """Reduce the gradients that were not reduced while the backward pass went on."""
-        since = [*stage.cursor, *stage.arrived]
-        done = [self._beside(number, stage, "data", move, since) for move in stage.reductions]
+        since = stage.thread.since
+        done = [self._reduce(number, reduction, since) for reduction in stage.reductions]
         stage.reductions = []
-        return done
+        return [at for at in done if at is not None]
 
-    def _in_order(self, number: int, stage: _Stage, move: Move) -> None:
+    def _reduce(self, number: int, reduction: Reduction, since: list[int]) -> int | None:
+        """Reduce gradients; where stages keep two copies of the model, once both of them have got there."""
+        if self.strategy.copies == 1:
+            return self.beside(number, "data", reduction.move, since)
+        if reduction.key not in self.half_done:
+            self.half_done[reduction.key] = number, since
+            return None
+        other, before = self.half_done.pop(reduction.key)
+        return self.between(other, number, "data", reduction.move, [*before, *since])
+
+    def in_order(self, number: int, thread: Thread, move: Move) -> None:
         """An operation that the stage cannot go on without."""
-        stage.cursor = [self.gang.add(move, number, [*stage.cursor, *stage.arrived])]
-        stage.arrived = []
+        thread.cursor = [self.gang.add(move, number, thread.since)]
+        thread.arrived = []
 
-    def _beside(self, number: int, stage: _Stage, stream: str, move: Move, since: Iterable[int], peer: int = -1) -> int:
+    def beside(self, number: int, stream: str, move: Move, since: Iterable[int], peer: int = -1) -> int:
         """An operation beside the computation, behind the last one on its own stream."""
-        after = [*since, *([stage.last[stream]] if stream in stage.last else [])]
-        stage.last[stream] = self.gang.add(move, number, after, peer)
-        return stage.last[stream]
+        last = self.stages[number].last
+        after = [*since, *([last[stream]] if stream in last else [])]
+        last[stream] = self.gang.add(move, number, after, peer)
+        return last[stream]
 
-    def _send(self, number: int, stage: _Stage, which: tuple[bool, int, int]) -> None:
+    def between(self, one: int, other: int, stream: str, move: Move, since: Iterable[int]) -> int:
+        """An operation of two stages, behind the last one of both on this stream."""
+        lasts = [self.stages[number].last for number in (one, other)]
+        after = [*since, *(last[stream] for last in lasts if stream in last)]
+        at = self.gang.add(move, one, after, other)
+        for last in lasts:
+            last[stream] = at
+        return at
+
+    def _send(self, number: int, stage: Stage, entry: Entry) -> None:
         """Hand the result of a pass to the pieces that need it."""
-        back, piece, micro_batch = which
+        if entry.kind == Pass.WEIGHT:
+            return
+        back, piece = entry.kind != Pass.FORWARD, entry.piece
         for taker in self.sources[piece] if back else self.targets[piece]:
             peer = self.pieces.stage(taker)
             if peer == number:
                 continue  # the order of the stage is enough
-            hop = self.hops[back, piece, taker]
-            sent = self._beside(number, stage, hop.stream, hop.sent, [*stage.cursor, *stage.arrived], peer)
-            self.sent.setdefault((back, taker, micro_batch), []).append((sent, hop))
+            path = self.hops[back, piece, taker]
+            sent = self.beside(number, path.stream, path.sent, stage.thread.since, peer)
+            self.sent.setdefault((back, taker, entry.micro_batch), []).append((sent, path))
+        self.done.add((back, piece, entry.micro_batch))
 
-    def _receive(self, number: int, stage: _Stage, which: tuple[bool, int, int]) -> None:
+    def _receive(self, number: int, stage: Stage, entry: Entry) -> None:
         """Wait for what was sent to a pass; parts are gathered by the tensor ranks."""
-        for sent, hop in self.sent.pop(which, []):
-            stage.arrived.append(sent)
-            if hop.gathered is not None:
-                self._in_order(number, stage, hop.gathered)
-
-    def _hop(self, back: bool, taker: int, elements: int) -> _Hop:
-        """How a tensor is handed from a piece to another one."""
-        strategy = self.strategy
-        sends_parts = strategy.tensor > 1 and (strategy.sequence_parallel or strategy.scatter_gather)
-        size = elements * self.element_bytes / strategy.context
-        part = size / strategy.tensor if sends_parts else size
-        gathered = Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received")
-        return _Hop(
-            f"{'back' if back else 'ahead'} to {self.pieces.stage(taker)}",
-            Move(Act.SEND, Scope.RANK, part, STREAM["pipeline"], "gradients back" if back else "activations"),
-            gathered if sends_parts and not strategy.sequence_parallel else None,
-        )
-
-    def finish(self) -> None:
-        """Write the end of the step: gradients that are left, tied embeddings, the update, weights gathered again."""
-        for number, stage in enumerate(self.stages):
-            self._reduce_left(number, stage)
-        self._tie()
-        for number, stage in enumerate(self.stages):
-            held = [self.shares[at] for at in self.pieces.layers_of_stage(number)]
-            stage.arrived += [stage.last[stream] for stream in ("data", "tied") if stream in stage.last]
-            self._in_order(number, stage, self._update(number, held))
-            if self.strategy.zero in (1, 2):
-                for move in self._gather_updated(held):
-                    self._beside(number, stage, "zero", move, stage.cursor)
-
-    def _update(self, number: int, held: list[Share]) -> Move:
-        seconds = self.paces[number].update(*updated(self.strategy, held), self.strategy.optimiser)
-        return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")
-
-    def _gather_updated(self, held: list[Share]) -> Iterable[Move]:
-        size = self.element_bytes
-        copies = self.strategy.replicas // self.strategy.expert
-        for scope, ways, count in (
-            (Scope.DATA, self.strategy.replicas, sum(share.parameters for share in held) + tied_copy(held)),
-            (Scope.EXPERT_DATA, copies, sum(share.expert_parameters for share in held)),
-        ):
-            if ways > 1 and count:
-                yield Move(Act.ALL_GATHER, scope, count * size, STREAM["zero"], "updated weights")
-
-    def _tie(self) -> None:
-        """Sum the gradients of an embedding that two stages hold between the two."""
-        held = [[self.shares[at] for at in self.pieces.layers_of_stage(stage)] for stage in range(len(self.stages))]
-        for number, shares in enumerate(held):
-            copy = tied_copy(shares)
-            owner = next((at for at, others in enumerate(held) if any(copy in one.embeddings for one in others)), None)
-            if not copy or owner is None:
-                continue
-            size = copy * gradient_bytes(self.strategy, self.element_bytes)
-            move = Move(Act.ALL_REDUCE, Scope.TIED, size, STREAM["data"], "tied embedding")
-            both = [self.stages[owner], self.stages[number]]
-            after = [at for stage in both for at in [*stage.cursor, *stage.arrived]]
-            after += [stage.last["data"] for stage in both if "data" in stage.last]
-            tied = self.gang.add(move, owner, after, number)
-            for stage in both:
-                stage.last["tied"] = tied
+        if entry.kind == Pass.WEIGHT:
+            return
+        for sent, path in self.sent.pop((entry.kind != Pass.FORWARD, entry.piece, entry.micro_batch), []):
+            stage.thread.arrived.append(sent)
+            if path.gathered is not None:
+                self.in_order(number, stage.thread, path.gathered)

@@ -360,6 +360,9 @@ class Launched(FlopPrices):
     def backward_work(self, operators):
         return Work(self.backward(operators), self.launch_s * len(operators))
 
+    def weight_work(self, operators):
+        return Work(self.weight(operators))
+
     def update_work(self, parameters, tensors, optimiser):
         return Work(self.update(parameters, tensors), 0.0)
 
