@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from ropewalk.device.pricer import pricer
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.comparison import comparisons
 from ropewalk.overlap.gains import study
-from ropewalk.overlap.network_runs import fabric_for, on_fabric
+from ropewalk.overlap.network_runs import on_fabric
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, over_speeds
 from ropewalk.overlap.tensors import tensors_of
@@ -23,6 +24,8 @@ from ropewalk.workload.source import open_workload
 Row = dict[str, object]
 MODELS = (("vgg16", 32, None), ("resnet50", 32, None), ("bert-large", 4, 512), ("gpt2", 4, 1024))
 """Model, samples of a GPU, tokens of a sample."""
+A100S = read_cluster("4x8", Given(device="a100", nics=1))
+"""Servers with one NIC each."""
 
 
 def five_models_ordered_and_not_on_8_to_64_v100s_10_to_100_gbps() -> Iterator[Row]:
@@ -41,17 +44,15 @@ def four_models_on_a_ring_of_16_a100s_cheap_and_dear_launches() -> Iterator[Row]
 
 def vgg16_on_4_servers_of_8_a100s_1_to_400_gbps() -> Iterator[Row]:
     """Where order matters: every way over speeds of the network."""
-    for row in over_speeds(OverlapQuestion("vgg16", servers=4, batch=32, device="a100")):
+    for row in over_speeds(OverlapQuestion("vgg16", A100S, batch=32 * A100S.gpus)):
         yield asdict(row)
 
 
 def four_models_on_4_servers_of_8_a100s_25_gbps_on_a_leaf_spine() -> Iterator[Row]:
     """The model of each way beside the flow simulation of the same plan, step after step."""
     for name, batch, tokens in MODELS:
-        asked = OverlapQuestion(
-            name, servers=4, gpus_per_server=8, batch=batch, sequence=tokens, device="a100", bandwidth=3.125e9
-        )
-        for row in on_fabric(answer(asked), fabric_for(asked)):
+        asked = OverlapQuestion(name, A100S.at_bandwidth(3.125e9), batch=batch * A100S.gpus, sequence=tokens)
+        for row in on_fabric(answer(asked), asked.cluster.fabric()):
             yield {"model": name, **asdict(row), "deviation": row.deviation}
 
 

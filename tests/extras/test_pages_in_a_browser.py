@@ -12,7 +12,8 @@ from tiny_steps import pipeline_step, run_step
 
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
-from ropewalk.overlap.network_runs import fabric_for, on_fabric
+from ropewalk.hardware import Given, read_cluster
+from ropewalk.overlap.network_runs import on_fabric
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer as order_answer
 from ropewalk.overlap.study import over_speeds
@@ -206,9 +207,10 @@ def cut_in_two(folder: Path) -> str:
 
 
 def ordered(folder: Path) -> str:
-    asked = OverlapQuestion(str(write_profile(folder, name=EVIL)), 2, 2, bandwidth=1.25e9, nvlink_bandwidth=1e11)
+    slow = read_cluster("2x2", Given(nics=1, nic_bandwidth=1.25e9, nvlink_bandwidth=1e11))
+    asked = OverlapQuestion(str(write_profile(folder, name=EVIL)), slow)
     found = order_answer(asked)
-    place = fabric_for(asked)
+    place = slow.fabric()
     return overlap_page(found, over_speeds(asked, (1.0, 10.0, 100.0)), on_fabric(found, place), place.name)
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -110,7 +110,7 @@ class Cluster:
             sizes = ", ".join(map(str, self.server_sizes))
             raise ClusterError(
                 f"cluster: its servers differ (GPUs of each: {sizes}), and equal ones are needed here: "
-                "give equal servers, such as 4x8"
+                "give equal ones, such as 4x8"
             )
         first = self.servers[0]
         count = sum(one.count for one in self.servers)
@@ -142,6 +142,10 @@ class Cluster:
         )
         whole = server_fabric(self.network, groups, latency=self.latency_s, rails=self.rails)
         return without(whole, self.failed) if self.failed else whole
+
+    def at_bandwidth(self, nic_bandwidth: float) -> Cluster:
+        """The same cluster with NICs of another speed (bytes/s, one direction)."""
+        return replace(self, servers=tuple(replace(one, nic_bandwidth=nic_bandwidth) for one in self.servers))
 
     @property
     def shape(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ropewalk.hardware import as_json
 from ropewalk.overlap.bounds import Bounds
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.question import OverlapQuestion
@@ -100,6 +101,8 @@ class OverlapAnswer:
             "model": self.tensors.model,
             "workers": asked.workers,
             "servers": asked.servers,
+            "cluster": as_json(asked.cluster),
+            "batch": asked.batch,
             "sync": str(asked.sync),
             "tensors": len(self.tensors),
             "gradient_bytes": self.tensors.total_bytes,

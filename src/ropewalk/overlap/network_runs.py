@@ -13,7 +13,6 @@ import numpy as np
 
 from ropewalk.errors import StrategyError
 from ropewalk.fabric import Fabric
-from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.groups import Groups
@@ -23,7 +22,6 @@ from ropewalk.overlap.link import Kind
 from ropewalk.overlap.merging import merged_gradients
 from ropewalk.overlap.on_network import as_launched, as_scheduled, gradients_of
 from ropewalk.overlap.plans import StreamedPlan, fused_plan, streamed_plan
-from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.scheduler import schedule
 from ropewalk.overlap.tensors import Tensors, from_layers
 from ropewalk.overlap.ways import Scene
@@ -50,13 +48,6 @@ class NetworkRow:
     def deviation(self) -> float:
         """How much longer the network takes than the model says, in parts of it."""
         return self.network_s / self.model_s - 1
-
-
-def fabric_for(question: OverlapQuestion, network: str = "leaf-spine") -> Fabric:
-    """Servers as the question has them, joined by this network: a family, an expression or a file."""
-    nic, inside, nics = question.speeds
-    given = Given(question.workers, question.device, question.gpus_per_server, nics, nic, inside, network)
-    return read_cluster(given=given).fabric()
 
 
 def on_fabric(

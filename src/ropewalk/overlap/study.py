@@ -75,7 +75,7 @@ def over_speeds(
     gbps: Iterable[float] = SPEEDS_GBPS,
     advance: Advance = lambda done, total, now: None,
 ) -> list[SpeedRow]:
-    """Every way on networks of several speeds, one NIC a server; settings are searched anew for each."""
+    """Every way on NICs of several speeds; settings are searched anew for each."""
     speeds = tuple(gbps)
     rows = []
     for number, speed in enumerate(speeds):

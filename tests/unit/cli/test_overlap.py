@@ -6,7 +6,10 @@ from functools import partial
 import pytest
 from tiny_profiles import write_profile
 
-SLOW = ("--cluster", "2x2", "--bandwidth", "10Gbps", "--nvlink", "100GB/s")
+from ropewalk.fabric import LeafSpine
+from ropewalk.fabric.files import write_fabric
+
+SLOW = ("--cluster", "2x2", "--nics", "1", "--bandwidth", "10Gbps", "--nvlink", "100GB/s")
 
 
 @pytest.fixture
@@ -40,6 +43,21 @@ def test_the_network_agrees_with_the_model_where_nothing_else_is_on_it(tmp_path,
         assert row["network_s"] == pytest.approx(row["model_s"], rel=1e-3)
 
 
+def test_a_fabric_file_is_a_network_like_any_other(tmp_path, run):
+    write_fabric(LeafSpine(2, 2, 1, bandwidth=1.25e9).build(), tmp_path / "net.yaml")
+    answer = run(write_profile(tmp_path), *SLOW[:4], "--on-network", "--fabric", tmp_path / "net.yaml", "--json")
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert found["cluster"]["network"].endswith("net.yaml")
+    for row in found["on_network"].values():
+        assert row["network_s"] == pytest.approx(row["model_s"], rel=1e-3)
+    refused = run(
+        write_profile(tmp_path), *SLOW, "--bandwidth", "5Gbps", "--on-network", "--fabric", tmp_path / "net.yaml"
+    )
+    assert refused.code == 2
+    assert "leave the speed of the NICs out, the file has it" in refused.stderr
+
+
 def test_parameter_servers_have_their_own_ways(tmp_path, run):
     answer = run(write_profile(tmp_path), *SLOW, "--sync", "ps", "--ps-servers", 1)
     assert answer.code == 0, answer.stderr
@@ -69,6 +87,9 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
     ("arguments", "message"),
     [
         (("--cluster", "8,4"), "give equal ones, such as 4x8"),
+        (("--batch", 33), "does not spread evenly over 32 GPUs: give a multiple of 32, such as 32"),
+        (("--nics", 3), "8 GPUs of a server do not spread evenly over 3 NICs"),
+        (("--rails",), "--rails would change nothing"),
         (("--cluster", "1x1"), "nobody to synchronise with"),
         (("--sync", "gossip"), "write --sync all-reduce or ps"),
         (("--ps-servers", 2), "an all-reduce has no parameter servers"),
@@ -77,7 +98,7 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
         (("--fabric", "torus:4x4"), "give --on-network too"),
         (("--sync", "ps", "--on-network"), "run all-reduces on the network"),
         (("--on-network", "--routing", "pigeon"), "there is no router 'pigeon'"),
-        (("--latency", "2"), "unit"),
+        (("--round-latency", "2"), "unit"),
         (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
     ],
 )

@@ -8,8 +8,9 @@ from tiny_profiles import write_profile
 
 from ropewalk.errors import DeviceError, StrategyError
 from ropewalk.fabric import IdealSwitch
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.link import Kind
-from ropewalk.overlap.network_runs import fabric_for, of_blocks, on_fabric
+from ropewalk.overlap.network_runs import of_blocks, on_fabric
 from ropewalk.overlap.plans import streamed_plan
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, best_behind_a_barrier, over_speeds, settings
@@ -17,13 +18,18 @@ from ropewalk.overlap.ways import ALL_REDUCE_WAYS, SERVER_WAYS
 from ropewalk.report.overlap_timeline import way_timeline
 
 
+def slow(shape="2x2", nic_bandwidth=1.25e9, nvlink_bandwidth=1e11, **options):
+    """Servers with one slow NIC each."""
+    given = Given(nics=1, nic_bandwidth=nic_bandwidth, nvlink_bandwidth=nvlink_bandwidth, **options)
+    return read_cluster(shape, given)
+
+
 @pytest.fixture
 def asked(tmp_path):
     path = write_profile(tmp_path)
 
     def ask(**options):
-        given = {"servers": 2, "gpus_per_server": 2, "bandwidth": 1.25e9, "nvlink_bandwidth": 1e11} | options
-        return OverlapQuestion(str(path), **given)
+        return OverlapQuestion(str(path), **({"cluster": slow()} | options))
 
     return ask
 
@@ -36,7 +42,7 @@ def test_no_way_beats_the_bound_and_the_best_is_the_fastest(asked):
 
 
 def test_of_ways_that_are_as_fast_the_one_with_the_fewest_operations_is_best(asked):
-    found = answer(asked(bandwidth=1e15, nvlink_bandwidth=1e15, latency_s=0.0, launch_s=0.0))
+    found = answer(asked(cluster=slow(nic_bandwidth=1e15, nvlink_bandwidth=1e15), latency_s=0.0, launch_s=0.0))
     near = [way for way in found.ways if way.step_s <= found.best.step_s * (1 + 1e-9)]
     assert len(near) > 2
     assert found.best.launches == min(way.launches for way in near)
@@ -124,7 +130,7 @@ def test_faster_networks_make_no_step_longer(asked):
 def test_every_plan_runs_on_a_quiet_network_as_the_model_says(asked):
     question = asked()
     found = answer(question)
-    rows = on_fabric(found, fabric_for(question))
+    rows = on_fabric(found, question.cluster.fabric())
     assert {row.way for row in rows} == set(ALL_REDUCE_WAYS) - {"dear"}
     for row in rows:
         # The model lets a worker know of each piece one latency later than the network does.
@@ -132,9 +138,9 @@ def test_every_plan_runs_on_a_quiet_network_as_the_model_says(asked):
 
 
 def test_an_order_that_wins_in_the_model_wins_on_a_shared_network_too(asked):
-    question = asked(servers=4, gpus_per_server=1)
+    question = asked(cluster=slow("4x1", network="leaf-spine:2x1x2"))
     found = answer(question)
-    rows = {row.way: row.network_s for row in on_fabric(found, fabric_for(question, "leaf-spine:2x1x2"))}
+    rows = {row.way: row.network_s for row in on_fabric(found, question.cluster.fabric())}
     assert rows["fused"] < rows["buckets"]
 
 
@@ -151,7 +157,7 @@ def test_blocks_stand_for_their_tensors(asked):
 
 def test_questions_that_make_no_sense_are_refused(asked):
     with pytest.raises(StrategyError, match="nobody to synchronise with"):
-        asked(servers=1, gpus_per_server=1)
+        asked(cluster=slow("1x1"))
     with pytest.raises(StrategyError, match="has no parameter servers"):
         asked(parameter_servers=2)
     found = answer(asked(sync=Kind.PARAMETER_SERVER))

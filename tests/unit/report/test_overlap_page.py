@@ -5,6 +5,7 @@ import json
 import pytest
 from tiny_profiles import write_profile
 
+from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.link import Kind
 from ropewalk.overlap.network_runs import NetworkRow
 from ropewalk.overlap.question import OverlapQuestion
@@ -12,12 +13,17 @@ from ropewalk.overlap.study import answer, over_speeds
 from ropewalk.report.overlap import drawn, group_rows, headline, overlap_page
 
 
+def slow(shape="2x2", nic_bandwidth=1.25e9, nvlink_bandwidth=1e11, **options):
+    """Servers with one slow NIC each."""
+    given = Given(nics=1, nic_bandwidth=nic_bandwidth, nvlink_bandwidth=nvlink_bandwidth, **options)
+    return read_cluster(shape, given)
+
+
 @pytest.fixture
 def asked(tmp_path):
     def ask(name="layer", **options):
         path = write_profile(tmp_path, name=name)
-        given = {"servers": 2, "gpus_per_server": 2, "bandwidth": 1.25e9, "nvlink_bandwidth": 1e11} | options
-        return OverlapQuestion(str(path), **given)
+        return OverlapQuestion(str(path), **({"cluster": slow()} | options))
 
     return ask
 
@@ -51,7 +57,7 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
 
 def test_the_headline_says_the_gain_or_that_there_is_none(asked):
     assert "faster than with DDP's buckets" in headline(answer(asked()))
-    fast = answer(asked(bandwidth=1e15, nvlink_bandwidth=1e15, latency_s=0.0, launch_s=0.0))
+    fast = answer(asked(cluster=slow(nic_bandwidth=1e15, nvlink_bandwidth=1e15), latency_s=0.0, launch_s=0.0))
     assert "whatever the order" in headline(fast)
 
 

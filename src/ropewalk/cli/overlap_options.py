@@ -1,0 +1,119 @@
+"""Options of `ropewalk overlap` alone: how gradients are synchronised, what is searched, what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.screen import require_outputs
+from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from ropewalk.overlap.link import Kind
+
+ORDER, ESTIMATE, NETWORK, FILES = "Order", "Estimate", "On a network", "Output"
+
+SYNC = typer.Option("all-reduce", help="all-reduce, or ps (parameter servers).", rich_help_panel=ORDER)
+PS_SERVERS = typer.Option(
+    None,
+    "--ps-servers",
+    min=1,
+    help="Parameter servers, on hosts of their own; as many as servers of workers unless given.",
+    rich_help_panel=ORDER,
+)
+PARTITION = typer.Option(
+    None,
+    help="Largest piece that priorities hand over, such as 4MB; searched unless given.",
+    rich_help_panel=ORDER,
+)
+CREDIT = typer.Option(
+    None, help="Bytes that may be on their way at once; searched unless given.", rich_help_panel=ORDER
+)
+TUNE = typer.Option(
+    False,
+    "--tune",
+    help="Search both by Bayesian optimisation (needs optuna) instead of over a grid.",
+    rich_help_panel=ORDER,
+)
+SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
+ROUND_LATENCY = typer.Option("2us", help="Of a round of a collective.", rich_help_panel=ESTIMATE)
+LAUNCH = typer.Option("20us", help="What an operation costs besides its rounds and bytes.", rich_help_panel=ESTIMATE)
+ON_NETWORK = typer.Option(
+    False, "--on-network", help="Run every way on the fabric with the flow simulator, too.", rich_help_panel=NETWORK
+)
+ROUTING = typer.Option(None, help="How transfers are routed; see `ropewalk list routers`.", rich_help_panel=NETWORK)
+DDP = typer.Option(
+    None,
+    metavar="FILE",
+    help="Write bucket sizes for PyTorch's DistributedDataParallel: .json or .py.",
+    rich_help_panel=FILES,
+)
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
+PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
+
+
+@dataclass(frozen=True)
+class OrderOptions:
+    """How gradients are synchronised, and what is searched."""
+
+    sync: str
+    ps_servers: int | None
+    partition: str | None
+    credit: str | None
+    tune: bool
+    seed: int
+
+    @property
+    def kind(self) -> Kind:
+        from ropewalk.overlap.link import Kind
+
+        try:
+            return Kind(self.sync)
+        except ValueError:
+            known = " or ".join(kind.value for kind in Kind)
+            raise InputError(f"gradients are not synchronised by {self.sync!r}: write --sync {known}") from None
+
+    @property
+    def partition_bytes(self) -> float | None:
+        return None if self.partition is None else float(units.size(self.partition))
+
+    @property
+    def credit_bytes(self) -> float | None:
+        return None if self.credit is None else float(units.size(self.credit))
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """What an operation costs beside its bytes, where no network is simulated."""
+
+    round_latency: str
+    launch: str
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Whether the fabric is simulated, too."""
+
+    on_network: bool
+    routing: str | None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is written."""
+
+    ddp: Path | None
+    json: bool
+    page: Path | None
+
+    def check(self, sync: str) -> None:
+        """Refuse what cannot be written before anything is computed."""
+        require_outputs(self.page, self.ddp)
+        if self.ddp is not None and sync != "all-reduce":
+            raise InputError(
+                f"cannot write {self.ddp}: DistributedDataParallel knows all-reduces only: leave --sync {sync} out"
+            )

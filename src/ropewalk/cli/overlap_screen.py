@@ -1,0 +1,101 @@
+"""What `ropewalk overlap` shows on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ropewalk import units
+from ropewalk.cli.screen import console
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from ropewalk.overlap.answer import OverlapAnswer
+    from ropewalk.overlap.network_runs import NetworkRow
+
+MOST_GROUPS = 6
+"""Groups of the best way that the screen lists."""
+KNOWN_AS = {
+    "fifo": "first come",
+    "buckets": "PyTorch DDP",
+    "merged": "MG-WFBP",
+    "priority": "ByteScheduler",
+    "released": "its defaults",
+    "byteps": "BytePS",
+    "dear": "DeAR",
+    "fused": "PACE",
+    "streamed": "PACE, streamed",
+}
+
+
+def print_answer(found: OverlapAnswer, page: Path | None) -> None:
+    say = console().print
+    asked, best = found.question, found.best
+    say(
+        f"{found.tensors.model} on {asked.servers} x {asked.gpus_per_server} GPUs, {asked.sync}: "
+        f"{units.show_seconds(best.step_s)} a step with {best.name}, {units.show_seconds(found.bounds.step_s)} at best",
+        style="bold",
+        soft_wrap=True,
+    )
+    say(_table(found))
+    say(found.why(), soft_wrap=True)
+    chosen = found.tuned.best
+    say(
+        f"priorities: pieces of {units.show_size(chosen.partition_bytes)}, credit "
+        f"{units.show_size(chosen.credit_bytes)} ({found.tuned.method})",
+        soft_wrap=True,
+    )
+    for line in _groups(found):
+        say(line, soft_wrap=True)
+    say(f"costs: {found.tensors.source}", soft_wrap=True)
+    for note in found.notes:
+        say(f"note: {note}", style="yellow", soft_wrap=True)
+    if page is None:
+        say("add --page overlap.html for charts, --json for the whole order", style="dim")
+
+
+def _groups(found: OverlapAnswer) -> list[str]:
+    """The first groups of the best way that fuses, in the order in which they are ready."""
+    names, sizes, groups = found.tensors.names, found.tensors.size_bytes, found.best.groups.members
+    if len(groups) == len(names):
+        return ["groups: none, every tensor on its own"]
+    lines = []
+    for number, group in enumerate(groups[:MOST_GROUPS]):
+        ends = names[group[0]] if len(group) == 1 else f"{names[group[0]]} ... {names[group[-1]]} ({len(group)})"
+        lines.append(f"group {number}: {units.show_size(float(sizes[list(group)].sum()))}: {ends}")
+    if len(groups) > MOST_GROUPS:
+        lines.append(f"and {len(groups) - MOST_GROUPS} more groups, all of them in --json")
+    return lines
+
+
+def _table(found: OverlapAnswer) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("way", "known as", "step", "to the best", "waiting", "operations"):
+        table.add_column(name, justify="left" if name in ("way", "known as") else "right", no_wrap=True)
+    compute = found.tensors.compute_s
+    for way in sorted(found.ways, key=lambda way: (way.step_s, way.launches)):
+        ratio = "" if way is found.best else f"{way.step_s / found.best.step_s:.3f} x"
+        waiting = units.show_seconds(max(0.0, way.step_s - compute))
+        table.add_row(
+            way.name, KNOWN_AS[way.name], units.show_seconds(way.step_s), ratio, waiting, str(way.launches)
+        )  # fmt: skip
+    return table
+
+
+def network_table(rows: list[NetworkRow]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("way", "model", "network", "difference"):
+        table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
+    for row in sorted(rows, key=lambda row: row.network_s):
+        table.add_row(
+            row.way, units.show_seconds(row.model_s), units.show_seconds(row.network_s), f"{row.deviation:+.3%}"
+        )
+    return table
