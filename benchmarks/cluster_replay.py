@@ -1,4 +1,4 @@
-"""Whole traces on 512, 2,048 and 8,192 GPUs under every way of sharing: CPU seconds and memory of a replay.
+"""Whole traces on 512, 2,048 and 8,192 GPUs under several policies: CPU seconds and memory of a replay.
 
     python benchmarks/cluster_replay.py [--quick]
 
@@ -18,15 +18,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 
 from cluster import SWEEPS
 
-WAYS = ("ecmp", "source", "vclos", "ocs-vclos", "ideal")
+POLICIES = ("ecmp", "source", "vclos", "ocs-vclos", "ideal")
 LOAD = 0.8
 
 
-def measured(name: str, way: str, jobs: int) -> dict[str, Any]:
+def measured(name: str, policy: str, jobs: int) -> dict[str, Any]:
     """One replay, after a short one that loads the kernels."""
     sweep = SWEEPS[name]
-    sweep.study(LOAD, 30, names=[way])
-    found, seconds = cpu(lambda: sweep.study(LOAD, jobs, names=[way]))
+    sweep.study(LOAD, 30, names=[policy])
+    found, seconds = cpu(lambda: sweep.study(LOAD, jobs, names=[policy]))
     (run,) = found.timelines
     return {
         "gpus": found.plant.gpus,
@@ -39,24 +39,24 @@ def measured(name: str, way: str, jobs: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--one", nargs=3, help="sweep, way and jobs: measure this and print it as JSON")
+    parser.add_argument("--one", nargs=3, help="sweep, policy and jobs: measure this and print it as JSON")
     chosen = parser.parse_args()
     if chosen.one:
-        name, way, count = chosen.one
-        print(json.dumps(measured(name, way, int(count))))
+        name, policy, count = chosen.one
+        print(json.dumps(measured(name, policy, int(count))))
         return
     jobs = 100 if chosen.quick else 5000
     rows = []
     for name in SWEEPS:
-        for way in WAYS:
-            found = in_a_fresh_process(__file__, "--one", name, way, str(jobs))
+        for policy in POLICIES:
+            found = in_a_fresh_process(__file__, "--one", name, policy, str(jobs))
             seconds = found["seconds"]
             rows.append(
-                (f"{found['gpus']:,}", way, f"{seconds:.1f}", f"{1e3 * seconds / found['events']:.2f}",
+                (f"{found['gpus']:,}", policy, f"{seconds:.1f}", f"{1e3 * seconds / found['events']:.2f}",
                  f"{found['peak_mib']:.0f}")
             )  # fmt: skip
     title = f"replays of {jobs} jobs at load {LOAD} ({machine()})"
-    table(title, ("GPUs", "way", "CPU s", "ms an event", "MiB"), rows)
+    table(title, ("GPUs", "policy", "CPU s", "ms an event", "MiB"), rows)
     slowest = max(float(row[2]) for row in rows)
     summary(f"{jobs} jobs on up to 8,192 GPUs: at most {short(slowest)} CPU seconds a replay")
 

@@ -1,7 +1,7 @@
 """Studies of many jobs on one cluster, one function a study: its name says what is trained, where, at which scale.
 
 python recipes/cluster.py                                         lists them
-python recipes/cluster.py NAME [--page FILE] [--load 0.8] [--jobs 5000] [--ways vclos,ideal]
+python recipes/cluster.py NAME [--page FILE] [--load 0.8] [--jobs 5000] [--policies vclos,ideal]
 python recipes/cluster.py philly_as_muri_prepared_it_on_lingjun --trace FILE --leafs FILE [--gpus-per-server 1]
 """
 
@@ -19,8 +19,9 @@ from ropewalk.cluster.imports import Cabling, read_plant
 from ropewalk.cluster.modelled import Model, work_of_model
 from ropewalk.cluster.of_trace import jobs_of
 from ropewalk.cluster.plant import Plant, plant
+from ropewalk.cluster.policies import POLICIES, policies_named
 from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.study import WAYS, ClusterStudy, Conditions, study, ways_named
+from ropewalk.cluster.study import ClusterStudy, Conditions, study
 from ropewalk.cluster.traces import DURATIONS, SIZES, Sizes, Synthetic, mean_gap_for, poisson, read_trace
 from ropewalk.cluster.work import Work
 from ropewalk.report.cluster import cluster_page
@@ -137,17 +138,18 @@ class Sweep:
         where = plant(self.cluster, self.gpus_per_server)
         durations = replace(DURATIONS["helios"], shortest_s=1000.0, longest_s=100_000.0)
         traced = Synthetic(jobs or self.jobs, where.gpus, load=load, sizes=self.sizes, durations=durations, seed=seed)
-        ways = [WAYS[name] for name in names] or ways_named(["vclos", "vclos-all-divisors"], None, compare=True)
+        usual = policies_named(["vclos", "vclos-all-divisors"], None, compare=True)
+        policies = [POLICIES.named(name) for name in names] or usual
         title = f"{traced.jobs} jobs at load {load:g}"
-        return told(where, jobs_of(traced.build(), where, seed=seed), ways, title, seed)
+        return told(where, jobs_of(traced.build(), where, seed=seed), policies, title, seed)
 
 
-def told(where: Plant, jobs: Sequence[object], ways: Sequence[object], title: str, seed: int) -> ClusterStudy:
+def told(where: Plant, jobs: Sequence[object], policies: Sequence[object], title: str, seed: int) -> ClusterStudy:
     """A study that says how far it is."""
     with progress_bar() as bar:
         task = bar.add_task("replaying", total=len(jobs))
         return study(
-            where, jobs, ways, Conditions(seed=seed), trace=title,  # type: ignore[arg-type]
+            where, jobs, policies, Conditions(seed=seed), trace=title,  # type: ignore[arg-type]
             tell=lambda name, done, total, now: bar.update(task, description=name, completed=done),
         )  # fmt: skip
 
@@ -172,20 +174,18 @@ def philly_as_muri_prepared_it_on_lingjun(
     traced = read_trace(trace).jobs
     if load is not None:
         traced = poisson(traced, mean_gap_for(traced, load, where.gpus))
-    ways = ways_named(["vclos", "vclos-all-divisors", "laas"], None, compare=True)
-    return told(where, jobs_of(traced, where), ways, trace.name, 0)
+    policies = policies_named(["vclos", "vclos-all-divisors", "laas"], None, compare=True)
+    return told(where, jobs_of(traced, where), policies, trace.name, 0)
 
 
 def show(found: ClusterStudy, seconds: float) -> None:
     print(f"{found.trace} on {found.plant.name}, {found.plant.gpus} GPUs; replayed in {seconds:.0f} s")
-    print(
-        "| way | JCT s | p99 JCT s | JRT s | JWT s | slow-down | contention | GPUs | of wanted | no spines | refused |"
-    )
+    print("| policy | JCT s | p99 JCT s | JRT s | JWT s | slow | contention | GPUs | of wanted | no spines | refused |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for way, run in zip(found.ways, found.timelines, strict=True):
+    for policy, run in found.runs:
         times = (run.mean_jct_s, run.p99_jct_s, run.mean_jrt_s, run.mean_jwt_s)
         parts = (run.contention_ratio, run.gpu_utilisation, run.utilisation_of_wanted)
-        cells = [way.name, *(f"{seconds:,.0f}" for seconds in times), f"{run.mean_slowdown:.4f}"]
+        cells = [policy.name, *(f"{seconds:,.0f}" for seconds in times), f"{run.mean_slowdown:.4f}"]
         cells += [*(f"{part:.1%}" for part in parts), str(run.network_fragmentation_events), str(len(run.refused))]
         print(f"| {' | '.join(cells)} |")
 
@@ -214,7 +214,7 @@ def main(arguments: list[str]) -> None:
             return
     if name in SWEEPS:
         jobs = int(options["--jobs"]) if "--jobs" in options else None
-        chosen = [one for one in options.get("--ways", "").split(",") if one]
+        chosen = [one for one in options.get("--policies", "").split(",") if one]
         found = SWEEPS[name].study(float(options.get("--load", "0.8")), jobs, names=chosen)
     elif name == TRACES[0].__name__:
         load = float(options["--load"]) if "--load" in options else None

@@ -9,7 +9,7 @@ from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.contention import Counterexample, Proof, contention_free
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.routes import source_router
 from ropewalk.collective.exchange import shift_all_to_all
 from ropewalk.collective.program import Program
@@ -27,7 +27,7 @@ def world(server_bandwidth: float = 12.5e9) -> Occupancy:
 
 
 def placed(state: Occupancy, policy: str, job: str, gpus: int) -> Allocation:
-    found = ALLOCATORS[policy](state, job, gpus)
+    found = allocator_named(policy)(state, job, gpus)
     assert isinstance(found, Allocation), found
     state.place(found)
     return found

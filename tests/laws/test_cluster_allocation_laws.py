@@ -16,7 +16,7 @@ from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.invariants import check_circuits
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import ALLOCATORS, OPTICAL
+from ropewalk.cluster.policies import POLICIES, allocator_named, isolations
 
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 28, 32, 48]
 
@@ -50,20 +50,20 @@ def safe_collectives(found: Allocation) -> list[str]:
     return always + ["halving-doubling", "all-to-all-xor"] * both
 
 
-@pytest.mark.parametrize("policy", list(ALLOCATORS))
+@pytest.mark.parametrize("policy", [*isolations(), "none"])
 @pytest.mark.parametrize("world", list(WORLDS))
 @settings(max_examples=25, deadline=None)
 @given(events=st.lists(event, max_size=25), drained=st.sets(st.integers(0, 3), max_size=1))
 def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, events, drained):
     where = WORLDS[world]
-    state = Occupancy(OpticalPlant.of_plant(where) if policy in OPTICAL else where)
+    state = Occupancy(OpticalPlant.of_plant(where) if policy != "none" and POLICIES[policy].optical else where)
     state.drain(Drained(leafs=drained))
     for number, (kind, size, pick) in enumerate(events):
         if kind == "end" and state.jobs:
             state.release(list(state.jobs)[pick % len(state.jobs)])
         else:
             before = state.as_document()
-            answer = ALLOCATORS[policy](state, f"job{number}", size)
+            answer = allocator_named(policy)(state, f"job{number}", size)
             assert state.as_document() == before
             if isinstance(answer, Waiting):
                 assert answer.explanation
@@ -75,7 +75,7 @@ def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, even
                     spread = (answer.gpus_on_leaf(), answer.spine_of_gpu, state.plant.gpus_per_server)
                     assert all(proved(*spread, name) for name in safe_collectives(answer))
         state.check()
-        if policy in OPTICAL:
+        if policy != "none" and POLICIES[policy].optical:
             check_circuits(state)
     for job in list(state.jobs):
         state.release(job)
@@ -88,11 +88,11 @@ def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, even
 def test_every_divisor_places_whatever_the_published_order_places(sizes, late):
     state = Occupancy(WORLDS["even"])
     for number, size in enumerate(sizes):
-        found = ALLOCATORS["vclos"](state, f"job{number}", size)
+        found = allocator_named("vclos")(state, f"job{number}", size)
         if isinstance(found, Allocation):
             state.place(found)
-    if isinstance(ALLOCATORS["vclos"](state, "late", late), Allocation):
-        assert isinstance(ALLOCATORS["vclos-all-divisors"](state, "late", late), Allocation)
+    if isinstance(allocator_named("vclos")(state, "late", late), Allocation):
+        assert isinstance(allocator_named("vclos-all-divisors")(state, "late", late), Allocation)
 
 
 @settings(max_examples=40, deadline=None)
@@ -100,10 +100,10 @@ def test_every_divisor_places_whatever_the_published_order_places(sizes, late):
 def test_a_job_that_can_never_start_does_not_start_on_an_empty_plant_and_others_do(sizes, late):
     state = Occupancy(WORLDS["even"])
     for number, size in enumerate(sizes):
-        found = ALLOCATORS["vclos"](state, f"job{number}", size)
+        found = allocator_named("vclos")(state, f"job{number}", size)
         if isinstance(found, Allocation):
             state.place(found)
-    answer = ALLOCATORS["vclos"](state, "late", late)
+    answer = allocator_named("vclos")(state, "late", late)
     if isinstance(answer, Waiting) and answer.reason.value == "network-fragmentation":
-        empty = ALLOCATORS["vclos"](Occupancy(state.plant), "late", late)
+        empty = allocator_named("vclos")(Occupancy(state.plant), "late", late)
         assert answer.never == isinstance(empty, Waiting)

@@ -13,7 +13,7 @@ from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.imports import compress, expand
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.traces import Sizes, Synthetic, TraceJob, read_trace, write_jobs
 from ropewalk.cluster.traces.prepare import matched
 from ropewalk.export.cluster import (
@@ -104,7 +104,7 @@ def plants_with_jobs(draw):
         cables=np.full((len(servers), spines), cables),
     )
     state = Occupancy(made)
-    allocate = ALLOCATORS[draw(st.sampled_from(["vclos-all-divisors", "vclos", "laas", "none"]))]
+    allocate = allocator_named(draw(st.sampled_from(["vclos-all-divisors", "vclos", "laas", "none"])))
     for number, gpus in enumerate(draw(st.lists(st.integers(1, made.gpus), min_size=1, max_size=6))):
         found = allocate(state, f"job{number}", gpus)
         if isinstance(found, Allocation):

@@ -13,7 +13,7 @@ from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.rates import SharedNetwork
 from ropewalk.cluster.replay import replay
 from ropewalk.cluster.rounds import patterns
@@ -132,7 +132,7 @@ def test_pace_depends_on_who_is_there_and_not_on_who_was(asked: list[tuple[int, 
     """Jobs that came and went leave nothing behind."""
     state, jobs = Occupancy(WHERE), []
     for number, (gpus, work) in enumerate(asked):
-        found = ALLOCATORS["none"](state, f"j{number}", gpus)
+        found = allocator_named("none")(state, f"j{number}", gpus)
         if isinstance(found, Waiting):
             continue
         assert isinstance(found, Allocation)

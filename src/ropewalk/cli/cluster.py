@@ -54,12 +54,12 @@ cluster_app = typer.Typer(
 def replay_command(
     jobs: Path = JOBS,
     isolate: str = typer.Option(
-        "vclos", help="vclos, vclos-all-divisors, laas, ocs-vclos, ocs-vclos-all-divisors, none; several with commas."
+        "vclos", help="Policies that isolate jobs: {policies.isolates}, none; several with commas."
     ),
     routing: str | None = typer.Option(
-        None, help="For jobs that share links: ecmp, ecmp-polarised, balanced, source, ideal; several with commas."
+        None, help="Policies under which jobs share links: {policies.shares}; several with commas."
     ),
-    compare: bool = typer.Option(True, help="Also replay ECMP, source routing, OCS-vClos and an ideal network."),
+    compare: bool = typer.Option(True, help="Also replay {policies.compared}."),
     resume: Path | None = typer.Option(
         None, metavar="FILE", help="Keep the replay in files named like this while it runs, and go on from them."
     ),
@@ -74,10 +74,11 @@ def replay_command(
 
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """
-    from ropewalk.cluster.study import study, ways_named
+    from ropewalk.cluster.policies import policies_named
+    from ropewalk.cluster.study import study
 
     require_outputs(page, resume)
-    ways = ways_named(
+    policies = policies_named(
         not_empty(split(isolate), "--isolate"), None if routing is None else split(routing), compare=compare
     )
     plant = plant_of(cluster)
@@ -87,13 +88,13 @@ def replay_command(
         task = bar.add_task("reading jobs", total=None)
         listed, notes = read_jobs(jobs, replay, plant)
         notes += [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
-        bar.update(task, description="starting", total=len(listed) * len(ways))
-        number = {way.name: at for at, way in enumerate(ways)}
+        bar.update(task, description="starting", total=len(listed) * len(policies))
+        number = {policy.name: at for at, policy in enumerate(policies)}
 
         def tell(name: str, done: int, total: int, now_s: float) -> None:
             bar.update(task, description=f"{name}: {now_s / 3600:.1f} h", completed=number[name] * total + done)
 
-        found = study(plant, listed, ways, conditions, trace=jobs.name, notes=notes, tell=tell, checkpoint=resume)
+        found = study(plant, listed, policies, conditions, trace=jobs.name, notes=notes, tell=tell, checkpoint=resume)
     if page is not None:
         from ropewalk.report.cluster import cluster_page
 
@@ -118,18 +119,18 @@ def _print(found: ClusterStudy, page: Path | None) -> None:
         soft_wrap=True,
     )
     print_whole(_table(found))
-    for way, timeline in zip(found.ways, found.timelines, strict=True):
+    for policy, timeline in found.runs:
         waits = sorted(timeline.waiting_causes().items(), key=lambda pair: -pair[1])
         total = sum(seconds for _, seconds in waits)
         if total:
             parts = ", ".join(
                 f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits if seconds / total >= 0.005
             )
-            say(f"{way.name}: a job waits {duration(total / len(timeline.jobs))}: {parts}", soft_wrap=True)
+            say(f"{policy.name}: a job waits {duration(total / len(timeline.jobs))}: {parts}", soft_wrap=True)
         if timeline.refused:
             first = timeline.refused[0]
             say(
-                f"{way.name}: {len(timeline.refused)} jobs can never start and are in no number above, the first: "
+                f"{policy.name}: {len(timeline.refused)} jobs can never start and are in no number above, the first: "
                 f"{first.name}: {first.explanation}",
                 soft_wrap=True,
             )
@@ -146,14 +147,14 @@ def _table(found: ClusterStudy) -> Table:
     from ropewalk.report.cluster_words import duration
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("way", "jct", "p99 jct", "jrt", "jwt", "slower", "met", "gpus", "spines"):
-        table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
+    for name in ("policy", "jct", "p99 jct", "jrt", "jwt", "slowdown", "contended", "gpus", "no spines"):
+        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     best = min(run.mean_jct_s for run in found.timelines)
-    for way, run in zip(found.ways, found.timelines, strict=True):
+    for policy, run in found.runs:
         times = [duration(value) for value in (run.mean_jct_s, run.p99_jct_s, run.mean_jrt_s, run.mean_jwt_s)]
         parts = (f"{run.mean_slowdown:.3f}", f"{run.contention_ratio:.1%}", f"{run.gpu_utilisation:.1%}")
         table.add_row(
-            way.name, *times, *parts, str(run.network_fragmentation_events),
+            policy.name, *times, *parts, str(run.network_fragmentation_events),
             style="bold" if run.mean_jct_s == best else None,
         )  # fmt: skip
     return table

@@ -11,7 +11,7 @@ import typer
 
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_of, read_state
 from ropewalk.cli.cluster_screen import some
-from ropewalk.cli.cluster_state import describe, request, way_named
+from ropewalk.cli.cluster_state import describe, policy_named, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, progress_bar
@@ -20,8 +20,9 @@ from ropewalk.errors import ClusterError, InputError
 if TYPE_CHECKING:
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
+    from ropewalk.cluster.policies import Policy
     from ropewalk.cluster.record import JobRecord
-    from ropewalk.cluster.study import Conditions, Way
+    from ropewalk.cluster.study import Conditions
     from ropewalk.cluster.timeline import Timeline
 
 
@@ -43,13 +44,13 @@ def explain_command(
     Example: `ropewalk cluster explain jobs.csv --job job17 --fabric leaf-spine:64x32x32 --isolate vclos`
     Example: `ropewalk cluster explain --state now.json --gpus 128 --fabric leaf-spine:64x32x32`
     """
-    way, plant = way_named(isolate), plant_of(cluster)
+    policy, plant = policy_named(isolate), plant_of(cluster)
     if jobs is None:
         if gpus is None:
             raise InputError("explain needs a job: give a trace and --job, or --gpus with --state")
-        now = read_state(way, plant, state)
+        now = read_state(policy, plant, state)
         name = job or _new_name(now)
-        document = describe(now.plant, request(way, now, name, gpus), name, gpus)
+        document = describe(now.plant, request(policy, now, name, gpus), name, gpus)
     else:
         if job is None:
             raise InputError(f"explain needs a job of {jobs}: give --job NAME")
@@ -66,10 +67,10 @@ def explain_command(
             from ropewalk.cluster.study import study
 
             found = study(
-                plant, listed, [way], conditions,
+                plant, listed, [policy], conditions,
                 tell=lambda name, done, total, now_s: bar.update(task, completed=done),
             )  # fmt: skip
-        document = _Story(way, plant, found.timelines[0], conditions).of(job, at)
+        document = _Story(policy, plant, found.timelines[0], conditions).of(job, at)
     if json:
         print_json(document)
     else:
@@ -85,7 +86,7 @@ def _new_name(now: Occupancy) -> str:
 class _Story:
     """A replay, to ask what became of its jobs and what stood in their way."""
 
-    way: Way
+    policy: Policy
     plant: Plant
     timeline: Timeline
     conditions: Conditions
@@ -125,16 +126,16 @@ class _Story:
         )
 
     def _plant(self) -> Plant:
-        return self.way.plant(self.plant)
+        return self.policy.plant(self.plant)
 
     def _asked(self, record: JobRecord, when: float) -> dict[str, Any]:
         """What the allocator says of a job at a moment, with everybody else where they are then."""
         from ropewalk.cluster.study import state_at
 
         now = state_at(
-            self.way, self.plant, self.timeline, when, without=record.name, failures=self.conditions.failures
+            self.policy, self.plant, self.timeline, when, without=record.name, failures=self.conditions.failures
         )
-        return describe(now.plant, self.way.allocate(now, record.name, record.gpus), record.name, record.gpus)
+        return describe(now.plant, self.policy.make(now, record.name, record.gpus), record.name, record.gpus)
 
     def _as_head(self, record: JobRecord) -> list[dict[str, Any]]:
         """What it lacked when it was tried and could not start: the first moment of every reason, in order."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ropewalk.cluster.drained import Drained
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.study import Way
+    from ropewalk.cluster.policies import Policy
 
 WHERE = "The cluster"
 BARE = "leaf-spine"
@@ -55,9 +55,7 @@ TOPOLOGY_FORMAT = typer.Option(
     rich_help_panel=WHERE,
 )  # fmt: skip
 STATE = typer.Option(None, metavar="FILE", help="Who holds what now (JSON); without it the cluster is empty.")
-ISOLATE_ONE = typer.Option(
-    "vclos", "--isolate", help="vclos, vclos-all-divisors, laas, ocs-vclos, ocs-vclos-all-divisors or none."
-)
+ISOLATE_ONE = typer.Option("vclos", "--isolate", help="The policy that isolates jobs: {policies.isolates}, or none.")
 
 
 @dataclass(frozen=True)
@@ -131,18 +129,18 @@ def _built(asked: PlantOptions, nic: float, link: float, inside: float) -> Plant
     return found if found.link_bandwidth == link else replace(found, link_bandwidth=link)
 
 
-def read_state(way: Way, plant: Plant, path: Path | None) -> Occupancy:
+def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:
     """The state in a file, or the empty plant."""
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.documents import decode, parse_json, read_bytes
 
     if path is None:
-        return way.occupancy(plant)
+        return policy.occupancy(plant)
     subject = f"state {path}"
     document = parse_json(decode(read_bytes(path, subject, ClusterError), subject, ClusterError), subject, ClusterError)
     if not isinstance(document, dict):
         raise ClusterError(f"{subject} is no snapshot: give one that `ropewalk cluster allocate --save` wrote")
-    return Occupancy.from_document(way.plant(plant), document)
+    return Occupancy.from_document(policy.plant(plant), document)
 
 
 def drained_of(plant: Plant, parts: list[str]) -> Drained:

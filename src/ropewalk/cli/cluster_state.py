@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ropewalk.cluster.allocation import Allocation, Waiting
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.study import Way
+    from ropewalk.cluster.policies import Policy
 
 MOST_RANKS = 32
 """Rows of the table of ranks; all are in the JSON."""
@@ -53,15 +53,15 @@ def allocate_command(
     Example: `ropewalk cluster allocate --fabric leaf-spine:64x32x32 --state now.json --gpus 128 --save next.json`
     """
     require_outputs(save, metrics)
-    way = way_named(isolate)
+    policy = policy_named(isolate)
     plant = plant_of(cluster)
-    now = read_state(way, plant, state)
+    now = read_state(policy, plant, state)
     for name in release:
         now.release(name)
     if restore:
         now.restore(drained_of(now.plant, restore))
     still = now.drain(drained_of(now.plant, drain)) if drain else ()
-    got = request(way, now, job, gpus)
+    got = request(policy, now, job, gpus)
     document = describe(now.plant, got, job, gpus) | {"still_on_drained_parts": list(still)}
     if prove is not None and document["placed"]:
         document["proof"] = _proof(now, got, prove)
@@ -77,20 +77,20 @@ def allocate_command(
         _print(document)
 
 
-def request(way: Way, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
+def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     """Ask for GPUs; more than the cluster has is a mistake of the user, not a reason to wait."""
     if gpus > now.plant.gpus:
         raise ClusterError(f"{gpus} GPUs are more than {now.plant.name} has ({now.plant.gpus}): ask for fewer")
     if job in now.jobs:
         raise ClusterError(f"job {job!r} is already running: give another name, or --release it first")
-    return way.allocate(now, job, gpus)
+    return policy.make(now, job, gpus)
 
 
-def way_named(isolate: str) -> Way:
-    from ropewalk.cluster.study import WAYS, ways_named
+def policy_named(isolate: str) -> Policy:
+    from ropewalk.cluster.policies import POLICIES, policies_named
 
-    (way,) = ways_named([isolate], None, compare=False) if isolate != "none" else (WAYS["ecmp"],)
-    return way
+    (policy,) = policies_named([isolate], None, compare=False) if isolate != "none" else (POLICIES["ecmp"],)
+    return policy
 
 
 def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> dict[str, Any]:
@@ -229,8 +229,8 @@ def rules_command(
         write_files,
     )  # fmt: skip
 
-    way = way_named(isolate)
-    now = read_state(way, plant_of(cluster), state)
+    policy = policy_named(isolate)
+    now = read_state(policy, plant_of(cluster), state)
     if job not in now.jobs:
         some = ", ".join(list(now.jobs)[:8]) or "none"
         raise ClusterError(f"no job {job!r} is in the state: name one of {some}")

@@ -1,7 +1,8 @@
 """The tables that commands choose from by name, and help texts that name their choices.
 
-A help text says `{routers}` for the names of all routers, and `{routers.described}` for names and sentences; both are
-filled in when somebody asks for help, so that nothing is imported before.
+A help text says `{routers}` for the names of all routers, `{routers.described}` for names and sentences, and
+`{policies.isolates}` for the names of those policies whose record says so. They are filled in when somebody asks for
+help, so that nothing is imported before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
+    "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
 }
 """Where the table of each kind is, by the plural that people type; read when it is needed."""
@@ -46,9 +48,10 @@ class _Names:
     def __str__(self) -> str:
         return ", ".join(self.choices)
 
-    @property
-    def described(self) -> str:
-        return self.choices.described()
+    def __getattr__(self, word: str) -> str:
+        if word == "described":
+            return self.choices.described()
+        return ", ".join(name for name, choice in self.choices.items() if getattr(choice, word))
 
 
 class _Tables(dict[str, _Names]):

@@ -11,11 +11,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 STDOUT, STDERR = 1, 2
 SOLVED, INFEASIBLE = 0, 2
@@ -29,6 +31,8 @@ def solve(
 
     The limit is a number of nodes, never of seconds: the same program gives the same answer on every machine.
     """
+    from scipy.optimize import Bounds, milp
+
     options: dict[str, Any] = {"mip_rel_gap": gap}
     if node_limit is not None:
         options["node_limit"] = node_limit

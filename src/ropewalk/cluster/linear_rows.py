@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import LinearConstraint
-from scipy.sparse import coo_array
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 Term = tuple[ArrayLike, ArrayLike, ArrayLike]
 """(row within the block, column, value) of every entry; the value may be one for all."""
@@ -43,6 +46,9 @@ class Rows:
         return np.concatenate(self._low)
 
     def constraint(self) -> LinearConstraint:
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import coo_array
+
         row, column, value = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         matrix = coo_array((value, (row, column)), shape=(self._count, self.columns)).tocsr()
         return LinearConstraint(matrix, self.low, np.concatenate(self._high))

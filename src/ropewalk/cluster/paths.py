@@ -1,4 +1,4 @@
-"""The ways of flows between leafs, by the name of the routing: which cable up, which cable down.
+"""The paths of flows between leafs under every routing: which cable up, which cable down.
 
 Links are those between leafs and spines alone: cable c has link 2c up and 2c + 1 down. A NIC belongs to one job, so
 what its flows do to each other is known without looking at anybody else.
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster._paths_kernel import hashed, least_loaded
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.plant import Plant
 from ropewalk.errors import ClusterError
@@ -52,6 +51,8 @@ def _ends(allocation: Allocation, src: Flows, dst: Flows) -> tuple[Flows, Flows]
 
 
 def _hash(network: Network, allocation: Allocation, src: Flows, dst: Flows, polarised: bool) -> tuple[Links, Links]:
+    from ropewalk.cluster._paths_kernel import hashed
+
     plant = network.plant
     start, end = _ends(allocation, src, dst)
     up, down = hashed(
@@ -76,7 +77,9 @@ def polarised_ecmp(network: Network, allocation: Allocation, src: Flows, dst: Fl
 
 
 def balanced(network: Network, allocation: Allocation, src: Flows, dst: Flows) -> tuple[Links, Links]:
-    """One flow after the other onto the way that carries least, as an ideal adaptive balancer would at job start."""
+    """One flow after the other onto the path that carries least, as an ideal adaptive balancer would at job start."""
+    from ropewalk.cluster._paths_kernel import least_loaded
+
     plant = network.plant
     start, end = _ends(allocation, src, dst)
     up, down = least_loaded(start, end, plant.leaf_of_gpu, network.cables, plant.first_cable, network.load())
@@ -105,22 +108,6 @@ def source(network: Network, allocation: Allocation, src: Flows, dst: Flows) -> 
 def ideal(network: Network, allocation: Allocation, src: Flows, dst: Flows) -> tuple[Links, Links]:
     """No link between leafs and spines ever holds a flow up."""
     return np.full(len(src), -1, np.int32), np.full(len(src), -1, np.int32)
-
-
-ROUTINGS: dict[str, Choose] = {
-    "ecmp": ecmp,
-    "ecmp-polarised": polarised_ecmp,
-    "balanced": balanced,
-    "source": source,
-    "ideal": ideal,
-}
-"""By the name people type."""
-
-
-def routing_named(name: str) -> Choose:
-    if name not in ROUTINGS:
-        raise ClusterError(f"there is no routing {name!r}: choose one of {', '.join(ROUTINGS)}")
-    return ROUTINGS[name]
 
 
 Strands = dict[tuple[int, int], int]
@@ -160,7 +147,7 @@ def _by_table(
     cable_of: NDArray[np.int64],
     strands: Strands,
 ) -> tuple[Links, Links]:
-    """The ways of flows whose spine depends on the sender; -1 where that spine does not lead on."""
+    """The paths of flows whose spine depends on the sender; -1 where that spine does not lead on."""
     plant, alive = network.plant, network.cables
     leaf = np.array(allocation.leaf_of_gpu, np.int64)
     a, b, spine, rise = leaf[src], leaf[dst], spine_of[src].copy(), cable_of[src].copy()

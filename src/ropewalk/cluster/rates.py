@@ -37,8 +37,9 @@ from numpy.typing import NDArray
 from ropewalk.cluster._sharing_kernel import sample
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.footprint import Footprint, footprint_of
-from ropewalk.cluster.paths import Network, links_of, routing_named
+from ropewalk.cluster.paths import Network, links_of
 from ropewalk.cluster.plant import Plant
+from ropewalk.cluster.policies import routing_named
 from ropewalk.cluster.work import Work
 
 SNAPSHOTS = 48

@@ -14,7 +14,7 @@ from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.invariants import check_circuits
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.simulation import Rules, Simulation
 from ropewalk.cluster.timeline import Curves, Timeline
@@ -62,7 +62,7 @@ def replay(
     check_jobs(jobs, plant)
     check_failures(failures, plant)
     check_policy(when_a_link_dies)
-    known = policy_named(allocate) if isinstance(allocate, str) else allocate
+    known = allocator_named(allocate) if isinstance(allocate, str) else allocate
     name = policy or (allocate if isinstance(allocate, str) else str(getattr(allocate, "__name__", "policy")))
     rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies)
     begin = Occupancy(plant) if state is None else state.copy()
@@ -86,12 +86,6 @@ def replay(
     if checkpoint is not None:
         on_disk.write(checkpoint, simulation, question)
     return _timeline(simulation, name, failures)
-
-
-def policy_named(name: str) -> Allocate:
-    if name not in ALLOCATORS:
-        raise ClusterError(f"there is no policy {name!r}: choose one of {', '.join(ALLOCATORS)}")
-    return ALLOCATORS[name]
 
 
 def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) -> Timeline:

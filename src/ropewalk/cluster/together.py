@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.paths import Network, links_of, routing_named
+from ropewalk.cluster.paths import Network, links_of
 from ropewalk.cluster.plant import Plant
+from ropewalk.cluster.policies import routing_named
 from ropewalk.cluster.rounds import patterns_of
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ropewalk import palette
 from ropewalk.report import colours, quantity
 
 Figure = dict[str, Any]
@@ -28,12 +29,12 @@ def layout(height: int, **parts: Any) -> Figure:
         "margin": {"l": 8, "r": 8, "t": 12, "b": 48},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
-        "font": {"family": FONT, "size": 13, "color": colours.INK.light},
+        "font": {"family": FONT, "size": 13, "color": palette.INK.light},
         "hoverlabel": {
             "align": "left",
             "bgcolor": colours.PAPER.light,
             "bordercolor": colours.GRID.light,
-            "font": {"family": FONT, "size": 13, "color": colours.INK.light},
+            "font": {"family": FONT, "size": 13, "color": palette.INK.light},
         },
         "hovermode": "closest",
         "showlegend": False,

@@ -13,8 +13,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ropewalk.palette import Colour
 from ropewalk.report.axis import Figure
-from ropewalk.report.colours import Colour
 
 
 @dataclass(frozen=True)

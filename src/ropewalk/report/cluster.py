@@ -1,4 +1,4 @@
-"""The page of a replayed trace: every way of sharing the cluster beside the others, and the cluster over time."""
+"""The page of a replayed trace: every policy beside the others, and the cluster over time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ropewalk.cluster.policies import POLICIES, routings
 from ropewalk.cluster.record import BEHIND_HEAD, JobRecord
-from ropewalk.cluster.study import ISOLATIONS, ClusterStudy
+from ropewalk.cluster.study import ClusterStudy
 from ropewalk.report import quantity
 from ropewalk.report.cluster_charts import distribution_chart, means_chart, over_time_chart, reasons_chart
 from ropewalk.report.cluster_map import cluster_map
 from ropewalk.report.cluster_words import duration, reason
 from ropewalk.report.page import render
 
+COMMON, IDEAL = "ecmp", "ideal"
+"""What isolation is compared with first, and never."""
 MOST_WAITING = 20
 """Jobs in the table of those that waited longest."""
 
@@ -32,7 +35,7 @@ def cluster_page(study: ClusterStudy) -> str:
     reasons = reasons_chart(study)
     if reasons is not None:
         charts.append(reasons)
-    runs = list(zip(study.ways, study.timelines, strict=True))
+    runs = study.runs
     shown = _isolated(study)
     return render(
         "cluster.html",
@@ -44,9 +47,9 @@ def cluster_page(study: ClusterStudy) -> str:
         runs=runs,
         best=min(run.mean_jct_s for run in study.timelines),
         drawing=cluster_map(study),
-        waiting_way=shown,
+        waiting_policy=shown,
         waiting=waiting_rows(study, shown),
-        refused=[(way.name, run.refused) for way, run in runs if run.refused],
+        refused=[(policy.name, run.refused) for policy, run in runs if run.refused],
         duration=duration,
         notes=[*study.notes, *_reading(study)],
     )
@@ -54,31 +57,29 @@ def cluster_page(study: ClusterStudy) -> str:
 
 def headline(study: ClusterStudy) -> str:
     """What isolation does to completion times, against ECMP where both were replayed."""
-    names = [way.name for way in study.ways]
+    names = [policy.name for policy in study.policies]
     isolated = _isolated(study)
-    base = next((name for name in ("ecmp", "ecmp-polarised", "source", "balanced") if name in names), None)
-    if base is None or isolated not in ISOLATIONS:
+    base = next((name for name in (COMMON, *routings()) if name in names and name != IDEAL), None)
+    if base is None or not POLICIES[isolated].isolates:
         run = study.timelines[0]
         return f"{quantity.count(len(run.jobs))} jobs complete in {duration(run.mean_jct_s)} on average"
     gain = 1 - study.timeline(isolated).mean_jct_s / study.timeline(base).mean_jct_s
     if abs(gain) < 5e-4:
-        return f"With {isolated}, jobs complete as soon as under {base}"
+        return f"Under {isolated}, jobs take as long as under {base}"
     change = f"{quantity.percent(abs(gain))} {'sooner' if gain > 0 else 'later'}"
-    return f"With {isolated}, jobs complete {change} than under {base}"
+    return f"Under {isolated}, jobs complete {change} than under {base}"
 
 
 def lead(study: ClusterStudy) -> str:
     """The most telling numbers in a sentence."""
-    parts = [
-        f"{duration(run.mean_jct_s)} under {way.name}" for way, run in zip(study.ways, study.timelines, strict=True)
-    ]
+    parts = [f"{duration(run.mean_jct_s)} under {policy.name}" for policy, run in study.runs]
     plant = study.plant
     where = f"{quantity.count(plant.gpus)} GPUs under {quantity.count(plant.leafs)} leafs"
     return f"Mean completion on {where}: {', '.join(parts)}."
 
 
 def waiting_rows(study: ClusterStudy, name: str) -> list[WaitingRow]:
-    """The jobs that waited longest under a way, with what they waited for, longest first."""
+    """The jobs that waited longest under a policy, with what they waited for, longest first."""
     run = study.timeline(name)
     jobs = sorted(run.jobs, key=lambda job: (-job.jwt_s, job.name))
     return [WaitingRow(job, _why(job, run.causes_of(job))) for job in jobs[:MOST_WAITING] if job.jwt_s > 0]
@@ -93,9 +94,10 @@ def _why(job: JobRecord, causes: Mapping[str, float]) -> str:
 
 
 def _isolated(study: ClusterStudy) -> str:
-    """The way a reader came for: an isolated one, vClos before others, else the first."""
-    names = [way.name for way in study.ways]
-    return next((name for name in ISOLATIONS if name in names), names[0])
+    """The policy a reader came for: one that isolates and was asked for, else any that isolates, else the first."""
+    isolating = [policy for policy in study.policies if policy.isolates]
+    asked_for = [policy for policy in isolating if not policy.compared]
+    return (*asked_for, *isolating, *study.policies)[0].name
 
 
 def _facts(study: ClusterStudy) -> list[tuple[str, str]]:
@@ -117,14 +119,14 @@ def _facts(study: ClusterStudy) -> list[tuple[str, str]]:
 
 def _reading(study: ClusterStudy) -> list[str]:
     """What is assumed."""
-    names = {way.name for way in study.ways}
+    names = {policy.name for policy in study.policies}
     notes = [
         "Jobs are rigid: all GPUs at once, from start to finish, never moved.",
         "Contention ratio: flows that found another flow on a leaf-spine link of theirs, of all flows between servers.",
-        "Network fragmentation: a try to start a job that failed for want of common spines alone.",
+        "Network fragmentation: a try to start a job that failed only because no spines were common to its leafs.",
     ]
-    if any(way.optical for way in study.ways):
-        notes.append("Optical ways charge every job with circuits once, when it starts; running jobs are not rewired.")
+    if any(policy.optical for policy in study.policies):
+        notes.append("Optical policies charge a job with circuits once, when it starts; running jobs are not rewired.")
     if "laas" in names:
         notes.append("laas keeps jobs apart, but rounds inside one job may still meet: its guarantee is weaker.")
     return notes

@@ -7,36 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk import palette
+from ropewalk.cluster.policies import POLICIES
 from ropewalk.cluster.record import BEHIND_HEAD
 from ropewalk.cluster.study import ClusterStudy
 from ropewalk.cluster.timeline import Curves, Timeline
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
 from ropewalk.report.cluster_words import REASONS, duration, reason
-from ropewalk.report.colours import Colour
 
-WAYS = {
-    "ecmp-polarised": colours.LOGICAL["ps-dedicated"],
-    "ecmp": colours.LOGICAL["hips"],
-    "balanced": colours.LOGICAL["ps-sharded"],
-    "source": colours.LOGICAL["ps"],
-    "laas": colours.LOGICAL["double-tree"],
-    "vclos": colours.LOGICAL["ring"],
-    "vclos-all-divisors": colours.LOGICAL["ring-both-ways"],
-    "ocs-vclos": colours.LOGICAL["mesh"],
-    "ocs-vclos-all-divisors": colours.LOGICAL["halving-doubling"],
-    "ideal": colours.INK,
-}
-"""One colour for each way, everywhere."""
 REASON_COLOURS = {
     "behind-the-head": colours.IDLE,
-    "gpu-shortage": colours.LOGICAL["ring-one-way"],
-    "server-fragmentation": colours.LOGICAL["ps"],
-    "network-fragmentation": colours.LOGICAL["hips"],
-    "restart": colours.LOGICAL["double-tree"],
+    "gpu-shortage": palette.SKY,
+    "server-fragmentation": palette.AMBER,
+    "network-fragmentation": palette.RED,
+    "restart": palette.PINK,
 }
-RUNNING, WAITING = colours.LOGICAL["ring"], colours.LOGICAL["ps"]
+RUNNING, WAITING = palette.BLUE, palette.AMBER
 TIMES = {"jct": "completion", "jrt": "running", "jwt": "waiting"}
 """Completion is running and waiting together."""
 MOST_POINTS = 400
@@ -44,8 +33,8 @@ MOST_POINTS = 400
 
 
 def means_chart(study: ClusterStudy) -> Chart:
-    """Mean running and waiting time under every way; together they are the completion time."""
-    rows = list(range(len(study.ways)))
+    """Mean running and waiting time under every policy; together they are the completion time."""
+    rows = list(range(len(study.policies)))
     runs = study.timelines
     least = min(run.mean_jct_s for run in runs)
     texts = [
@@ -72,7 +61,7 @@ def means_chart(study: ClusterStudy) -> Chart:
     }
     return Chart(
         "means",
-        f"Mean running and waiting time of jobs under {len(rows)} ways of sharing the cluster",
+        f"Mean running and waiting time of jobs under {len(rows)} policies",
         (View("", figure),),
         (Swatch("running", RUNNING, group="running"), Swatch("waiting", WAITING, group="waiting")),
         caption="Isolation trades waiting for running: what it saves while jobs run it may cost while they queue. Near "
@@ -123,7 +112,7 @@ def reasons_chart(study: ClusterStudy) -> Chart | None:
     lacked = [name for name in shown if name != BEHIND_HEAD]
     return Chart(
         "reasons",
-        "Mean waiting time by reason under every way",
+        "Mean waiting time by reason under every policy",
         (
             View("all waiting, by what the head lacked", _reasons(study, causes, lacked)),
             View("by place in the queue", _reasons(study, places, shown)),
@@ -162,18 +151,18 @@ def _bars(name: str, rows: Sequence[int], values: Sequence[float], colour: Colou
 
 
 def _names_axis(study: ClusterStudy) -> Figure:
-    rows = list(range(len(study.ways)))
-    return axis(range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=rows, ticktext=[way.name for way in study.ways])
+    rows = list(range(len(study.policies)))
+    names = [policy.name for policy in study.policies]
+    return axis(range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=rows, ticktext=names)
 
 
 def _legend(study: ClusterStudy) -> tuple[Swatch, ...]:
-    return tuple(Swatch(way.name, WAYS[way.name], "line", group=way.name) for way in study.ways)
+    colour = POLICIES.colours()
+    return tuple(Swatch(policy.name, colour[policy.name], "line", group=policy.name) for policy in study.policies)
 
 
 def _distribution(study: ClusterStudy, kind: str) -> Figure:
-    columns = {
-        way.name: cumulative(run.times(kind)) for way, run in zip(study.ways, study.timelines, strict=True) if run.jobs
-    }
+    columns = {policy.name: cumulative(run.times(kind)) for policy, run in study.runs if run.jobs}
     positive = [value for times, _ in columns.values() for value in times.tolist() if value > 0] or [1.0]
     # Half of the shortest: where times of 0 are put on a logarithmic axis.
     floor = max(min(positive), max(positive) * 1e-6) / 2
@@ -224,14 +213,14 @@ def _over_time(
     edges = np.linspace(begin, end, MOST_POINTS + 1)
     middle = (edges[1:] + edges[:-1]) / 2
     data, high = [], top or 0.0
-    for way, run in zip(study.ways, study.timelines, strict=True):
+    for policy, run in study.runs:
         level = sampled(run.curves, values(run.curves), begin, end)
         last = _last_step(run, middle)
         shown, times = level[:last], middle[:last] - begin
         high = max(high, float(shown.max(initial=0.0)))
         data.append(
-            _line(way.name, times.tolist(), shown.tolist(), [
-                f"<b>{way.name}</b>, {duration(at)}: {show(value)}"
+            _line(policy.name, times.tolist(), shown.tolist(), [
+                f"<b>{policy.name}</b>, {duration(at)}: {show(value)}"
                 for at, value in zip(times.tolist(), shown.tolist(), strict=True)
             ])
         )  # fmt: skip
@@ -246,7 +235,8 @@ def _last_step(run: Timeline, middle: NDArray[np.float64]) -> int:
 
 
 def _line(name: str, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
-    pen = {"color": WAYS[name].light} | ({"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2})
+    style = {"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2}
+    pen = {"color": POLICIES.colours()[name].light} | style
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": xs, "y": ys,
         "line": pen,

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from ropewalk import palette
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.optical.circuits import ends_of
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import Plant
+from ropewalk.cluster.policies import Policy
 from ropewalk.cluster.record import JobRecord
-from ropewalk.cluster.study import ClusterStudy, Way
+from ropewalk.cluster.study import ClusterStudy
 from ropewalk.cluster.timeline import Timeline
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
@@ -29,7 +31,7 @@ from ropewalk.report.cluster_words import duration
 MOST_BANDS = 64
 """Leafs, and spines, that are drawn; of more the first ones."""
 MOST_RECTANGLES = 12_000
-"""Of one way; of more a part of the time is drawn."""
+"""Of one policy; of more a part of the time is drawn."""
 BAND_PIXELS = (8, 30)
 PANEL_PIXELS = 900
 """Height that bands share."""
@@ -55,7 +57,7 @@ class ClusterMap:
 
     key: str
     choices: tuple[str, ...]
-    """Ways to choose from."""
+    """Policies to choose from."""
     legend: tuple[Swatch, ...]
     height: int
     caption: str
@@ -63,22 +65,22 @@ class ClusterMap:
 
 
 def cluster_map(study: ClusterStudy) -> ClusterMap:
-    """One drawing with a view for each way."""
-    views = [_view(way, way.plant(study.plant), run) for way, run in zip(study.ways, study.timelines, strict=True)]
+    """One drawing with a view for each policy."""
+    views = [_view(policy, policy.plant(study.plant), run) for policy, run in study.runs]
     remarks = dict.fromkeys(remark for view in views for remark in view.pop("remarks"))
     height = max(int(view["height"]) for view in views)
     data = {
         "views": views,
-        "palette": [[colour.light, colour.dark] for colour in (GREY, *colours.SERIES)],
+        "palette": [[colour.light, colour.dark] for colour in (GREY, *palette.SERIES)],
         "axis": AXIS_PIXELS,
     }
     return ClusterMap(
         "map",
-        tuple(way.name for way in study.ways),
+        tuple(policy.name for policy in study.policies),
         (
             Swatch("inside one leaf", GREY),
-            *(Swatch("", colour) for colour in colours.SERIES[:-1]),
-            Swatch("across leafs, a colour a job", colours.SERIES[-1]),
+            *(Swatch("", colour) for colour in palette.SERIES[:-1]),
+            Swatch("across leafs, a colour a job", palette.SERIES[-1]),
         ),
         height,
         "A band is a leaf with its GPUs, or a spine with its links to leafs; what is empty is free. Links are drawn "
@@ -88,7 +90,7 @@ def cluster_map(study: ClusterStudy) -> ClusterMap:
     )
 
 
-def _view(way: Way, plant: Plant, run: Timeline) -> dict[str, Any]:
+def _view(policy: Policy, plant: Plant, run: Timeline) -> dict[str, Any]:
     leafs, spines = min(plant.leafs, MOST_BANDS), min(_bands(plant)[1], MOST_BANDS)
     found = [rectangle for rectangle in rectangles(plant, run.jobs) if _is_drawn(rectangle, plant, leafs, spines)]
     begin, end, kept = window(found)
@@ -99,7 +101,7 @@ def _view(way: Way, plant: Plant, run: Timeline) -> dict[str, Any]:
     jobs = sorted({rectangle.job for rectangle in kept})
     number = {job: at for at, job in enumerate(jobs)}
     return {
-        "name": way.name,
+        "name": policy.name,
         "height": AXIS_PIXELS + bands * pixels + (20 if links else 0) + 8,
         "pixels": pixels,
         "span": [begin, end],
@@ -199,7 +201,7 @@ def _is_drawn(rectangle: Rectangle, plant: Plant, leafs: int, spines: int) -> bo
 
 def _look(number: int, job: JobRecord) -> int:
     """0 is grey; neighbours in the trace get different colours."""
-    return 0 if len(job.allocation.leafs) < 2 else 1 + number % len(colours.SERIES)
+    return 0 if len(job.allocation.leafs) < 2 else 1 + number % len(palette.SERIES)
 
 
 def _about(job: JobRecord) -> str:

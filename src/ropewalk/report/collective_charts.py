@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ropewalk import palette
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
@@ -28,7 +29,7 @@ class Candidate:
         return colours.name_of_logical(self.name)
 
     @property
-    def colour(self) -> colours.Colour:
+    def colour(self) -> palette.Colour:
         return colours.SCHEDULES.get(self.name, colours.OTHER)
 
 
@@ -79,7 +80,7 @@ def bandwidth_chart(answer: CollectiveAnswer) -> Chart:
                 showgrid=False,
                 tickvals=list(range(len(rows))),
                 ticktext=[f"<b>{clipped(row.words)}</b>" if row.made_for_it else clipped(row.words) for row in rows],
-                tickfont={"size": 13, "color": colours.INK.light},
+                tickfont={"size": 13, "color": palette.INK.light},
             ),
         ),
     }

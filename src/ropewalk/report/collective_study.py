@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ropewalk import palette
 from ropewalk.collective.optimum import reduce_scatter_then_all_gather
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout
@@ -67,7 +68,7 @@ def _chart(cases: Cases, table: Mapping[str, Mapping[str, float]], names: Sequen
                     f"{plain(label)}<br><span style='font-size:11px'>{quantity.gigabytes(best[label])} at best</span>"
                     for label in labels
                 ],
-                tickfont={"size": 13, "color": colours.INK.light},
+                tickfont={"size": 13, "color": palette.INK.light},
             ),
         ),
     }  # fmt: skip
@@ -102,7 +103,7 @@ def _marks(name: str, below: float, points: Sequence[tuple[str, float | None, fl
     }  # fmt: skip
 
 
-def _colour(name: str) -> colours.Colour:
+def _colour(name: str) -> palette.Colour:
     if name == IN_HALVES:
         return colours.MUTED
     return colours.ACCENT if name == "topoadopt" else colours.SCHEDULES.get(name, colours.OTHER)

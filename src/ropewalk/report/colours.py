@@ -1,37 +1,44 @@
-"""One colour for each logical topology, everywhere: a pair for light and dark pages, told apart by most eyes."""
+"""What colours mean on pages; the pairs for light and dark pages themselves are those of `ropewalk.palette`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from ropewalk.palette import (
+    AMBER,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    INK,
+    NAVY,
+    PINK,
+    PURPLE,
+    RED,
+    RUST,
+    SERIES,
+    SKY,
+    STEEL,
+    Colour,
+)
 
-@dataclass(frozen=True)
-class Colour:
-    """How one thing is coloured on a light page and on a dark one."""
-
-    light: str
-    dark: str
-
-
-INK = Colour("#1d2129", "#e8eaed")
 MUTED = Colour("#5b626e", "#a5acb8")
 GRID = Colour("#e2e5e9", "#30353c")
 PAPER = Colour("#fdfdfc", "#15171a")
 ACCENT = Colour("#2a78d6", "#5598e7")
-OTHER = Colour("#868d99", "#7b828e")
+OTHER = GREY
 
 LOGICAL = {
-    "hips": Colour("#d93f3e", "#e66767"),
-    "ring": Colour("#2b77d5", "#3987e5"),
-    "ring-one-way": Colour("#86b6ef", "#9ec5f4"),
-    "ring-both-ways": Colour("#104281", "#256abf"),
-    "mesh": Colour("#1ba673", "#199e70"),
-    "halving-doubling": Colour("#4a3aa7", "#9085e9"),
-    "ps": Colour("#e09900", "#c98500"),
-    "ps-dedicated": Colour("#b5541c", "#d95926"),
-    "ps-sharded": Colour("#8a6d3b", "#b59a68"),
-    "double-tree": Colour("#d6649a", "#d55181"),
+    "hips": RED,
+    "ring": BLUE,
+    "ring-one-way": SKY,
+    "ring-both-ways": NAVY,
+    "mesh": GREEN,
+    "halving-doubling": PURPLE,
+    "ps": AMBER,
+    "ps-dedicated": RUST,
+    "ps-sharded": BROWN,
+    "double-tree": PINK,
 }
 """By the name on the command line; relatives have related colours."""
 
@@ -66,33 +73,27 @@ LOGICAL_NAMES = {
 }
 """As people say them, where that differs from the command line."""
 
-SERIES = tuple(
-    LOGICAL[name]
-    for name in ("ring", "ps", "mesh", "double-tree", "halving-doubling", "ps-dedicated", "hips", "ps-sharded")
-)
-"""Colours for things without a colour of their own, in order of importance."""
-
 COMPUTE_PHASES = {
-    "forward": LOGICAL["ring"],
-    "backward": LOGICAL["ring-both-ways"],
-    "recompute": Colour("#6f8fb8", "#6d8bb3"),
-    "update": LOGICAL["ring-one-way"],
+    "forward": BLUE,
+    "backward": NAVY,
+    "recompute": STEEL,
+    "update": SKY,
 }
 """Computation by the word in its label that says which pass it belongs to: one family of blues."""
 
 PURPOSES = {
-    "compute": LOGICAL["ring"],
-    "tensor": LOGICAL["ps"],
-    "data": LOGICAL["mesh"],
-    "pipeline": LOGICAL["double-tree"],
-    "expert": LOGICAL["hips"],
-    "zero": LOGICAL["ps-sharded"],
-    "context": LOGICAL["halving-doubling"],
-    "tables": LOGICAL["ps-dedicated"],
-    "sums": LOGICAL["mesh"],
-    "activations": LOGICAL["ps"],
-    "gradients": LOGICAL["ps-dedicated"],
-    "experts": LOGICAL["hips"],
+    "compute": BLUE,
+    "tensor": AMBER,
+    "data": GREEN,
+    "pipeline": PINK,
+    "expert": RED,
+    "zero": BROWN,
+    "context": PURPLE,
+    "tables": RUST,
+    "sums": GREEN,
+    "activations": AMBER,
+    "gradients": RUST,
+    "experts": RED,
 }
 """What a stream of a training step is for."""
 
@@ -100,11 +101,11 @@ IDLE = Colour("#d9dde3", "#3a4048")
 """Time in which nothing happened, memory that nothing holds."""
 
 MEMORY = {
-    "weights": LOGICAL["ring"],
-    "gradients": LOGICAL["mesh"],
-    "optimiser": LOGICAL["halving-doubling"],
-    "activations": LOGICAL["ps"],
-    "workspace": LOGICAL["double-tree"],
+    "weights": BLUE,
+    "gradients": GREEN,
+    "optimiser": PURPLE,
+    "activations": AMBER,
+    "workspace": PINK,
     "fragmentation": OTHER,
 }
 """What the memory of a GPU is taken up by."""
@@ -112,16 +113,13 @@ MEMORY = {
 HEAT = (Colour("#dbe8f8", "#1d2b3c"), Colour("#6a9fdf", "#3f74b5"), Colour("#0b3a80", "#b7d4f8"))
 """Little, some and much, in one hue: bright cells stand out on a dark page, dark ones on a light page."""
 
-SUMS, PAIRS = LOGICAL["mesh"], LOGICAL["ps-dedicated"]
+SUMS, PAIRS = GREEN, RUST
 """All-reduces and transfers between pairs, wherever a design is drawn."""
 
 DARK_OF_LIGHT = {
     colour.light: colour.dark
-    for colour in (
-        INK, MUTED, GRID, PAPER, ACCENT, OTHER, IDLE, *LOGICAL.values(), *SERIES, *COMPUTE_PHASES.values(),
-        *PURPOSES.values(), *MEMORY.values(), *HEAT,
-    )
-}  # fmt: skip
+    for colour in (INK, MUTED, GRID, PAPER, ACCENT, IDLE, SKY, NAVY, STEEL, GREY, *SERIES, *HEAT)
+}
 """Figures are written in light colours; the page swaps them by this table where the reader prefers dark."""
 
 

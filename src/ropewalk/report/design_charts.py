@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk import palette
 from ropewalk.codesign.design import Design
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis
@@ -69,7 +70,7 @@ def _heat(matrix: Matrix, label: str, number: str) -> tuple[Figure, Figure]:
     title = {
         "text": f"{label}: {quantity.size(high)} at most" if high else f"{label}: nothing",
         "xref": f"x{number} domain", "yref": "paper", "x": 0.5, "y": 1.0, "yanchor": "bottom", "showarrow": False,
-        "font": {"size": 13, "color": colours.INK.light},
+        "font": {"size": 13, "color": palette.INK.light},
     }  # fmt: skip
     return heat, title
 
@@ -85,7 +86,7 @@ def _binned(matrix: Matrix) -> Matrix:
 def load_chart(sums: NDArray[np.float64], pairs: NDArray[np.float64]) -> Chart:
     """Which part of the links carries at most so many bytes of a step: sums, pairs and both together."""
     curves = [
-        ("all bytes", colours.INK, sums + pairs, "line"),
+        ("all bytes", palette.INK, sums + pairs, "line"),
         ("all-reduce", colours.SUMS, sums, "line"),
         ("model-parallel", colours.PAIRS, pairs, "line"),
     ]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ropewalk.palette import Colour
 from ropewalk.report.chart import Swatch, embedded
-from ropewalk.report.colours import Colour
 from ropewalk.report.step_timeline import AXIS_PIXELS, FEW_ROWS, GAP_PIXELS, ROW_PIXELS, StepTimeline
 
 MOST_ROWS = 3

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.study import SpeedRow
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
-from ropewalk.report.colours import Colour
 
 Write = Callable[[float], str]
 
 WAYS = {
     "fifo": colours.OTHER,
-    "buckets": colours.LOGICAL["ps"],
-    "merged": colours.LOGICAL["ps-dedicated"],
-    "priority": colours.LOGICAL["ring"],
-    "released": colours.LOGICAL["ring-one-way"],
-    "byteps": colours.LOGICAL["halving-doubling"],
-    "dear": colours.LOGICAL["double-tree"],
-    "fused": colours.LOGICAL["mesh"],
-    "streamed": colours.LOGICAL["hips"],
+    "buckets": palette.AMBER,
+    "merged": palette.RUST,
+    "priority": palette.BLUE,
+    "released": palette.SKY,
+    "byteps": palette.PURPLE,
+    "dear": palette.PINK,
+    "fused": palette.GREEN,
+    "streamed": palette.RED,
 }
 """One colour for each way, everywhere."""
 
@@ -79,7 +80,7 @@ def ways_chart(answer: OverlapAnswer) -> Chart:
         (
             Swatch("computing", colours.PURPOSES["compute"], group="computing"),
             Swatch("waiting for the network", colours.PURPOSES["data"], group="waiting"),
-            Swatch(f"lower bound, {quantity.seconds(answer.bounds.step_s)}", colours.INK, "dash"),
+            Swatch(f"lower bound, {quantity.seconds(answer.bounds.step_s)}", palette.INK, "dash"),
         ),
         caption=f"The bound: {answer.bound_in_words()}.",
     )
@@ -97,10 +98,10 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
     sizes = sorted(by_size)
     steps = [by_size[size] for size in sizes]
     data = [
-        _curve("best credit for each size", sizes, steps, colours.LOGICAL["ring"], quantity.size),
+        _curve("best credit for each size", sizes, steps, palette.BLUE, quantity.size),
         {
             "type": "scatter", "mode": "markers", "x": [chosen.partition_bytes], "y": [chosen.step_s],
-            "marker": {"size": 11, "color": colours.ACCENT.light, "line": {"color": colours.INK.light, "width": 1.5}},
+            "marker": {"size": 11, "color": colours.ACCENT.light, "line": {"color": palette.INK.light, "width": 1.5}},
             "customdata": [
                 f"chosen: pieces of {quantity.size(chosen.partition_bytes)}, credit "
                 f"{quantity.size(chosen.credit_bytes)}: {quantity.seconds(chosen.step_s)}"
@@ -122,7 +123,7 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
         "settings",
         f"Step time over {len(sizes)} sizes of pieces",
         (View("", figure),),
-        (Swatch("best credit for each size", colours.LOGICAL["ring"], "line"), Swatch("chosen", colours.ACCENT, "dot")),
+        (Swatch("best credit for each size", palette.BLUE, "line"), Swatch("chosen", colours.ACCENT, "dot")),
         caption="Small pieces let urgent gradients pass early and pay a start-up each; large ones hold them up. The "
         f"axis does not begin at 0. Found by {answer.tuned.method}.",
     )
@@ -151,7 +152,7 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
                 _curve(name, speeds, [step[name, speed] for speed in speeds], WAYS[name], quantity.bandwidth)
                 for name in names
             ),
-            _curve("lower bound", speeds, [bound[speed] for speed in speeds], colours.INK, quantity.bandwidth,
+            _curve("lower bound", speeds, [bound[speed] for speed in speeds], palette.INK, quantity.bandwidth,
                    dash="dash"),
         ],
         "layout": layout(
@@ -164,7 +165,7 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
         "speeds",
         f"Step time of {len(names)} ways over {len(speeds)} speeds of the network",
         (View("over the lower bound", above), View("time of a step", absolute)),
-        (*(Swatch(name, WAYS[name], "line", group=name) for name in names), Swatch("lower bound", colours.INK, "dash")),
+        (*(Swatch(name, WAYS[name], "line", group=name) for name in names), Swatch("lower bound", palette.INK, "dash")),
         choose="Show",
         caption="Order matters where computing and the network take about as long; a network that is far too slow or "
         "more than fast enough leaves nothing to gain.",
@@ -209,5 +210,5 @@ def _speed_axis(speeds: Sequence[float]) -> Figure:
 def _upright(x: float) -> Figure:
     return {
         "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": x, "x1": x,
-        "line": {"color": colours.INK.light, "width": 1.5, "dash": "dash"},
+        "line": {"color": palette.INK.light, "width": 1.5, "dash": "dash"},
     }  # fmt: skip

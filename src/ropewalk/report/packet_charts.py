@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.colours import Colour
 from ropewalk.report.packet_strips import Course, Measured, strips
 from ropewalk.sim.level import LevelRun
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.report import colours
 from ropewalk.report.axis import CLEAR, Figure, axis, layout, value_axis
 from ropewalk.report.chart import plain
-from ropewalk.report.colours import Colour
 from ropewalk.report.timeline import time_unit
 from ropewalk.sim.level import PacketFacts
 
@@ -79,7 +80,7 @@ def _stacked(courses: Sequence[Course], measured: Measured, highest: float, time
         titles.append(
             {
                 "text": plain(one.label), "x": 0, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left",
-                "yanchor": "bottom", "showarrow": False, "font": {"size": 12, "color": colours.INK.light},
+                "yanchor": "bottom", "showarrow": False, "font": {"size": 12, "color": palette.INK.light},
             }
         )  # fmt: skip
     time = time | {"anchor": f"y{_suffix(number - 1)}"}

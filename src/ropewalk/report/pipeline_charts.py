@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.pipeline.answer import PipelineAnswer
 from ropewalk.pipeline.study import CommunicationRow, MemoryRow
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.colours import Colour
 from ropewalk.report.ranking import ranking
 from ropewalk.report.step_bars import MemoryBar, memory_chart
 
 FOUND = "found"
 SCHEDULES = {
     "gpipe": colours.OTHER,
-    "1f1b": colours.LOGICAL["ring"],
-    "1f1b-deep": colours.LOGICAL["ring-both-ways"],
-    "zb-h1": colours.LOGICAL["ps"],
-    "zb-h2": colours.LOGICAL["ps-dedicated"],
-    "zb-v": colours.LOGICAL["double-tree"],
-    "zb-auto": colours.LOGICAL["hips"],
+    "1f1b": palette.BLUE,
+    "1f1b-deep": palette.NAVY,
+    "zb-h1": palette.AMBER,
+    "zb-h2": palette.RUST,
+    "zb-v": palette.PINK,
+    "zb-auto": palette.RED,
 }
 """One colour for each timetable, everywhere."""
 AFTER = {
@@ -77,12 +78,12 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
             ahead, back = float(times.send_forward[number]), float(times.send_backward[number])
             rows.append((f"cut behind {number}", {"handed on": ahead, "handed back": back}))
     looks: dict[str, Colour] = {
-        "forward": colours.LOGICAL["ring"],
-        "backward": colours.LOGICAL["mesh"],
-        "gradients of inputs": colours.LOGICAL["mesh"],
-        "gradients of weights": colours.LOGICAL["ps"],
-        "handed on": colours.LOGICAL["ring-one-way"],
-        "handed back": colours.LOGICAL["double-tree"],
+        "forward": palette.BLUE,
+        "backward": palette.GREEN,
+        "gradients of inputs": palette.GREEN,
+        "gradients of weights": palette.AMBER,
+        "handed on": palette.SKY,
+        "handed back": palette.PINK,
     }
     used = [look for look in looks if any(look in parts for _, parts in rows)]
     longest = max(sum(parts.values()) for _, parts in rows)

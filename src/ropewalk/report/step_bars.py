@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, layout, value_axis
 from ropewalk.report.axis import axis as plain_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
-from ropewalk.report.colours import Colour
 from ropewalk.report.rank_groups import RankGroups
 from ropewalk.sim.step import StepStatistics
 
@@ -79,7 +80,7 @@ def memory_chart(bars: Sequence[MemoryBar]) -> Chart:
     legend = [Swatch(stack.name, stack.colour, group=stack.name) for stack in stacks]
     if capacity:
         figure["layout"]["shapes"] = [_limit(capacity)]
-        legend.append(Swatch(f"memory of the GPU, {quantity.size(capacity)}", colours.INK, "dash"))
+        legend.append(Swatch(f"memory of the GPU, {quantity.size(capacity)}", palette.INK, "dash"))
     return Chart(
         "memory",
         f"Memory of a GPU in each of {len(bars)} stages",
@@ -152,7 +153,7 @@ def text_on(colour: Colour) -> str:
     bright = [_luminance(shade) > BRIGHT for shade in (colour.light, colour.dark)]
     if all(bright):
         return "#15181d"
-    return colours.INK.light if bright[0] else "#ffffff"
+    return palette.INK.light if bright[0] else "#ffffff"
 
 
 def _luminance(shade: str) -> float:
@@ -163,5 +164,5 @@ def _luminance(shade: str) -> float:
 def _limit(capacity: float) -> Figure:
     return {
         "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": capacity, "x1": capacity,
-        "line": {"color": colours.INK.light, "width": 1.5, "dash": "dash"},
+        "line": {"color": palette.INK.light, "width": 1.5, "dash": "dash"},
     }  # fmt: skip

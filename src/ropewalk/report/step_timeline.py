@@ -12,9 +12,10 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
-from ropewalk.report.colours import Colour
 from ropewalk.report.rank_groups import RankGroups
 from ropewalk.sim.step import StepRun
 from ropewalk.task.step import COMPUTE_STREAM, Act
@@ -98,7 +99,7 @@ def step_timeline(run: StepRun, groups: RankGroups, critical: Ids) -> StepTimeli
     colour_of = _colours(looks, shown)
     legend = [Swatch(looks[number], colour_of[looks[number]], group=str(number)) for number in shown]
     if bars.critical.any():
-        legend.append(Swatch("on the critical path", colours.INK, "line"))
+        legend.append(Swatch("on the critical path", palette.INK, "line"))
     ticks = np.rint(np.column_stack([bars.start, bars.end - bars.start]) * 1e9).astype(np.int64)
     labels, label = np.unique([run.step.name_of(one) for one in bars.operation.tolist()], return_inverse=True)
     data = {

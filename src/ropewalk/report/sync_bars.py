@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ropewalk import palette
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout, seconds_axis, wants_log
 from ropewalk.report.chart import Chart, Swatch, View, plain
@@ -29,9 +30,9 @@ def sync_bars(found: Sequence[Combination]) -> Chart:
         Swatch(colours.name_of_logical(name), colours.of_logical(name), group=f"logical {name}") for name in logical
     ]
     if flow and any(row.closed_s is not None for row in found):
-        legend.append(Swatch("closed form", colours.INK, "diamond", "closed form"))
+        legend.append(Swatch("closed form", palette.INK, "diamond", "closed form"))
     if any(_paper_differs(row) for row in found):
-        legend.append(Swatch("form as published", colours.INK, "hollow", "published form"))
+        legend.append(Swatch("form as published", palette.INK, "hollow", "published form"))
     legend.append(Swatch("lower bound of any all-reduce", colours.MUTED, "tick", "lower bound"))
     return Chart(
         "sync-time",
@@ -92,7 +93,7 @@ def _figure(rows: Sequence[Combination]) -> Figure:
                 showgrid=False,
                 tickvals=[middle for _, middle in groups],
                 ticktext=[plain(label) for label, _ in groups],
-                tickfont={"size": 13, "color": colours.INK.light},
+                tickfont={"size": 13, "color": palette.INK.light},
             ),
         ),
     }
@@ -169,8 +170,8 @@ def _marks(rows: Sequence[Combination], place: dict[Combination, float], what: s
         "marker": {
             "symbol": "diamond",
             "size": 9 if published else 8,
-            "color": CLEAR if published else colours.INK.light,
-            "line": {"width": 1.5, "color": colours.INK.light if published else colours.PAPER.light},
+            "color": CLEAR if published else palette.INK.light,
+            "line": {"width": 1.5, "color": palette.INK.light if published else colours.PAPER.light},
         },
         "cliponaxis": False,
     }

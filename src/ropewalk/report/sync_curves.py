@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk import palette
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis, wants_log
 from ropewalk.report.chart import Chart, Swatch, View, plain
@@ -134,7 +135,7 @@ def _panel_title(text: str, left: float, top: float) -> Figure:
         "yanchor": "bottom",
         "yshift": 6,
         "showarrow": False,
-        "font": {"size": 13, "color": colours.INK.light},
+        "font": {"size": 13, "color": palette.INK.light},
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.colours import Colour
 from ropewalk.report.combinations import Combination, at_the_largest
 from ropewalk.report.packet_charts import pauses_by_node, queues_over_time, throughput_over_time
 from ropewalk.report.packet_strips import Course
@@ -17,7 +18,7 @@ ROW_PIXELS = 24
 LIKE_LENGTH = 4.0
 LOG_FROM = 4.0
 """A largest ratio this many times the smallest asks for a logarithmic axis."""
-PACKET_COLOURS = (colours.LOGICAL["hips"], colours.LOGICAL["ring"], colours.LOGICAL["mesh"], colours.LOGICAL["ps"])
+PACKET_COLOURS = (palette.RED, palette.BLUE, palette.GREEN, palette.AMBER)
 """Transports, in the order in which they were asked for."""
 
 
@@ -44,7 +45,7 @@ def levels_chart(found: Sequence[Combination]) -> Chart | None:
         return None
     transports = _transports(found)
     known = {level for row in found for level in row.time_by_level}
-    legend = [Swatch("closed form", colours.INK, "diamond")] if any(row.closed_s for row in found) else []
+    legend = [Swatch("closed form", palette.INK, "diamond")] if any(row.closed_s for row in found) else []
     legend += [Swatch("flow", colours.OTHER, "dot")] if "flow" in known else []
     legend += [
         Swatch(words.format(name), _colour(name, transports), shape)
@@ -209,7 +210,7 @@ def _marks(rows: Sequence[Combination], transports: list[str], yardstick: Yardst
         colour = _colour(name, transports)
         traces.append(marks("wire", f"headers of {name}", colour, transport=name))
         traces.append(marks("packet", f"packets, {name}", colour, transport=name))
-    traces.append(marks("closed", "closed form", colours.INK, "diamond"))
+    traces.append(marks("closed", "closed form", palette.INK, "diamond"))
     return {
         "data": [_spans(traces), *traces],
         "layout": layout(
@@ -219,7 +220,7 @@ def _marks(rows: Sequence[Combination], transports: list[str], yardstick: Yardst
                 range=[len(lines) - 0.4, -0.6],
                 tickvals=list(range(len(lines))),
                 ticktext=[plain(label) for label in labels],
-                tickfont={"size": 12, "color": colours.INK.light},
+                tickfont={"size": 12, "color": palette.INK.light},
             ),
         ),
     }

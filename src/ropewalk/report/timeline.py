@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk import palette
+from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
-from ropewalk.report.colours import Colour
 from ropewalk.sim import Trace
 from ropewalk.task import Kind
 
@@ -55,7 +56,7 @@ def timeline(trace: Trace, critical: Ids) -> Chart | None:
     legend = [Swatch(label, colour, group=f"label {label}") for label, colour in labels.items()]
     if any(trace.graph.name_of(task) not in labels for task in lanes.task.tolist()):
         legend.append(Swatch("other tasks", colours.OTHER, group="other"))
-    legend.append(Swatch("on the critical path", colours.INK, "box"))
+    legend.append(Swatch("on the critical path", palette.INK, "box"))
     return Chart(
         "timeline",
         f"Start and end of {len(lanes.task)} tasks in {len(lanes.names)} lanes",
@@ -131,8 +132,8 @@ def _coloured_labels(trace: Trace, lanes: Lanes) -> dict[str, Colour]:
         label = trace.graph.name_of(task)
         seconds[label] = seconds.get(label, 0.0) + float(trace.end[task] - trace.start[task])
         begin[label] = min(begin.get(label, np.inf), float(trace.start[task]))
-    busiest = sorted(seconds, key=lambda label: (-seconds[label], label))[: len(colours.SERIES)]
-    return dict(zip(sorted(busiest, key=lambda label: (begin[label], label)), colours.SERIES, strict=False))
+    busiest = sorted(seconds, key=lambda label: (-seconds[label], label))[: len(palette.SERIES)]
+    return dict(zip(sorted(busiest, key=lambda label: (begin[label], label)), palette.SERIES, strict=False))
 
 
 def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ids) -> Figure:
@@ -188,7 +189,7 @@ def _bars(
             "color": colour.light,
             "opacity": 0.9,
             "line": {
-                "color": [colours.INK.light if hot else colours.PAPER.light for hot in on_path[mine].tolist()],
+                "color": [palette.INK.light if hot else colours.PAPER.light for hot in on_path[mine].tolist()],
                 "width": np.where(on_path[mine], 1.5, 0.5).tolist(),
             },
         },

@@ -8,13 +8,13 @@ from ropewalk.cluster.contention import Seats, uncontended
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.routes import source_router
 from ropewalk.errors import RouteError
 
 
 def placed(state: Occupancy, policy: str, job: str, gpus: int) -> Allocation:
-    found = ALLOCATORS[policy](state, job, gpus)
+    found = allocator_named(policy)(state, job, gpus)
     assert isinstance(found, Allocation), found
     state.place(found)
     return found

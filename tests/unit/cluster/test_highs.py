@@ -46,7 +46,7 @@ def test_what_a_solver_prints_never_reaches_standard_output(
         ctypes.CDLL(None).printf(b"printed by C, and still in its buffer\n")
         return "answer"
 
-    monkeypatch.setattr(highs, "milp", talkative)
+    monkeypatch.setattr("scipy.optimize.milp", talkative)
     print("before")
     assert highs.solve(np.ones(3), np.ones(3), one_of_three().constraint(), gap=0.0) == "answer"
     print("after")
@@ -70,15 +70,16 @@ def test_json_of_a_command_that_asks_the_solver_is_json_and_nothing_else() -> No
     """A child process whose solver prints through C, as HiGHS does: its output is read as a program would."""
     program = """
 import ctypes, json, sys
+import scipy.optimize
 from ropewalk.cluster import highs
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.vclos.integer import solve_leafs
-real = highs.milp
+real = scipy.optimize.milp
 def talkative(*given, **more):
     ctypes.CDLL(None).puts(b"WARNING: a line of the solver")
     return real(*given, **more)
-highs.milp = talkative
+scipy.optimize.milp = talkative
 found = solve_leafs(Occupancy(plant("leaf-spine:4x4x4", gpus_per_server=2)), 2, 4)
 print(json.dumps({"leafs": found.leafs}))
 """

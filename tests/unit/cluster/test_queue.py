@@ -10,7 +10,7 @@ from ropewalk.cluster.backfill import Moment, Waiter, backfill_named, conservati
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.queue import Line, order_named
 from ropewalk.cluster.work import Work
 from ropewalk.errors import ClusterError
@@ -63,7 +63,7 @@ def test_unknown_orders_and_backfills_are_refused_with_what_there_is() -> None:
 def _moment(waiting: list[tuple[int, float]], ends: tuple[float, float] = (10.0, 30.0)) -> Moment:
     """8 GPUs; 4 are taken until the first end, 2 more until the second."""
     state = Occupancy(plant("leaf-spine:1x1x8", gpus_per_server=8))
-    allocate = ALLOCATORS["none"]
+    allocate = allocator_named("none")
     for name, gpus in (("early", 4), ("late", 2)):
         found = allocate(state, name, gpus)
         state.place(found)  # type: ignore[arg-type]

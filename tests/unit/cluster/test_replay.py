@@ -195,7 +195,7 @@ def test_bad_jobs_are_all_named_at_once(sixty_four: Plant) -> None:
         assert part in str(caught.value)
     with pytest.raises(ClusterError, match="there is none"):
         replay(sixty_four, [], allocate="none")
-    with pytest.raises(ClusterError, match="no policy 'luck'"):
+    with pytest.raises(ClusterError, match="no isolation 'luck'"):
         replay(sixty_four, jobs[2:], allocate="luck")
 
 

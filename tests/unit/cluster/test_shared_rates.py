@@ -7,8 +7,9 @@ import pytest
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.collectives import COLLECTIVES
-from ropewalk.cluster.paths import ROUTINGS, Network, ideal, links_of, routing_named
+from ropewalk.cluster.paths import Network, ideal, links_of
 from ropewalk.cluster.plant import Plant, plant
+from ropewalk.cluster.policies import routing_named
 from ropewalk.cluster.rates import SharedNetwork
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
@@ -91,7 +92,7 @@ def test_random_ecmp_of_eight_flows_on_eight_links_fills_the_fullest_as_often_as
     fullest = []
     for seed in range(400):
         network = Network(where, where.cables, lambda: np.zeros(0), seed)
-        up, _ = ROUTINGS["ecmp"](network, job, src, dst)
+        up, _ = routing_named("ecmp")(network, job, src, dst)
         fullest.append(np.bincount(up).max())
     assert np.mean(fullest) == pytest.approx(2.60, abs=0.12)
 
@@ -104,7 +105,7 @@ def test_polarised_hashes_leave_parallel_cables_down_idle() -> None:
     used = {}
     for name in ("ecmp", "ecmp-polarised"):
         network = Network(where, where.cables, lambda: np.zeros(0), 3)
-        up, down = ROUTINGS[name](network, job, src, dst)
+        up, down = routing_named(name)(network, job, src, dst)
         used[name] = len(set(zip(up.tolist(), down.tolist(), strict=True)))
     assert used["ecmp"] == 8
     assert used["ecmp-polarised"] == 4

@@ -1,4 +1,4 @@
-"""A study: the same jobs under several ways, and the state of any moment of them."""
+"""A study: the same jobs under several policies, and the state of any moment of them."""
 
 import pytest
 
@@ -7,7 +7,9 @@ from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.study import COMPARED, ISOLATIONS, ORDER, WAYS, Conditions, state_at, study, ways_named
+from ropewalk.cluster.policies import POLICIES, Policy, isolations, policies_named, routings
+from ropewalk.cluster.shared import gpus_only
+from ropewalk.cluster.study import Conditions, state_at, study
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
 
@@ -21,36 +23,44 @@ def jobs():
     ]
 
 
-def test_every_way_has_a_place_in_the_order_and_says_what_it_is():
-    assert set(ORDER) == set(WAYS)
-    assert all(way.about for way in WAYS.values())
-    assert set(COMPARED) <= set(WAYS)
-    for name in ISOLATIONS:
-        assert WAYS[name].routing == "source"
+def test_every_policy_that_isolates_routes_by_source():
+    assert all(POLICIES[name].routing == "source" for name in isolations())
+    assert all(POLICIES[name].routing == name for name in routings())
 
 
-def test_ways_follow_what_was_asked_and_nothing_else():
-    names = lambda *asked, **more: [way.name for way in ways_named(*asked, **more)]  # noqa: E731
+def test_policies_follow_what_was_asked_and_nothing_else():
+    names = lambda *asked, **more: [policy.name for policy in policies_named(*asked, **more)]  # noqa: E731
     assert names(["vclos"], None, compare=False) == ["vclos"]
     assert names(["none"], None, compare=False) == ["ecmp"]
     assert names(["laas"], ["balanced"], compare=True) == ["balanced", "laas", "ocs-vclos"]
-    with pytest.raises(ClusterError, match="choose of vclos"):
-        ways_named(["walls"], None, compare=True)
+    with pytest.raises(ClusterError, match="use one of laas, vclos"):
+        policies_named(["walls"], None, compare=True)
+    with pytest.raises(ClusterError, match="there is no routing 'vclos': use one of ecmp-polarised, ecmp"):
+        policies_named(["none"], ["vclos"], compare=True)
     with pytest.raises(ClusterError, match="nothing to replay"):
-        ways_named(["none"], [], compare=False)
+        policies_named(["none"], [], compare=False)
 
 
-def test_optical_ways_run_on_the_same_servers_with_switches_between():
-    found = study(SMALL, jobs(), [WAYS["ocs-vclos"], WAYS["ideal"]], Conditions(circuit_delay_s=7.0))
+def test_a_new_policy_is_replayed_like_any_other():
+    new = Policy("first-leafs", gpus_only, "a policy nobody has heard of")
+    with POLICIES.including(new):
+        chosen = policies_named(["first-leafs", "vclos"], None, compare=False)
+        assert [policy.name for policy in chosen] == ["vclos", "first-leafs"]
+        found = study(SMALL, jobs(), chosen, Conditions())
+    assert found.timeline("first-leafs").policy == "first-leafs"
+
+
+def test_optical_policies_run_on_the_same_servers_with_switches_between():
+    found = study(SMALL, jobs(), [POLICIES["ocs-vclos"], POLICIES["ideal"]], Conditions(circuit_delay_s=7.0))
     optical, ideal = found.timelines
-    assert isinstance(WAYS["ocs-vclos"].plant(SMALL), OpticalPlant)
+    assert isinstance(POLICIES["ocs-vclos"].plant(SMALL), OpticalPlant)
     # Every job crosses leafs, so each is charged its circuits once.
     for one, other in zip(optical.jobs, ideal.jobs, strict=True):
         assert one.jrt_s == pytest.approx(other.jrt_s + 7.0)
 
 
 def test_isolated_jobs_run_as_on_an_ideal_network_and_hashed_ones_slower():
-    found = study(SMALL, jobs(), ways_named(["vclos"], None, compare=True), Conditions())
+    found = study(SMALL, jobs(), policies_named(["vclos"], None, compare=True), Conditions())
     assert found.timeline("vclos").mean_jrt_s == pytest.approx(found.timeline("ideal").mean_jrt_s)
     assert found.timeline("ecmp").mean_jrt_s > 1.05 * found.timeline("ideal").mean_jrt_s
     document = found.as_json()
@@ -58,34 +68,34 @@ def test_isolated_jobs_run_as_on_an_ideal_network_and_hashed_ones_slower():
 
 
 def test_the_state_of_a_moment_holds_exactly_who_runs_then():
-    found = study(SMALL, jobs(), [WAYS["vclos"]], Conditions())
+    found = study(SMALL, jobs(), [POLICIES["vclos"]], Conditions())
     (run,) = found.timelines
     by_name = {job.name: job for job in run.jobs}
-    state = state_at(WAYS["vclos"], SMALL, run, 1.5)
+    state = state_at(POLICIES["vclos"], SMALL, run, 1.5)
     state.check()
     assert set(state.jobs) == {"a", "b"}
     assert state.free == 0
-    assert set(state_at(WAYS["vclos"], SMALL, run, 1.5, without="b").jobs) == {"a"}
-    assert set(state_at(WAYS["vclos"], SMALL, run, by_name["c"].start_s).jobs) == {"c"}
-    assert not state_at(WAYS["vclos"], SMALL, run, by_name["c"].finish_s).jobs
+    assert set(state_at(POLICIES["vclos"], SMALL, run, 1.5, without="b").jobs) == {"a"}
+    assert set(state_at(POLICIES["vclos"], SMALL, run, by_name["c"].start_s).jobs) == {"c"}
+    assert not state_at(POLICIES["vclos"], SMALL, run, by_name["c"].finish_s).jobs
 
 
 def test_the_state_before_a_failure_has_jobs_where_they_were_then():
-    way, dead = WAYS["vclos"], Drained(leafs=[0])
+    policy, dead = POLICIES["vclos"], Drained(leafs=[0])
     failures = (Failure(3.0, dead, until_s=500.0),)
-    run = study(SMALL, jobs()[:1], [way], Conditions(failures=failures)).timelines[0]
+    run = study(SMALL, jobs()[:1], [policy], Conditions(failures=failures)).timelines[0]
     (job,) = run.jobs
-    before, after = (state_at(way, SMALL, run, when, failures=failures).jobs["a"].leafs for when in (2.0, 4.0))
+    before, after = (state_at(policy, SMALL, run, when, failures=failures).jobs["a"].leafs for when in (2.0, 4.0))
     assert job.restarts == 1
     assert 0 in before
     assert 0 not in after
-    assert state_at(way, SMALL, run, 4.0, failures=failures).drained == dead
-    assert state_at(way, SMALL, run, 2.0, failures=failures).drained == Drained()
+    assert state_at(policy, SMALL, run, 4.0, failures=failures).drained == dead
+    assert state_at(policy, SMALL, run, 2.0, failures=failures).drained == Drained()
 
 
 def test_a_study_kept_in_files_goes_on_to_the_same_numbers(tmp_path):
-    ways = [WAYS["ecmp"], WAYS["vclos"]]
-    kept = study(SMALL, jobs(), ways, Conditions(), checkpoint=tmp_path / "kept.json")
-    again = study(SMALL, jobs(), ways, Conditions(), checkpoint=tmp_path / "kept.json")
-    plain = study(SMALL, jobs(), ways, Conditions())
+    policies = [POLICIES["ecmp"], POLICIES["vclos"]]
+    kept = study(SMALL, jobs(), policies, Conditions(), checkpoint=tmp_path / "kept.json")
+    again = study(SMALL, jobs(), policies, Conditions(), checkpoint=tmp_path / "kept.json")
+    plain = study(SMALL, jobs(), policies, Conditions())
     assert kept.as_json(jobs=True) == again.as_json(jobs=True) == plain.as_json(jobs=True)

@@ -8,7 +8,7 @@ from ropewalk.cluster.contention import Proof, contention_free
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.cluster.policy import Allocate
 from ropewalk.cluster.vclos.compact import decide_leafs
 from ropewalk.cluster.vclos.policy import vclos
@@ -91,8 +91,8 @@ def test_a_prime_number_of_gpus_needs_one_leaf_and_a_larger_one_never_starts():
 
 def test_trying_all_divisors_places_what_the_published_order_cannot():
     state = Occupancy(plant("leaf-spine:8x32x32", gpus_per_server=4))
-    assert waiting(state, ALLOCATORS["vclos"], 36).never
-    found = placed(state, ALLOCATORS["vclos-all-divisors"], "a", 36)
+    assert waiting(state, allocator_named("vclos"), 36).never
+    found = placed(state, allocator_named("vclos-all-divisors"), "a", 36)
     assert (len(found.leafs), len(found.spines)) == (3, 12)
 
 
@@ -181,7 +181,7 @@ def test_the_same_state_gives_the_same_answer():
 def test_what_vclos_gives_is_free_of_contention(gpus, name):
     state = Occupancy(plant("leaf-spine:8x8x8", gpus_per_server=4))
     state.drain(Drained(spines=[2], servers=[0, 3]))
-    found = placed(state, ALLOCATORS["vclos-all-divisors"], "a", gpus)
+    found = placed(state, allocator_named("vclos-all-divisors"), "a", gpus)
     assert found.stage == "clos"
     assert isinstance(contention_free(found, name, ranks_per_server=4), Proof)
 
@@ -189,7 +189,7 @@ def test_what_vclos_gives_is_free_of_contention(gpus, name):
 def test_without_isolation_only_gpus_and_servers_count():
     state = Occupancy(plant("leaf-spine:4x8x8", gpus_per_server=4))
     state.drain(Drained(links=[(leaf, spine) for leaf in range(4) for spine in range(8)]))
-    found = placed(state, ALLOCATORS["none"], "a", 20)
+    found = placed(state, allocator_named("none"), "a", 20)
     assert (found.stage, found.guarantee, found.links) == ("shared", "none", ())
     assert sorted(found.gpus_on_leaf(), reverse=True) == [8, 8, 4]
     # The rule is fixed for the plant: the place of a GPU on its leaf.

@@ -10,8 +10,9 @@ from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
+from ropewalk.cluster.policies import POLICIES, policies_named
 from ropewalk.cluster.record import JobRecord, Stretch
-from ropewalk.cluster.study import Conditions, study, ways_named
+from ropewalk.cluster.study import Conditions, study
 from ropewalk.cluster.timeline import Curves
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page, headline, waiting_rows
@@ -25,7 +26,8 @@ CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
 
 def replayed(name="a", isolate=("vclos",), **more):
     jobs = [Job(f"{name}{number}", gpus, float(number), 20, CHATTY) for number, gpus in enumerate((8, 8, 16, 2, 1))]
-    return study(SMALL, jobs, ways_named(isolate, None, **({"compare": True} | more)), Conditions(), trace="tiny.csv")
+    policies = policies_named(isolate, None, **({"compare": True} | more))
+    return study(SMALL, jobs, policies, Conditions(), trace="tiny.csv")
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +45,13 @@ def test_every_way_is_in_the_table_the_bars_and_the_curves(found, read_page):
     for figure in page.figures("distribution"):
         assert [trace["name"] for trace in figure["data"]] == ["ecmp", "source", "vclos", "ocs-vclos", "ideal"]
         assert all(trace["y"][-1] == 1.0 for trace in figure["data"])
-    for way in found.ways:
-        assert way.about in page.text
+    for policy in found.policies:
+        assert policy.about in page.text
 
 
 def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
-    for way, run in zip(found.ways, found.timelines, strict=True):
-        drawn = list(rectangles(way.plant(SMALL), run.jobs))
+    for policy, run in found.runs:
+        drawn = list(rectangles(policy.plant(SMALL), run.jobs))
         taken = sum((one.high - one.low) * (one.end_s - one.start_s) for one in drawn if one.band < SMALL.leafs)
         assert taken == pytest.approx(sum(job.gpus * job.jrt_s for job in run.jobs))
         for number, one in enumerate(drawn):
@@ -61,7 +63,7 @@ def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
 def test_a_job_that_a_failure_moved_is_drawn_in_both_places():
     jobs = [Job("a", 8, 0.0, 20, CHATTY)]
     failure = Failure(3.0, Drained(leafs=[0]))
-    (run,) = study(SMALL, jobs, ways_named(["vclos"], None, compare=False), Conditions(failures=(failure,))).timelines
+    (run,) = study(SMALL, jobs, [POLICIES["vclos"]], Conditions(failures=(failure,))).timelines
     drawn = list(rectangles(SMALL, run.jobs))
     early = {one.band for one in drawn if one.end_s == 3.0}
     late = {one.band for one in drawn if one.start_s == 3.0}
@@ -105,7 +107,7 @@ def test_of_too_many_rectangles_the_beginning_is_drawn(monkeypatch):
 
 
 def test_the_headline_says_the_gain_against_ecmp(found):
-    assert headline(found).startswith("With vclos, jobs complete ")
+    assert headline(found).startswith("Under vclos, jobs complete ")
     assert headline(found).endswith("sooner than under ecmp")
     assert "jobs complete in" in headline(replayed(isolate=("none",), compare=False))
 
@@ -119,7 +121,7 @@ def test_jobs_that_waited_are_listed_with_their_reason(found):
 
 def test_a_page_without_waiting_has_no_reasons(read_page):
     jobs = [Job("alone", 4, 0.0, 5, CHATTY)]
-    quiet = study(SMALL, jobs, ways_named(["vclos"], None, compare=False), Conditions())
+    quiet = study(SMALL, jobs, policies_named(["vclos"], None, compare=False), Conditions())
     assert set(read_page(cluster_page(quiet)).figure_keys) == {"means", "distribution", "over-time"}
 
 

@@ -8,7 +8,6 @@ its branch and bound is cheap, so that a limit on nodes also limits the time.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import LinearConstraint
 
 from ropewalk.cluster import highs
 from ropewalk.cluster.occupancy import Occupancy
@@ -22,6 +21,8 @@ def decide_leafs(
     state: Occupancy, leafs: int, spines: int, *, branch_budget: int = BRANCH_BUDGET
 ) -> Found | Nothing | Undecided:
     """The cheapest l leafs that share s free spines and have s GPUs each in idle servers, or the best one found."""
+    from scipy.optimize import LinearConstraint
+
     plant = state.plant
     free = (state.cables_free > 0).astype(np.float64)
     matrix = np.block(

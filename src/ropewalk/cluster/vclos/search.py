@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.vclos import _biclique_kernel as kernel
 
 NODE_BUDGET = 50_000
 """Nodes of a search before it gives up; near saturation a request takes tens of them."""
@@ -54,6 +53,8 @@ def search_leafs(
     Leafs with few free cables share few spines. Where the budget ends before anything was found among them, a second
     search begins with the freest leafs instead and asks only whether there is anything at all.
     """
+    from ropewalk.cluster.vclos import _biclique_kernel as kernel
+
     rows = candidate_leafs(state, spines)
     if len(rows) < leafs:
         return Nothing()

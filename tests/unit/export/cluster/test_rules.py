@@ -9,7 +9,7 @@ from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.allocate import ocs_vclos
 from ropewalk.cluster.optical.plant import optical_plant
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import ALLOCATORS
+from ropewalk.cluster.policies import allocator_named
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster import (
     AddressPlan,
@@ -137,14 +137,14 @@ def test_parallel_cables_are_taken_one_by_one():
 
 def test_shared_jobs_get_the_static_rule_of_their_place_on_the_leaf():
     state = Occupancy(plant("leaf-spine:2x2x4x2", gpus_per_server=2))
-    job = ALLOCATORS["none"](state, "a", 8)
+    job = allocator_named("none")(state, "a", 8)
     rules = leaf_rules(state.plant, [job], AddressPlan.numbered(state.plant))
     assert [(rule.spine, rule.cable) for rule in rules[1].sources] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 def test_remainder_jobs_share_their_own_uplinks():
     state = Occupancy(plant("leaf-spine:4x4x4", gpus_per_server=2))
-    job = ALLOCATORS["laas"](state, "a", 6)
+    job = allocator_named("laas")(state, "a", 6)
     rules = leaf_rules(state.plant, [job], AddressPlan.numbered(state.plant))
     assert sum(len(one.sources) for one in rules) == 6
     assert {(one.leaf, rule.spine) for one in rules for rule in one.sources} == set(job.links)
