@@ -11,7 +11,8 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.collective_files import check_exports, export_schedule, format_of, written_schedule
-from ropewalk.cli.lists import each, split
+from ropewalk.cli.lists import each
+from ropewalk.cli.places import NAMED, fabric_named, group_named, host_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, progress_bar, require_outputs, write_page
 from ropewalk.errors import InputError
 
@@ -32,14 +33,15 @@ def collective_command(
         help="allreduce, allgather, reducescatter, broadcast, reduce or alltoall.", metavar="KIND"
     ),
     fabric: str = typer.Argument(
-        help="A builder expression (torus:4x4, dgx-a100:2), a fabric file (.yaml, .json, .graphml) or an NCCL "
-        "topology (.xml).",
+        help=NAMED,
         metavar="FABRIC",
     ),
     hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
     bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
     group: str | None = typer.Option(
-        None, help="Hosts of the group by name or number, in the order of ranks: 0,1,2; the others only forward."
+        None,
+        help="Hosts of the group by name or number, in the order of ranks: 0,1,2; the others only forward. Of a plan "
+        "also data, tensor, expert, context or pipeline: its first such group (data:3, the fourth).",
     ),
     root: str | None = typer.Option(None, help="Host that a broadcast starts from or a reduce ends at."),
     shards: str | None = typer.Option(None, help="Parts that ranks bring or end with, such as 1,1,2,0."),
@@ -75,7 +77,6 @@ def collective_command(
 
     Example: `ropewalk collective allreduce dgx-a100:2 --export plan.json --page collective.html`
     """
-    from ropewalk.fabric.expression import fabric as read_fabric
     from ropewalk.synthesis import CollectiveQuestion, synthesise
 
     require_outputs(page, *export)
@@ -85,13 +86,13 @@ def collective_command(
         from ropewalk.execute.torch_extra import require_torch
 
         require_torch()
-    speed = units.bandwidth(bandwidth) if bandwidth else None
-    found = read_fabric(fabric, bandwidth=speed, hosts=hosts)
+    plan = plan_named(fabric)
+    found = fabric_named(fabric, plan=plan, bandwidth=bandwidth, hosts=hosts)
     question = CollectiveQuestion(
         kind,
         found,
-        group=None if group is None else [_host(found, name) for name in split(group)],
-        root=None if root is None else _host(found, root),
+        group=None if group is None else group_named(group, found, plan),
+        root=None if root is None else host_named(found, root),
         shards=None if shards is None else each(shards, _shard),
         host_limits=None if host_limit is None else _limits(found, host_limit),
         in_network=in_network,
@@ -123,19 +124,6 @@ def collective_command(
         _print_answer(answer, report, page)
     if report is not None and not report.agrees:
         raise typer.Exit(1)
-
-
-def _host(fabric: Fabric, text: str) -> int:
-    """A host by its name or its number."""
-    names = fabric.node_names[: fabric.hosts]
-    if text in names:
-        return names.index(text)
-    if text.isdecimal() and int(text) < fabric.hosts:
-        return int(text)
-    some = ", ".join(names[:4])
-    raise InputError(
-        f"{text!r} is no host of {fabric.name}: give a number below {fabric.hosts} or a name such as {some}"
-    )
 
 
 def _method(named: str, trees_per_root: int | None) -> str:

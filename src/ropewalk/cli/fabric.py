@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli.places import NAMED, fabric_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, write_page
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fabric_command(
-    fabric: str = typer.Argument(help="A builder expression (torus:8x8), a family with --hosts, or a fabric file."),
+    fabric: str = typer.Argument(help=f"{NAMED} A family, with --hosts."),
     hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
     bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
     latency: str | None = typer.Option(None, help="Latency of a link, such as 1us."),
@@ -32,15 +33,9 @@ def fabric_command(
     Example: `ropewalk fabric leaf-spine:16x8x4 --bandwidth 100Gbps --page fabric.html`
     """
     from ropewalk.fabric.checks import facts
-    from ropewalk.fabric.expression import fabric as read_fabric
 
     require_outputs(save, page)
-    found = read_fabric(
-        fabric,
-        bandwidth=units.bandwidth(bandwidth) if bandwidth else None,
-        latency=units.seconds(latency) if latency else None,
-        hosts=hosts,
-    )
+    found = fabric_named(fabric, plan=plan_named(fabric), bandwidth=bandwidth, latency=latency, hosts=hosts)
     known = facts(found)
     if save is not None:
         from ropewalk.fabric.files import write_fabric

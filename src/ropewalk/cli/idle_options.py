@@ -18,13 +18,21 @@ OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")
 """Options that describe servers: without a cluster, a task graph runs on the hosts of a fabric."""
 OF_STEPS = ("algorithm", "collectives", "chakra")
 """Options that say how collectives run: a task graph knows none."""
+OF_PLANS = ("jitter", "straggler", "memory_check", "detail")
+"""Options that ask what if of a plan as of a model; all others a plan has decided."""
 IDLE = {
     Subject.TASK_GRAPH: (
-        (*OF_MODELS, *OF_STEPS, *OF_CLUSTERS),
+        (*OF_MODELS, *OF_STEPS, *OF_CLUSTERS, "plan"),
         "a task graph knows no collectives and says itself what is computed when, leave it out"
     ),
     Subject.CHAKRA: (
-        (*OF_MODELS, "hosts"), "a Chakra trace says itself what its ranks compute and how they meet, leave it out"
+        (*OF_MODELS, "hosts", "plan"),
+        "a Chakra trace says itself what its ranks compute and how they meet, leave it out",
+    ),
+    Subject.PLAN: (
+        (*(name for name in OF_MODELS if name not in OF_PLANS), *OF_CLUSTERS, "cluster", "bandwidth", "fabric",
+         "hop_latency", "hosts", "seed"),
+        "the plan has decided it: leave it out, or simulate the model itself",
     ),
     Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),
 }  # fmt: skip

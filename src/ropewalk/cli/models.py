@@ -1,4 +1,4 @@
-"""What a user points `simulate` at: a task graph, a Chakra trace or a model, told apart by what is there."""
+"""What a user points a command at: a plan, a task graph, a Chakra trace or a model, told apart by what is there."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Subject(Enum):
     TASK_GRAPH = "task graph"
     CHAKRA = "Chakra trace"
     MODEL = "model"
+    PLAN = "plan"
 
 
 def subject_of(what: str) -> Subject:
@@ -37,10 +38,15 @@ def _document(path: Path) -> Subject:
     """By the key that comes first: reading the whole of a large task graph twice would take minutes."""
     subject = f"file {path}"
     text = decode(read_bytes(path, subject, InputError), subject, InputError)
+    from ropewalk.plans import is_plan
+
+    if is_plan(text):
+        return Subject.PLAN
     found = (_KEY_IN_JSON if path.suffix.lower() == ".json" else _KEY_IN_YAML).search(text)
     if found is None:
         raise InputError(
-            f"{subject} is neither a task graph nor a model: a task graph has `tasks`, a model has `layers` at the top"
+            f"{subject} is neither a plan nor a task graph nor a model: a plan begins with `format`, a task graph has "
+            "`tasks`, a model has `layers` at the top"
         )
     return Subject.TASK_GRAPH if found[1] == "tasks" else Subject.MODEL
 

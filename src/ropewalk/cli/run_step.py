@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.hardware import Cluster
+    from ropewalk.plans import Prediction
     from ropewalk.sim import Trace
     from ropewalk.sim.step import StepRun, StepStatistics
     from ropewalk.task.expand import Expansion
@@ -32,18 +33,27 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
     typer.echo(f"tasks: {path}", err=True)
 
 
-def run_model(question: TrainingQuestion, outputs: Outputs) -> None:
-    """Answer the question, write the files, print the table."""
+def run_model(question: TrainingQuestion, outputs: Outputs, promised: Prediction | None = None) -> None:
+    """Answer the question, write the files, print the table; beside it what a plan promised."""
+    from ropewalk.files import write_whole
+    from ropewalk.plans import dumps
     from ropewalk.training import answer
+    from ropewalk.training.planned import plan_of
 
     with progress_bar() as bar:
         found = answer(question, _shown(bar))
+    plan = None if outputs.plan is None else dumps(plan_of(found))  # what cannot be written is refused first
+    if outputs.plan is not None and plan is not None:
+        write_whole(outputs.plan, plan)
+        typer.echo(f"plan: {outputs.plan}", err=True)
     _write(found.run, found.expansion, outputs, found.rank_names(), lambda: _model_page(found))
     if outputs.json:
-        print_json(found.as_json())
+        print_json(found.as_json() | ({} if promised is None else {"promised_step_time_s": promised.step_time_s}))
         return
     say = console().print
     say(_model_title(found), style="bold", soft_wrap=True)
+    if promised is not None:
+        say(_beside(promised, found.statistics.step_time_s), soft_wrap=True)
     _print_reason(found.statistics)
     say(_times_table(found.statistics))
     if found.strategy.pipeline > 1:
@@ -54,6 +64,15 @@ def run_model(question: TrainingQuestion, outputs: Outputs) -> None:
     say(f"fabric: {found.fabric.name} ({found.router}, {question.network.algorithm})", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
+
+
+def _beside(promised: Prediction, seconds: float) -> str:
+    """What the plan promised, and by how much this run differs."""
+    change = seconds / promised.step_time_s - 1 if promised.step_time_s else 0.0
+    differs = (
+        "as simulated here" if change == 0 else f"this run takes {abs(change):.2%} {'more' if change > 0 else 'less'}"
+    )
+    return f"the plan promised {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
 
 
 def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUse, outputs: Outputs) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
-from ropewalk.cli.idle_options import refuse_idle_options
+from ropewalk.cli.idle_options import given, refuse_idle_options
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
@@ -22,6 +23,7 @@ from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
+    from ropewalk.plans import Plan
     from ropewalk.training import NetworkUse, TrainingQuestion
 
 
@@ -30,8 +32,8 @@ def simulate_command(
     context: typer.Context,
     what: str = typer.Argument(
         metavar="WHAT",
-        help="A model (a name such as llama-7b, file.py:Class, .onnx, a profile .txt or a workload file), the prefix "
-        "of a Chakra trace, or a task graph (.yaml, .json, .npz).",
+        help="A model (a name such as llama-7b, file.py:Class, .onnx, a profile .txt or a workload file), a plan that "
+        "--plan wrote, the prefix of a Chakra trace, or a task graph (.yaml, .json, .npz).",
     ),
     *,
     model: ModelOptions,
@@ -46,6 +48,8 @@ def simulate_command(
     """How long a training step takes on a cluster, and why: compute, communication, bubbles, the bottleneck link.
 
     Example: `ropewalk simulate llama-7b --gpus 16 --dp 2 --tp 8 --page step.html --trace step.json`
+
+    A plan of any command, packet by packet: `ropewalk simulate plan.json --level packet`
 
     On a cluster: `ropewalk simulate llama-7b --cluster dgx-h100:4 --tp 8`
 
@@ -75,7 +79,12 @@ def simulate_command(
         talk.routing, talk.algorithm, talk.collectives, seed=what_if.seed, symmetry=bool(what_if.symmetry),
         record_rates=outputs.trace is not None, level=level,
     )  # fmt: skip
-    if subject is Subject.CHAKRA:
+    if subject is Subject.PLAN:
+        from ropewalk.plans import read_plan
+
+        plan = read_plan(what)
+        run_model(_planned(context, plan, use, what_if), outputs, plan.prediction)
+    elif subject is Subject.CHAKRA:
         run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), use, outputs)
     else:
         run_model(_question(what, model, split, place, use, what_if), outputs)
@@ -113,9 +122,28 @@ def _question(
         order=split.order,
         detail=what_if.detail,
         jitter=what_if.jitter,
-        stragglers=dict(_straggler(text) for text in what_if.straggler or ()),
+        stragglers=_stragglers(what_if),
         memory_check=what_if.memory_check,
     )
+
+
+def _planned(context: typer.Context, plan: Plan, use: NetworkUse, what_if: WhatIfOptions) -> TrainingQuestion:
+    """The question of a plan; what was typed about the network and what if takes the place of what the plan says."""
+    from ropewalk.training.planned import question_of
+
+    asked = question_of(plan)
+    typed = {name for name in ("algorithm", "collectives", "routing", "level") if given(context, (name,))}
+    return replace(
+        asked,
+        network=replace(
+            asked.network, symmetry=use.symmetry, record_rates=use.record_rates,
+            **{name: getattr(use, name) for name in typed},
+        ),
+        detail=what_if.detail if given(context, ("detail",)) else asked.detail,
+        jitter=what_if.jitter,
+        stragglers=_stragglers(what_if),
+        memory_check=what_if.memory_check,
+    )  # fmt: skip
 
 
 def _fabric(place: ClusterOptions, hosts: int | None) -> Fabric:
@@ -128,6 +156,10 @@ def _fabric(place: ClusterOptions, hosts: int | None) -> Fabric:
         raise InputError("a task graph runs on a fabric with its own hosts: give --fabric, such as switch:4")
     said = place.given()
     return fabric(place.fabric, bandwidth=said.nic_bandwidth, latency=said.latency_s, hosts=hosts)
+
+
+def _stragglers(what_if: WhatIfOptions) -> dict[int, float]:
+    return dict(_straggler(text) for text in what_if.straggler or ())
 
 
 def _straggler(text: str) -> tuple[int, float]:

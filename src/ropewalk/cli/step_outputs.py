@@ -1,4 +1,4 @@
-"""What `ropewalk simulate` writes: a timeline, a Chakra trace, a table of tasks, a page, JSON."""
+"""What `ropewalk simulate` writes: a timeline, a Chakra trace, a table of tasks, a plan, a page, JSON."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ TRACE = typer.Option(
 )
 CHAKRA = typer.Option(None, metavar="PREFIX", help="Write the step as a Chakra execution trace.", rich_help_panel=FILES)
 TASKS = typer.Option(None, metavar="FILE", help="Write all tasks as a table: .csv or .parquet.", rich_help_panel=FILES)
+PLAN = typer.Option(
+    None, metavar="FILE", help="Write the plan (JSON): every command reads it, and it has the same time again.",
+    rich_help_panel=FILES,
+)  # fmt: skip
 PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
 
@@ -29,12 +33,13 @@ class Outputs:
     trace: Path | None
     chakra: Path | None
     tasks: Path | None
+    plan: Path | None
     page: Path | None
     json: bool
 
     def check(self, source: str) -> None:
         """Refuse what cannot be written, or would take the place of something else, before the work begins."""
-        paths = [path for path in (self.trace, self.tasks, self.page) if path is not None]
+        paths = [path for path in (self.trace, self.tasks, self.plan, self.page) if path is not None]
         if self.chakra is not None:
             if not self.chakra.name:
                 raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")

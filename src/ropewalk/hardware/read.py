@@ -1,4 +1,4 @@
-"""One reader of clusters: a file, a preset, a shape, and what options add to them.
+"""One reader of clusters: a file, the cluster of a plan, a preset, a shape, and what options add to them.
 
 >>> read_cluster("4x8", Given(device="a100")).said
 '4x8 a100, 8 NICs of 200 Gbps per server, on leaf-spine'
@@ -74,6 +74,8 @@ def _of_file(path: Path, source: str, findings: Findings) -> Draft:
     if parse is not None:
         text = decode(read_bytes(path, source, ClusterError), source, ClusterError)
         document = parse(text, source, ClusterError)
+        if isinstance(document, dict) and "format" in document and "cluster" in document:
+            return draft_of_document(document["cluster"], f"{source}: cluster", Path(), findings)  # of a plan
         if is_cluster_document(document):
             return draft_of_document(document, source, path.parent, findings)
     sizes = outside_of(str(path)).sizes

@@ -7,7 +7,6 @@ one that was damaged, with everything that is wrong with it.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import PlanError
 from ropewalk.files import write_whole
 from ropewalk.hardware import as_json, from_json
+from ropewalk.plans.marks import EARLIER, FORMAT
 from ropewalk.plans.plan import Plan
 from ropewalk.records import plain, record
-
-FORMAT = "ropewalk plan 2"
-EARLIER = "ropewalk plan 1"
 
 
 def dumps(plan: Plan) -> str:
@@ -51,18 +48,6 @@ def loads(text: str, subject: str = "plan") -> Plan:
     plan = record(Plan, decided, subject, PlanError)
     plan.check()
     return plan
-
-
-def is_plan(text: str) -> bool:
-    """Does a JSON document begin as plans do? Plans of any version count, so that old ones are refused as such.
-
-    >>> is_plan('{"format": "ropewalk plan 1", "model": "dlrm"}'), is_plan('{"tasks": []}')
-    (True, False)
-    """
-    return _BEGINNING.match(text) is not None
-
-
-_BEGINNING = re.compile(r'\s*\{\s*"format"\s*:\s*"ropewalk plan')
 
 
 def _refuse_other_formats(document: dict[str, Any], subject: str) -> None:

@@ -19,6 +19,7 @@ from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware import Cluster, Ports
 from ropewalk.routing import Router
 from ropewalk.routing.listed import Path, router_listed, routes_listed
+from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import Strategy
 from ropewalk.task.transport import Transport
 
@@ -75,7 +76,7 @@ class Prediction:
     """Mean over ranks of the time in which they wait for the network."""
     memory_bytes: float
     """On the fullest GPU."""
-    level: str = "flow"
+    level: LevelUse = field(default_factory=LevelUse)
     """How finely the network was simulated."""
     detail: str = "auto"
     """How finely the step was written down."""

@@ -56,6 +56,8 @@ class TrainingQuestion:
     context: int | None = None
     usual: Strategy = field(default_factory=Strategy)
     """Everything else about the strategy: ZeRO, schedule, recomputation, buckets, optimiser."""
+    decided: Strategy | None = None
+    """The whole strategy, where a plan has decided it; then batch and degrees are its own."""
     precision: str = "bf16"
     network: NetworkUse = field(default_factory=NetworkUse)
     order: str | None = None
@@ -113,6 +115,8 @@ class TrainingQuestion:
                 "as 0.03"
             )
         findings.raise_if_any()
+        if self.decided is not None:
+            return self.decided
         degrees = {
             "data": self.data, "tensor": self.tensor, "pipeline": self.pipeline, "context": self.context,
             "expert": self.expert,

@@ -89,7 +89,8 @@ def _cost_source(workload: Workload, prices: Pricer) -> str:
 
 def _sized(question: TrainingQuestion) -> tuple[Strategy, Workload]:
     """The strategy, and the model for one micro-batch: where no size is given, files keep the one they have."""
-    strategy, model, sized = question.strategy(), question.model, question.batch or question.micro_batch
+    strategy, model = question.strategy(), question.model
+    sized = question.batch or question.micro_batch or question.decided
     if isinstance(model, Workload):
         workload = model.at_batch(strategy.micro_batch) if sized else model
     else:

@@ -173,5 +173,5 @@ def test_names_that_are_no_files_are_models():
 def test_a_file_that_is_neither_is_refused(tmp_path):
     path = tmp_path / "fabric.yaml"
     path.write_text("hosts: [a]\n")
-    with pytest.raises(InputError, match="neither a task graph nor a model"):
+    with pytest.raises(InputError, match="neither a plan nor a task graph nor a model"):
         subject_of(str(path))

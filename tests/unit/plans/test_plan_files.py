@@ -26,6 +26,7 @@ from ropewalk.plans import (
     read_plan,
     write_plan,
 )
+from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import LayerChoice, Strategy
 from ropewalk.task.transport import Transport
 
@@ -38,7 +39,7 @@ WIRED = Plan(
     made_by="plan",
     communication=Communication("coin", transport=Transport(1e-6, cap_inside=2e9), seed=3),
     designed=Designed(RING, ((0.5, (0, 1, 2)), (0.5, (0, 3, 2)), (1.0, (0, 1)))),
-    prediction=Prediction(0.5, 0.4, 0.1, 1e9, "packet", "layer", "measured"),
+    prediction=Prediction(0.5, 0.4, 0.1, 1e9, LevelUse("packet", "tcp"), "layer", "measured"),
     study={"history": [{"round": 1, "seconds": 0.6}]},
 )
 

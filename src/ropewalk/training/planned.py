@@ -1,0 +1,69 @@
+"""A plan is a question about training with nothing left open, and the answer that was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ropewalk.errors import PlanError
+from ropewalk.fabric.fingerprint import fingerprint
+from ropewalk.plans import Communication, ModelUse, Plan, Prediction
+from ropewalk.sim.level import LevelUse
+from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.network import NetworkUse
+from ropewalk.training.question import TrainingQuestion
+
+
+def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[str, Any] | None = None) -> Plan:
+    """What was simulated as a plan, with its times as the prediction.
+
+    >>> from ropewalk.training import answer
+    >>> found = answer(TrainingQuestion("gpt2", gpus=2))
+    >>> again = answer(question_of(plan_of(found)))
+    >>> again.statistics.step_time_s == found.statistics.step_time_s
+    True
+    """
+    asked, found = answer.question, answer.statistics
+    if not isinstance(asked.model, str):
+        raise PlanError(f"{asked.model.name} was made in Python and has no name to read it by: save it as a file first")
+    if asked.jitter or asked.stragglers:
+        raise PlanError("a plan promises the time of healthy GPUs: leave jitter and stragglers out")
+    return Plan(
+        ModelUse(asked.model, asked.sequence, asked.precision),
+        asked.place,
+        answer.strategy,
+        made_by=made_by,
+        placement=asked.order,
+        communication=Communication(
+            answer.router, asked.network.algorithm, asked.network.collectives, answer.transport, asked.network.seed
+        ),
+        made_for=fingerprint(answer.fabric),
+        prediction=Prediction(
+            found.step_time_s,
+            found.compute_s,
+            found.exposed_communication_s,
+            answer.memory.most,
+            asked.network.level,
+            asked.detail,
+            answer.cost_source,
+        ),
+        study=dict(study or {}),
+    )
+
+
+def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:
+    """What to ask to see a plan run: at the level of its prediction unless given."""
+    promised, talk = plan.prediction, plan.communication
+    usual = LevelUse() if promised is None else promised.level
+    return TrainingQuestion(
+        plan.model.name,
+        plan.cluster,
+        sequence=plan.model.sequence,
+        decided=plan.strategy,
+        precision=plan.model.precision,
+        network=NetworkUse(
+            talk.routing, talk.algorithm, talk.collectives, talk.transport, talk.seed, level=level or usual
+        ),
+        order=plan.placement,
+        detail="auto" if promised is None else promised.detail,
+    )

@@ -1,0 +1,83 @@
+"""One plan file through every command: what one writes the others read, and the promise is kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+SMALL = "gpt:layers=4,hidden=256,heads=8,vocabulary=2048"
+WRITERS = {
+    "data parallel": ("simulate", SMALL, "--seq", 128, "--cluster", "2x2", "--batch", 8),
+    "tensor and pipeline": (
+        "simulate", SMALL, "--seq", 128, "--cluster", "dgx-h100:1", "--tp", 2, "--pp", 2, "--batch", 16,
+        "--order", "tp-pp-dp", "--algorithm", "hierarchical", "--zero", 1,
+    ),
+    "with headers": ("simulate", SMALL, "--seq", 128, "--cluster", "2x2", "--level", "wire", "--transport", "tcp"),
+}  # fmt: skip
+"""Commands that decide something; every one writes the same kind of file."""
+
+
+@pytest.fixture(params=WRITERS)
+def plan(request, ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    written = ropewalk(*WRITERS[request.param], "--plan", path)
+    assert written.code == 0, written.stderr
+    return path
+
+
+def test_a_plan_has_the_time_that_was_promised_and_the_same_bytes_again(plan, ropewalk, tmp_path):
+    again = ropewalk("simulate", plan, "--json", "--plan", tmp_path / "again.json")
+    assert again.code == 0, again.stderr
+    assert again.json["step_time_s"] == again.json["promised_step_time_s"] == promised(plan)
+    assert (tmp_path / "again.json").read_bytes() == plan.read_bytes()
+
+
+def test_every_command_reads_a_plan(plan, ropewalk):
+    for command in (
+        ("fabric", plan),
+        ("collective", "allreduce", plan, "--group", "data", "--no-compare"),
+        ("simulate", SMALL, "--seq", 128, "--cluster", plan),
+    ):
+        answer = ropewalk(*command, "--json")
+        assert answer.code == 0, answer.stderr
+
+
+def test_a_plan_at_another_level_says_what_was_promised(plan, ropewalk):
+    answer = ropewalk("simulate", plan, "--level", "packet")
+    assert answer.code == 0, answer.stderr
+    assert "the plan promised" in answer.stdout
+    assert "Packet by packet" in answer.stdout
+
+
+def test_what_a_plan_has_decided_cannot_be_given_again(plan, ropewalk):
+    for option in (("--tp", 2), ("--cluster", "4x8"), ("--batch", 3), ("--bandwidth", "10Gbps")):
+        refused = ropewalk("simulate", plan, *option)
+        assert refused.code == 2
+        assert f"{option[0]} would change nothing: the plan has decided it" in refused.stderr
+    assert "is a plan and says it" in ropewalk("fabric", plan, "--bandwidth", "10Gbps").stderr
+
+
+def test_a_damaged_plan_is_refused_whole(plan, ropewalk, tmp_path):
+    document = json.loads(plan.read_text())
+    document["strategy"]["tensor"] = "all"
+    document["colour"] = "red"
+    broken = tmp_path / "broken.json"
+    broken.write_text(json.dumps(document))
+    for command in (("simulate", broken, "--page", tmp_path / "page.html"), ("fabric", broken)):
+        refused = ropewalk(*command)
+        assert refused.code == 2
+        assert "colour: unknown entry" in refused.stderr
+        assert "strategy.tensor is 'all': give a whole number" in refused.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_group_that_a_plan_does_not_have_is_refused(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    ropewalk(*WRITERS["data parallel"], "--plan", path)
+    assert "has no tensor parallelism" in ropewalk("collective", "allreduce", path, "--group", "tensor").stderr
+    assert "has 1 data groups" in ropewalk("collective", "allreduce", path, "--group", "data:7").stderr
+
+
+def promised(path) -> float:
+    return json.loads(path.read_text())["prediction"]["step_time_s"]
