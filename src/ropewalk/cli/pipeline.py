@@ -8,159 +8,110 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.lists import not_empty, split
-from ropewalk.cli.pipeline_subject import machines_of, open_subject
-from ropewalk.cli.screen import console, print_json, print_whole, progress_bar, require_outputs, write_page
+from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.idle_options import given, refuse
+from ropewalk.cli.model_options import ModelOptions
+from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
+from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
+from ropewalk.cli.pipeline_subject import Subject, open_subject
+from ropewalk.cli.screen import print_json, progress_bar, require_outputs, write_page
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ropewalk.pipeline.answer import PipelineAnswer
     from ropewalk.pipeline.costs import Costs
     from ropewalk.pipeline.judge import Judged
+    from ropewalk.pipeline.terms import Terms
 
-MODEL, WHERE, HOW, FILES = "Model", "Where it runs", "How it may be cut", "Output"
-RECOMPUTE = {"never": (False,), "always": (True,), "auto": (False, True)}
-MOST_STAGES = 16
-"""Rows of the table of stages; of more, the first and the last are shown."""
+USUAL_CLUSTER = "2x8"
 USUAL_MICRO_BATCHES = 4
 """Micro-batches for each GPU where no global batch is given."""
+OF_NETWORKS = ("fabric", "hop_latency", "rails")
+"""Options that the cost model of a planner leaves out of account: it knows NICs, and no network between them."""
 
 
+@with_options
 def pipeline_command(
+    context: typer.Context,
     model: str = typer.Argument(
         help="A name such as gpt2-xl, file.py:Class, .onnx, a workload file, or a profile of DAPPLE or PipeDream "
         "(.txt)."
     ),
-    batch: int | None = typer.Option(
-        None, min=1, help="Samples of the whole step; 4 micro-batches for each GPU unless given.", rich_help_panel=MODEL
-    ),
-    micro_batch: int | None = typer.Option(
-        None, min=1, help="Samples of the smallest micro-batch; multiples are tried. 1, or as a profile was measured.",
-        rich_help_panel=MODEL,
-    ),
-    seq: int | None = typer.Option(
-        None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL
-    ),
-    dtype: str = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL),
-    optimiser: str = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL),
-    profile_batch: int | None = typer.Option(
-        None, min=1, help="Samples that a profile was measured with, where its name (…-pbs-32.txt) does not say.",
-        rich_help_panel=MODEL,
-    ),
-    cluster: str = typer.Option(
-        "2x8", help="Servers x GPUs of each, or GPUs of each server: 8,8,4.", rich_help_panel=WHERE
-    ),
-    device: str = typer.Option("h200", help="The GPU.", rich_help_panel=WHERE),
-    bandwidth: str | None = typer.Option(
-        None, help="Speed of a NIC, each way, such as 25Gbps; as in servers of that GPU unless given.",
-        rich_help_panel=WHERE,
-    ),
-    collective_bandwidth: str | None = typer.Option(
-        None, help="Speed that collectives reach on a NIC, where it differs.", rich_help_panel=WHERE
-    ),
-    nics: int | None = typer.Option(
-        None, min=1, help="NICs of a server; one where --bandwidth is given.", rich_help_panel=WHERE
-    ),
-    nvlink: str | None = typer.Option(
-        None, "--nvlink", "--nvlink-bandwidth", help="Speed of a GPU inside its server, such as 25GB/s.",
-        rich_help_panel=WHERE,
-    ),
-    start_up: str = typer.Option("0us", help="Before the first byte of a message moves.", rich_help_panel=WHERE),
-    memory: str | None = typer.Option(
-        None, help="Of a GPU, such as 16GB; that of the device unless given, none for profiles.", rich_help_panel=WHERE
-    ),
-    schedule: str = typer.Option(
-        "auto", help="auto, or names: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, zb-auto, "
-        "dualpipev.", rich_help_panel=HOW,
-    ),
-    tensor: str = typer.Option(
-        "1", help="How many GPUs may share the samples of a replica, such as 1,2,4.", rich_help_panel=HOW
-    ),
-    recompute: str = typer.Option(
-        "auto", help="Compute activations again: never, always, or auto (where it is faster or needed).",
-        rich_help_panel=HOW,
-    ),
-    overlap_sums: bool = typer.Option(
-        True, "--overlap/--no-overlap", help="Add gradients up while the last micro-batch runs back.",
-        rich_help_panel=HOW,
-    ),
-    csv: Path | None = typer.Option(
-        None, metavar="FILE", help="Write the timetable for torch.distributed.pipelining.", rich_help_panel=FILES
-    ),
-    json: bool = typer.Option(
-        False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES
-    ),
-    page: Path | None = typer.Option(
-        None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES
-    ),
-) -> None:  # fmt: skip
+    *,
+    what: ModelOptions,
+    pieces: PiecesOptions,
+    place: ClusterOptions,
+    costs: CostOptions,
+    cut: CutOptions,
+    outputs: Outputs,
+) -> None:
     """The stages, replicas, placement and timetable that make a step of a model shortest, against other planners.
 
-    Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --bandwidth 100Gbps --batch 64 --page pipeline.html`
+    Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """
-    require_outputs(csv, page)
-    if recompute not in RECOMPUTE:
-        raise InputError(f"recompute is {recompute!r}: write one of {', '.join(RECOMPUTE)}")
-    degrees = tuple(sorted({1, *not_empty(tuple(_degree(part) for part in split(tensor)), "--tensor")}))
-    machines = machines_of(
-        cluster,
-        device=device,
-        bandwidth=None if bandwidth is None else units.bandwidth(bandwidth),
-        collective_bandwidth=None if collective_bandwidth is None else units.bandwidth(collective_bandwidth),
-        nvlink=None if nvlink is None else units.bandwidth(nvlink),
-        nics=nics,
-        start_up_s=units.seconds(start_up),
-    )
-    if max(degrees) > machines.gpus:
-        raise InputError(f"{max(degrees)} GPUs cannot share samples on {machines.gpus}: give a smaller --tensor")
+    require_outputs(outputs.csv, outputs.page)
+    refuse(given(context, OF_NETWORKS), "the planner's cost model knows NICs and no network between them, leave it out")
+    cluster = place.read(USUAL_CLUSTER)
+    cut.check(cluster.gpus)
 
     from ropewalk.pipeline.costs import Costs
+    from ropewalk.pipeline.links import machines_of
     from ropewalk.pipeline.planner import plan
-    from ropewalk.pipeline.schedules import AUTOMATIC
-    from ropewalk.pipeline.terms import Terms
 
+    machines = machines_of(
+        cluster, collective_bandwidth=costs.collective_bytes_per_s, start_up_s=units.seconds(costs.start_up)
+    )
     with progress_bar() as bar:
         task = bar.add_task("pricing the model", total=None)
         subject = open_subject(
-            model, device=device, dtype=dtype, optimiser=optimiser, sequence=seq, profile_batch=profile_batch
-        )
-        smallest = micro_batch or subject.profile.batch
-        terms = Terms(
-            batch or USUAL_MICRO_BATCHES * machines.gpus * smallest,
-            smallest,
-            memory_bytes=subject.memory_bytes if memory is None else float(units.size(memory)),
-            state_multiple=subject.state_multiple,
-            schedules=AUTOMATIC if schedule == "auto" else not_empty(split(schedule), "--schedule"),
-            tensor=degrees,
-            recompute=RECOMPUTE[recompute],
-            overlap_sums=overlap_sums,
-        )
+            model, device=cluster.device, dtype=what.dtype, optimiser=what.optimiser, sequence=what.seq,
+            profile_batch=pieces.profile_batch,
+        )  # fmt: skip
+        terms = _terms(subject, machines.gpus, what.batch, pieces.micro_batch, costs.memory_bytes, cut)
         bar.update(task, description="searching cuts, replicas, places and timetables")
         found = plan(subject.model, machines, terms)
         # Whatever cannot be written is refused before anything is.
-        timetable = None if csv is None else _timetable(found, Costs(subject.model, machines, terms), csv)
-    if page is not None:
+        timetable = None
+        if outputs.csv is not None:
+            timetable = _timetable(found, Costs(subject.model, machines, terms), outputs.csv)
+    _finish(found, timetable, outputs)
+
+
+def _terms(
+    subject: Subject, gpus: int, batch: int | None, micro_batch: int | None, memory: float | None, cut: CutOptions
+) -> Terms:
+    from ropewalk.pipeline.terms import Terms
+
+    smallest = micro_batch or subject.profile.batch
+    return Terms(
+        batch or USUAL_MICRO_BATCHES * gpus * smallest,
+        smallest,
+        memory_bytes=subject.memory_bytes if memory is None else memory,
+        state_multiple=subject.state_multiple,
+        schedules=cut.schedules,
+        tensor=cut.degrees,
+        recompute=RECOMPUTES[cut.recompute],
+        overlap_sums=cut.overlap_sums,
+    )
+
+
+def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: Outputs) -> None:
+    """Write the files, print the table or the JSON."""
+    if outputs.page is not None:
         from ropewalk.report.pipeline import pipeline_page
 
-        write_page(page, pipeline_page(found))
-    if csv is not None and timetable is not None:
+        write_page(outputs.page, pipeline_page(found))
+    if outputs.csv is not None and timetable is not None:
         from ropewalk.files import write_whole
 
         text, whose = timetable
-        write_whole(csv, text)
-        typer.echo(f"timetable: {csv} ({whose})", err=True)
-    if json:
+        write_whole(outputs.csv, text)
+        typer.echo(f"timetable: {outputs.csv} ({whose})", err=True)
+    if outputs.json:
         print_json(found.as_json())
     else:
-        _print(found, page)
-
-
-def _degree(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--tensor {text!r} is no number of GPUs: write degrees such as 1,2,4")
-    return int(text)
+        print_answer(found, outputs.page)
 
 
 def _timetable(found: PipelineAnswer, costs: Costs, path: Path) -> tuple[str, str]:
@@ -185,100 +136,11 @@ def _timetable(found: PipelineAnswer, costs: Costs, path: Path) -> tuple[str, st
     chosen = runnable[name]
     slower = chosen.step_s / found.step_s
     return compute_only(chosen.run.timetable), (
-        f"of {name}, {_strategy(chosen)} with {chosen.plan.schedule}, {slower:.3f} x the plan's step: PyTorch needs "
-        "two stages or more, as many replicas for each"
+        f"of {name}, {strategy_in_words(chosen)} with {chosen.plan.schedule}, {slower:.3f} x the plan's step: PyTorch "
+        "needs two stages or more, as many replicas for each"
     )
 
 
 def _runs_on_torch(judged: Judged) -> bool:
     plan, table = judged.plan, judged.run.timetable
     return len(plan.devices) > 1 and len(set(plan.replicas)) == 1 and table.copies == 1
-
-
-def _print(found: PipelineAnswer, page: Path | None) -> None:
-    say = console().print
-    plan = found.best.plan
-    again = ", activations computed again" if plan.recompute else ""
-    say(
-        f"{found.profile.name} on {found.machines.gpus} GPUs: {units.show_seconds(found.step_s)} a step of "
-        f"{plan.global_batch} samples, {plan.strategy} with {plan.schedule}",
-        style="bold",
-        soft_wrap=True,
-    )
-    print_whole(_stage_table(found))
-    say(f"{plan.micro_batches} micro-batches of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
-    print_whole(_table(found))
-    for other in found.alternatives:
-        if other.judged is None:
-            say(f"{other.name}: none: {other.reason}", soft_wrap=True)
-    looked = "every plan was looked at" if found.searched.exact else "; ".join(found.searched.restrictions)
-    say(f"search: {found.searched.plans} plans timed; {looked}", soft_wrap=True)
-    say(f"costs: {found.profile.source}", soft_wrap=True)
-    if page is None:
-        say("add --page pipeline.html for the timetable, --csv schedule.csv for PyTorch", style="dim")
-
-
-def _stage_table(found: PipelineAnswer) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    best = found.best
-    memory = dict(zip(best.plan.devices, best.memory_bytes, strict=True))
-    times = best.run.times
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("stage", "layers", "gpus", "replicas", "forward", "backward", "sums", "memory"):
-        table.add_column(name, justify="left" if name in ("layers", "gpus") else "right", no_wrap=True)
-    numbers = list(range(len(best.plan.stages)))
-    if len(numbers) > MOST_STAGES:
-        numbers = numbers[: MOST_STAGES // 2] + numbers[-MOST_STAGES // 2 :]
-    for number in numbers:
-        stage = best.plan.stages[number]
-        table.add_row(
-            str(number),
-            f"{stage.first}-{stage.last}" if stage.states > 1 else str(stage.first),
-            gpus_in_words(stage.gpus),
-            f"{stage.replicas}" + (f" x {stage.tensor}" if stage.tensor > 1 else ""),
-            units.show_seconds(float(times.forward[number])),
-            units.show_seconds(float(times.backward[number] + times.weight[number])),
-            units.show_seconds(float(times.all_reduce[number])),
-            units.show_size(memory[stage.gpus]),
-        )
-    return table
-
-
-def gpus_in_words(gpus: tuple[int, ...]) -> str:
-    """GPUs as ranges.
-
-    >>> gpus_in_words((0, 1, 2, 3, 8))
-    '0-3,8'
-    """
-    runs: list[list[int]] = []
-    for gpu in sorted(gpus):
-        if runs and runs[-1][1] == gpu - 1:
-            runs[-1][1] = gpu
-        else:
-            runs.append([gpu, gpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-def _table(found: PipelineAnswer) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("plan", "step", "to best", "stages", "schedule", "memory"):
-        table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
-    rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
-    for name, judged in sorted(rows, key=lambda row: (row[1].step_s, row[0] != "found")):
-        ratio = "" if judged is found.best else f"{judged.step_s / found.step_s:.3f} x"
-        table.add_row(
-            name, units.show_seconds(judged.step_s), ratio, _strategy(judged), judged.plan.schedule,
-            units.show_size(max(judged.memory_bytes)),
-        )  # fmt: skip
-    return table
-
-
-def _strategy(judged: Judged) -> str:
-    """GPUs of every stage, in few letters where they are alike."""
-    sizes = [len(gpus) for gpus in judged.plan.devices]
-    return f"{len(sizes)} x {sizes[0]}" if len(sizes) > 2 and len(set(sizes)) == 1 else judged.plan.strategy

@@ -1,17 +1,14 @@
-"""What `ropewalk pipeline` cuts and where it runs, from the options of its command line."""
+"""What `ropewalk pipeline` cuts: a model with its prices, or a profile."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ropewalk.cli.cluster_shape import servers
 from ropewalk.errors import InputError, WorkloadError
 
 if TYPE_CHECKING:
-    from ropewalk.pipeline.links import Machines
     from ropewalk.pipeline.profile import Profile
     from ropewalk.pipeline.state_prices import Prices
 
@@ -84,37 +81,3 @@ def _multiple(element_bytes: float, optimiser_bytes: float) -> float:
     """
     master = 4.0 if element_bytes < FLOAT_BYTES and optimiser_bytes else 0.0
     return (2 * element_bytes + optimiser_bytes + master) / element_bytes
-
-
-def machines_of(
-    shape: str,
-    *,
-    device: str,
-    bandwidth: float | None,
-    collective_bandwidth: float | None,
-    nvlink: float | None,
-    nics: int | None,
-    start_up_s: float,
-) -> Machines:
-    """Servers of GPUs as the cost model sees them; what is not given is as in servers of that GPU."""
-    from ropewalk.fabric.interconnect import interconnect
-    from ropewalk.pipeline.links import Machines
-
-    sizes = servers(shape)
-    if bandwidth is None or nvlink is None:
-        usual = interconnect(device)
-        nvlink = usual.nvlink_bandwidth if nvlink is None else nvlink
-        if bandwidth is None:
-            bandwidth = usual.nic_bandwidth
-            shared = max(1, usual.gpus_per_server // usual.nics_per_server)
-            nics = nics or max(1, min(sizes) // shared)
-    return Machines(
-        sum(sizes),
-        tuple(accumulate(sizes)),
-        bandwidth,
-        collective_bandwidth or bandwidth,
-        nvlink,
-        start_up_s=start_up_s,
-        nics=nics or 1,
-        switched=True,
-    )

@@ -2,7 +2,7 @@
 
 The cost model of DAPPLE (Fan et al., PPoPP 2021) as its planner was released: three bandwidths, one inside a machine
 and two between machines, of which point-to-point traffic reaches the lower and collectives the higher. Its machines
-have one NIC and GPUs wired to each other; `of_cluster` describes ours, with several NICs and a switch inside, by the
+have one NIC and GPUs wired to each other; `machines_of` describes ours, with several NICs and a switch inside, by the
 same rules.
 """
 
@@ -12,13 +12,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import accumulate
 
 from ropewalk.errors import FabricError, Findings
-from ropewalk.fabric.dgx import Dgx
-from ropewalk.fabric.fabric import Builder, Fabric
-from ropewalk.fabric.server_fabric import ServerFabric
+from ropewalk.hardware import Cluster
 
 
 @dataclass(frozen=True)
@@ -116,36 +113,26 @@ class Machines:
         """NICs of the machine that has the fewest in use: rings and shares are as wide as their narrowest machine."""
         return min(self.nics, *members.values())
 
-    @classmethod
-    def of_cluster(cls, cluster: Fabric | Builder) -> Machines:
-        """The machines of a fabric of servers; where its hosts are not in servers, every host is a machine.
 
-        What the network outside lacks beyond its NICs (a thin spine, a long torus) is not in this model: simulate the
-        plan for that.
+def machines_of(cluster: Cluster, *, collective_bandwidth: float | None = None, start_up_s: float = 0.0) -> Machines:
+    """A cluster as the cost model sees it; where servers differ, each is taken as its slowest.
 
-        >>> from ropewalk.hardware import Given, read_cluster
-        >>> machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
-        >>> machines.separators, machines.nics
-        ((8, 16), 8)
-        """
-        fabric = cluster if isinstance(cluster, Fabric) else cluster.build()
-        builder = fabric.builder
-        if isinstance(builder, ServerFabric):
-            ends = tuple(np.cumsum(builder.gpus_of_server()).tolist())
-            nic, inside = builder.bandwidth, min(group.nvlink_bandwidth for group in builder.groups)
-            nics = min(group.nics_each for group in builder.groups)
-            return cls(builder.gpus, ends, nic, nic, inside, nics=nics, switched=True)
-        if isinstance(builder, Dgx):
-            return cls._servers(builder.hosts, builder.gpus, builder.gpus, builder.bandwidth, builder.nvlink_bandwidth)
-        if fabric.server is not None:
-            raise FabricError(
-                f"{fabric.name} names servers but not what joins the GPUs inside: build the cluster from its servers, "
-                "or give Machines their bandwidths"
-            )
-        return cls._servers(fabric.hosts, 1, 1, float(fabric.host_bandwidth().min()), None)
+    What the network outside lacks beyond its NICs (a thin spine, a long torus) is not in this model: simulate the plan
+    for that.
 
-    @classmethod
-    def _servers(cls, gpus: int, per_server: int, nics: int, nic: float, nvlink: float | None) -> Machines:
-        separators = tuple(min(start + per_server, gpus) for start in range(0, gpus, per_server))
-        # A server of one GPU has nothing inside; its NIC stands there, and is never asked.
-        return cls(gpus, separators, nic, nic, nvlink or nic, nics=nics, switched=True)
+    >>> from ropewalk.hardware import Given, read_cluster
+    >>> machines = machines_of(read_cluster("2x8,1x4", Given(device="h100")))
+    >>> machines.separators, machines.nics
+    ((8, 16, 20), 4)
+    """
+    nic = min(group.nic_bandwidth for group in cluster.servers)
+    return Machines(
+        cluster.gpus,
+        tuple(accumulate(cluster.server_sizes)),
+        nic,
+        nic if collective_bandwidth is None else collective_bandwidth,
+        min(group.nvlink_bandwidth for group in cluster.servers),
+        start_up_s=start_up_s,
+        nics=min(group.nics for group in cluster.servers),
+        switched=True,
+    )

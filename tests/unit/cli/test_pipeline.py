@@ -66,8 +66,10 @@ def test_a_model_of_the_zoo_is_cut_within_the_memory_of_its_gpu(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cluster", "2 by 8"), "write servers x GPUs such as 2x8"),
+        (("--cluster", "2 by 8"), "a shape such as 4x8"),
         (("--cluster", "0x8"), "a server without GPUs"),
+        (("--nics", 3), "do not spread evenly over 3 NICs"),
+        (("--fabric", "torus:4x4"), "--fabric would change nothing"),
         (("--batch", 63), "give a micro-batch that divides it"),
         (("--schedule", "2f2b"), "there is no schedule '2f2b'"),
         (("--recompute", "sometimes"), "write one of never, always, auto"),

@@ -1,14 +1,14 @@
 """What it costs to hand activations over and to add up gradients."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ropewalk.errors import FabricError
-from ropewalk.fabric.expression import fabric
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.links import Machines, machines_of
 
 COSTS = json.loads((Path(__file__).parents[2] / "data" / "dapple_costs.json").read_text())
 TWO_BY_EIGHT = Machines(16, (8, 16))
@@ -32,7 +32,7 @@ def test_every_message_of_a_sum_starts_up_once():
 
 
 def test_gpus_with_a_nic_each_send_side_by_side():
-    machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
+    machines = machines_of(read_cluster("2x8", Given(device="h100")))
     assert machines.separators == (8, 16)
     assert machines.split_concat(range(8), range(8, 16), 8e9) == pytest.approx(8e9 / (8 * 50e9))
     assert machines.split_concat((0,), range(8, 16), 8e9) == pytest.approx(8e9 / 50e9)
@@ -40,21 +40,22 @@ def test_gpus_with_a_nic_each_send_side_by_side():
 
 
 def test_a_ring_through_servers_is_as_wide_as_its_narrowest_server():
-    machines = Machines.of_cluster(read_cluster("2x8", Given(device="h100")).fabric())
+    machines = machines_of(read_cluster("2x8", Given(device="h100")))
     assert machines.all_reduce(range(16), 1e9) == pytest.approx(2 * 15 / 16 * 1e9 / 400e9)
     assert machines.all_reduce((0, 1, 8), 1e9) == pytest.approx(2 * 2 / 3 * 1e9 / 50e9)
 
 
 def test_gpus_behind_a_switch_inside_a_server_lay_one_ring():
-    machines = Machines.of_cluster(fabric("dgx:2"))
+    machines = machines_of(read_cluster("2x8"))
     assert machines.all_reduce(range(8), 1e9) == pytest.approx(2 * 7 / 8 * 1e9 / machines.inside)
     assert machines.split_concat((0, 1), (2, 3), 1e9) == pytest.approx(1e9 / (2 * machines.inside))
 
 
-def test_hosts_without_servers_are_machines_of_their_own():
-    machines = Machines.of_cluster(fabric("torus:4x4", 25e9))
-    assert machines.separators == tuple(range(1, 17))
-    assert machines.p2p_between == 4 * 25e9
+def test_servers_that_differ_are_as_wide_as_the_narrowest_and_what_has_failed_is_left_out():
+    cluster = replace(read_cluster("2x8,1x4", Given(device="h100")), failed=("server0", "gpu1.7"))
+    machines = machines_of(cluster, collective_bandwidth=40e9)
+    assert (machines.separators, machines.nics) == ((7, 11), 4)
+    assert (machines.p2p_between, machines.collective_between) == (50e9, 40e9)
 
 
 def test_wrong_machines_are_named_together():

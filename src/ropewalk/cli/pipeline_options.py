@@ -1,0 +1,127 @@
+"""Options of `ropewalk pipeline` alone: how a model may be cut, what the cost model adds, what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.cluster_options import PLACE
+from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.model_options import MODEL
+from ropewalk.errors import InputError
+
+HOW, FILES = "How it may be cut", "Output"
+RECOMPUTES = {"never": (False,), "always": (True,), "auto": (False, True)}
+
+MICRO_BATCH = typer.Option(
+    None,
+    min=1,
+    help="Samples of the smallest micro-batch that goes through the pipeline, which is one data-parallel rank whose "
+    "stages may have replicas; multiples are tried. 1, or as a profile was measured.",
+    rich_help_panel=MODEL,
+)
+PROFILE_BATCH = typer.Option(
+    None,
+    min=1,
+    help="Samples that a profile was measured with, where its name (…-pbs-32.txt) does not say.",
+    rich_help_panel=MODEL,
+)
+COLLECTIVE_BANDWIDTH = typer.Option(
+    None, help="Speed that collectives reach on a NIC, where it differs.", rich_help_panel=PLACE
+)
+START_UP = typer.Option("0us", help="Before the first byte of a message moves.", rich_help_panel=PLACE)
+MEMORY = typer.Option(
+    None, help="Of a GPU, such as 16GB; that of the device unless given, none for profiles.", rich_help_panel=PLACE
+)
+SCHEDULE = typer.Option(
+    "auto",
+    help="auto, or names: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, zb-auto, dualpipev.",
+    rich_help_panel=HOW,
+)
+TENSOR = typer.Option("1", help="How many GPUs may share the samples of a replica, such as 1,2,4.", rich_help_panel=HOW)
+RECOMPUTE = typer.Option(
+    "auto",
+    help="Compute activations again: never, always, or auto (where it is faster or needed).",
+    rich_help_panel=HOW,
+)
+OVERLAP_SUMS = typer.Option(
+    True,
+    "--overlap/--no-overlap",
+    help="All-reduce gradients while the last micro-batch runs back.",
+    rich_help_panel=HOW,
+)
+CSV = typer.Option(
+    None, metavar="FILE", help="Write the timetable for torch.distributed.pipelining.", rich_help_panel=FILES
+)
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
+PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
+
+
+@dataclass(frozen=True)
+class PiecesOptions:
+    """How many samples are priced and sent at a time."""
+
+    micro_batch: int | None
+    profile_batch: int | None
+
+
+@dataclass(frozen=True)
+class CostOptions:
+    """What the cost model knows beyond the cluster."""
+
+    collective_bandwidth: str | None
+    start_up: str
+    memory: str | None
+
+    @property
+    def collective_bytes_per_s(self) -> float | None:
+        return None if self.collective_bandwidth is None else units.bandwidth(self.collective_bandwidth)
+
+    @property
+    def memory_bytes(self) -> float | None:
+        return None if self.memory is None else float(units.size(self.memory))
+
+
+@dataclass(frozen=True)
+class CutOptions:
+    """What the planner may use."""
+
+    schedule: str
+    tensor: str
+    recompute: str
+    overlap_sums: bool
+
+    def check(self, gpus: int) -> None:
+        if self.recompute not in RECOMPUTES:
+            raise InputError(f"recompute is {self.recompute!r}: write one of {', '.join(RECOMPUTES)}")
+        if max(self.degrees) > gpus:
+            raise InputError(f"{max(self.degrees)} GPUs cannot share samples on {gpus}: give a smaller --tensor")
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """How many GPUs may share samples, 1 among them."""
+        return tuple(sorted({1, *not_empty(tuple(_degree(part) for part in split(self.tensor)), "--tensor")}))
+
+    @property
+    def schedules(self) -> tuple[str, ...]:
+        from ropewalk.pipeline.schedules import AUTOMATIC
+
+        return AUTOMATIC if self.schedule == "auto" else not_empty(split(self.schedule), "--schedule")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is written."""
+
+    csv: Path | None
+    json: bool
+    page: Path | None
+
+
+def _degree(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--tensor {text!r} is no number of GPUs: write degrees such as 1,2,4")
+    return int(text)

@@ -1,0 +1,108 @@
+"""What `ropewalk pipeline` shows on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ropewalk import units
+from ropewalk.cli.screen import console, print_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from ropewalk.pipeline.answer import PipelineAnswer
+    from ropewalk.pipeline.judge import Judged
+
+MOST_STAGES = 16
+"""Rows of the table of stages; of more, the first and the last are shown."""
+
+
+def print_answer(found: PipelineAnswer, page: Path | None) -> None:
+    say = console().print
+    plan = found.best.plan
+    again = ", activations computed again" if plan.recompute else ""
+    say(
+        f"{found.profile.name} on {found.machines.gpus} GPUs: {units.show_seconds(found.step_s)} a step of "
+        f"{plan.global_batch} samples, {plan.strategy} with {plan.schedule}",
+        style="bold",
+        soft_wrap=True,
+    )
+    print_whole(_stage_table(found))
+    say(f"{plan.micro_batches} micro-batches of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
+    print_whole(_table(found))
+    for other in found.alternatives:
+        if other.judged is None:
+            say(f"{other.name}: none: {other.reason}", soft_wrap=True)
+    looked = "every plan was looked at" if found.searched.exact else "; ".join(found.searched.restrictions)
+    say(f"search: {found.searched.plans} plans timed; {looked}", soft_wrap=True)
+    say(f"costs: {found.profile.source}", soft_wrap=True)
+    if page is None:
+        say("add --page pipeline.html for the timetable, --csv schedule.csv for PyTorch", style="dim")
+
+
+def _stage_table(found: PipelineAnswer) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    best = found.best
+    memory = dict(zip(best.plan.devices, best.memory_bytes, strict=True))
+    times = best.run.times
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("stage", "layers", "gpus", "replicas", "forward", "backward", "sums", "memory"):
+        table.add_column(name, justify="left" if name in ("layers", "gpus") else "right", no_wrap=True)
+    numbers = list(range(len(best.plan.stages)))
+    if len(numbers) > MOST_STAGES:
+        numbers = numbers[: MOST_STAGES // 2] + numbers[-MOST_STAGES // 2 :]
+    for number in numbers:
+        stage = best.plan.stages[number]
+        table.add_row(
+            str(number),
+            f"{stage.first}-{stage.last}" if stage.states > 1 else str(stage.first),
+            gpus_in_words(stage.gpus),
+            f"{stage.replicas}" + (f" x {stage.tensor}" if stage.tensor > 1 else ""),
+            units.show_seconds(float(times.forward[number])),
+            units.show_seconds(float(times.backward[number] + times.weight[number])),
+            units.show_seconds(float(times.all_reduce[number])),
+            units.show_size(memory[stage.gpus]),
+        )
+    return table
+
+
+def gpus_in_words(gpus: tuple[int, ...]) -> str:
+    """GPUs as ranges.
+
+    >>> gpus_in_words((0, 1, 2, 3, 8))
+    '0-3,8'
+    """
+    runs: list[list[int]] = []
+    for gpu in sorted(gpus):
+        if runs and runs[-1][1] == gpu - 1:
+            runs[-1][1] = gpu
+        else:
+            runs.append([gpu, gpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def _table(found: PipelineAnswer) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("plan", "step", "to best", "stages", "schedule", "memory"):
+        table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
+    rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
+    for name, judged in sorted(rows, key=lambda row: (row[1].step_s, row[0] != "found")):
+        ratio = "" if judged is found.best else f"{judged.step_s / found.step_s:.3f} x"
+        table.add_row(
+            name, units.show_seconds(judged.step_s), ratio, strategy_in_words(judged), judged.plan.schedule,
+            units.show_size(max(judged.memory_bytes)),
+        )  # fmt: skip
+    return table
+
+
+def strategy_in_words(judged: Judged) -> str:
+    """GPUs of every stage, in few letters where they are alike."""
+    sizes = [len(gpus) for gpus in judged.plan.devices]
+    return f"{len(sizes)} x {sizes[0]}" if len(sizes) > 2 and len(set(sizes)) == 1 else judged.plan.strategy
