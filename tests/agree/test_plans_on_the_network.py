@@ -28,7 +28,7 @@ from ropewalk.overlap.tensors import from_layers
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.task import Kind, lockstep, unroll
-from ropewalk.task.passes import by_tail, credit, cross_barrier, gradients_in, prioritise, with_barrier
+from ropewalk.task.passes import credit, cross_barrier, gradients_in, prioritise, with_barrier
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.task.transport import Transport
 from ropewalk.training.network import NetworkUse
@@ -92,7 +92,7 @@ def test_start_ups_are_latency_for_a_network_that_is_told_what_comes_next(tensor
 def test_strict_priority_on_every_link_is_the_best_preemptive_order(tensors):
     sums = one_stream_sums(tensors)
     best = sums.step_s(preemptive_optimum(sums, BARE).done_s)
-    urgent = credit(prioritise(gradients_of(tensors, RANKS), by_tail), inf)
+    urgent = credit(prioritise(gradients_of(tensors, RANKS)), inf)
     assert on_the_network(urgent, FREE) == pytest.approx(best, rel=1e-9)
 
 

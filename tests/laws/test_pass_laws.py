@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_gradients import gradients_of_layers, lowered_gradients
 from tiny_models import EvenPrices, clocked, transformer
 
 from ropewalk.strategy import Placement, Strategy
@@ -12,12 +13,9 @@ from ropewalk.task.lower import lower
 from ropewalk.task.passes import (
     Arrival,
     by_consumer,
-    by_tail,
     credit,
     cross_barrier,
     fuse,
-    gradients_of_layers,
-    lowered_apart,
     prioritise,
     sequence,
     split,
@@ -49,7 +47,7 @@ def lowered(draw):
         micro_batches=draw(st.integers(1, 3)),
         schedule=draw(st.sampled_from(["1f1b", "gpipe"])),
     )
-    return lowered_apart(transformer(draw(st.integers(2, 4))), strategy, Placement(strategy), EvenPrices())
+    return lowered_gradients(transformer(draw(st.integers(2, 4))), strategy)
 
 
 worlds = st.one_of(by_hand(), lowered())
@@ -67,10 +65,10 @@ def passes(draw, gradients):
     """A few passes with their arguments; no fusing, after which an order of launches would mean something else."""
     partition = max(1.0, float(gradients.launch_bytes.max()) / draw(st.integers(1, 3)))
     limit = draw(st.sampled_from([0.0, float(gradients.launch_bytes.max()), inf]))
-    urgency, arrival = draw(st.sampled_from([by_consumer, by_tail])), draw(st.sampled_from(list(Arrival)))
+    arrival = draw(st.sampled_from(list(Arrival)))
     return [
         lambda g: split(g, partition),
-        lambda g: prioritise(g, urgency),
+        lambda g: prioritise(g, by_consumer),
         lambda g: credit(g, limit),
         lambda g: stream(g, arrival),
     ]

@@ -8,6 +8,7 @@
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.derive import derive
 from ropewalk.strategy.memory import Memory, memory
+from ropewalk.strategy.order import ORDERS, Order
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import PriceList, Prices
 from ropewalk.strategy.shares import Share, shares_of
@@ -15,8 +16,10 @@ from ropewalk.strategy.stages import Pieces, balanced, cut
 from ropewalk.strategy.strategy import LayerChoice, Strategy
 
 __all__ = [
+    "ORDERS",
     "LayerChoice",
     "Memory",
+    "Order",
     "Pieces",
     "Placement",
     "PriceList",

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+from ropewalk.strategy.order import DDP_BUCKET
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
 from ropewalk.workload.operator import Split
 from ropewalk.workload.workload import Layer
-
-DDP_BUCKET = 25 * 2**20
-"""Bytes of gradients that PyTorch's DistributedDataParallel collects before it reduces them, unless told otherwise."""
 
 RECOMPUTE = ("none", "selective", "full")
 """What is computed again in the backward pass instead of kept: nothing, the core of attention, whole layers

@@ -73,10 +73,14 @@ class Step:
     repeats: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     """How many like operations in a row an operation stands for, 1 unless given. The amount is that of all of them
     together; what each costs whatever its size (the start-up and the rounds of a collective) is paid this often."""
+    goes_on: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Does a collective go on with the launch of the one it waits for, so that nothing has to start up?"""
 
     def __post_init__(self) -> None:
         if len(self.repeats) == 0:
             object.__setattr__(self, "repeats", np.ones(len(self.act), np.int32))
+        if len(self.goes_on) == 0:
+            object.__setattr__(self, "goes_on", np.zeros(len(self.act), np.bool_))
 
     @property
     def operations(self) -> int:
@@ -85,7 +89,10 @@ class Step:
     def check(self) -> None:
         """Columns fit, ranks and groups exist, dependencies point back."""
         findings = Findings(GraphError, "step")
-        columns = (self.rank, self.peer, self.group, self.amount, self.stream, self.priority, self.label, self.repeats)
+        columns = (
+            self.rank, self.peer, self.group, self.amount, self.stream, self.priority, self.label, self.repeats,
+            self.goes_on,
+        )  # fmt: skip
         if any(len(column) != self.operations for column in columns) or len(self.dep_start) != self.operations + 1:
             findings.add("the columns differ in length: give every column one entry per operation")
             findings.raise_if_any()

@@ -14,6 +14,7 @@ from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
 from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import Expansion, expand
+from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.plausibility import link_slips
 from ropewalk.task.step import Step
 from ropewalk.task.transport import Transport
@@ -87,14 +88,16 @@ def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
     for slip in link_slips(fabric):
         findings.add(slip)
     findings.raise_if_any()
-    return expand(
+    transport = use.beside_packets(use.transport or NCCL_RINGS)
+    expansion = expand(
         step,
         np.arange(step.ranks),
         fabric,
         algorithms=choose_algorithms(family=use.algorithm),
-        transport=use.beside_packets(use.transport or NCCL_RINGS),
+        transport=transport,
         mode=use.collectives,
     )
+    return launched_once(expansion, step, transport)
 
 
 def run_on(

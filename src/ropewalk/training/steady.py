@@ -12,9 +12,8 @@ from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.sim.step import StepRun
 from ropewalk.task.passes.gradients import Gradients
-from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.passes.weave import Woven, woven
-from ropewalk.training.network import NCCL_RINGS, NetworkUse, expand_on, run_on
+from ropewalk.training.network import NetworkUse, expand_on, run_on
 
 Array = NDArray[np.float64]
 
@@ -60,8 +59,7 @@ def run_gradients(gradients: Gradients, fabric: Fabric, use: NetworkUse | None =
     """Weave gradients into their step, put it on a fabric and run it; rank r is host r."""
     use = use or NetworkUse()
     whole = woven(gradients)
-    expansion = launched_once(expand_on(whole.step, fabric, use), whole.goes_on, use.transport or NCCL_RINGS)
-    return GradientRun(whole, run_on(whole.step, expansion, fabric, use))
+    return GradientRun(whole, run_on(whole.step, expand_on(whole.step, fabric, use), fabric, use))
 
 
 def steady_step_seconds(gradients: Gradients, fabric: Fabric, use: NetworkUse | None = None) -> float:

@@ -9,7 +9,7 @@ it shares a rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,6 +50,12 @@ class Gang:
         self.after.append(tuple(dict.fromkeys(after)))
         return len(self.moves) - 1
 
+    def numbers(self, placement: Placement, moves: Sequence[int]) -> NDArray[np.int64]:
+        """The operations of the step of all ranks that these moves become."""
+        count = _Copies(placement).count[np.array([move.scope for move in self.moves], np.int8)]
+        end = np.cumsum(count)
+        return np.concatenate([np.arange(end[at] - count[at], end[at]) for at in moves])
+
     def step(self, placement: Placement, flops: float, phases: dict[str, float]) -> Step:
         """The step of all ranks."""
         copies = _Copies(placement)
@@ -85,7 +91,7 @@ class Gang:
             group=group,
             amount=np.array([move.amount for move in self.moves], np.float64)[row],
             stream=np.array([move.stream for move in self.moves], np.int16)[row],
-            priority=np.zeros(len(row), np.int32),
+            priority=np.array([move.priority for move in self.moves], np.int32)[row],
             label=np.array([number[move.label] for move in self.moves], np.int32)[row],
             labels=labels,
             groups=tuple(groups),
@@ -95,6 +101,7 @@ class Gang:
             flops=flops,
             phases=phases,
             repeats=np.array([move.repeats for move in self.moves], np.int32)[row],
+            goes_on=np.array([move.goes_on for move in self.moves], np.bool_)[row],
         )
         step.check()
         return step

@@ -24,16 +24,24 @@ Not modelled: clipping of gradients, statistics over ranks, loading of data.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
 from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.memory import updated
+from ropewalk.strategy.order import Order, check_order
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
 from ropewalk.strategy.shares import Share, computed_again, shares_of
 from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.ending import finish
+from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.launching import Layers, launched
 from ropewalk.task.lower.passes import Passes, passes_of
 from ropewalk.task.lower.writer import Writer
 from ropewalk.task.step import Step
@@ -51,34 +59,99 @@ def lower(
     placement: Placement,
     prices: Prices | PriceList,
     detail: str = "auto",
+    order: Order | None = None,
 ) -> Step:
     """The step of this model under this strategy.
 
     `detail` says how finely: `layer` keeps every computation and collective of every layer, `stage` sums up what lies
-    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough.
+    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough. `order`
+    says how gradients are launched, in buckets as gradients are ready unless given.
     """
-    if detail not in DETAILS:
-        raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
-    listed = prices if isinstance(prices, PriceList) else PriceList(prices)
-    sized = workload.at_batch(strategy.micro_batch)
-    check(strategy, sized)
-    if placement.strategy != strategy:
-        raise StrategyError("the placement is of another strategy: make it from the one that is lowered")
-    shares = shares_of(sized, strategy)
-    pieces = cut(sized, strategy, shares, listed)
-    paces = [pace_of(listed, _work(stage, pieces, shares, strategy, listed)) for stage in range(strategy.pipeline)]
-    passes = _passes(pieces, shares, strategy, paces, condense=detail == "stage")
-    if detail == "auto":
-        operations = strategy.micro_batches * sum(piece.operations for piece in passes)
-        if operations * strategy.replicas * strategy.tensor > MOST_OPERATIONS:
-            passes = _passes(pieces, shares, strategy, paces, condense=True)
-    writer = Writer(sized, strategy, shares, pieces, passes, paces)
-    writer.run_schedule()
-    finish(writer)
-    samples = strategy.global_batch
-    flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
-    facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
-    return writer.gang.step(placement, flops, facts)
+    made = _Lowered(workload, strategy, placement, prices, detail, order or usual_order(strategy))
+    return made.step(made.gang()[0] if made.order.is_plain else made.launched(1)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class StepsInARow:
+    """A step after the other; `flops` and facts of the step are those of one of them."""
+
+    step: Step
+    ends: tuple[NDArray[np.int64], ...]
+    """By step: the operations with which it is over."""
+
+
+def lower_steps(
+    workload: Workload,
+    strategy: Strategy,
+    placement: Placement,
+    prices: Prices | PriceList,
+    steps: int,
+    detail: str = "auto",
+    order: Order | None = None,
+) -> StepsInARow:
+    """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
+    made = _Lowered(workload, strategy, placement, prices, detail, order or usual_order(strategy))
+    gang, ends = made.launched(steps)
+    return StepsInARow(made.step(gang), tuple(gang.numbers(placement, over.tolist()) for over in ends))
+
+
+def usual_order(strategy: Strategy) -> Order:
+    """Buckets of the strategy's size."""
+    return Order(fusion=strategy.bucket_bytes, overlap=strategy.overlap_gradients)
+
+
+class _Lowered:
+    """What a gang is written from."""
+
+    def __init__(
+        self, workload: Workload, strategy: Strategy, placement: Placement, prices: Prices | PriceList, detail: str,
+        order: Order,
+    ) -> None:  # fmt: skip
+        if detail not in DETAILS:
+            raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
+        if placement.strategy != strategy:
+            raise StrategyError("the placement is of another strategy: make it from the one that is lowered")
+        self.listed = prices if isinstance(prices, PriceList) else PriceList(prices)
+        self.sized = workload.at_batch(strategy.micro_batch)
+        check(strategy, self.sized)
+        check_order(order, strategy)
+        self.order, self.detail, self.placement = order, detail, placement
+        # Where gradients are launched in an order of their own, each layer is reduced by itself until then.
+        bucket = order.fusion if order.is_plain and not isinstance(order.fusion, tuple) else 0.0
+        self.strategy = replace(strategy, bucket_bytes=bucket, overlap_gradients=order.overlap)
+
+    def gang(self) -> tuple[Gang, Layers]:
+        """One rank of every stage, gradients in buckets as they are ready, and the layers it runs."""
+        strategy, listed = self.strategy, self.listed
+        shares = shares_of(self.sized, strategy)
+        pieces = cut(self.sized, strategy, shares, listed)
+        paces = [pace_of(listed, _work(stage, pieces, shares, strategy, listed)) for stage in range(strategy.pipeline)]
+
+        def passes(condense: bool) -> list[Passes]:
+            return _passes(pieces, shares, strategy, paces, condense=condense, apart=self.order.across_steps)
+
+        made = passes(self.detail == "stage")
+        if self.detail == "auto":
+            operations = strategy.micro_batches * sum(piece.operations for piece in made)
+            if operations * strategy.replicas * strategy.tensor > MOST_OPERATIONS:
+                made = passes(True)
+        writer = Writer(self.sized, strategy, shares, pieces, made, paces)
+        writer.run_schedule()
+        finish(writer)
+        names = [layer.name for layer in self.sized.layers]
+        return writer.gang, {names[at]: piece for piece in range(len(pieces.homes)) for at in pieces.of(piece)}
+
+    def launched(self, steps: int) -> tuple[Gang, tuple[NDArray[np.int64], ...]]:
+        """The gang with its gradients in the order asked for, so many steps in a row."""
+        gang, layers = self.gang()
+        return launched(gang, self.order, layers, steps)
+
+    def step(self, gang: Gang) -> Step:
+        strategy, sized = self.strategy, self.sized
+        samples = strategy.global_batch
+        flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
+        facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
+        return gang.step(self.placement, flops, facts)
 
 
 def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, listed: PriceList) -> Work:
@@ -99,7 +172,13 @@ def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strat
 
 
 def _passes(
-    pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, paces: list[Pace], condense: bool
+    pieces: Pieces,
+    shares: tuple[Share, ...],
+    strategy: Strategy,
+    paces: list[Pace],
+    *,
+    condense: bool,
+    apart: bool,
 ) -> list[Passes]:
     def name(piece: int) -> str:
         stage = pieces.stage(piece)
@@ -110,5 +189,7 @@ def _passes(
     for piece, stage in enumerate(pieces.homes):
         mine = pieces.of(piece)
         beside = [at for at in pieces.layers_of_stage(stage) if at not in mine]
-        found.append(passes_of(mine, shares, strategy, paces[stage], name(piece), condense=condense, beside=beside))
+        found.append(
+            passes_of(mine, shares, strategy, paces[stage], name(piece), condense=condense, beside=beside, apart=apart)
+        )
     return found

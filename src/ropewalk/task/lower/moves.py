@@ -58,6 +58,11 @@ class Move:
     stream: int
     label: str
     repeats: int = 1
+    layer: int = -1
+    """The layer whose forward pass it belongs to, or whose gradients it reduces."""
+    priority: int = 0
+    goes_on: bool = False
+    """As in a `Step`."""
 
 
 def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -118,7 +123,8 @@ def _summed(run: list[Move], label: str) -> list[Move]:
         alike.setdefault((move.act, move.scope, move.stream), []).append(move)
     return [
         Move(
-            act, scope, sum(move.amount for move in group), stream, label, sum(move.repeats for move in group)
+            act, scope, sum(move.amount for move in group), stream, label, sum(move.repeats for move in group),
+            group[0].layer,
         )
         for (act, scope, stream), group in sorted(alike.items())
     ]  # fmt: skip

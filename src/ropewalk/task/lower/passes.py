@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from ropewalk.strategy.memory import gradient_bytes
@@ -63,10 +63,12 @@ def passes_of(
     *,
     condense: bool,
     beside: Iterable[int] = (),
+    apart: bool = False,
 ) -> Passes:
     """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for.
 
-    `beside` are the layers of other pieces on the same stage.
+    `beside` are the layers of other pieces on the same stage. `apart` keeps the forward passes of layers that have
+    gradients apart, so that each can wait for its own.
     """
     element_bytes = prices.element_bytes
     dense = _dense_parameters(layers, shares, beside)
@@ -79,10 +81,13 @@ def passes_of(
     def walked(walk: Callable[[Share, Strategy, Pace], list[Move]]) -> list[tuple[int, list[Move]]]:
         return _moves(layers, shares, lambda share: walk(share, strategy, prices))
 
-    back = walked(backward_moves)[::-1]
+    ahead, back = walked(forward_moves), walked(backward_moves)[::-1]
+    if apart:
+        ahead = [(at, [replace(move, layer=at) for move in moves]) for at, moves in ahead]
+    begins = [at for at in layers if dense[at] or shares[at].expert_parameters] if apart else []
     backward = f"{name} backward"
     plain = {
-        Pass.FORWARD: _legs(walked(forward_moves), gathers, nothing, f"{name} forward", condense),
+        Pass.FORWARD: _legs(ahead, gathers, nothing, f"{name} forward", condense, begins),
         Pass.BACKWARD: _legs(back, again, nothing, backward, condense),
     }
     reducing = {Pass.BACKWARD: _legs(back, again, reduces, backward, condense)}
@@ -119,8 +124,12 @@ def _legs(
     reduces: dict[int, tuple[Move, ...]],
     label: str,
     condense: bool,
+    begins: Collection[int] = (),
 ) -> tuple[Leg, ...]:
-    """Layers in a row make one leg, up to one that gathers its weights or after which gradients are reduced."""
+    """Layers in a row make one leg, up to one that gathers its weights or after which gradients are reduced.
+
+    The layers `begins` begin a leg of their own.
+    """
     legs: list[Leg] = []
     run: list[Move] = []
 
@@ -130,7 +139,7 @@ def _legs(
         run.clear()
 
     for at, moves in layers:
-        if gathers.get(at):
+        if gathers.get(at) or at in begins:
             close((), (), -1)
         run += moves
         if gathers.get(at) or reduces.get(at):
@@ -161,8 +170,8 @@ def buckets(
         for at in waiting:
             full += counts[at] * per_gradient
             if full >= strategy.bucket_bytes or strategy.zero >= 3 or at == waiting[-1]:
-                repeats = max(1, round(full / strategy.bucket_bytes))
-                found.setdefault(at, []).append(Move(act, scope, full, STREAM["data"], "gradients", repeats))
+                repeats = max(1, round(full / strategy.bucket_bytes)) if strategy.bucket_bytes else 1
+                found.setdefault(at, []).append(Move(act, scope, full, STREAM["data"], "gradients", repeats, at))
                 full = 0.0
     return {at: tuple(moves) for at, moves in found.items()}
 

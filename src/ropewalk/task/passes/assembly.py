@@ -15,7 +15,7 @@ from ropewalk.task.step import Act, Step
 
 Indices = NDArray[np.int64]
 
-COLUMNS = ("act", "rank", "peer", "group", "amount", "stream", "priority", "label", "repeats")
+COLUMNS = ("act", "rank", "peer", "group", "amount", "stream", "priority", "label", "repeats", "goes_on")
 """Columns of a step that describe an operation by itself."""
 
 
@@ -53,8 +53,8 @@ class Draft:
         known = {text: number for number, text in enumerate(self.labels)}
         labels = [known.setdefault(row.label, len(known)) for row in rows]
         self.labels = list(known)
-        values = {name: [getattr(row, name) for row in rows] for name in COLUMNS if name not in ("label", "repeats")}
-        values |= {"label": labels, "repeats": [1] * len(rows)}
+        values = {name: [getattr(row, name) for row in rows] for name in COLUMNS if name != "label"}
+        values["label"] = labels
         for name, column in self.columns.items():
             self.columns[name] = np.concatenate([column, np.array(values[name], column.dtype)])
         return np.arange(first, self.operations)
@@ -127,6 +127,8 @@ class Row:
     group: int = -1
     peer: int = -1
     priority: int = 0
+    repeats: int = 1
+    goes_on: bool = False
 
 
 def edges_of(step: Step) -> tuple[Indices, Indices]:

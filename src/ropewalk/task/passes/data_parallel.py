@@ -37,10 +37,12 @@ def data_parallel(
         before = [done[rank]] if rank in done else []
         done[rank] = sketch.compute(rank, seconds, after=[*before, *after], label=label)
 
+    begins: list[tuple[int, int]] = []
     for number, seconds in enumerate(forward_s):
         for rank in range(ranks):
             compute(rank, seconds, f"{called[number]} forward")
-    tensor: dict[int, int] = {}
+            begins += [(tensor, done[rank]) for tensor, home in enumerate(owner) if home == number]
+    summed: dict[int, int] = {}
     sums: list[int] = []
     for number in reversed(range(len(backward_s))):
         for rank in range(ranks):
@@ -48,13 +50,14 @@ def data_parallel(
         for one in reversed([at for at, home in enumerate(owner) if home == number]):
             after = [*done.values(), *sums[-1:]]
             sums.append(sketch.collective(Act.ALL_REDUCE, around, size_bytes[one], after=after, label="gradients"))
-            tensor[sums[-1]] = one
+            summed[sums[-1]] = one
     for rank in range(ranks):
         compute(rank, update_s, UPDATE, sums[-1:])
     step = sketch.step()
-    by_operation = np.array([tensor.get(at, -1) for at in range(step.operations)], np.int64)
+    by_operation = np.array([summed.get(at, -1) for at in range(step.operations)], np.int64)
     layers = [called[home] for home in owner]
-    return gradients_in(step, by_operation, list(names) or [f"tensor {at}" for at in range(len(size_bytes))], layers)
+    called_tensors = list(names) or [f"tensor {at}" for at in range(len(size_bytes))]
+    return gradients_in(step, by_operation, called_tensors, layers, begins=begins)
 
 
 def two_ranks(size_bytes: Sequence[float]) -> Gradients:

@@ -12,9 +12,5 @@ def fuse(gradients: Gradients, groups: Sequence[Sequence[int]]) -> Gradients:
     """Sum the tensors of each group together, groups in the order in which they are given.
 
     Tensors of a group that different communicators sum (of two pipeline stages, say) are fused for each of them.
-
-    >>> from ropewalk.task.passes.data_parallel import two_ranks
-    >>> fuse(two_ranks([4, 8, 2]), [[2, 1], [0]]).launch_bytes.tolist()
-    [10.0, 4.0]
     """
     return pack(gradients, [[(tensor, 1.0) for tensor in group] for group in groups])

@@ -67,6 +67,8 @@ class Gradients:
     """By shard: the step whose gradient it is."""
     size_bytes: Array
     """By shard."""
+    begins: Indices
+    """Rows (tensor, operation of the base): where the forward pass that reads it begins."""
     made_by: Indices
     """Rows (shard, operation of the base): what must be over before it can be summed."""
     read_by: Indices
@@ -83,6 +85,10 @@ class Gradients:
     credit_bytes: float = 0.0
     """Bytes that may be handed over and not yet summed; 0: one launch at a time."""
     arrival: Arrival = Arrival.TOGETHER
+    act: Act = Act.ALL_REDUCE
+    """What sums them: an all-reduce, or a reduce-scatter where ranks keep their share of the sum alone."""
+    bucket_bytes: float = 0.0
+    """Launches that hold more stand for as many collectives as they fill; 0: for one."""
     ends: tuple[Indices, ...] = field(default=())
     """By step, where there are several: operations of the base with which it is over."""
 
@@ -148,10 +154,18 @@ class Gradients:
         findings.raise_if_any()
 
 
-def gradients_in(step: Step, tensor: ArrayLike, names: Sequence[str], layers: Sequence[str] = ()) -> Gradients:
+def gradients_in(
+    step: Step,
+    tensor: ArrayLike,
+    names: Sequence[str],
+    layers: Sequence[str] = (),
+    *,
+    begins: Sequence[tuple[int, int]] = (),
+) -> Gradients:
     """Lift the gradients out of a step in which operation i sums tensor `tensor[i]` (-1: it is none).
 
-    Tensors are named after the layers that read them unless `layers` says who does.
+    Tensors are named after the layers that read them unless `layers` says who does; `begins` are rows (tensor,
+    operation) that say where the forward passes of those layers begin on each rank, for steps that follow each other.
     An edge between two of them says only in which order they go, and is not kept: the order of the step is. Whoever
     waits for one of them waits for all that stand before it in that order and that its own ranks sum.
     """
@@ -165,8 +179,9 @@ def gradients_in(step: Step, tensor: ArrayLike, names: Sequence[str], layers: Se
         )
     findings.raise_if_any()
     summed = np.flatnonzero(number >= 0)
-    if (step.act[summed] != Act.ALL_REDUCE).any():
-        findings.add("a gradient is summed by something else than an all-reduce: lower without ZeRO")
+    acts = {int(act) for act in step.act[summed]}
+    if len(acts) > 1 or acts - {Act.ALL_REDUCE, Act.REDUCE_SCATTER}:
+        findings.add("gradients are not all summed by all-reduces, or all by reduce-scatters: use one of the two")
     if len(np.unique(step.stream[summed])) > 1:
         findings.add("gradients are summed on several streams: put them on one")
     findings.raise_if_any()
@@ -194,6 +209,7 @@ def gradients_in(step: Step, tensor: ArrayLike, names: Sequence[str], layers: Se
         step.group[summed].astype(np.int64),
         np.zeros(len(summed), np.int64),
         step.amount[summed],
+        moved(begins, where),
         made_by,
         read_by,
         shard=order,
@@ -201,9 +217,17 @@ def gradients_in(step: Step, tensor: ArrayLike, names: Sequence[str], layers: Se
         launch=np.arange(len(summed)),
         lot=lot[order],
         priority=step.priority[summed][order].astype(np.int64),
+        act=Act(acts.pop()) if acts else Act.ALL_REDUCE,
     )
     gradients.check()
     return gradients
+
+
+def moved(rows: Sequence[tuple[int, int]] | Indices, where: Indices) -> Indices:
+    """Rows (something, operation) by the new numbers of the operations."""
+    moved = np.array(rows, np.int64).reshape(-1, 2)
+    moved[:, 1] = where[moved[:, 1]]
+    return moved
 
 
 def _readers(step: Step, summed: Indices, shard_of: Indices, reader: Indices, read: Indices) -> Indices:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.task.expand import Expansion
 from ropewalk.task.graph import Kind
+from ropewalk.task.step import Step
 from ropewalk.task.transport import Transport
 
 
-def launched_once(expansion: Expansion, goes_on: NDArray[np.bool_], transport: Transport) -> Expansion:
-    """The same tasks without the start-up of operations that go on with the launch before them; rounds stay.
+def launched_once(expansion: Expansion, step: Step, transport: Transport) -> Expansion:
+    """The tasks of a step without the start-up of operations that go on with the launch before them; rounds stay.
 
     Of an operation whose rounds are written out, only transfers that wait for no other transfer have started up.
     """
+    if not step.goes_on.any():
+        return expansion
     graph = expansion.graph
-    task = np.flatnonzero((graph.kind == Kind.TRANSFER) & goes_on[expansion.operation_of_task])
+    task = np.flatnonzero((graph.kind == Kind.TRANSFER) & step.goes_on[expansion.operation_of_task])
     # The first task of an operation is the marker at which all have arrived.
     first = np.searchsorted(expansion.operation_of_task, expansion.operation_of_task[task])
     begins = (np.diff(graph.dep_start)[task] == 1) & (graph.dep[graph.dep_start[task]] == first)

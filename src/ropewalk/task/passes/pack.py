@@ -19,10 +19,6 @@ def pack(gradients: Gradients, plan: Plan) -> Gradients:
 
     A launch becomes one on every lane that sums one of its tensors. What was launched before is forgotten, priorities
     included: a launch is as urgent as its most urgent tensor was.
-
-    >>> from ropewalk.task.passes.data_parallel import two_ranks
-    >>> [round(size) for size in pack(two_ranks([4, 8]), [[(1, 0.5)], [(0, 1.0), (1, 0.5)]]).launch_bytes]
-    [4, 8]
     """
     _check(gradients, plan)
     urgency = _priority_of_shards(gradients)

@@ -15,7 +15,6 @@ import numpy as np
 
 from ropewalk.errors import GraphError
 from ropewalk.task.passes.assembly import Indices
-from ropewalk.task.passes.forward import tail_seconds
 from ropewalk.task.passes.gradients import Gradients
 
 Urgency = Callable[[Gradients], Indices]
@@ -23,22 +22,12 @@ Urgency = Callable[[Gradients], Indices]
 
 
 def by_consumer(gradients: Gradients) -> Indices:
-    """The tensor that the next forward pass reads first is the most urgent."""
-    return np.arange(len(gradients.names))
-
-
-def by_tail(gradients: Gradients) -> Indices:
-    """The tensor behind which most of the forward pass waits is the most urgent; those with equal tails are alike."""
-    return np.unique(-tail_seconds(gradients), return_inverse=True)[1].astype(np.int64)
+    """The tensor that the next forward pass reads first is the most urgent; what the pass waits for goes before all."""
+    return 1 + np.arange(len(gradients.names))
 
 
 def prioritise(gradients: Gradients, urgency: Urgency = by_consumer) -> Gradients:
-    """Give every launch the urgency of the most urgent tensor in it.
-
-    >>> from ropewalk.task.passes.data_parallel import two_ranks
-    >>> prioritise(two_ranks([4, 5])).priority.tolist()
-    [1, 0]
-    """
+    """Give every launch the urgency of the most urgent tensor in it."""
     urgent = np.asarray(urgency(gradients))
     if urgent.shape != (len(gradients.names),):
         raise GraphError(f"{urgent.size} urgencies for {len(gradients.names)} tensors: give one for each")
@@ -53,4 +42,4 @@ def in_launch_order(gradients: Gradients) -> Gradients:
     With credit, launches that are under way together share links fairly unless something says otherwise. This does: the
     one that was handed over first has all of the link, and the others follow.
     """
-    return replace(gradients, priority=gradients.lot.copy())
+    return replace(gradients, priority=1 + gradients.lot)

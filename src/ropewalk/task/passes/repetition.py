@@ -15,8 +15,7 @@ import numpy as np
 
 from ropewalk.errors import GraphError
 from ropewalk.task.passes.assembly import Draft, Indices, Row, ranks_of
-from ropewalk.task.passes.forward import first_forward
-from ropewalk.task.passes.gradients import UPDATE, Gradients
+from ropewalk.task.passes.gradients import UPDATE, Gradients, moved
 from ropewalk.task.step import COMPUTE_STREAM, Act, Step
 
 WHEN_IDLE = 1
@@ -24,10 +23,8 @@ WHEN_IDLE = 1
 
 
 def with_barrier(gradients: Gradients, steps: int) -> Gradients:
-    """So many steps, each of which a rank begins when its update of the one before is over."""
-    updates = gradients.updates()
-    last = _last_operations(gradients.base)
-    ends = [[int(update)] if update >= 0 else last[rank] for rank, update in enumerate(updates)]
+    """So many steps, each of which a rank begins when it is done with the one before."""
+    ends = _last_operations(gradients.base)
     return _repeated(gradients, steps, ends, np.zeros(0, np.int64), lambda draft: [])
 
 
@@ -38,12 +35,12 @@ def cross_barrier(gradients: Gradients, steps: int) -> Gradients:
     the GPU has nothing else to do: between the passes, while it waits for the network, or right before its layer.
     """
     base, updates = gradients.base, gradients.updates()
-    starts = first_forward(base)
+    starts = _starts(gradients)
     own = _tensors_of_ranks(gradients)
     apart = np.array([int(updates[rank]) for rank in own if updates[rank] >= 0], np.int64)
     last = _last_operations(base)
     ends = [
-        last[rank] if update < 0 else _awaited(base, int(update)) if rank in own else [int(update)]
+        _awaited(base, int(update)) if update >= 0 and rank in own else last[rank]
         for rank, update in enumerate(updates)
     ]
 
@@ -54,11 +51,11 @@ def cross_barrier(gradients: Gradients, steps: int) -> Gradients:
             seconds = float(base.amount[updates[rank]]) if updates[rank] >= 0 else 0.0
             total = sum(size for listed in sizes.values() for _, size in listed) or 1.0
             for tensor, listed in sizes.items():
-                where = starts.get((rank, gradients.layers[tensor]))
+                where = starts.get((rank, tensor))
                 if where is None:
                     raise GraphError(
                         f"{gradients.names[tensor]}: rank {rank} sums it but has no forward pass of layer "
-                        f"{gradients.layers[tensor]!r}: lower with detail layer"
+                        f"{gradients.layers[tensor]!r}: say where it begins"
                     )
                 share = seconds * sum(size for _, size in listed) / total
                 label = f"{gradients.names[tensor]} {UPDATE}"
@@ -123,6 +120,7 @@ def _repeated(
         tensor=np.tile(gradients.tensor, steps),
         lane=np.tile(gradients.lane, steps),
         step_of=np.repeat(step, by.shards),
+        begins=moved(gradients.begins, number),
         size_bytes=np.tile(gradients.size_bytes, steps),
         made_by=made_by,
         read_by=read_by,
@@ -155,12 +153,23 @@ def _first_operations(step: Step) -> dict[int, int]:
 
 
 def _last_operations(step: Step) -> list[list[int]]:
-    """By rank: the operation that it takes part in last, if any."""
-    last: dict[int, int] = {}
-    for operation in range(step.operations):
-        if step.act[operation] != Act.SEND:
-            last.update(dict.fromkeys(ranks_of(step, operation), operation))
-    return [[last[rank]] if rank in last else [] for rank in range(step.ranks)]
+    """By rank: the operations that it takes part in and that nothing waits for."""
+    awaited = np.zeros(step.operations, bool)
+    awaited[step.dep] = True
+    last: list[list[int]] = [[] for _ in range(step.ranks)]
+    for operation in np.flatnonzero(~awaited & (step.act != Act.SEND)).tolist():
+        for rank in ranks_of(step, operation):
+            last[rank].append(operation)
+    return last
+
+
+def _starts(gradients: Gradients) -> dict[tuple[int, int], int]:
+    """By rank and tensor: the operation with which the rank begins the forward pass that reads the tensor."""
+    found: dict[tuple[int, int], int] = {}
+    for tensor, operation in gradients.begins.tolist():
+        for rank in ranks_of(gradients.base, operation):
+            found.setdefault((rank, tensor), operation)
+    return found
 
 
 def _tensors_of_ranks(gradients: Gradients) -> dict[int, dict[int, list[tuple[int, float]]]]:

@@ -12,12 +12,7 @@ from ropewalk.task.passes.gradients import Gradients
 
 
 def sequence(gradients: Gradients, order: Sequence[int]) -> Gradients:
-    """Hand the lots of every step over in this order: `order[0]` is the lot that now goes first.
-
-    >>> from ropewalk.task.passes.data_parallel import two_ranks
-    >>> sequence(two_ranks([4, 5]), [1, 0]).launch_bytes.tolist()
-    [4.0, 5.0]
-    """
+    """Hand the lots of every step over in this order: `order[0]` is the lot that now goes first."""
     if sorted(order) != list(range(gradients.lots)):
         raise GraphError(
             f"an order of {len(order)} launches, where a step has {gradients.lots}: list each of "

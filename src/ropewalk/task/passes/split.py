@@ -16,12 +16,7 @@ MOST_PIECES = 1_000_000
 
 
 def split(gradients: Gradients, partition_bytes: float) -> Gradients:
-    """Cut every launch into launches of at most so many bytes, which follow each other and share its priority.
-
-    >>> from ropewalk.task.passes.data_parallel import two_ranks
-    >>> split(two_ranks([4, 5]), 3).launch_bytes.tolist()  # the last tensor is ready first
-    [3.0, 2.0, 3.0, 1.0]
-    """
+    """Cut every launch into launches of at most so many bytes, which follow each other and share its priority."""
     if not partition_bytes > 0:
         raise GraphError(f"pieces of {partition_bytes:g} bytes do not exist: give a positive partition size")
     counts = np.maximum(1.0, np.ceil(gradients.launch_bytes / partition_bytes))
@@ -49,6 +44,7 @@ def split(gradients: Gradients, partition_bytes: float) -> Gradients:
         launch=np.cumsum(new_launch) - 1,
         lot=(np.cumsum(new_lot) - 1)[new_launch],
         priority=gradients.priority[key[new_launch, 2]],
+        bucket_bytes=0.0,
     )
     cut.check()
     return cut

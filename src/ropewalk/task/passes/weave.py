@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.task.passes.assembly import Draft, Indices, Row
 from ropewalk.task.passes.gradients import Arrival, Gradients
@@ -30,8 +29,6 @@ class Woven:
     """By operation of the base: its number in the step."""
     sums: tuple[Indices, ...]
     """By shard: the operations after which all of it is known."""
-    goes_on: NDArray[np.bool_]
-    """By operation: does it go on with the launch before it, so that nothing has to start up?"""
 
 
 @dataclass(frozen=True)
@@ -50,18 +47,19 @@ def woven(gradients: Gradients) -> Woven:
     launch = [number for number, listed in enumerate(parts) for _ in listed]
     flat = [part for listed in parts for part in listed]
     lanes = gradients.lane_of_launch
+    inner = np.flatnonzero(np.diff(launch) == 0) + 1
+    goes_on = set(inner.tolist())
     operation = draft.add(
         [
             Row(
-                part.act, part.size_bytes, gradients.stream, _label(gradients, part),
-                group=int(lanes[number]), priority=int(gradients.priority[number]),
+                part.act, part.size_bytes, gradients.stream, _label(gradients, part), group=int(lanes[number]),
+                priority=int(gradients.priority[number]), repeats=_repeats(gradients, part), goes_on=at in goes_on,
             )
-            for number, part in zip(launch, flat, strict=True)
+            for at, (number, part) in enumerate(zip(launch, flat, strict=True))
         ]
     )  # fmt: skip
     first = np.searchsorted(launch, np.arange(len(parts)))
     last = np.searchsorted(launch, np.arange(len(parts)), side="right") - 1
-    inner = np.flatnonzero(np.diff(launch) == 0) + 1
     draft.wait(operation[inner], operation[inner - 1])
 
     sums: list[list[int]] = [[] for _ in gradients.size_bytes]
@@ -78,14 +76,11 @@ def woven(gradients: Gradients) -> Woven:
     _wait_for_gradients(gradients, draft, gates)
     _wait_in_order(gradients, draft, gates, operation[last])
     step, number = draft.step()
-    goes_on = np.zeros(step.operations, bool)
-    goes_on[number[operation[inner]]] = True
     return Woven(
         step,
         gradients,
         number[: gradients.base.operations],
         tuple(number[np.array(at, np.int64)] for at in sums),
-        goes_on,
     )
 
 
@@ -103,12 +98,18 @@ def _parts(gradients: Gradients, pieces: Indices) -> list[_Part]:
     urgent = sorted(sizes, key=lambda shard: (int(gradients.tensor[shard]), shard))
     match gradients.arrival:
         case Arrival.TOGETHER:
-            return [_Part(Act.ALL_REDUCE, total, tuple(urgent))]
+            return [_Part(gradients.act, total, tuple(urgent))]
         case Arrival.THROUGH:
-            return [_Part(Act.ALL_REDUCE, sizes[shard], (shard,)) for shard in urgent]
+            return [_Part(gradients.act, sizes[shard], (shard,)) for shard in urgent]
         case Arrival.GATHERED:
             gathers = [_Part(Act.ALL_GATHER, sizes[shard], (shard,)) for shard in urgent]
             return [_Part(Act.REDUCE_SCATTER, total, ()), *gathers]
+
+
+def _repeats(gradients: Gradients, part: _Part) -> int:
+    """Collectives that a part stands for: one, or as many as buckets that it fills."""
+    whole = gradients.bucket_bytes > 0 and gradients.arrival is Arrival.TOGETHER
+    return max(1, round(part.size_bytes / gradients.bucket_bytes)) if whole else 1
 
 
 def _label(gradients: Gradients, part: _Part) -> str:
