@@ -14,6 +14,7 @@ from ropewalk import __version__
 from ropewalk.cli.cluster import cluster_app
 from ropewalk.cli.collective import collective_command
 from ropewalk.cli.cost import cost_command
+from ropewalk.cli.export import export_command
 from ropewalk.cli.fabric import fabric_command
 from ropewalk.cli.list_command import list_command
 from ropewalk.cli.overlap import overlap_command
@@ -57,6 +58,7 @@ app.command("overlap", cls=DescribedCommand)(overlap_command)
 app.add_typer(cluster_app, name="cluster")
 app.command("fabric", cls=DescribedCommand)(fabric_command)
 app.command("simulate", cls=DescribedCommand)(simulate_command)
+app.command("export", cls=DescribedCommand)(export_command)
 app.command("cost", cls=DescribedCommand)(cost_command)
 app.command("profile", cls=DescribedCommand)(profile_command)
 app.command("list", cls=DescribedCommand)(list_command)

@@ -20,6 +20,7 @@ TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
+    "exports": ("ropewalk.export.of_plan", "EXPORTS"),
     "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
 }

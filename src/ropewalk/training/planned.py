@@ -9,8 +9,10 @@ from ropewalk.errors import PlanError
 from ropewalk.fabric.fingerprint import fingerprint
 from ropewalk.plans import Communication, ModelUse, Plan, Prediction
 from ropewalk.sim.level import LevelUse
+from ropewalk.task.step import Step
 from ropewalk.training.answer import TrainingAnswer
 from ropewalk.training.network import NetworkUse
+from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 
 
@@ -49,6 +51,11 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
         ),
         study=dict(study or {}),
     )
+
+
+def step_of(plan: Plan) -> Step:
+    """The step of a plan, as all ranks see it."""
+    return prepared(question_of(plan)).step
 
 
 def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:

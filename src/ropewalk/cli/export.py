@@ -1,0 +1,47 @@
+"""`ropewalk export`: a plan as files of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from ropewalk.cli.screen import require_outputs
+from ropewalk.errors import InputError
+
+
+def export_command(
+    plan: Path = typer.Argument(metavar="PLAN", help="A plan that --plan wrote."),
+    to: str = typer.Option(..., "--to", metavar="WHAT", help="One of {exports.described}."),
+    output: Path = typer.Option(
+        ..., "--output", "-o", metavar="FILE", help="Where it goes: a file, - for the screen, or a prefix for chakra."
+    ),
+) -> None:
+    """Write a plan as what other tools read: launch arguments, timetables, traces, cabling.
+
+    Example: `ropewalk export plan.json --to megatron --output megatron.args`
+    """
+    from ropewalk.export.of_plan import EXPORTS
+    from ropewalk.plans import read_plan
+
+    if str(output) != "-":
+        require_outputs(output)
+    decided = read_plan(plan)
+    make = EXPORTS.fitting(to, decided).make
+    if str(output) == "-":
+        _show(lambda path: make(decided, path))
+        return
+    written = make(decided, output)
+    more = f" and {len(written) - 1} more" if len(written) > 1 else ""
+    typer.echo(f"{to}: {written[0]}{more}", err=True)
+
+
+def _show(write: Callable[[Path], list[Path]]) -> None:
+    """Print what would be written, where that is one file."""
+    with TemporaryDirectory() as folder:
+        written = write(Path(folder) / "shown.yaml")
+        if len(written) > 1:
+            raise InputError(f"{len(written)} files cannot be shown on the screen: name where they go with --output")
+        typer.echo(written[0].read_text(), nl=False)
