@@ -103,6 +103,6 @@ def show_seconds(value: float) -> str:
 
 def _show(value: float, scale: list[tuple[float, str]]) -> str:
     for factor, unit in scale:
-        if abs(value) >= factor * (1 - 1e-12):
+        if abs(float(f"{value / factor:.4g}")) >= 1:  # 999.98 ms are written as 1 s
             return f"{value / factor:.4g} {unit}"
     return f"{value:g} {scale[-1][1]}" if value == 0 else f"{value / scale[-1][0]:.4g} {scale[-1][1]}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from source_routes_of_jobs import source_routes_of_jobs
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.contention import Counterexample, Proof, contention_free
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import allocator_named
-from ropewalk.cluster.routes import source_router
 from ropewalk.collective.exchange import shift_all_to_all
 from ropewalk.collective.program import Program
 from ropewalk.collective.ring import ring_all_reduce
@@ -35,7 +35,7 @@ def placed(state: Occupancy, policy: str, job: str, gpus: int) -> Allocation:
 
 def seconds(state: Occupancy, job: Allocation, program: Program) -> float:
     rounds = lockstep(program, SIZE, hosts=np.array(job.gpus))
-    router = source_router(state.plant, state.jobs.values())
+    router = source_routes_of_jobs(state.plant, list(state.jobs.values()))
     return simulate_rounds(rounds, route_rounds(rounds, state.plant.fabric(), router, symmetry=False)).makespan
 
 

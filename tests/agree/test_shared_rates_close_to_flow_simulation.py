@@ -13,10 +13,13 @@ import pytest
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.plant import Plant, plant
+from ropewalk.cluster.policies import POLICIES
 from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.together import Tenant, iteration_times
+from ropewalk.cluster.snapshot import Moment, Tenant
+from ropewalk.cluster.snapshot.tasks import written_together
+from ropewalk.cluster.snapshot.wires import wires_of
 from ropewalk.cluster.work import Exchange, Work
-from ropewalk.errors import ClusterError
+from ropewalk.sim import simulate
 
 
 def on(where: Plant, job: str, gpus: list[int]) -> Allocation:
@@ -34,14 +37,27 @@ def _mean(where: Plant, jobs: list[tuple[Allocation, Work]], seed: int = 0) -> l
     return [network.pace(place.job).iteration_s for place, _ in jobs]
 
 
+def _iterations(
+    where: Plant, jobs: list[tuple[Allocation, Work]], start: list[float], iterations: int, seed: int
+) -> list[np.ndarray]:
+    """Seconds of every iteration of every job that runs beside the others."""
+    network = SharedNetwork(where, "ecmp", seed)
+    tenants = tuple(
+        Tenant(place, network.footprint(work, place), start_s=at) for (place, work), at in zip(jobs, start, strict=True)
+    )
+    wires = wires_of(Moment(where, POLICIES["ecmp"], seed, tenants, "here"))
+    together = written_together(wires, tenants, [iterations] * len(tenants))
+    trace = simulate(together.graph, together.routes, symmetry=False)
+    return [np.diff(ends) for ends in together.ends_s(trace.end)]
+
+
 def _simulated(
     where: Plant, jobs: list[tuple[Allocation, Work]], starts: list[list[float]], iterations: int, seed: int = 0
 ) -> list[float]:
     """Mean iteration of each job while all of them run, over several sets of starts."""
     means = []
     for start in starts:
-        tenants = [Tenant(place, work, iterations, at) for (place, work), at in zip(jobs, start, strict=True)]
-        took = iteration_times(where, tenants, routing="ecmp", seed=seed)
+        took = _iterations(where, jobs, start, iterations, seed)
         ends = [at + np.cumsum(each) for at, each in zip(start, took, strict=True)]
         first, last = max(start), min(float(end[-1]) for end in ends)
         together = [(end - each >= first) & (end <= last + 1e-9) for end, each in zip(ends, took, strict=True)]
@@ -93,12 +109,3 @@ def test_random_worlds_of_several_jobs_stay_in_the_band() -> None:
     assert np.mean(ratios) == pytest.approx(1.025, abs=0.025)
     assert min(ratios) > 0.93
     assert max(ratios) < 1.2
-
-
-def test_what_cannot_be_simulated_one_by_one_is_refused() -> None:
-    where = plant("leaf-spine:4x4x8", gpus_per_server=1)
-    job = Tenant(on(where, "a", list(range(32))), Work(0.1, (Exchange("ring", 1e9),)), 1000)
-    with pytest.raises(ClusterError, match="too many to simulate one by one"):
-        iteration_times(where, [job])
-    with pytest.raises(ClusterError, match="choose another routing"):
-        iteration_times(where, [Tenant(job.allocation, job.work, 1)], routing="ideal")

@@ -63,7 +63,8 @@ def test_sizes_are_exact(number, unit):
     ("show", "value", "text"),
     [(units.show_size, 575e6, "575 MB"), (units.show_bandwidth, 12.5e9, "100 Gbps"),
      (units.show_seconds, 0.0128, "12.8 ms"),
-     (units.show_seconds, 0.0, "0 ns"), (units.show_seconds, 61.0, "61 s"), (units.show_seconds, 1e-3, "1 ms")],
+     (units.show_seconds, 0.0, "0 ns"), (units.show_seconds, 61.0, "61 s"), (units.show_seconds, 0.99998, "1 s"),
+     (units.show_seconds, 1e-3, "1 ms")],
 )  # fmt: skip
 def test_quantities_are_shown_the_way_people_read_them(show, value, text):
     assert show(value) == text

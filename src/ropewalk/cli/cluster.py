@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from ropewalk.cli.cluster_explain import explain_command
 from ropewalk.cli.cluster_make import generate_command, size_command
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
+from ropewalk.cli.cluster_snapshot import snapshot_command
 from ropewalk.cli.cluster_state import allocate_command, rules_command
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.lists import not_empty, split
@@ -161,6 +162,7 @@ def _table(found: ClusterStudy) -> Table:
 
 
 cluster_app.command(REPLAY, cls=DescribedCommand)(replay_command)
+cluster_app.command("snapshot", cls=DescribedCommand)(snapshot_command)
 cluster_app.command("allocate", cls=DescribedCommand)(allocate_command)
 cluster_app.command("explain", cls=DescribedCommand)(explain_command)
 cluster_app.command("rules", cls=DescribedCommand)(rules_command)

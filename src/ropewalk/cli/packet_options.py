@@ -21,8 +21,11 @@ NAMES = "rdma (DCQCN), rdma-paper (DCQCN as published), rdma-pfc (paused only), 
 
 TRANSPORT = typer.Option("rdma", help=f"{NAMES}; `sync` compares several.", rich_help_panel=PACKETS)
 BUFFER = typer.Option(None, "--buffer", help="Shared buffer of every switch, such as 12MiB.", rich_help_panel=PACKETS)
-QUEUE = typer.Option(
-    None, "--queue", help="Most that one port of a lossy switch holds (TCP), such as 100kB.", rich_help_panel=PACKETS
+PORT_QUEUE = typer.Option(
+    None,
+    "--port-queue",
+    help="Most that one port of a lossy switch holds (TCP), such as 100kB.",
+    rich_help_panel=PACKETS,
 )
 ECN = typer.Option(None, "--ecn", metavar="KMIN,KMAX,PMAX", help="Marking: 160kB,640kB,0.2.", rich_help_panel=PACKETS)
 PAYLOAD = typer.Option(None, "--payload", help="Payload of a packet, such as 4096B.", rich_help_panel=PACKETS)
@@ -45,7 +48,7 @@ MOST_EVENTS = typer.Option(
 FLUID = {"closed", "flow", "wire"}
 """Levels that send no packets."""
 OF_FORMAT = ("transport", "payload")
-OF_RUNS = ("buffer", "queue", "ecn", "min_rto", "spread", "reduce", "most_events")
+OF_RUNS = ("buffer", "port_queue", "ecn", "min_rto", "spread", "reduce", "most_events")
 """Parameters of commands that count where packets have a format, and those that count only where they are sent."""
 
 
@@ -55,7 +58,7 @@ class PacketChoices:
 
     transport: str
     buffer: str | None
-    queue: str | None
+    port_queue: str | None
     ecn: str | None
     payload: str | None
     min_rto: str | None
@@ -69,7 +72,7 @@ class PacketChoices:
         usual = PacketOptions()
         return PacketOptions(
             buffer_bytes=None if self.buffer is None else units.size(self.buffer),
-            queue_bytes=None if self.queue is None else units.size(self.queue),
+            queue_bytes=None if self.port_queue is None else units.size(self.port_queue),
             ecn=None if self.ecn is None else read_ecn(self.ecn),
             payload_bytes=None if self.payload is None else units.size(self.payload),
             min_rto_s=None if self.min_rto is None else units.seconds(self.min_rto),

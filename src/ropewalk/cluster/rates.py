@@ -17,7 +17,7 @@ fullest mean when many jobs each touch another link. Snapshots are drawn once fo
 seed and the number of the job), so the same set of jobs always gives the same times.
 
 A flow on an emptier link is done before its round is, and others then find that link free: a snapshot has only the
-flows of a round that still run. Against the flow simulator, which runs every round (`together.py`), two jobs on a link
+flows of a round that still run. Against the flow simulator, which runs every round (`snapshot/`), two jobs on a link
 agree within 2 %, and jobs of random worlds lie between 6 % below and 19 % above it, 2.5 % above on average where
 collisions cost 38 % (`tests/agree`). What is left has two causes, both on the slow side. Of two jobs with m and k flows
 on a link the first is taken to be slowed by 1 + k / m for as long as its phase lasts, but phases of the second that are

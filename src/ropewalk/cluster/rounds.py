@@ -55,9 +55,14 @@ def patterns(collective: str, group: Group) -> tuple[Pattern, ...]:
     >>> [(one.share, one.repeat) for one in patterns("ring", Group((8,)))]
     [(0.125, 14)]
     """
-    if collective in RECEIVERS and group.ranks - 1 > MOST_PATTERNS:
+    if is_thinned_out(collective, group.ranks):
         return tuple(_some_rounds(group.ranks, RECEIVERS[collective]))
     return tuple(_rolled_up(collective_named(collective)(group)))
+
+
+def is_thinned_out(collective: str, ranks: int) -> bool:
+    """Do some rounds of the collective stand for all of them?"""
+    return collective in RECEIVERS and ranks - 1 > MOST_PATTERNS
 
 
 def _rolled_up(program: Program) -> Iterator[Pattern]:

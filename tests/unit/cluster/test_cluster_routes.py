@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from source_routes_of_jobs import source_routes_of_jobs
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.contention import Seats, uncontended
@@ -9,8 +10,7 @@ from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant, plant
 from ropewalk.cluster.policies import allocator_named
-from ropewalk.cluster.routes import source_router
-from ropewalk.errors import RouteError
+from ropewalk.cluster.routes import links_of_flows
 
 
 def placed(state: Occupancy, policy: str, job: str, gpus: int) -> Allocation:
@@ -27,7 +27,7 @@ def test_every_pair_of_a_job_goes_over_the_spine_of_its_source():
     gpus = np.array(job.gpus)
     src, dst = (end.ravel() for end in np.meshgrid(gpus, gpus))
     other = src != dst
-    routes = source_router(state.plant, [job])(fabric, src[other], dst[other])
+    routes = source_routes_of_jobs(state.plant, [job])(fabric, src[other], dst[other])
     routes.check()
     assert routes.pairs == 12 * 11
     spine = dict(zip(job.gpus, job.spine_of_gpu, strict=True))
@@ -47,7 +47,7 @@ def test_every_pair_of_a_job_goes_over_the_spine_of_its_source():
 def test_loads_of_links_on_the_fabric_are_those_of_the_theory():
     state = Occupancy(plant("leaf-spine:3x4x4", gpus_per_server=2))
     job = placed(state, "vclos", "a", 12)
-    fabric, router = state.plant.fabric(), source_router(state.plant, [job])
+    fabric, router = state.plant.fabric(), source_routes_of_jobs(state.plant, [job])
     between = (fabric.link_src >= fabric.hosts) & (fabric.link_dst >= fabric.hosts)
     rng = np.random.default_rng(3)
     for _ in range(40):
@@ -68,24 +68,23 @@ def test_two_jobs_on_the_same_pair_of_switches_keep_to_their_own_cables():
     src = np.array([*first.gpus[:2], *second.gpus[:2]])
     dst = np.array([*first.gpus[2:], *second.gpus[2:]])
     fabric = state.plant.fabric()
-    routes = source_router(state.plant, [first, second])(fabric, src, dst)
+    routes = source_routes_of_jobs(state.plant, [first, second])(fabric, src, dst)
     routes.check()
     load = routes.link_bytes(routes.find(src, dst), np.ones(4))
     assert load.max() == 1
 
 
-def test_gpus_of_no_job_and_of_two_jobs_have_no_route_between_leafs():
-    state = Occupancy(plant("leaf-spine:3x4x4", gpus_per_server=2))
-    job = placed(state, "vclos", "a", 4)
-    router, fabric = source_router(state.plant, [job]), state.plant.fabric()
-    with pytest.raises(RouteError, match="not GPUs of one running job"):
-        router(fabric, np.array([0]), np.array([11]))
+def test_flows_that_cross_leafs_need_a_cable_each():
+    where = plant("leaf-spine:3x4x4", gpus_per_server=2)
+    none = np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match="1 flows cross leafs, and 0 have cables"):
+        links_of_flows(where, np.array([0]), np.array([11]), none, none)
 
 
 def test_jobs_without_isolation_are_routed_by_their_place_on_the_leaf():
     state = Occupancy(plant("leaf-spine:3x4x4", gpus_per_server=2))
     job = placed(state, "none", "a", 12)
     fabric = state.plant.fabric()
-    routes = source_router(state.plant, [job])(fabric, np.array([1, 2]), np.array([4, 9]))
+    routes = source_routes_of_jobs(state.plant, [job])(fabric, np.array([1, 2]), np.array([4, 9]))
     routes.check()
     assert [fabric.link_name(link) for link in routes.link[[1, 5]]] == ["leaf0->spine1", "leaf0->spine2"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Ite
     number = {circuit: place for place, circuit in enumerate(sorted(circuits))}
     held = tuple(jobs)
     seat = {gpu: (job, rank) for job, allocation in enumerate(held) for rank, gpu in enumerate(allocation.gpus)}
+    circuits_of_job = [circuits_of(plant, allocation) for allocation in held]
     inside = 2 * (plant.gpus + len(number))
 
     def link(circuit: Circuit, job: Allocation) -> int:
@@ -59,10 +60,9 @@ def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Ite
         (job, rank), (other, peer) = seat.get(src, (-1, 0)), seat.get(dst, (-2, 0))
         if job != other:
             raise RouteError(f"GPUs {src} and {dst} are not of one running job: route between its ranks")
-        return [2 * src, *_circuit_links(held[job], rank, peer), 2 * dst + 1]
+        return [2 * src, *circuit_links(held[job], circuits_of_job[job], rank, peer), 2 * dst + 1]
 
-    def _circuit_links(job: Allocation, rank: int, peer: int) -> list[int]:
-        own = circuits_of(plant, job)
+    def circuit_links(job: Allocation, own: Sequence[Circuit], rank: int, peer: int) -> list[int]:
         up, down = way(job, rank, peer)
         if is_straight(plant, job):
             circuit = own[rank % len(job.spines)]

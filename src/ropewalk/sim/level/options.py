@@ -96,7 +96,7 @@ class PacketOptions:
             if switch.mark and limit is not None and kmin is not None and kmin >= limit:
                 said.append(
                     f"{name} waits for marks, which start at a queue of {kmin:.0f} bytes, but queues end at {limit}: "
-                    "raise --queue or --buffer, or lower Kmin with --ecn"
+                    "raise --port-queue or --buffer, or lower Kmin with --ecn"
                 )
         for option in OF_SOME:
             if known and option.given(self) and not any(option.counts_for(TRANSPORTS[name]()) for name in known):
@@ -131,7 +131,7 @@ class OptionOfSome:
 
 OF_SOME = (
     OptionOfSome(
-        "--queue",
+        "--port-queue",
         lambda options: options.queue_bytes is not None,
         _drops,
         "lossless switches pause instead of dropping",

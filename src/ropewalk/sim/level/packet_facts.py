@@ -47,6 +47,11 @@ class PacketFacts:
     """Bytes of the longest queue of a switch at each time."""
     paused_links: NDArray[np.float64] = field(repr=False)
     """Links that are paused at each time."""
+    link_pauses: NDArray[np.int64] = field(repr=False)
+    """Of each link: pause frames that stopped it."""
+    link_marks: NDArray[np.int64] = field(repr=False)
+    link_drops: NDArray[np.int64] = field(repr=False)
+    """Of each link: packets that were marked, and dropped, in front of it."""
 
     def pauses_by_kind(self) -> dict[str, int]:
         """Pause frames received, by kind of node; kinds that could have received some stand there with 0."""
@@ -97,6 +102,9 @@ def facts_of(trace: PacketTrace, host: int = 0) -> PacketFacts:
         received,
         samples.queued_bytes[:, at_switch].max(axis=1, initial=0).astype(np.float64),
         samples.paused.sum(axis=1).astype(np.float64),
+        trace.pauses,
+        trace.marks,
+        trace.drops,
     )
 
 

@@ -126,10 +126,10 @@ def _grouped(
     within = np.cumsum(share)
     until = within[group] - (within - share)[groups_start[pair]].repeat(count)
     end = np.rint(until * size[transfer]).astype(np.int64)
-    last = np.cumsum(count) - 1
-    end[last] = size
+    after_last = np.cumsum(count)
+    end[after_last - 1] = size
     bytes_of = np.diff(end, prepend=0)
-    first = np.concatenate([[0], last[:-1] + 1])
+    first = after_last - count
     bytes_of[first] = end[first]
     kept = bytes_of > 0
     return Flows(transfer[kept], bytes_of[kept], group_first[group][kept], (group_last - group_first)[group][kept])

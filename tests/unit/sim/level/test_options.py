@@ -28,7 +28,7 @@ def test_a_queue_and_a_timeout_belong_to_tcp():
     settings = PacketOptions(queue_bytes=104_800, min_rto_s=0.01).settings("tcp", "ecmp", seed=0)
     assert settings.switch.queue_limit_bytes == 104_800
     assert settings.transport.min_rto_s == 0.01
-    with pytest.raises(InputError, match=r"--queue would change nothing[\s\S]*--min-rto would change nothing"):
+    with pytest.raises(InputError, match=r"--port-queue would change nothing[\s\S]*--min-rto would change nothing"):
         _check(PacketOptions(queue_bytes=104_800, min_rto_s=0.01), "rdma")
 
 
@@ -44,7 +44,7 @@ def test_an_option_counts_for_the_transports_that_know_it():
 
 
 def test_a_queue_that_ends_before_marks_begin_is_refused():
-    with pytest.raises(InputError, match=r"dctcp waits for marks[\s\S]*raise --queue"):
+    with pytest.raises(InputError, match=r"dctcp waits for marks[\s\S]*raise --port-queue"):
         _check(PacketOptions(queue_bytes=30_000), "dctcp")
     _check(PacketOptions(queue_bytes=30_000, ecn=(10_000.0, 10_000.0, 1.0)), "dctcp")
 

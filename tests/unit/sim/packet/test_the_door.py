@@ -32,6 +32,12 @@ def test_a_chain_of_tasks_takes_the_sum() -> None:
     assert _on_star(sketch.graph()) == [5_000_000, once, once, once + again, once + again + 2_000_000]
 
 
+def test_a_graph_without_transfers_just_computes() -> None:
+    sketch = Sketch()
+    sketch.compute(0, 5e-6)
+    assert _on_star(sketch.graph()) == [5_000_000]
+
+
 def test_a_stream_computes_one_task_at_a_time_the_most_urgent_first() -> None:
     sketch = Sketch()
     sketch.compute(0, 4e-6)

@@ -1,0 +1,187 @@
+"""`ropewalk cluster snapshot`: the jobs that run at one moment, simulated together at any level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_of, read_state
+from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.cluster_state import policy_named
+from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
+from ropewalk.cli.idle_options import given, refuse
+from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
+from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
+from ropewalk.cli.step_options import LEVEL
+from ropewalk.errors import ClusterError, Findings, InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ropewalk.cluster.job import Job
+    from ropewalk.cluster.occupancy import Occupancy
+    from ropewalk.cluster.policies import Policy
+    from ropewalk.cluster.snapshot import Moment, Snapshot
+    from ropewalk.cluster.work import Work
+
+OF_REPLAYS = (
+    "at", "queue", "backfill", "backfill_rule", "first", "largest", "prepare", "load", "fail", "when_a_link_dies",
+    "circuit_delay",
+)  # fmt: skip
+"""Options about how jobs came to run, which a state leaves out of account."""
+MOST_ROWS = 24
+"""Of the table on the screen: the jobs that are slowed down most."""
+
+
+@with_options
+def snapshot_command(
+    context: typer.Context,
+    jobs: Path = JOBS,
+    at: str | None = typer.Option(None, help="The moment of the replay, such as 5000s."),
+    state: Path | None = typer.Option(
+        None, metavar="FILE", help="Instead of a moment: who holds what now (JSON); JOBS then says what each job does."
+    ),
+    isolate: str = ISOLATE_ONE,
+    routing: str | None = typer.Option(
+        None, help="With --isolate none, the policy under which jobs share links: {policies.shares}."
+    ),
+    level: str = LEVEL,
+    iterations: int = typer.Option(
+        3, min=1, help="Of the job whose iterations are longest; the others go on meanwhile."
+    ),
+    only: str | None = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs, with commas."),
+    scale: float = typer.Option(
+        1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
+    ),
+    json: bool = JSON,
+    page: Path | None = PAGE,
+    *,
+    replay: ReplayOptions,
+    cluster: PlantOptions,
+    packets: PacketChoices,
+) -> None:
+    """The jobs that run at one moment, simulated together and each alone: who slows whom, and by how much.
+
+    Example: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level flow --fabric leaf-spine:16x16x16`
+
+    Packet by packet: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level packet --scale 0.001 --page
+    moment.html`
+    """
+    from ropewalk.cluster.snapshot import SnapshotQuestion, answer
+    from ropewalk.sim.level import LevelUse
+
+    require_outputs(page)
+    refuse_without_packets(context, (level,))
+    use = LevelUse(level, packets.transport, packets.options(), packets.most_events)
+    use.check()
+    policy, plant = _policy(isolate, routing), plant_of(cluster)
+    if (at is None) == (state is None):
+        raise InputError("a snapshot is of one moment: give either --at TIME, such as --at 5000s, or --state FILE")
+    conditions = conditions_of(replay, plant)
+    if state is not None:
+        refuse(given(context, OF_REPLAYS), "a state says itself who runs, leave it out")
+    with progress_bar() as bar:
+        task = bar.add_task("reading jobs", total=None)
+        listed, notes = read_jobs(jobs, replay, plant)
+        if at is not None:
+            from ropewalk.cluster.snapshot import moment_of_replay
+
+            until = units.seconds(at)
+            moment = moment_of_replay(
+                policy, plant, listed, conditions, until, trace=jobs.name,
+                tell=lambda now_s: bar.update(task, description="replaying", completed=now_s, total=until),
+            )  # fmt: skip
+        else:
+            moment = _of_state(policy, read_state(policy, plant, state), jobs, listed, replay.seed)
+        found = answer(
+            SnapshotQuestion(
+                moment, use, iterations, scale, None if only is None else tuple(not_empty(split(only), "--jobs"))
+            ),
+            lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+        )
+    if page is not None:
+        from ropewalk.report.cluster_snapshot import snapshot_page
+
+        write_page(page, snapshot_page(found, notes))
+    if json:
+        print_json({**found.as_json(), "notes": notes})
+    else:
+        _print(found, notes, page)
+
+
+def _policy(isolate: str, routing: str | None) -> Policy:
+    """The policy that is meant: an isolating one, or how flows of jobs that share links are routed."""
+    from ropewalk.cluster.policies import SHARED, policies_named
+
+    if routing is None:
+        return policy_named(isolate)
+    if isolate != SHARED:
+        raise InputError(f"--routing is for jobs that share links, and {isolate} isolates them: add --isolate none")
+    (policy,) = policies_named([], [routing], compare=False)
+    return policy
+
+
+def _of_state(policy: Policy, state: Occupancy, path: Path, jobs: list[Job], seed: int) -> Moment:
+    """The jobs of a state, doing what the lines of a table say."""
+    from ropewalk.cluster.snapshot import moment_of_state
+
+    findings = Findings(ClusterError, f"jobs {path}")
+    works: dict[str, Work] = {}
+    for job in jobs:
+        held = state.jobs.get(job.name)
+        if held is not None and held.size != job.gpus:
+            findings.add(f"{job.name} has {job.gpus} GPUs here and {held.size} in the state: write {held.size}")
+        works[job.name] = job.work
+    findings.raise_if_any()
+    return moment_of_state(policy, state, works, seed)
+
+
+def _print(found: Snapshot, notes: list[str], page: Path | None) -> None:
+    from ropewalk.report.cluster_snapshot import headline, lead, remarks
+
+    say = console().print
+    for note in notes:
+        say(f"note: {note}", style="yellow", soft_wrap=True)
+    say(headline(found), style="bold", soft_wrap=True)
+    say(lead(found), soft_wrap=True)
+    print_whole(_table(found))
+    if len(found.jobs) > MOST_ROWS:
+        say(f"and {len(found.jobs) - MOST_ROWS} more jobs, slowed down no more; --json lists all", style="dim")
+    for sentence in (*found.run.sentences(), *remarks(found)):
+        say(sentence, soft_wrap=True)
+    if page is None:
+        say("add --page moment.html for charts, --json for numbers", style="dim")
+
+
+def _table(found: Snapshot) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from ropewalk.report.cluster_words import duration
+
+    seen = found.meetings.packets
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    names = ["job", "gpus", "leafs", "alone", "beside", "slowdown", "replay says", "shares links with"]
+    if seen is not None:
+        names += ["pauses", "marks", "drops", "paused by"]
+    words = {"job", "shares links with", "paused by"}
+    for name in names:
+        table.add_column(name, justify="left" if name in words else "right", no_wrap=True)
+    jobs = [job.name for job in found.jobs]
+    shown = sorted(range(len(jobs)), key=lambda number: (-round(found.jobs[number].slowdown, 9), number))
+    for number in shown[:MOST_ROWS]:
+        job = found.jobs[number]
+        cells = [
+            job.name, str(job.gpus), str(len(job.leafs)), duration(job.alone_s), duration(job.iteration_s),
+            f"{job.slowdown:.3f}", f"{job.assumed_slowdown:.3f}", some(list(found.meetings.neighbours(number, jobs))),
+        ]  # fmt: skip
+        if seen is not None:
+            by = [f"{name} {frames}" for name, frames in seen.paused_by(number, jobs).items()]
+            cells += [str(count[number]) for count in (seen.nic_pauses, seen.marks, seen.drops)] + [some(by)]
+        table.add_row(*cells, style="bold" if job is found.slowest and job.slowdown > 1.0005 else None)
+    return table
