@@ -120,6 +120,7 @@ def study(
 def checkpoint_of(base: Path, policy: Policy) -> Path:
     """Where the replay of one policy is kept while it runs.
 
+    >>> from ropewalk.cluster.policies import POLICIES
     >>> str(checkpoint_of(Path("run.json"), POLICIES["vclos"]))
     'run.vclos.json'
     """
