@@ -213,7 +213,7 @@ def test_one_matched_cable_does_not_undo_the_balance_of_the_rings():
     cables = tuple((*sorted((a, (a + jump) % 64)), 1) for jump in (1, 11) for a in range(64))
     fullest = []
     for extra in ((), ((0, 32, 1),)):
-        wiring = Wiring(64, 5, True, 1e9, 0.0, (GroupRings(64, (1, 11)),), (*cables, *extra), 4, 1)
+        wiring = Wiring(64, 5, True, 1e9, 0.0, (GroupRings(64, (1, 11)),), tuple(sorted((*cables, *extra))), 4, 1)
         fullest.append(tax_of(wiring, everyone, routes_of(wiring, everyone)).link_bytes.max())
     assert fullest[1] < 1.2 * fullest[0]
 
