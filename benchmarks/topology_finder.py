@@ -15,14 +15,14 @@ import numpy as np
 
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table
 from ropewalk.codesign.blossom import heaviest_matching
-from ropewalk.codesign.circulants import best_jumps
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.planes import patch_list
+from ropewalk.codesign.selection import jointly, per_group
 from ropewalk.strategy.seating import coset
 
-SELECTIONS = {"published rule": paper_jumps, "best rings": best_jumps}
+SELECTIONS = {"published rule": per_group(paper_jumps), "best rings": jointly}
 
 SHARES = {"sums only": 0.0, "a tenth between pairs": 0.1, "half between pairs": 0.5, "most between pairs": 0.9}
 """How much of the bytes goes between pairs; every pair has demand, and no two pairs the same."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from math import gcd
 
 import networkx as nx
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.codesign import circulants
-from ropewalk.codesign.circulants import best_jumps
+from ropewalk.codesign.circulants import best_jumps, best_rings
 from ropewalk.codesign.hops import diameter, hop_counts, mean_hops
 from ropewalk.codesign.permutations import paper_jumps, round_up_jumps, select_jumps
 from ropewalk.codesign.ring_split import ring_bytes_per_link, ring_link_bytes
@@ -109,6 +109,58 @@ def test_the_search_finds_what_trying_every_set_in_plain_python_finds(size, coun
     fewest = min(mean_hops(size, jumps, duplex, weight) for jumps in sets)
     found = best_jumps(size, count, duplex=duplex, weight=weight, prime_only=prime_only)
     assert mean_hops(size, found, duplex, weight) == pytest.approx(fewest, rel=1e-12)
+
+
+@st.composite
+def ring_worlds(draw: st.DrawFn) -> tuple[int, dict[int, int], bool, np.ndarray | None, dict[int, float]]:
+    """Servers, rings for one or two group sizes that join them all, demand by distance, and a group that rides."""
+    servers = draw(st.sampled_from([8, 12, 16, 18, 20, 24]))
+    sizes = [size for size in range(3, servers) if servers % size == 0]
+    counts = {servers: draw(st.integers(1, 2))} | {draw(st.sampled_from(sizes)): 1}
+    weight = draw(st.none() | st.integers(0, 9).map(lambda seed: _demand(servers, seed)))
+    rides = [size for size in sizes if size not in counts]
+    riding = {draw(st.sampled_from(rides)): float(draw(st.integers(1, 9)))} if rides and draw(st.booleans()) else {}
+    return servers, counts, draw(st.booleans()), weight, riding
+
+
+def _byte_hops(servers: int, jumps: tuple[int, ...], duplex: bool, weight, riding) -> tuple[float, int]:
+    hops = hop_counts(servers, jumps, duplex)
+    rides = sum(
+        size_bytes * min(hops[jump * servers // size] for jump in totient_jumps(size, duplex=False))
+        for size, size_bytes in riding.items()
+    )
+    return (0.0 if weight is None else float(hops[1:] @ weight[1:])) + rides, int(hops.sum())
+
+
+@given(ring_worlds())
+@settings(max_examples=40)
+def test_rings_of_all_groups_together_have_the_fewest_byte_hops_of_all_choices(world):
+    servers, counts, duplex, weight, riding = world
+    options = [
+        list(combinations(totient_jumps(size, duplex=duplex), min(count, len(totient_jumps(size, duplex=duplex)))))
+        for size, count in counts.items()
+    ]
+
+    def on_servers(chosen: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+        return tuple(jump * servers // size for size, jumps in zip(counts, chosen, strict=True) for jump in jumps)
+
+    every = sorted(_byte_hops(servers, on_servers(chosen), duplex, weight, riding) for chosen in product(*options))
+    found = best_rings(servers, counts, duplex=duplex, weight=weight, riding=riding, keep=3)
+    judged = [_byte_hops(servers, on_servers(tuple(one.values())), duplex, weight, riding) for one in found]
+    # Demand is rounded to parts of 2**30: what is equal but for that may come in any order.
+    costs = [cost for cost, _ in judged]
+    assert costs[0] == pytest.approx(every[0][0], rel=1e-8)
+    assert costs == pytest.approx(sorted(costs), rel=1e-8)
+    if weight is None and not riding:
+        assert judged[0] == every[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(circulants, "SETS_TRIED", 0)
+        (beamed,) = best_rings(servers, counts, duplex=duplex, weight=weight, riding=riding)
+    ones = tuple((1, *(jumps for jumps in one[0] if jumps != 1))[: len(one[0])] for one in options)
+    beam, rule = (
+        _byte_hops(servers, on_servers(chosen), duplex, weight, riding) for chosen in (tuple(beamed.values()), ones)
+    )
+    assert beam[0] <= rule[0] * (1 + 1e-8)
 
 
 @given(st.integers(20, 150), st.integers(2, 6), st.booleans(), st.booleans(), st.none() | st.integers(0, 9))

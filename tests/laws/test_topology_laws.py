@@ -13,6 +13,7 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.planes import PatchList, one_panel, patch_list
+from ropewalk.codesign.selection import per_group
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import coset
 
@@ -72,7 +73,7 @@ def worlds(draw: st.DrawFn) -> tuple[Demands, int, bool]:
 
 def wired(world: tuple[Demands, int, bool]) -> Wiring:
     demands, degree, duplex = world
-    return find_topology(demands, degree=degree, bandwidth=1e9, duplex=duplex, selection=paper_jumps)
+    return find_topology(demands, degree=degree, bandwidth=1e9, duplex=duplex, selection=per_group(paper_jumps))
 
 
 @given(worlds())

@@ -8,6 +8,7 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.finder import find_topology
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.planes import one_panel, patch_list
+from ropewalk.codesign.selection import per_group
 
 PEERS = {
     0: (1, 5, 7, 11), 1: (0, 2, 6, 8), 2: (1, 3, 7, 9), 3: (2, 4, 8, 10), 4: (3, 5, 9, 11), 5: (0, 4, 6, 10),
@@ -46,7 +47,7 @@ def test_the_testbed_would_also_fit_on_four_panels() -> None:
     [(128, 8, (1, 3, 11, 37)), (128, 6, (1, 5, 25)), (128, 4, (1, 11)), (432, 8, (1, 5, 23, 103)), (12, 4, (1, 5))],
 )
 def test_the_published_rule_gives_the_published_rings(servers: int, degree: int, jumps: tuple[int, ...]) -> None:
-    wiring = find_topology(all_reduce(servers, 1.0), degree=degree, bandwidth=1.0, selection=paper_jumps)
+    wiring = find_topology(all_reduce(servers, 1.0), degree=degree, bandwidth=1.0, selection=per_group(paper_jumps))
     assert wiring.rings[0].jumps == jumps
     assert sum(count for _, _, count in wiring.cables) == servers * degree // 2
 

@@ -1,4 +1,4 @@
-"""Kernels of the search for jumps: hop sums of circulants by bit sets, for one set of jumps or for all of them.
+"""Kernels of the search for jumps: hops of circulants by bit sets, for one set of jumps or for all of them.
 
 The servers reached so far are a row of bits; a jump is a rotation of the row. One level of the search is as many
 rotations as there are coins, 64 servers at a time. Nothing here knows rings or ports: coins are numbers modulo n.
@@ -6,12 +6,15 @@ rotations as there are coins, 64 servers at a time. Nothing here knows rings or 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 _ONE = np.uint64(1)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MOST = np.int64(2**62)
 
 
 @njit(cache=True, nogil=True)
@@ -40,25 +43,56 @@ def _add_rotated(bits, jump, size, into):  # type: ignore[no-untyped-def]
             into[at] |= bits[at + whole + 1] << (np.uint64(64) - part)
 
 
-@njit(cache=True, nogil=True)
-def _hops(jumps, size, duplex, weight, limit, reached, front, fresh):  # type: ignore[no-untyped-def]
-    """(demand-weighted hops, farthest distance) of a circulant; infinity as soon as it is sure to exceed `limit`.
+class Wanted(NamedTuple):
+    """What jumps are judged by, in whole numbers, so that ties are ties on every machine."""
 
-    Without weights every other server counts 1, so that the sum is a whole number and exact.
+    weight: NDArray[np.int64]
+    """Demand at each distance."""
+    riding_start: NDArray[np.int64]
+    riding_residue: NDArray[np.int64]
+    """CSR: the distances at which each riding group may take its hops; it takes one that is reached in the fewest."""
+    riding_weight: NDArray[np.int64]
+    """Demand of each riding group."""
+
+
+class Room(NamedTuple):
+    """Scratch space of one search."""
+
+    reached: NDArray[np.uint64]
+    front: NDArray[np.uint64]
+    fresh: NDArray[np.uint64]
+    waiting: NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def _make_room(size, wanted):  # type: ignore[no-untyped-def]
+    words = (size + 63) >> 6
+    return Room(
+        np.empty(words, np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64),
+        np.empty(len(wanted.riding_weight), np.bool_),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _weigh(jumps, size, duplex, wanted, most, most_hops, room):  # type: ignore[no-untyped-def]
+    """(demand times hops, hops to all others, farthest distance) of a circulant.
+
+    Servers out of reach count as `size` hops away. (-1, 0, 0) as soon as it is sure to exceed (`most`, `most_hops`).
     """
+    reached, front, fresh, waiting = room
     words = len(reached)
     top = _FULL if size & 63 == 0 else (_ONE << np.uint64(size & 63)) - _ONE
     reached[:] = np.uint64(0)
     reached[0] = _ONE
     front[:] = reached
-    missing, left = size - 1, 0.0
-    for distance in range(1, len(weight)):
-        left += weight[distance]
-    total, level = 0.0, 0
+    waiting[:] = True
+    missing = size - 1
+    left = wanted.weight.sum() - wanted.weight[0] + wanted.riding_weight.sum()
+    cost, hops, level = 0, 0, 0
     while missing > 0:
-        least = missing if len(weight) == 0 else left
-        if total + (level + 1) * least > limit:
-            return np.inf, size
+        least, least_hops = cost + (level + 1) * left, hops + (level + 1) * missing
+        if least > most or (least == most and least_hops > most_hops):
+            return -1, 0, 0
         level += 1
         fresh[:] = np.uint64(0)
         for jump in jumps:
@@ -66,72 +100,100 @@ def _hops(jumps, size, duplex, weight, limit, reached, front, fresh):  # type: i
             if duplex:
                 _add_rotated(front, size - jump, size, fresh)
         fresh[words - 1] &= top
-        found, demand = 0, 0.0
+        found, demand = 0, 0
         for at in range(words):
             word = fresh[at] & ~reached[at]
             reached[at] |= word
             front[at] = word
             found += _count(word)
-            if len(weight):
+            if left > 0:
                 for bit in range(64):
                     if word & (_ONE << np.uint64(bit)):
-                        demand += weight[64 * at + bit]
+                        demand += wanted.weight[64 * at + bit]
         if found == 0:
-            return np.inf, size
+            return cost + size * left, hops + size * missing, size
+        for group in range(len(waiting)):
+            if waiting[group]:
+                for at in range(wanted.riding_start[group], wanted.riding_start[group + 1]):
+                    residue = wanted.riding_residue[at]
+                    if front[residue >> 6] & (_ONE << np.uint64(residue & 63)):
+                        waiting[group] = False
+                        demand += wanted.riding_weight[group]
+                        break
         missing -= found
         left -= demand
-        total += level * (found if len(weight) == 0 else demand)
-    return total, level
+        cost += level * demand
+        hops += level * found
+    return cost, hops, level
 
 
 @njit(cache=True, nogil=True)
-def judge(
-    sets: NDArray[np.int64],
-    size: int,
-    duplex: bool,
-    weight: NDArray[np.float64],
-    hops: NDArray[np.float64],
-    farthest: NDArray[np.int64],
-) -> None:
-    """Fill in the hop sum and the diameter of every row of jumps."""
-    words = (size + 63) >> 6
-    reached, front, fresh = np.empty(words, np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64)
+def judge(sets, size, duplex, wanted, cost, hops, farthest):  # type: ignore[no-untyped-def]
+    """Fill in what every row of jumps costs, its hops and its diameter."""
+    room = _make_room(size, wanted)
     for row in range(len(sets)):
-        hops[row], farthest[row] = _hops(sets[row], size, duplex, weight, np.inf, reached, front, fresh)
+        cost[row], hops[row], farthest[row] = _weigh(sets[row], size, duplex, wanted, _MOST, _MOST, room)
 
 
 @njit(cache=True, nogil=True)
-def best_of_all(
-    candidates: NDArray[np.int64],
-    count: int,
-    first_is_fixed: bool,
-    size: int,
-    duplex: bool,
-    weight: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """The set of `count` candidates with the least hop sum, then the least diameter, then the first in order.
+def _raise_combination(chosen, first, last, lowest, options):  # type: ignore[no-untyped-def]
+    """Go on to the next combination of the places first … last-1; False, and back to the first one, behind the last."""
+    count = last - first
+    place = last - 1
+    while place >= lowest and chosen[place] == options - count + place - first:
+        place -= 1
+    if place < lowest:
+        for behind in range(first, last):
+            chosen[behind] = behind - first
+        return False
+    chosen[place] += 1
+    for behind in range(place + 1, last):
+        chosen[behind] = chosen[behind - 1] + 1
+    return True
 
-    With `first_is_fixed` only sets with the first candidate are looked at.
+
+@njit(cache=True, nogil=True)
+def best_of_all(candidate_start, candidates, counts, fixed, size, duplex, wanted, keep):  # type: ignore[no-untyped-def]
+    """The best sets with so many jumps of each group: by cost, then hops, then diameter, then the first in order.
+
+    Of the group `fixed` only sets with its first candidate are looked at (-1: no such group). At most `keep` rows, best
+    first.
     """
-    words = (size + 63) >> 6
-    reached, front, fresh = np.empty(words, np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64)
-    chosen = np.arange(count)
-    jumps, best = candidates[:count].copy(), candidates[:count].copy()
-    least, nearest = np.inf, size + 1
-    lowest = 1 if first_is_fixed else 0
+    groups = len(counts)
+    slot = np.zeros(groups + 1, np.int64)
+    for group in range(groups):
+        slot[group + 1] = slot[group] + counts[group]
+    chosen = np.empty(slot[groups], np.int64)
+    for group in range(groups):
+        for place in range(slot[group], slot[group + 1]):
+            chosen[place] = place - slot[group]
+    jumps = np.empty(slot[groups], np.int64)
+    best = np.zeros((keep, slot[groups]), np.int64)
+    scores = np.full((keep, 3), _MOST)
+    found = 0
+    room = _make_room(size, wanted)
     while True:
-        for place in range(count):
-            jumps[place] = candidates[chosen[place]]
-        hops, farthest = _hops(jumps, size, duplex, weight, least, reached, front, fresh)
-        if hops < least or (hops == least and farthest < nearest):
-            least, nearest = hops, farthest
-            best[:] = jumps
-        # The next combination in order: raise the last place that can be raised, line the rest up behind it.
-        place = count - 1
-        while place >= lowest and chosen[place] == len(candidates) - count + place:
-            place -= 1
-        if place < lowest:
-            return best
-        chosen[place] += 1
-        for behind in range(place + 1, count):
-            chosen[behind] = chosen[behind - 1] + 1
+        for group in range(groups):
+            for place in range(slot[group], slot[group + 1]):
+                jumps[place] = candidates[candidate_start[group] + chosen[place]]
+        cost, hops, farthest = _weigh(jumps, size, duplex, wanted, scores[keep - 1, 0], scores[keep - 1, 1], room)
+        if cost >= 0:
+            at = min(found, keep)
+            while at > 0 and (cost, hops, farthest) < (scores[at - 1, 0], scores[at - 1, 1], scores[at - 1, 2]):
+                at -= 1
+            if at < keep:
+                for behind in range(min(found, keep - 1), at, -1):
+                    scores[behind] = scores[behind - 1]
+                    best[behind] = best[behind - 1]
+                scores[at, 0], scores[at, 1], scores[at, 2] = cost, hops, farthest
+                best[at] = jumps
+                found += found < keep
+        group = groups - 1
+        while group >= 0:
+            options = candidate_start[group + 1] - candidate_start[group]
+            lowest = slot[group] + (1 if group == fixed else 0)
+            if _raise_combination(chosen, slot[group], slot[group + 1], lowest, options):
+                break
+            group -= 1
+        if group < 0:
+            return best[:found]

@@ -135,10 +135,11 @@ def judged(pairs: Sequence[Candidate], *, time: Time) -> Alternation:
     return Alternation(record.best, tuple(record.history), "enumerated")
 
 
-def exhaust(seatings: Sequence[Seating], *, rewire: Rewire, time: Time, tell: Tell | None = None) -> Alternation:
-    """Every strategy on every wiring that is made for one of them; ties go to the first."""
+def exhaust(
+    seatings: Sequence[Seating], wirings: Sequence[Wiring], *, time: Time, tell: Tell | None = None
+) -> Alternation:
+    """Every strategy on every wiring; ties go to the first."""
     say = tell or (lambda done, most, now: None)
-    wirings = list(dict.fromkeys(rewire(seating) for seating in seatings))
     record = _Record()
     for number, wiring in enumerate(wirings):
         say(number, len(wirings), "every strategy on every wiring")

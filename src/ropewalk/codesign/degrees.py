@@ -4,9 +4,9 @@ Choices that the published algorithm leaves open, made here once:
 
 - A sum weighs what it puts on the wire, 2(k-1) times its size, because that is what shares cables with the bytes of
   pairs.
-- The split rounds up in favour of rings and leaves them at least one, so that the network stays in one piece. With
-  four simplex ports, pairs get none below a quarter of all bytes. No ports for pairs is the common case: they ride
-  the rings.
+- The published split rounds up in favour of rings and leaves them at least one, so that the network stays in one
+  piece. With four simplex ports, pairs get none below a quarter of all bytes: they ride the rings. A second split
+  rounds down (`Favour.PAIRS`); which of the two is faster is for a simulation to say.
 - Ports are counted as they are used up. A duplex ring takes two ports of every server (a ring of two servers is one
   cable and takes one), a simplex ring a sending and a receiving one, counted as one. So duplex shares are rounded in
   whole rings, d_A is even, and four duplex ports are two rings where four simplex ports are four.
@@ -18,7 +18,9 @@ Choices that the published algorithm leaves open, made here once:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
 
 from ropewalk.codesign.cosets import wire_bytes_by_size
 from ropewalk.codesign.demands import Demands
@@ -26,6 +28,17 @@ from ropewalk.codesign.totient import totient_jumps
 
 ROUNDING = 1e-9
 """A share this little above a whole number is that number: it comes from adding bytes, not from the demand."""
+
+
+SPLITS = 6
+"""Splits that are offered at most."""
+
+
+class Favour(Enum):
+    """Who gets the port that does not divide: the published split rounds up for rings, the other one for pairs."""
+
+    RINGS = "rings"
+    PAIRS = "pairs"
 
 
 @dataclass(frozen=True)
@@ -50,24 +63,32 @@ def ports_of_ring(size: int, *, duplex: bool) -> int:
     return 2 if duplex and size > 2 else 1
 
 
-def split_degree(sum_bytes: float, pair_bytes: float, degree: int, *, duplex: bool) -> tuple[int, int]:
+def split_degree(
+    sum_bytes: float, pair_bytes: float, degree: int, *, duplex: bool, favour: Favour = Favour.RINGS
+) -> tuple[int, int]:
     """Ports for rings and for pairs: d_A = max(1, ceil(d * share of the sums)), in whole duplex rings where duplex.
+
+    In favour of pairs the number of rings is rounded down instead.
 
     >>> split_degree(75.0, 25.0, 4, duplex=False), split_degree(76.0, 24.0, 4, duplex=False)
     ((3, 1), (4, 0))
     >>> split_degree(50.0, 50.0, 4, duplex=True), split_degree(75.0, 25.0, 4, duplex=True)
     ((2, 2), (4, 0))
+    >>> split_degree(75.0, 25.0, 4, duplex=True, favour=Favour.PAIRS)
+    (2, 2)
     """
     share = sum_bytes / (sum_bytes + pair_bytes) if sum_bytes + pair_bytes > 0 else 1.0
     ports = min(degree, 2 if duplex else 1)
-    rings = min(max(1, _ceil(degree / ports * share)), degree // ports)
+    exact = degree / ports * share
+    rounded = _ceil(exact) if favour is Favour.RINGS else math.floor(exact + ROUNDING)
+    rings = min(max(1, rounded), degree // ports)
     return rings * ports, degree - rings * ports
 
 
-def share_ports(demands: Demands, degree: int, *, duplex: bool) -> Degrees:
+def share_ports(demands: Demands, degree: int, *, duplex: bool, favour: Favour = Favour.RINGS) -> Degrees:
     """Rings for each group size, with one over all servers where the others would leave the network in pieces."""
     totals = wire_bytes_by_size(demands)
-    for_sums, for_pairs = split_degree(demands.sum_wire_bytes, demands.pair_bytes, degree, duplex=duplex)
+    for_sums, for_pairs = split_degree(demands.sum_wire_bytes, demands.pair_bytes, degree, duplex=duplex, favour=favour)
     shares = _Shares(demands.servers, totals, for_sums, duplex)
     shares.by_demand()
     shares.connect()
@@ -79,6 +100,39 @@ def share_ports(demands: Demands, degree: int, *, duplex: bool) -> Degrees:
     rings = {size: count for size, count in shares.rings.items() if count}
     used = sum(count * ports_of_ring(size, duplex=duplex) for size, count in rings.items())
     return Degrees(for_sums, for_pairs, rings, used)
+
+
+def port_splits(demands: Demands, degree: int, *, duplex: bool) -> list[Degrees]:
+    """Splits among which a simulation should choose, none twice: the published one first.
+
+    Then the one that rounds in favour of pairs, and others of as many ring ports among the group sizes: a group that
+    gets no ring of its own rides on those of others, and rings over all servers shorten paths for everybody.
+    """
+    published, for_pairs = (share_ports(demands, degree, duplex=duplex, favour=favour) for favour in Favour)
+    sizes = dict.fromkeys([demands.servers, *wire_bytes_by_size(demands)])
+    others = [
+        replace(published, rings=rings)
+        for rings in _allocations(demands.servers, tuple(sizes), published.ring_ports, duplex)
+    ]
+    # Next to the published numbers of rings first; of equally near ones the one with more rings over all servers.
+    others.sort(key=lambda one: sum(abs(one.rings.get(size, 0) - published.rings.get(size, 0)) for size in sizes))
+    splits = [published]
+    for split in (for_pairs, *others):
+        if dict(split.rings) not in [dict(known.rings) for known in splits] and len(splits) < SPLITS:
+            splits.append(split)
+    return splits
+
+
+def _allocations(servers: int, sizes: tuple[int, ...], ports: int, duplex: bool) -> list[dict[int, int]]:
+    """All numbers of different rings of these sizes that use up so many ports and join all servers."""
+    found = []
+    most = [min(ports // ports_of_ring(size, duplex=duplex), len(totient_jumps(size, duplex=duplex))) for size in sizes]
+    for counts in product(*(range(limit, -1, -1) for limit in most)):
+        rings = {size: count for size, count in zip(sizes, counts, strict=True) if count}
+        used = sum(count * ports_of_ring(size, duplex=duplex) for size, count in rings.items())
+        if used == ports and math.gcd(servers, *(servers // size for size in rings)) == 1:
+            found.append(rings)
+    return found
 
 
 class _Shares:

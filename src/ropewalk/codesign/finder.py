@@ -4,7 +4,7 @@ Sums over groups and transfers between pairs come in apart and stay apart, becau
 transfer cannot. The steps of the published algorithm, with what it leaves open decided in the files named:
 
 1. split the ports between sums and pairs, and those of the sums among group sizes (`degrees.py`, `cosets.py`);
-2. choose rings for each group size (`selection`: `best_jumps`, or `paper_jumps` for the published rule);
+2. choose rings (`selection.py`: for all groups together, or group by group by the published rule);
 3. lay rounds of the heaviest matching for pairs (`matching.py`);
 4. put both together; ports that are left shorten ways (`spare_ports.py`).
 
@@ -13,30 +13,23 @@ Groups that got no ring ride on the cables of others, along the ring whose hops 
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.codesign.cable_draft import CableDraft
-from ropewalk.codesign.circulants import best_jumps
+from ropewalk.codesign.circulants import Rings
 from ropewalk.codesign.cosets import wire_bytes_by_size
-from ropewalk.codesign.degrees import share_ports
+from ropewalk.codesign.degrees import Degrees, port_splits, share_ports
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.matching import lay_matchings
 from ropewalk.codesign.planes import fitted, least_planes
+from ropewalk.codesign.selection import Selection, different, jointly, with_repeats
 from ropewalk.codesign.spare_ports import lay_shortcuts
 from ropewalk.codesign.totient import directed_jumps, totient_jumps
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.wiring import GroupRings, Wiring
-
-
-class Selection(Protocol):
-    """Which rings a group gets: at most `count` different jumps, for the demand at each distance (None: all alike)."""
-
-    def __call__(
-        self, size: int, count: int, *, duplex: bool, weight: NDArray[np.float64] | None = None
-    ) -> tuple[int, ...]: ...
 
 
 def find_topology(
@@ -46,13 +39,14 @@ def find_topology(
     bandwidth: float,
     duplex: bool = True,
     latency: float = 0.0,
-    selection: Selection = best_jumps,
+    selection: Selection = jointly,
     planes: bool = True,
 ) -> Wiring:
     """The wiring for these demands: connected, within `degree` ports of every server, and always the same.
 
-    With `planes`, cables for pairs that would not fit on one panel for each port number are left out (`planes.fitted`);
-    on a single large panel, where any two ports can be joined, they need not be.
+    Ports are split as published, and the first choice of rings is taken. With `planes`, cables for pairs that would not
+    fit on one panel for each port number are left out (`planes.fitted`); on a single large panel, where any two ports
+    can be joined, they need not be.
 
     >>> from ropewalk.codesign.demands import GroupSum
     >>> all_reduce = GroupSum(tuple(range(12)), 1e9)
@@ -60,31 +54,79 @@ def find_topology(
     >>> wiring.rings, len(wiring.cables)
     ((GroupRings(size=12, jumps=(1, 5), wired=True),), 24)
     """
-    _check(demands.servers, degree, bandwidth, latency, duplex)
+    plant = _Plant(demands, degree, bandwidth, duplex, latency, planes)
     degrees = share_ports(demands, degree, duplex=duplex)
-    draft = CableDraft(demands.servers, degree, duplex=duplex)
-    rings = [GroupRings(size, _jumps(demands, size, count, duplex, selection)) for size, count in degrees.rings.items()]
-    for group in rings:
-        for jump in group.jumps:
-            draft.add_ring(group.size, jump)
-    remaining = lay_matchings(draft, demands.pairs)
-    riding = _riding(demands, draft, {group.size for group in rings})
-    carried = _ring_traffic(demands, riding, duplex)
-    if draft.sending.any() and carried.any():
-        lay_matchings(draft, remaining + carried)
-    lay_shortcuts(draft, demands.pairs + carried)
-    wiring = Wiring(
-        servers=demands.servers,
-        degree=degree,
-        duplex=duplex,
-        bandwidth=bandwidth,
-        latency=latency,
-        rings=(*rings, *riding),
-        cables=draft.cables(),
-        degree_sums=degrees.ring_ports,
-        degree_pairs=degree - degrees.ring_ports,
+    return plant.wired(degrees, plant.choices(degrees, selection)[0])
+
+
+def find_topologies(
+    demands: Demands,
+    *,
+    degree: int,
+    bandwidth: float,
+    duplex: bool = True,
+    latency: float = 0.0,
+    selection: Selection = jointly,
+    planes: bool = True,
+) -> tuple[Wiring, ...]:
+    """Wirings among which a simulation should choose, none twice: every split of ports with every choice of rings.
+
+    The first is that of `find_topology`.
+    """
+    plant = _Plant(demands, degree, bandwidth, duplex, latency, planes)
+    return tuple(
+        dict.fromkeys(
+            plant.wired(degrees, rings)
+            for degrees in port_splits(demands, degree, duplex=duplex)
+            for rings in plant.choices(degrees, selection)
+        )
     )
-    return fitted(wiring) if planes and least_planes(wiring) <= degree else wiring
+
+
+@dataclass(frozen=True, eq=False)
+class _Plant:
+    """Demands and ports: all that cables depend on besides the choice of rings."""
+
+    demands: Demands
+    degree: int
+    bandwidth: float
+    duplex: bool
+    latency: float
+    planes: bool
+
+    def __post_init__(self) -> None:
+        _check(self.demands.servers, self.degree, self.bandwidth, self.latency, self.duplex)
+
+    def choices(self, degrees: Degrees, selection: Selection) -> list[Rings]:
+        wanted = different(degrees.rings, duplex=self.duplex)
+        chosen = selection(wanted, self.demands, duplex=self.duplex)
+        return [with_repeats(rings, degrees.rings) for rings in chosen]
+
+    def wired(self, degrees: Degrees, chosen: Rings) -> Wiring:
+        demands, duplex = self.demands, self.duplex
+        draft = CableDraft(demands.servers, self.degree, duplex=duplex)
+        rings = [GroupRings(size, jumps) for size, jumps in chosen.items()]
+        for group in rings:
+            for jump in group.jumps:
+                draft.add_ring(group.size, jump)
+        remaining = lay_matchings(draft, demands.pairs)
+        riding = _riding(demands, draft, {group.size for group in rings})
+        carried = _ring_traffic(demands, riding, duplex)
+        if draft.sending.any() and carried.any():
+            lay_matchings(draft, remaining + carried)
+        lay_shortcuts(draft, demands.pairs + carried)
+        wiring = Wiring(
+            servers=demands.servers,
+            degree=self.degree,
+            duplex=duplex,
+            bandwidth=self.bandwidth,
+            latency=self.latency,
+            rings=(*rings, *riding),
+            cables=draft.cables(),
+            degree_sums=degrees.ring_ports,
+            degree_pairs=self.degree - degrees.ring_ports,
+        )
+        return fitted(wiring) if self.planes and least_planes(wiring) <= self.degree else wiring
 
 
 def _check(servers: int, degree: int, bandwidth: float, latency: float, duplex: bool) -> None:
@@ -104,27 +146,6 @@ def _check(servers: int, degree: int, bandwidth: float, latency: float, duplex: 
     if not 0 <= latency < np.inf:
         findings.add(f"a cable takes {latency:g} s: give a latency of 0 or more")
     findings.raise_if_any()
-
-
-def _jumps(demands: Demands, size: int, count: int, duplex: bool, selection: Selection) -> tuple[int, ...]:
-    """Rings for one group size; where there are fewer different ones than asked for, the first are laid again."""
-    different = min(count, len(totient_jumps(size, duplex=duplex)))
-    chosen = selection(size, different, duplex=duplex, weight=_demand_by_distance(demands, size))
-    if len(set(chosen)) != different:
-        raise FabricError(
-            f"the selection returned jumps {chosen} for {different} rings of {size} servers: return as many, none twice"
-        )
-    return tuple(chosen[number % different] for number in range(count))
-
-
-def _demand_by_distance(demands: Demands, size: int) -> NDArray[np.float64] | None:
-    """Bytes of pairs by how many members further on they go, for pairs inside a coset; None where there are none."""
-    servers = np.arange(demands.servers)
-    stride = demands.servers // size
-    found = np.array(
-        [demands.pairs[servers, (servers + member * stride) % demands.servers].sum() for member in range(size)]
-    )
-    return found if found.any() else None
 
 
 def _riding(demands: Demands, draft: CableDraft, wired: set[int]) -> list[GroupRings]:

@@ -6,15 +6,16 @@ process or on another machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from typing import TypeVar
 
 from ropewalk.codesign.baselines import BASELINES, Site
-from ropewalk.codesign.circulants import best_jumps
 from ropewalk.codesign.demand_of import priced_demands
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.estimate import Estimate
-from ropewalk.codesign.finder import Selection, find_topology
+from ropewalk.codesign.finder import find_topologies, find_topology
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork, wired_network
 from ropewalk.codesign.permutations import paper_jumps
@@ -22,6 +23,7 @@ from ropewalk.codesign.prices import price_list
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.seats import Space, space_of
+from ropewalk.codesign.selection import Selection, jointly, per_group
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.interconnect import interconnect
@@ -33,6 +35,7 @@ from ropewalk.task.step import Step
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.zoo.topoopt import JOBS
 
+Found = TypeVar("Found")
 PIPELINE_PARTS = 4
 """Micro-batches of a step where pipelines are allowed."""
 
@@ -64,9 +67,18 @@ class Job:
         return priced_demands(self.pricer, seating)
 
     def wire(self, seating: Seating) -> Wiring:
-        """The wiring for what a strategy sends."""
+        """The first wiring for what a strategy sends: the published split of ports, the rings with the fewest hops."""
+        return self._found(find_topology, seating)
+
+    def wirings(self, seating: Seating) -> tuple[Wiring, ...]:
+        """Wirings for what a strategy sends that are worth timing, that of `wire` first; only one as published."""
+        if self.question.selection == "paper":
+            return (self.wire(seating),)
+        return self._found(find_topologies, seating)
+
+    def _found(self, find: Callable[..., Found], seating: Seating) -> Found:
         asked = self.question
-        return find_topology(
+        return find(
             self.demands(seating),
             degree=asked.degree,
             bandwidth=asked.bandwidth,
@@ -93,12 +105,10 @@ def site_of(question: PlanQuestion) -> Site:
 
 
 def selection_of(question: PlanQuestion) -> Selection:
-    """The rule by which rings are chosen; with the prime restriction where it was asked for."""
-    return partial(RULES[question.selection], prime_only=question.prime_only)
-
-
-RULES = {"best": best_jumps, "paper": paper_jumps}
-"""By the name people type."""
+    """How rings are chosen; with the prime restriction where it was asked for."""
+    if question.selection == "paper":
+        return per_group(partial(paper_jumps, prime_only=question.prime_only))
+    return partial(jointly, prime_only=question.prime_only)
 
 
 @lru_cache(maxsize=4)

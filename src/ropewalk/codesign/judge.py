@@ -23,6 +23,8 @@ from ropewalk.task.step import Act
 
 MANY_SENDS = 30_000
 """Sends in a step from which on a search is judged by estimate."""
+FINALISTS = 2
+"""Wirings of a strategy that are simulated besides the first, those with the best estimates."""
 
 
 class Judge:
@@ -34,6 +36,7 @@ class Judge:
         self.by_estimate = sends > MANY_SENDS
         self._on_wiring: dict[tuple[Seating, Wiring], float] = {}
         self._can_be_built: dict[Wiring, bool] = {}
+        self._wired: dict[Seating, Wiring] = {}
 
     def on_network(self, seating: Seating, network: StepNetwork) -> float:
         if self.by_estimate:
@@ -48,6 +51,17 @@ class Judge:
         if key not in self._on_wiring:
             self._on_wiring[key] = self.on_network(seating, self.job.network(seating, wiring))
         return self._on_wiring[key]
+
+    def wire(self, seating: Seating) -> Wiring:
+        """The fastest wiring of those that are made for a strategy; ties go to the first, the published split."""
+        if seating not in self._wired:
+            first, *others = self.job.wirings(seating)
+            if len(others) > FINALISTS:
+                buildable = [wiring for wiring in others if self._buildable(wiring)]
+                estimates = {one: self.estimated(seating, self.job.network(seating, one)) for one in buildable}
+                others = sorted(buildable, key=lambda one: estimates[one])[:FINALISTS]
+            self._wired[seating] = min([first, *others], key=lambda one: self.on_wiring(seating, one))
+        return self._wired[seating]
 
     def estimated(self, seating: Seating, network: StepNetwork) -> float:
         return estimate(self.job.pricer, seating, LinkLoads(network, self.job.question.servers))

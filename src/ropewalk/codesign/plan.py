@@ -110,15 +110,18 @@ class Planner:
     def _searched(self) -> Alternation:
         if self.space.size <= FEW_SEATINGS:
             seatings = [self.space.seating(places) for places in every_seating(self.space)]
-            return exhaust(seatings, rewire=self.job.wire, time=self.judge.on_wiring, tell=self._tell("plan"))
+            wirings = list(dict.fromkeys(self.judge.wire(seating) for seating in seatings))
+            return exhaust(seatings, wirings, time=self.judge.on_wiring, tell=self._tell("plan"))
         if self.space.size <= MANY_SEATINGS:
             pairs = self._all_pairs()
             if pairs is not None:
-                return judged(pairs, time=self.judge.on_wiring)
+                # A space is narrowed down on the first wiring of every strategy; what is left may have others.
+                others = [replace(pair, wiring=self.judge.wire(pair.seating)) for pair in pairs]
+                return judged([*pairs, *others], time=self.judge.on_wiring)
         return alternate(
             list(self._pool),
             search=self._search,
-            rewire=self.job.wire,
+            rewire=self.judge.wire,
             time=self.judge.on_wiring,
             rounds=self.question.rounds,
             begin_with=STARTS,

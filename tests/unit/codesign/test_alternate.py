@@ -109,7 +109,7 @@ def test_trying_everything_finds_what_no_pair_of_strategy_and_wiring_beats(seed)
     def costs(strategy, made):
         return math.sin(seed + 7.3 * EVERY.index(strategy) + 3.1 * name_of(made)) + 2
 
-    found = exhaust(EVERY, rewire=made_for, time=costs)
+    found = exhaust(EVERY, [made_for(one) for one in EVERY], time=costs)
     every = [costs(strategy, made_for(other)) for strategy in EVERY for other in EVERY]
     assert found.best.seconds == min(every)
     assert found.ended == "exhaustive"

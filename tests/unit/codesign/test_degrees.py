@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ropewalk.codesign.degrees import Degrees, share_ports, split_degree
+from ropewalk.codesign.degrees import Degrees, Favour, port_splits, share_ports, split_degree
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.strategy.seating import coset
 
@@ -77,3 +77,24 @@ def test_groups_that_leave_pieces_give_their_last_ring_to_one_over_all_servers()
 
 def test_groups_of_three_and_four_join_twelve_servers_without_a_ring_over_all() -> None:
     assert shared(12, {4: 1.0, 3: 1.0}, 0.0, 4, duplex=True).rings == {4: 1, 3: 1}
+
+
+def test_in_favour_of_pairs_rings_are_rounded_down_but_never_to_none() -> None:
+    assert split_degree(75.0, 25.0, 4, duplex=True, favour=Favour.PAIRS) == (2, 2)
+    assert split_degree(99.0, 1.0, 4, duplex=False, favour=Favour.PAIRS) == (3, 1)
+    assert split_degree(1.0, 99.0, 4, duplex=True, favour=Favour.PAIRS) == (2, 2)
+    assert split_degree(1.0, 0.0, 4, duplex=True, favour=Favour.PAIRS) == (4, 0)
+
+
+def test_splits_that_are_offered_begin_with_the_published_one_and_differ() -> None:
+    sums = (GroupSum(coset(16, 4), 10.0), GroupSum(coset(16, 16), 1.0))
+    pairs = np.zeros((16, 16))
+    pairs[0, 5] = 20.0
+    splits = port_splits(Demands(16, sums, pairs), 4, duplex=True)
+    assert [split.rings for split in splits] == [{4: 1, 16: 1}, {16: 1}, {16: 2}]
+    assert [split.ring_ports for split in splits] == [4, 2, 4]
+
+
+def test_without_pairs_no_port_is_kept_from_rings() -> None:
+    splits = port_splits(Demands(16, (GroupSum(coset(16, 16), 1.0),), np.zeros((16, 16))), 4, duplex=True)
+    assert [split.rings for split in splits] == [{16: 2}]

@@ -5,8 +5,9 @@ import pytest
 
 from ropewalk.codesign.cable_draft import CableDraft
 from ropewalk.codesign.demands import Demands, GroupSum
-from ropewalk.codesign.finder import find_topology
+from ropewalk.codesign.finder import find_topologies, find_topology
 from ropewalk.codesign.permutations import paper_jumps
+from ropewalk.codesign.selection import per_group
 from ropewalk.codesign.spare_ports import hops_saved, lay_shortcuts
 from ropewalk.errors import FabricError, StrategyError
 from ropewalk.fabric.wiring import GroupRings, Wiring
@@ -28,8 +29,8 @@ def count(wiring: Wiring, a: int, b: int) -> int:
 
 def test_four_ports_are_two_duplex_rings_or_four_simplex_rings() -> None:
     demands = world(16, {16: 1e9})
-    two = find_topology(demands, degree=4, bandwidth=FAST, selection=paper_jumps)
-    four = find_topology(demands, degree=4, bandwidth=FAST, duplex=False, selection=paper_jumps)
+    two = find_topology(demands, degree=4, bandwidth=FAST, selection=per_group(paper_jumps))
+    four = find_topology(demands, degree=4, bandwidth=FAST, duplex=False, selection=per_group(paper_jumps))
     assert two.rings == (GroupRings(16, (1, 3)),)
     assert four.rings == (GroupRings(16, (1, 3, 5, 9)),)
     assert two.ports_used().tolist() == four.ports_used().tolist() == [4] * 16
@@ -53,6 +54,25 @@ def test_rings_of_a_group_join_the_members_of_every_coset() -> None:
     assert all(count(wiring, min(a, (a + 2) % 8), max(a, (a + 2) % 8)) == 1 for a in range(8))
 
 
+def test_rings_of_two_group_sizes_are_chosen_together() -> None:
+    """With jump 1 for both, 128 servers are 8.9 hops apart on the mean; jump 3 for the ring of 32 makes that 5.4."""
+    wiring = find_topology(world(128, {128: 10.0, 32: 60.0}), degree=4, bandwidth=FAST)
+    assert wiring.rings == (GroupRings(32, (3,)), GroupRings(128, (1,)))
+    published = find_topology(
+        world(128, {128: 10.0, 32: 60.0}), degree=4, bandwidth=FAST, selection=per_group(paper_jumps)
+    )
+    assert published.rings == (GroupRings(32, (1,)), GroupRings(128, (1,)))
+
+
+def test_a_quarter_of_the_bytes_is_offered_two_of_four_ports() -> None:
+    wirings = find_topologies(world(8, {8: 75.0 / 14}, {(0, 4): 25.0}), degree=4, bandwidth=FAST)
+    assert (wirings[0].degree_sums, wirings[0].degree_pairs) == (4, 0)
+    in_proportion = [wiring for wiring in wirings if wiring.degree_pairs == 2]
+    assert in_proportion
+    assert all(count(wiring, 0, 4) == 2 for wiring in in_proportion)
+    assert len(set(wirings)) == len(wirings)
+
+
 def test_a_group_without_rings_rides_along_the_ring_with_the_fewest_hops() -> None:
     """On rings of +-1 and +-5, twelve servers have 2 hops to the second next and 3 to the third next."""
     wiring = find_topology(world(12, {12: 100.0, 6: 1.0, 4: 1.0}), degree=4, bandwidth=FAST)
@@ -62,7 +82,7 @@ def test_a_group_without_rings_rides_along_the_ring_with_the_fewest_hops() -> No
 def test_the_riding_ring_is_the_one_with_the_fewest_hops_not_the_first() -> None:
     """Of 25 servers in a ring of +-7, the fifth next is ten hops away (-70 = 5 mod 25), the tenth next only five."""
     only_seven = find_topology(
-        world(25, {25: 100.0, 5: 1.0}), degree=2, bandwidth=FAST, selection=lambda size, count, **_: (7,)
+        world(25, {25: 100.0, 5: 1.0}), degree=2, bandwidth=FAST, selection=per_group(lambda size, count, **_: (7,))
     )
     assert only_seven.rings[1] == GroupRings(5, (2,), wired=False)
 
@@ -150,4 +170,6 @@ def test_a_group_that_is_no_coset_is_refused() -> None:
 
 def test_a_selection_that_repeats_a_ring_is_refused() -> None:
     with pytest.raises(FabricError, match=r"returned jumps \(1, 1\) for 2 rings"):
-        find_topology(world(16, {16: 1.0}), degree=4, bandwidth=FAST, selection=lambda size, count, **_: (1,) * count)
+        find_topology(
+            world(16, {16: 1.0}), degree=4, bandwidth=FAST, selection=per_group(lambda size, count, **_: (1,) * count)
+        )

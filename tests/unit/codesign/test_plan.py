@@ -10,6 +10,7 @@ from ropewalk.codesign.baselines import ideal_switch
 from ropewalk.codesign.design import Design, read_design
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
+from ropewalk.codesign.judge import Judge
 from ropewalk.codesign.plan import FEW_SEATINGS, plan
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.small_spaces import best_pairs
@@ -39,7 +40,8 @@ def test_where_everything_can_be_tried_the_plan_is_the_optimum(world):
     job = job_of(asked)
     assert job.space.size <= FEW_SEATINGS
     seatings = [job.space.seating(places) for places in product(*job.space.options)]
-    wirings = {job.wire(one) for one in seatings}
+    judge = Judge(job)
+    wirings = {judge.wire(one) for one in seatings}
     optimum = min(time_step(job.step(one), job.network(one, wiring)).seconds for one in seatings for wiring in wirings)
     found = plan(asked).design
     assert found.step_time_s == optimum
