@@ -64,7 +64,7 @@ def made(name):
     return timetable(name, DEVICES, MICRO_BATCHES)
 
 
-@pytest.mark.parametrize("name", [*sorted(TIMETABLES.keys() - {"dualpipe", "dualpipev"}), "zb-auto"])
+@pytest.mark.parametrize("name", sorted(TIMETABLES.keys() - {"dualpipe", "dualpipev"}))
 def test_the_flow_simulator_sees_every_pass_when_the_clock_does(name):
     table = made(name)
     times = times_of(table.pieces, 5)

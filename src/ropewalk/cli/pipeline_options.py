@@ -38,7 +38,7 @@ MEMORY = typer.Option(
 )
 SCHEDULE = typer.Option(
     "auto",
-    help="auto, or names: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, zb-auto, dualpipev.",
+    help="auto, or names: {schedules.for_planners}.",
     rich_help_panel=HOW,
 )
 TENSOR = typer.Option("1", help="How many GPUs may share the samples of a replica, such as 1,2,4.", rich_help_panel=HOW)
@@ -107,9 +107,9 @@ class CutOptions:
 
     @property
     def schedules(self) -> tuple[str, ...]:
-        from ropewalk.pipeline.schedules import AUTOMATIC
+        from ropewalk.pipeline.schedules import searched
 
-        return AUTOMATIC if self.schedule == "auto" else not_empty(split(self.schedule), "--schedule")
+        return searched() if self.schedule == "auto" else not_empty(split(self.schedule), "--schedule")
 
 
 @dataclass(frozen=True)

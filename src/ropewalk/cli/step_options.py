@@ -26,11 +26,7 @@ SP = typer.Option(
 ZERO = typer.Option(
     0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
 )
-SCHEDULE = typer.Option(
-    None,
-    help="Pipeline schedule: 1f1b, 1f1b-deep, gpipe, interleaved, zb-h1, zb-h2, zb-v, dualpipe or dualpipev.",
-    rich_help_panel=SPLIT,
-)
+SCHEDULE = typer.Option(None, help="Pipeline schedule: {schedules}.", rich_help_panel=SPLIT)
 INTERLEAVE = typer.Option(
     1, min=1, help="Pieces of the model on each stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
 )

@@ -20,9 +20,10 @@ TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
-    "exports": ("ropewalk.export.of_plan", "EXPORTS"),
-    "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
+    "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
+    "policies": ("ropewalk.cluster.policies", "POLICIES"),
+    "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }
 """Where the table of each kind is, by the plural that people type; read when it is needed."""
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.plan import Plan
-from ropewalk.pipeline.schedules import FITTED, WITHIN_MEMORY, homes, pieces_each, table_of, within
+from ropewalk.pipeline.schedules import FITTED, homes, pieces_each, table_of, within
 from ropewalk.timetable.automatic import automatic
 from ropewalk.timetable.clock import TimetableRun, run
+from ropewalk.timetable.named import TIMETABLES
 from ropewalk.timetable.stage_times import StageTimes
 from ropewalk.timetable.table import Timetable
 
@@ -93,12 +94,12 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array) -> Time
         return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} pieces a device")
     if any(plan.stages[at].gpus != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
         return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
-    if memory is not None and (plan.schedule in WITHIN_MEMORY or plan.schedule == FITTED):
+    if memory is not None and (TIMETABLES[plan.schedule].within_memory or plan.schedule == FITTED):
         held = held_bytes(costs, plan)
         room = memory - held
         if (room < 0).any():
             return _over(costs, held, plan) or Unfit("it does not fit")
-        if plan.schedule in WITHIN_MEMORY:
+        if TIMETABLES[plan.schedule].within_memory:
             fit = [
                 plan.micro_batches if each == 0 else int(left // each) for left, each in zip(room, kept, strict=True)
             ]

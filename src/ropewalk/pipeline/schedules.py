@@ -13,24 +13,29 @@ from ropewalk.timetable.warm_up import with_warm_up
 
 FITTED = "zb-auto"
 """The zero-bubble timetable that is made for the times of a plan, tried on the best plans alone."""
-TWO_COPIES = "dualpipe"
-"""Not for planners: it runs the model through the devices from both ends, so all stages must have mirror images."""
-SCHEDULES = (*(name for name in TIMETABLES if name != TWO_COPIES), FITTED)
-AUTOMATIC = ("1f1b", "1f1b-deep", "gpipe", "zb-h1", "zb-h2", "interleaved", "zb-v", FITTED)
-"""Those that a planner tries unless told otherwise. DualPipe is for models whose passes hide communication of each
-other, which a profile does not show."""
-WITHIN_MEMORY = ("1f1b", "1f1b-deep")
-"""Those that run fewer forward passes ahead where memory holds fewer; others are dropped where they do not fit."""
+
+
+def schedules() -> tuple[str, ...]:
+    """Those that planners know."""
+    return tuple(name for name, one in TIMETABLES.items() if one.for_planners)
+
+
+def searched() -> tuple[str, ...]:
+    """Those that planners try unless told otherwise.
+
+    DualPipe is for models whose passes hide communication of each other, which a profile does not show.
+    """
+    return tuple(name for name in schedules() if TIMETABLES[name].searched)
 
 
 def splits_backward(schedule: str) -> bool:
     """Are gradients of weights put off?"""
-    return schedule == FITTED or TIMETABLES[schedule].splits_backward
+    return TIMETABLES[schedule].splits_backward
 
 
 def pieces_each(schedule: str) -> int:
     """Pieces of the model on a device."""
-    return 1 if schedule == FITTED else TIMETABLES[schedule].pieces_each
+    return TIMETABLES[schedule].pieces_each
 
 
 def homes(schedule: str, devices: int) -> tuple[int, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.pipeline.schedules import AUTOMATIC, SCHEDULES
+from ropewalk.pipeline.schedules import schedules, searched
 
 ADAM_IN_FLOAT32 = 4.0
 """Bytes held for each byte of weights: weights, gradients and two moments, all of 32 bits."""
@@ -24,7 +24,7 @@ class Terms:
     """Of a GPU; without it nothing is ever too large."""
     state_multiple: float = ADAM_IN_FLOAT32
     """Bytes of weights, gradients and optimiser for each byte of weights."""
-    schedules: tuple[str, ...] = AUTOMATIC
+    schedules: tuple[str, ...] = field(default_factory=searched)
     tensor: tuple[int, ...] = (1,)
     """How many GPUs may share the samples of a replica; 1 must be among them."""
     recompute: tuple[bool, ...] = (False,)
@@ -57,8 +57,8 @@ class Terms:
         if not 0 <= self.weight_share < 1:
             findings.add(f"weights take {self.weight_share} of a backward pass: give a part of 1")
         for name in self.schedules:
-            if name not in SCHEDULES:
-                findings.add(f"there is no schedule {name!r}: choose from {', '.join(SCHEDULES)}")
+            if name not in schedules():
+                findings.add(f"there is no schedule {name!r}: choose from {', '.join(schedules())}")
         if not self.schedules:
             findings.add("no schedule is allowed: give at least one")
         if 1 not in self.tensor or min(self.tensor, default=0) < 1:

@@ -13,28 +13,9 @@ from ropewalk.report.axis import Figure, axis, layout, seconds_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.report.ranking import ranking
 from ropewalk.report.step_bars import MemoryBar, memory_chart
+from ropewalk.timetable.named import TIMETABLES
 
 FOUND = "found"
-SCHEDULES = {
-    "gpipe": colours.OTHER,
-    "1f1b": palette.BLUE,
-    "1f1b-deep": palette.NAVY,
-    "zb-h1": palette.AMBER,
-    "zb-h2": palette.RUST,
-    "zb-v": palette.PINK,
-    "zb-auto": palette.RED,
-}
-"""One colour for each timetable, everywhere."""
-AFTER = {
-    "gpipe": "GPipe",
-    "1f1b": "1F1B (P_A)",
-    "1f1b-deep": "deep 1F1B (P_B)",
-    "zb-h1": "ZB-H1",
-    "zb-h2": "ZB-H2",
-    "zb-v": "ZB-V",
-    "zb-auto": "made for the times, 1F1B's memory",
-}
-"""As the literature calls them."""
 
 
 def alternatives_chart(answer: PipelineAnswer) -> Chart:
@@ -143,7 +124,7 @@ def communication_chart(rows: Sequence[CommunicationRow], devices: int, micro_ba
     return _study_chart(
         "communication",
         f"Step of timetables over communication, {devices} equal stages, {micro_batches} micro-batches",
-        {name: [(row.ratio, row.makespan) for row in rows if row.timetable == name] for name in SCHEDULES},
+        {name: [(row.ratio, row.makespan) for row in rows if row.timetable == name] for name in TIMETABLES},
         "a hand-over there and back, over a stage's passes",
         "step over computing alone",
         lambda ratio: f"{ratio:g}",
@@ -160,7 +141,7 @@ def memory_study_chart(rows: Sequence[MemoryRow], devices: int) -> Chart:
         "live",
         f"Activations kept by timetables over micro-batches, {devices} equal stages",
         {name: [(float(row.micro_batches), row.peak_live) for row in rows if row.timetable == name]
-         for name in SCHEDULES},
+         for name in TIMETABLES},
         "micro-batches of a step",
         "micro-batches kept on the fullest device",
         lambda count: f"{count:g}",
@@ -177,16 +158,17 @@ def _study_chart(
     key: str, summary: str, curves: dict[str, list[tuple[float, float]]], x_title: str, y_title: str, write_x: Write,
     write_y: Write, caption: str,
 ) -> Chart:  # fmt: skip
+    colour = TIMETABLES.colours()
     drawn = {name: points for name, points in curves.items() if points}
     xs = [x for points in drawn.values() for x, _ in points]
     ys = [y for points in drawn.values() for _, y in points]
     data = [
         {
-            "type": "scatter", "mode": "lines+markers", "name": AFTER[name], "legendgroup": name,
+            "type": "scatter", "mode": "lines+markers", "name": TIMETABLES[name].label, "legendgroup": name,
             "x": [x for x, _ in points], "y": [y for _, y in points],
-            "line": {"color": SCHEDULES[name].light, "width": 2},
-            "marker": {"size": 5, "color": SCHEDULES[name].light},
-            "customdata": [f"<b>{AFTER[name]}</b>, {write_x(x)}: {write_y(y)}" for x, y in points],
+            "line": {"color": colour[name].light, "width": 2},
+            "marker": {"size": 5, "color": colour[name].light},
+            "customdata": [f"<b>{TIMETABLES[name].label}</b>, {write_x(x)}: {write_y(y)}" for x, y in points],
             "hovertemplate": "%{customdata}<extra></extra>",
         }
         for name, points in drawn.items()
@@ -201,5 +183,5 @@ def _study_chart(
             yaxis=axis(y_title, range=[base, max(ys) * 1.04]),
         ),
     }
-    legend = tuple(Swatch(AFTER[name], SCHEDULES[name], "line", group=name) for name in drawn)
+    legend = tuple(Swatch(TIMETABLES[name].label, colour[name], "line", group=name) for name in drawn)
     return Chart(key, summary, (View("", figure),), legend, caption=caption)

@@ -16,7 +16,7 @@ from ropewalk.timetable.early_backward import early_backward as early_backward
 from ropewalk.timetable.gpipe import gpipe as gpipe
 from ropewalk.timetable.interleaved import interleaved as interleaved
 from ropewalk.timetable.named import TIMETABLES as TIMETABLES
-from ropewalk.timetable.named import Named as Named
+from ropewalk.timetable.named import TimetableChoice as TimetableChoice
 from ropewalk.timetable.named import timetable as timetable
 from ropewalk.timetable.passes import Entry as Entry
 from ropewalk.timetable.passes import Pass as Pass

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import ProofError
-from ropewalk.timetable._clock_kernel import settle
 from ropewalk.timetable.passes import LETTERS, Entry, Pass, text
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ def _in_order(table: Timetable, position: Ints) -> None:
 
 def _no_deadlock(table: Timetable) -> None:
     """Let everything take no time: rows that do not come to their end wait for each other."""
+    from ropewalk.timetable._clock_kernel import settle
+
     nothing, nowhere = np.zeros(table.passes), np.full(table.passes, -1, np.int64)
     *_, at = settle(table.row_start, table.device, table.paired, table.source, table.consumer, nothing, nowhere,
                     nothing, 0)  # fmt: skip

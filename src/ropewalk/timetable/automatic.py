@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.timetable._greedy_kernel import lay
-from ropewalk.timetable._stage_by_stage_kernel import lay_stage_by_stage
 from ropewalk.timetable.clock import StageTimes, TimetableRun, run
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.v_shape import v_homes, zero_bubble_v
@@ -72,6 +70,8 @@ def _candidates(
     times: StageTimes, batches: int, place: Ints, kept: NDArray[np.float64], limit: float, devices: int
 ) -> Iterator[Timetable]:
     """Those made by hand for this shape, then greedy ones, from careful to bold."""
+    from ropewalk.timetable._greedy_kernel import lay
+
     pieces = times.pieces
     if place.tolist() == list(range(devices)):
         yield from (zero_bubble_h1(devices, batches), zero_bubble_h2(devices, batches))
@@ -102,6 +102,8 @@ def _candidates(
 
 def _stage_by_stage(times: StageTimes, batches: int, kept: NDArray[np.float64], limit: float) -> Iterator[Timetable]:
     """What the published heuristic gives for one piece per device, with each of its settings."""
+    from ropewalk.timetable._stage_by_stage_kernel import lay_stage_by_stage
+
     stages = times.pieces
     for bubble, backward_first, greedy in product((True, False), repeat=3):
         laid = lay_stage_by_stage(

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.timetable._clock_kernel import settle, take_turns
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.stage_times import StageTimes as StageTimes
 from ropewalk.timetable.stage_times import stage_times as stage_times
@@ -78,6 +77,8 @@ def run(timetable: Timetable, times: StageTimes, *, half_duplex: bool = False) -
     >>> run(early_backward(4, 8), stage_times(1, 2, pieces=4)).makespan
     33.0
     """
+    from ropewalk.timetable._clock_kernel import settle, take_turns
+
     timetable.check()
     if times.pieces != timetable.pieces:
         raise StrategyError(

@@ -3,48 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
 
+from ropewalk.choices import Choice, Choices
 from ropewalk.errors import StrategyError
+from ropewalk.palette import AMBER, BLUE, GREEN, GREY, NAVY, PINK, PURPLE, RED, RUST, SKY
+from ropewalk.timetable.automatic import automatic
 from ropewalk.timetable.dual_pipe import dual_pipe, dual_pipe_v
 from ropewalk.timetable.early_backward import early_backward
 from ropewalk.timetable.gpipe import gpipe
 from ropewalk.timetable.interleaved import interleaved
+from ropewalk.timetable.stage_times import stage_times
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.v_shape import zero_bubble_v
 from ropewalk.timetable.zero_bubble import zero_bubble_h1, zero_bubble_h2
 
 
-class Named(NamedTuple):
-    """A timetable that needs to know devices, micro-batches and pieces of a device alone."""
+@dataclass(frozen=True, kw_only=True)
+class TimetableChoice(Choice[Callable[..., Timetable]]):
+    """A timetable that needs to know devices, micro-batches and pieces per device alone.
 
-    make: Callable[..., Timetable]
-    """Of devices and micro-batches; where `any_pieces`, of pieces of a device as well."""
-    pieces_each: int
+    `make` takes devices and micro-batches; where `any_pieces`, pieces per device as well.
+    """
+
+    where: str = "pipelines of any depth"
+    pieces_each: int = 1
     """Into how many pieces for each device the model is cut, unless said otherwise."""
-    splits_backward: bool
+    splits_backward: bool = False
     """Does it need gradients of weights apart from those of inputs?"""
-    what: str
     copies: int = 1
     """How many copies of the model devices keep."""
     any_pieces: bool = False
     """May a device hold another number of pieces?"""
+    fitted: bool = False
+    """Do planners make it for the times of a plan? By name alone it is made for equal passes."""
+    searched: bool = True
+    """Do planners try it unless told otherwise?"""
+    within_memory: bool = False
+    """Does it run fewer forward passes ahead where memory holds fewer?"""
+
+    @property
+    def for_planners(self) -> bool:
+        """Two copies of the model would need stages that mirror each other, which planners do not make."""
+        return self.copies == 1
 
 
-TIMETABLES: dict[str, Named] = {
-    "gpipe": Named(gpipe, 1, False, "all forward passes, then all backward passes"),
-    "1f1b": Named(early_backward, 1, False, "early backward, as few micro-batches under way as there are stages ahead"),
-    "1f1b-deep": Named(
-        partial(early_backward, deep=True), 1, False, "early backward, with hand-overs under way as well"
+def _for_equal_passes(devices: int, micro_batches: int) -> Timetable:
+    return automatic(stage_times(1, 1, 1, pieces=devices), micro_batches).timetable
+
+
+TIMETABLES = Choices(
+    "schedule",
+    (
+        TimetableChoice("1f1b", early_backward, "early backward, as few micro-batches in flight as stages remain",
+                        title="1F1B (P_A)", colour=BLUE, within_memory=True),
+        TimetableChoice("1f1b-deep", partial(early_backward, deep=True), "early backward, more in flight to cover "
+                        "transfers between stages", title="deep 1F1B (P_B)", colour=NAVY, within_memory=True),
+        TimetableChoice("gpipe", gpipe, "all forward passes, then all backward passes", title="GPipe", colour=GREY),
+        TimetableChoice("zb-h1", zero_bubble_h1, "weight gradients deferred, at the memory of 1f1b", title="ZB-H1",
+                        colour=AMBER, splits_backward=True),
+        TimetableChoice("zb-h2", zero_bubble_h2, "weight gradients deferred, at twice the memory", title="ZB-H2",
+                        colour=RUST, splits_backward=True),
+        TimetableChoice("interleaved", interleaved, "early backward over several pieces per device",
+                        where="pipelines of 2 or more, micro-batches in equal groups", title="interleaved 1F1B",
+                        colour=GREEN, pieces_each=2, any_pieces=True),
+        TimetableChoice("zb-v", zero_bubble_v, "weight gradients deferred, two pieces per device in a V",
+                        where="pipelines of 2 or more", title="ZB-V", colour=PINK, pieces_each=2, splits_backward=True),
+        TimetableChoice("zb-auto", _for_equal_passes, "weight gradients deferred, the best order for the times of a "
+                        "plan", title="made for the times, 1F1B's memory", colour=RED, splits_backward=True,
+                        fitted=True),
+        TimetableChoice("dualpipe", dual_pipe, "micro-batches from both ends of two copies, passes side by side",
+                        where="even pipelines, an even number of micro-batches, 2 or more per device",
+                        title="DualPipe", colour=PURPLE, splits_backward=True, copies=2, searched=False),
+        TimetableChoice("dualpipev", dual_pipe_v, "two pieces per device in a V, passes side by side",
+                        where="pipelines of 2 or more, 2 or more micro-batches per device", title="DualPipeV",
+                        colour=SKY, pieces_each=2, splits_backward=True, searched=False),
     ),
-    "interleaved": Named(interleaved, 2, False, "early backward over several pieces a device", any_pieces=True),
-    "zb-h1": Named(zero_bubble_h1, 1, True, "gradients of weights put off, at the memory of 1f1b"),
-    "zb-h2": Named(zero_bubble_h2, 1, True, "gradients of weights put off, at twice the memory"),
-    "zb-v": Named(zero_bubble_v, 2, True, "gradients of weights put off, two pieces a device in a V"),
-    "dualpipe": Named(dual_pipe, 1, True, "micro-batches from both ends of two copies, passes side by side", copies=2),
-    "dualpipev": Named(dual_pipe_v, 2, True, "two pieces a device in a V, passes side by side"),
-}
+    error=StrategyError,
+)  # fmt: skip
+"""All timetables, in the order in which planners try them. Adding one is a file that makes it and a line here."""
 
 
 @lru_cache(maxsize=256)
@@ -56,9 +94,7 @@ def timetable(name: str, devices: int, micro_batches: int, pieces_each: int | No
     >>> timetable("interleaved", 4, 8, 3).pieces
     12
     """
-    if name not in TIMETABLES:
-        raise StrategyError(f"there is no timetable {name!r}: take one of {', '.join(TIMETABLES)}")
-    named = TIMETABLES[name]
+    named = TIMETABLES.named(name)
     if pieces_each is None or pieces_each == named.pieces_each:
         return named.make(devices, micro_batches)
     if not named.any_pieces:

@@ -6,7 +6,7 @@ from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan, Stage
 from ropewalk.pipeline.profile import from_states
-from ropewalk.pipeline.schedules import AUTOMATIC, SCHEDULES
+from ropewalk.pipeline.schedules import schedules, searched
 from ropewalk.pipeline.terms import Terms
 
 FOUR = from_states(
@@ -72,7 +72,7 @@ def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
 
 
 def test_bounds_are_below_every_timetable():
-    for schedule in SCHEDULES:
+    for schedule in schedules():
         homes = {"interleaved": (0, 1, 0, 1), "zb-v": (0, 1, 1, 0), "dualpipev": (0, 1, 1, 0)}
         stages = tuple(Stage(at, at, (home,)) for at, home in enumerate(homes.get(schedule, (0, 1, 2, 3))))
         found = judged(schedule, stages=stages)
@@ -81,9 +81,9 @@ def test_bounds_are_below_every_timetable():
 
 def test_a_contest_remembers_the_best_of_all_and_of_every_schedule():
     contest = Contest(Costs(FOUR, Machines(4, (1, 2, 3, 4)), Terms(8, 1)))
-    found = contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), with_pieces(AUTOMATIC, 1))
+    found = contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), with_pieces(searched(), 1))
     assert found is contest.best
-    assert set(contest.best_by_schedule) <= set(with_pieces(AUTOMATIC, 1))
+    assert set(contest.best_by_schedule) <= set(with_pieces(searched(), 1))
     assert contest.best_by_schedule["1f1b"].step_s == 33 > contest.best_s
     assert contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), ("1f1b",), within=20) is None
 

@@ -82,7 +82,7 @@ def test_dualpipe_meets_in_the_middle():
         (lambda: early_backward(4, 0), "there are 0 micro-batches"),
         (lambda: early_backward(4, 4, limit=0), "memory holds 0 micro-batches"),
         (lambda: interleaved(2, 2, 0), "devices hold 0 pieces"),
-        (lambda: timetable("chimera", 2, 2), "there is no timetable 'chimera': take one of gpipe, 1f1b"),
+        (lambda: timetable("chimera", 2, 2), "there is no schedule 'chimera': use one of 1f1b, 1f1b-deep"),
         (lambda: automatic(stage_times(1, 1, 1, pieces=4), 4, [0, 1]), "2 homes for 4 pieces"),
         (lambda: automatic(stage_times(1, 1, 1, pieces=2), 4, limit=0.5), "keeps at most 0.5: allow more"),
     ],
