@@ -16,8 +16,8 @@ import numpy as np
 
 from chart import Panel, Series, write_chart
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table, warm_up
-from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import closed_form
+from ropewalk.collective.table import program_on
 from ropewalk.fabric import Fabric, FatTree
 from ropewalk.fabric.expression import builder
 from ropewalk.routing import Routes, default_router_name, dmodk, router_for
@@ -174,7 +174,7 @@ def _measured(run: Run) -> dict[str, Any]:
 def _collective(run: Run) -> dict[str, Any]:
     def build() -> tuple[Fabric, Lockstep, Routes, TaskGraph | None]:
         fabric = builder(run.physical, BANDWIDTH).build()
-        rounds = lockstep(ALL_REDUCES[run.logical](fabric), SIZE_BYTES, START_UP_S)
+        rounds = lockstep(program_on(fabric, run.logical), SIZE_BYTES, START_UP_S)
         routes = router_for(fabric).make(0)(fabric, *rounds.all_pairs())
         return fabric, rounds, routes, None if run.symmetry else unroll(rounds)
 

@@ -9,10 +9,10 @@ the length of the whole collective instead of that of a round.
 import numpy as np
 import pytest
 
+from ropewalk.collective.choice import CollectiveChoice
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Torus
 from ropewalk.routing import router_for
 from ropewalk.sim import simulate
-from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.task.transport import Transport
@@ -24,8 +24,7 @@ EVEN = Transport(20e-6, 7e-6, 7e-6, 0.77, 0.9)
 def both(fabric, step, hosts, family="ring", costs=COSTS):
     times = []
     for mode in ("fluid", "rounds"):
-        chosen = choose_algorithms(family=family)
-        expansion = expand(step, hosts, fabric, algorithms=chosen, transport=costs, mode=mode)
+        expansion = expand(step, hosts, fabric, collectives=CollectiveChoice(family), transport=costs, mode=mode)
         routes = router_for(fabric).make(0)(fabric, *expansion.pairs())
         times.append(simulate(expansion.with_path_latency(routes).graph, routes).makespan)
     return times

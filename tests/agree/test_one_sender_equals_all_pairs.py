@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from ropewalk.collective import ALL_REDUCES, ALL_TO_ALLS, ring_all_reduce
+from ropewalk.collective import ring_all_reduce
+from ropewalk.collective.act import Act
+from ropewalk.collective.table import program_on
 from ropewalk.errors import GraphError, ProgramError
 from ropewalk.fabric import BCube, FatTree, Hypercube, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS, Routes, dimension, dmodk, ecmp
@@ -17,7 +20,11 @@ from ropewalk.sync import SyncQuestion, study
 from ropewalk.task import lockstep
 from ropewalk.task.routed import route_rounds
 
-PROGRAMS = {"mesh": ALL_REDUCES["mesh"], "ps-sharded": ALL_REDUCES["ps-sharded"], "all-to-all": ALL_TO_ALLS["direct"]}
+PROGRAMS = {
+    "mesh": partial(program_on, name="mesh"),
+    "ps-sharded": partial(program_on, name="ps-sharded"),
+    "all-to-all": partial(program_on, name="direct", act=Act.ALL_TO_ALL),
+}
 
 WORLDS = [
     *((IdealSwitch(hosts), "dmodk") for hosts in (2, 5, 16)),
@@ -57,7 +64,7 @@ def test_one_sender_takes_as_long_as_all_pairs_one_by_one(builder, router, progr
 def test_ranks_may_run_on_hosts_in_any_order():
     fabric = Torus((3, 4)).build()
     shuffled = np.random.default_rng(3).permutation(12).astype(np.int32)
-    rounds = lockstep(ALL_REDUCES["mesh"](fabric), 1e6, hosts=shuffled)
+    rounds = lockstep(program_on(fabric, "mesh"), 1e6, hosts=shuffled)
     routes = route_rounds(rounds, fabric, dimension())
     assert isinstance(routes, OneSender)
     plain = simulate_rounds(rounds, dimension()(fabric, *rounds.all_pairs()), symmetry=False)
@@ -67,7 +74,7 @@ def test_ranks_may_run_on_hosts_in_any_order():
 def test_a_mesh_of_some_of_the_hosts_is_routed_pair_by_pair():
     fabric = Torus((3, 4)).build()
     some = Torus((3, 3)).build()
-    rounds = lockstep(ALL_REDUCES["mesh"](some), 1e6)
+    rounds = lockstep(program_on(some, "mesh"), 1e6)
     assert isinstance(route_rounds(rounds, fabric, dimension()), Routes)
     with pytest.raises(GraphError, match="all pairs of the 12 hosts"):
         simulate_rounds(rounds, one_sender(fabric, dimension()))
@@ -83,7 +90,7 @@ def test_other_programs_are_routed_pair_by_pair():
 
 def test_without_symmetry_one_sender_is_refused():
     fabric = FatTree(4).build()
-    rounds = lockstep(ALL_REDUCES["mesh"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "mesh"), 1e6)
     with pytest.raises(GraphError, match="without symmetry"):
         simulate_rounds(rounds, one_sender(fabric, dmodk), symmetry=False)
 
@@ -93,7 +100,7 @@ def test_a_slower_link_and_hashed_paths_are_simulated_pair_by_pair():
     speed = fabric.bandwidth.copy()
     speed[5] /= 4
     slow = replace(fabric, bandwidth=speed)
-    rounds = lockstep(ALL_REDUCES["mesh"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "mesh"), 1e6)
     routes = route_rounds(rounds, slow, dimension())
     assert isinstance(routes, Routes)
     assert simulate_rounds(rounds, routes).makespan > simulate_rounds(rounds, one_sender(fabric, dimension())).makespan

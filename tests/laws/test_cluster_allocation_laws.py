@@ -44,10 +44,10 @@ def proved(sizes: tuple[int, ...], spines: tuple[int, ...], size: int, collectiv
 
 def safe_collectives(found: Allocation) -> list[str]:
     """What must never collide on equal leafs; two of them need powers of two on every leaf."""
-    always = ["ring", "ring-both-ways", "hierarchical-ring", "all-to-all", "all-to-all-at-once"]
+    always = ["ring", "double-ring", "hierarchical-ring", "all-to-all", "direct"]
     share = len(found.gpus) // len(found.leafs)
     both = share & (share - 1) == 0 and len(found.leafs) & (len(found.leafs) - 1) == 0
-    return always + ["halving-doubling", "all-to-all-xor"] * both
+    return always + ["halving-doubling", "xor"] * both
 
 
 @pytest.mark.parametrize("policy", [*isolations(), "none"])

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from collective_names import FOR_ALL_ACTS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropewalk.collective.choice import CollectiveChoice
 from ropewalk.fabric import Dgx
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.task import Kind
-from ropewalk.task.algorithms import FAMILIES, choose_algorithms
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, Step, StepSketch
 
@@ -41,9 +42,9 @@ def steps(draw: st.DrawFn, most: int = 10) -> Step:
     return sketch.step()
 
 
-@given(steps(), st.sampled_from(list(FAMILIES)), st.sampled_from(["fluid", "rounds"]), homes())
+@given(steps(), st.sampled_from(FOR_ALL_ACTS), st.sampled_from(["fluid", "rounds"]), homes())
 def test_every_operation_becomes_its_tasks_and_waits_for_all_tasks_of_those_before(step, family, mode, hosts):
-    expansion = expand(step, hosts, FABRIC, algorithms=choose_algorithms(family=family), mode=mode)
+    expansion = expand(step, hosts, FABRIC, collectives=CollectiveChoice(family), mode=mode)
     graph, owner = expansion.graph, expansion.operation_of_task
     graph.check()
     assert np.array_equal(np.unique(owner), np.arange(step.operations))
@@ -58,11 +59,11 @@ def test_every_operation_becomes_its_tasks_and_waits_for_all_tasks_of_those_befo
     assert (begins[waiting] >= ends[step.dep] - 1e-9).all()
 
 
-@given(steps(), st.sampled_from(list(FAMILIES)), homes())
+@given(steps(), st.sampled_from(FOR_ALL_ACTS), homes())
 def test_both_modes_carry_the_same_bytes_between_the_same_hosts_for_every_operation(step, family, hosts):
     carried = []
     for mode in ("fluid", "rounds"):
-        expansion = expand(step, hosts, FABRIC, algorithms=choose_algorithms(family=family), mode=mode)
+        expansion = expand(step, hosts, FABRIC, collectives=CollectiveChoice(family), mode=mode)
         graph = expansion.graph
         moved = np.flatnonzero(graph.kind == Kind.TRANSFER)
         key = (expansion.operation_of_task[moved].astype(np.int64) * 12 + graph.place[moved]) * 12 + graph.peer[moved]

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from collective_names import PUBLISHED
 from flow_worlds import graphs, routed, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective import ALL_REDUCES, ALL_TO_ALLS, ring_all_reduce
+from ropewalk.collective import ring_all_reduce
+from ropewalk.collective.act import Act
+from ropewalk.collective.table import program_on
 from ropewalk.fabric import BCube, Builder, FatTree, Hypercube, IdealSwitch, LeafSpine, Mesh, RandomRegular, Ring, Torus
 from ropewalk.routing import Routes, default_router_name
 from ropewalk.sim.flow.symmetry import fold
@@ -92,7 +95,7 @@ SYMMETRIC: list[Builder] = [
 @pytest.mark.parametrize("name", ["ring", "mesh", "hips"])
 def test_collectives_on_symmetric_fabrics_fold_without_changing_a_time(name: str, builder: Builder) -> None:
     fabric = builder.build()
-    graph = unroll(lockstep(ALL_REDUCES[name](fabric), 1e9, 1e-5))
+    graph = unroll(lockstep(program_on(fabric, name), 1e9, 1e-5))
     classes = check_folding(graph, routed(graph, fabric, default_router_name(fabric)))
     assert classes <= graph.tasks / 2
 
@@ -105,14 +108,14 @@ UNEVEN: list[Builder] = [Mesh((3, 4)), LeafSpine(3, 2, 3, cables=2), RandomRegul
 @pytest.mark.parametrize("name", ["ring-one-way", "double-tree", "halving-doubling", "ps", "ps-dedicated"])
 def test_collectives_on_uneven_fabrics_fold_without_changing_a_time(name: str, router: str, builder: Builder) -> None:
     fabric = builder.build()
-    graph = unroll(lockstep(ALL_REDUCES[name](fabric), 1e9, 1e-5))
+    graph = unroll(lockstep(program_on(fabric, name), 1e9, 1e-5))
     assert check_folding(graph, routed(graph, fabric, router)) > 1
 
 
 @pytest.mark.parametrize("name", ["shift", "xor", "direct", "hierarchical"])
 def test_all_to_alls_fold_without_changing_a_time(name: str) -> None:
     fabric = FatTree(4).build()
-    graph = unroll(lockstep(ALL_TO_ALLS[name](fabric), 1e9))
+    graph = unroll(lockstep(program_on(fabric, name, Act.ALL_TO_ALL), 1e9))
     assert check_folding(graph, routed(graph, fabric, "spray")) < graph.tasks
 
 
@@ -125,10 +128,10 @@ def test_what_differs_in_one_byte_stays_apart() -> None:
 
 
 @pytest.mark.parametrize("builder", [*SYMMETRIC, *UNEVEN], ids=lambda builder: builder.expression)
-@pytest.mark.parametrize("name", sorted(ALL_REDUCES))
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_rounds_folded_before_they_are_written_out_take_the_same_time(name: str, builder: Builder) -> None:
     fabric = builder.build()
-    rounds = lockstep(ALL_REDUCES[name](fabric), 1e9, 1e-5)
+    rounds = lockstep(program_on(fabric, name), 1e9, 1e-5)
     routes = routed(unroll(rounds), fabric, default_router_name(fabric))
     folded, plain = (simulate_rounds(rounds, routes, symmetry=symmetry) for symmetry in (True, False))
     assert folded.makespan == pytest.approx(plain.makespan, rel=SAME)

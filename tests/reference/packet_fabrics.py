@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropewalk.collective.on_fabric import ALL_REDUCES
+from ropewalk.collective.table import program_on
 from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.routing import Router, Routes
 from ropewalk.routing.ecmp import _FIRST_SOURCE_PORT, _address
@@ -78,7 +78,7 @@ def phases_us(
     fabric: Fabric, collective: str, settings: PacketSettings, router: Router, back: Router | None = None
 ) -> tuple[float, list[PacketTrace]]:
     """An all-reduce of 16 MB as the sum of its phases in microseconds, a barrier between any two; and the phases."""
-    rounds = lockstep(ALL_REDUCES[collective](fabric), 16e6)
+    rounds = lockstep(program_on(fabric, collective), 16e6)
     total, traces = 0.0, []
     known: dict[bytes, PacketTrace] = {}
     for arrows, repeats in zip(rounds.arrows, rounds.repeats(), strict=True):

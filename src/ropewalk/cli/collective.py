@@ -51,8 +51,8 @@ def collective_command(
     in_network: bool = typer.Option(False, help="Switches copy and add up (NVLS, SHARP): the bound, without trees."),
     method: str = typer.Option(
         "forest",
-        help="forest (exact), topoadopt (multiplicative weights), fixed (equal trees for each root), ring or "
-        "bfb (breadth first: fewest rounds).",
+        help="How the schedule is made: forest (exact trees), topoadopt (multiplicative weights), fixed (equal trees "
+        "for each root), best-ring, breadth-first (fewest rounds) or any other of `ropewalk list collectives`.",
     ),
     trees_per_root: int | None = typer.Option(None, min=1, help="Equal trees of each root; makes the method fixed."),
     epsilon: float = typer.Option(0.05, help="How close multiplicative weights aim: 0.05 for 5 %."),

@@ -48,7 +48,7 @@ def export_schedule(answer: CollectiveAnswer, paths: Sequence[Path], segments: i
     if crowded and written_schedule(answer, segments).program.ranks > answer.ranks:
         raise InputError(
             f"{crowded[0]}: hosts outside the group forward in this schedule, which such a file cannot say: "
-            "add --method ring, or write Chakra traces (.et)"
+            "add --method best-ring, or write Chakra traces (.et)"
         )
     return [line for path in paths for line in format_of(path).write(answer, path, segments)]
 
@@ -152,7 +152,7 @@ def _from_rank_0(order: Sequence[int]) -> list[int]:
 def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[str]:
     from ropewalk.export.nccl import read_tuner, tuner_advice, tuner_rows, write_tuner
 
-    names = {"ring": ("ring", "simple"), "double-tree": ("tree", "simple")}
+    names = {"best-ring": ("ring", "simple"), "double-tree": ("tree", "simple")}
     samples = {
         row.size_bytes: {choice: row.all_seconds[name] for name, choice in names.items() if name in row.all_seconds}
         for row in answer.by_size
@@ -171,7 +171,8 @@ def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
 def _only_rings(question: CollectiveQuestion) -> str | None:
     if question.collective in ("broadcast", "reduce"):
         return f"a {question.collective} takes open rings, and NCCL's graph files hold closed ones: ask for allreduce"
-    return None if question.method == "ring" else "NCCL's graph files hold rings only: add --method ring"
+    rings = ("best-ring", "ring", "ring-one-way", "double-ring")
+    return None if question.method in rings else "NCCL's graph files hold rings only: add --method best-ring"
 
 
 def _times_by_size(question: CollectiveQuestion) -> str | None:

@@ -68,7 +68,9 @@ class GraphOptions:
 
 
 ALGORITHM = typer.Option(
-    "ring", help="Collectives: ring, hierarchical, halving-doubling or mesh.", rich_help_panel=TALK
+    "ring",
+    help="Collectives: one of `ropewalk list collectives` for all, or one per purpose: data=hips,tensor=ring.",
+    rich_help_panel=TALK,
 )
 COLLECTIVES = typer.Option(
     "fluid", help="fluid (rounds of a collective together) or rounds (one by one).", rich_help_panel=TALK

@@ -25,7 +25,7 @@ def sync_command(
     context: typer.Context,
     logical: str = typer.Option(
         "ps,mesh,ring,halving-doubling,hips",
-        help="Logical topologies: ring, ring-one-way, ring-both-ways, mesh, ps, ps-dedicated, ps-sharded, "
+        help="Logical topologies: ring, ring-one-way, double-ring, mesh, ps, ps-dedicated, ps-sharded, "
         "halving-doubling, double-tree, hips.",
     ),
     physical: str = typer.Option(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.cluster.allocation import OWN_LEAF, Allocation
-from ropewalk.cluster.collectives import Group, collective_named
+from ropewalk.cluster.collectives import job_group, program_of
 from ropewalk.collective.program import Program
 from ropewalk.errors import ClusterError
 
@@ -208,7 +208,6 @@ def _counterexample(number: int, loads: _Loads, link: int) -> Counterexample:
 
 
 def _made(name: str, seats: Seats, ranks_per_server: int | None) -> Program:
-    make = collective_named(name)
     if name == "hierarchical-ring" and ranks_per_server is None:
         raise ClusterError("a hierarchical ring needs servers: say how many ranks share one (ranks_per_server)")
-    return make(Group(seats.sizes(), ranks_per_server or 1))
+    return program_of(name, job_group(seats.sizes(), ranks_per_server or 1))

@@ -15,7 +15,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.collectives import Group, collective_named, is_power_of_two
+from ropewalk.cluster.collectives import collective_named, fitting, job_group, program_of
+from ropewalk.collective.group import Group
 from ropewalk.collective.program import Program
 from ropewalk.errors import ClusterError
 
@@ -41,10 +42,10 @@ def _shifted(rank: Ranks, number: int) -> Ranks:
 
 
 def _swapped(rank: Ranks, number: int) -> Ranks:
-    return rank ^ number if is_power_of_two(len(rank)) else _shifted(rank, number)
+    return rank ^ number
 
 
-RECEIVERS: dict[str, Callable[[Ranks, int], Ranks]] = {"all-to-all": _shifted, "all-to-all-xor": _swapped}
+RECEIVERS: dict[str, Callable[[Ranks, int], Ranks]] = {"shift": _shifted, "xor": _swapped}
 """To whom ranks send in round 1, 2, … of collectives with a pattern for every round."""
 
 
@@ -52,17 +53,19 @@ RECEIVERS: dict[str, Callable[[Ranks, int], Ranks]] = {"all-to-all": _shifted, "
 def patterns(collective: str, group: Group) -> tuple[Pattern, ...]:
     """The rounds of a collective of one group, in the order in which they first appear.
 
-    >>> [(one.share, one.repeat) for one in patterns("ring", Group((8,)))]
+    >>> [(one.share, one.repeat) for one in patterns("ring", job_group((8,)))]
     [(0.125, 14)]
     """
-    if is_thinned_out(collective, group.ranks):
-        return tuple(_some_rounds(group.ranks, RECEIVERS[collective]))
-    return tuple(_rolled_up(collective_named(collective)(group)))
+    named = fitting(collective, group)
+    if named is not None and is_thinned_out(collective, group.ranks):
+        return tuple(_some_rounds(group.ranks, RECEIVERS[named[1]]))
+    return tuple(_rolled_up(program_of(collective, group)))
 
 
 def is_thinned_out(collective: str, ranks: int) -> bool:
     """Do some rounds of the collective stand for all of them?"""
-    return collective in RECEIVERS and ranks - 1 > MOST_PATTERNS
+    named = collective_named(collective)
+    return named is not None and named[1] in RECEIVERS and ranks - 1 > MOST_PATTERNS
 
 
 def _rolled_up(program: Program) -> Iterator[Pattern]:
@@ -117,8 +120,8 @@ def patterns_of(
         return
     inside = _members_in_each_server(servers[members])
     # Where ranks are pairs all the way down, nothing depends on leafs, and one program serves every placement.
-    sizes = (size,) if is_power_of_two(size) else _members_on_each_leaf(leafs[members])
-    for pattern in patterns(collective, Group(sizes, inside)):
+    sizes = (size,) if size & (size - 1) == 0 else _members_on_each_leaf(leafs[members])
+    for pattern in patterns(collective, job_group(sizes, inside)):
         yield members[:, pattern.src].ravel(), members[:, pattern.dst].ravel(), pattern
 
 

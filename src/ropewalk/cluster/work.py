@@ -17,7 +17,7 @@ class Exchange:
     """
 
     collective: str
-    """A name in `ropewalk.cluster.collectives.COLLECTIVES`."""
+    """What `ropewalk.cluster.collectives` knows: a collective of the table, an act, or a pattern of pipelines."""
     size_bytes: float
     """The whole vector of an all-reduce, reduce-scatter or gathered all-gather; what one rank sends in all, its own
     part included, in an all-to-all; what one rank sends to its peer in a shift or a pipeline. For all `repeats`."""

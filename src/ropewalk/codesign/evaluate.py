@@ -13,13 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from ropewalk.codesign.network import StepNetwork
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.collective.table import with_rings
 from ropewalk.sim import simulate
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
-from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import expand
-from ropewalk.task.step import Act, Step
+from ropewalk.task.step import Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +48,14 @@ def time_step(step: Step, network: StepNetwork, progress: Progress | None = None
     >>> from ropewalk.codesign.network import one_ring
     >>> from ropewalk.fabric import IdealSwitch
     >>> from ropewalk.routing import shortest
-    >>> from ropewalk.task.step import StepSketch
+    >>> from ropewalk.task.step import Act, StepSketch
     >>> sketch = StepSketch(4)
     >>> _ = sketch.collective(Act.ALL_REDUCE, range(4), 1e9)
     >>> switch = StepNetwork("switch", IdealSwitch(4, 12.5e9).build(), shortest, one_ring)
     >>> round(time_step(sketch.step(), switch).seconds, 6)
     0.12
     """
-    ring = network.rings
-    algorithms = choose_algorithms() | {
-        Act.ALL_REDUCE: lambda servers: ring_all_reduce(ring(len(servers))),
-        Act.ALL_GATHER: lambda servers: ring_all_gather(ring(len(servers))),
-        Act.REDUCE_SCATTER: lambda servers: ring_reduce_scatter(ring(len(servers))),
-    }
-    expansion = expand(step, np.arange(step.ranks), network.fabric, algorithms=algorithms)
+    expansion = expand(step, np.arange(step.ranks), network.fabric, table=with_rings(network.rings))
     routes = network.router(network.fabric, *expansion.pairs())
     tasks = expansion.with_path_latency(routes).graph
     trace = simulate(tasks, routes, progress=progress)

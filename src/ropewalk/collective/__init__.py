@@ -31,7 +31,7 @@ from ropewalk.collective.hips import (
     rotated,
 )
 from ropewalk.collective.mesh import mesh_all_gather, mesh_all_reduce, mesh_reduce_scatter
-from ropewalk.collective.on_fabric import ALL_GATHERS, ALL_REDUCES, ALL_TO_ALLS, REDUCE_SCATTERS, fabric_cycles
+from ropewalk.collective.on_fabric import fabric_cycles
 from ropewalk.collective.parameter_server import dedicated_servers, shared_servers
 from ropewalk.collective.peers import Inside, PeerSets, mesh_inside, reverse_ring_inside, ring_inside
 from ropewalk.collective.program import Chunks, Condition, Pattern, Program, Round, arrows, everyone, only, owner
@@ -40,10 +40,6 @@ from ropewalk.collective.rooted import binomial_broadcast, binomial_reduce, chai
 from ropewalk.collective.scatter_gather import ScatterGather, in_parallel
 
 __all__ = [
-    "ALL_GATHERS",
-    "ALL_REDUCES",
-    "ALL_TO_ALLS",
-    "REDUCE_SCATTERS",
     "Chunks",
     "Condition",
     "Inside",

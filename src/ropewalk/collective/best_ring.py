@@ -33,13 +33,7 @@ def best_ring(network: Network, collective: str, seed: int = 0, *, root: int | N
     >>> schedule.promise
     Fraction(4500000000, 1)
     """
-    return ring_schedule(network, best_rings_of(network, seed), collective, "ring", root=root)
-
-
-def natural_ring(network: Network, collective: str, *, root: int | None = None) -> Schedule:
-    """The same over one ring in the order of the ranks."""
-    order = np.arange(len(network.members))[None, :]
-    return ring_schedule(network, Rings(order, False, 0.0), collective, "ring-in-order", root=root)
+    return ring_schedule(network, best_rings_of(network, seed), collective, "best-ring", root=root)
 
 
 def ring_schedule(network: Network, found: Rings, collective: str, name: str, *, root: int | None = None) -> Schedule:

@@ -34,26 +34,28 @@ def server_rings(servers: Servers) -> ScatterGather:
     return rings(ring_orders(servers))
 
 
-def chain_broadcast_over(servers: Servers, segments: int = SEGMENTS) -> Program:
-    """Broadcast from rank 0 along the rings, each cut open at rank 0 and carrying an equal part of the buffer.
+def chain_broadcast_over(servers: Servers, root: int = 0, segments: int = SEGMENTS) -> Program:
+    """Broadcast along the rings, each cut open at the root and carrying an equal part of the buffer.
 
     >>> chain_broadcast_over((2, 2)).lanes
     2
     """
-    ranks, lines = sum(servers), [_from_rank_0(order) for order in ring_orders(servers)]
+    ranks, lines = sum(servers), [_from(root, order) for order in ring_orders(servers)]
     lanes = [_chain(line, segments, adds=False) for line in lines]
     rounds = tuple(side_by_side(lanes, segments))
     return Program(
-        "chain broadcast over servers", ranks, segments * len(lanes), rounds, only(ranks, 0), everyone(ranks)
+        "chain broadcast over servers", ranks, segments * len(lanes), rounds, only(ranks, root), everyone(ranks)
     )
 
 
-def chain_reduce_over(servers: Servers, segments: int = SEGMENTS) -> Program:
-    """Reduce to rank 0 along the rings: every chain ends where the broadcast begins."""
-    ranks, lines = sum(servers), [_from_rank_0(order)[::-1] for order in ring_orders(servers)]
+def chain_reduce_over(servers: Servers, root: int = 0, segments: int = SEGMENTS) -> Program:
+    """Reduce along the rings: every chain ends at the root, where the broadcast begins."""
+    ranks, lines = sum(servers), [_from(root, order)[::-1] for order in ring_orders(servers)]
     lanes = [_chain(line, segments, adds=True) for line in lines]
     rounds = tuple(side_by_side(lanes, segments))
-    return Program("chain reduce over servers", ranks, segments * len(lanes), rounds, everyone(ranks), only(ranks, 0))
+    return Program(
+        "chain reduce over servers", ranks, segments * len(lanes), rounds, everyone(ranks), only(ranks, root)
+    )
 
 
 def server_hierarchy(servers: Servers) -> ScatterGather:
@@ -114,8 +116,8 @@ def _inside(ranks: int, enters: int, leaves: int) -> NDArray[np.int64]:
     return np.append(around[around != leaves], leaves)
 
 
-def _from_rank_0(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.roll(order, -int(np.flatnonzero(order == 0)[0]))
+def _from(root: int, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.roll(order, -int(np.flatnonzero(order == root)[0]))
 
 
 def _chain(line: NDArray[np.int64], segments: int, *, adds: bool) -> Rounds:

@@ -21,7 +21,7 @@ class Schedule:
     """A program on a fabric."""
 
     name: str
-    """What made it, as users write it: forest, bfb, ring …"""
+    """What made it, as users write it: forest, breadth-first, ring …"""
     program: Program
     hosts: NDArray[np.int32]
     """The host of the fabric on which each rank runs."""

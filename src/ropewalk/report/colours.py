@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ropewalk.collective.table import COLLECTIVES
 from ropewalk.palette import (
     AMBER,
     BLUE,
@@ -28,50 +29,14 @@ PAPER = Colour("#fdfdfc", "#15171a")
 ACCENT = Colour("#2a78d6", "#5598e7")
 OTHER = GREY
 
-LOGICAL = {
-    "hips": RED,
-    "ring": BLUE,
-    "ring-one-way": SKY,
-    "ring-both-ways": NAVY,
-    "mesh": GREEN,
-    "halving-doubling": PURPLE,
-    "ps": AMBER,
-    "ps-dedicated": RUST,
-    "ps-sharded": BROWN,
-    "double-tree": PINK,
-}
-"""By the name on the command line; relatives have related colours."""
+LOGICAL = COLLECTIVES.colours()
+"""Collectives by the name on the command line; relatives have related colours."""
 
-SCHEDULES = LOGICAL | {
-    "forest": INK,
-    "topoadopt": INK,
-    "fixed": INK,
-    "paths": INK,
-    "ring-in-order": LOGICAL["ring-one-way"],
-    "bfb": LOGICAL["ps"],
-    "bruck": LOGICAL["ps-sharded"],
-    "binomial": LOGICAL["ps-dedicated"],
-    "shift": LOGICAL["ring"],
-    "direct": LOGICAL["mesh"],
-    "xor": LOGICAL["halving-doubling"],
-    "hierarchical": LOGICAL["hips"],
-}
+SCHEDULES = {**LOGICAL, "fixed": INK, "paths": INK}
 """What carries a collective on a fabric: schedules that were made for it in ink, those of libraries in colour."""
 
-LOGICAL_NAMES = {
-    "hips": "HiPS",
-    "ps": "parameter server",
-    "ps-dedicated": "parameter server (dedicated)",
-    "ps-sharded": "parameter servers (sharded)",
-    "ring-one-way": "ring (one way)",
-    "ring-both-ways": "ring (both ways)",
-    "double-tree": "double binary tree",
-    "ring-in-order": "ring in the order of ranks",
-    "bfb": "breadth first",
-    "topoadopt": "TopoAdopt",
-    "fixed": "equal trees",
-}
-"""As people say them, where that differs from the command line."""
+LOGICAL_NAMES = {name: one.label for name, one in COLLECTIVES.items()} | {"fixed": "equal trees"}
+"""As people say them."""
 
 COMPUTE_PHASES = {
     "forward": BLUE,

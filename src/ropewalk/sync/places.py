@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ropewalk.collective import ALL_REDUCES
+from ropewalk.collective.act import Act
+from ropewalk.collective.group import whole_fabric
+from ropewalk.collective.table import COLLECTIVES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import fabric, is_path
@@ -62,16 +64,15 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], 
 
 
 def check_question(question: SyncQuestion, findings: Findings) -> None:
-    for given, known, what in (
-        (question.logical, tuple(ALL_REDUCES), "logical topology"),
-        (question.levels, LEVELS, "level"),
-    ):
-        for name in given:
-            if name not in known:
-                findings.add(f"unknown {what} {name!r}: use one of {', '.join(known)}")
+    for name in question.levels:
+        if name not in LEVELS:
+            findings.add(f"unknown level {name!r}: use one of {', '.join(LEVELS)}")
     for name in question.routing:
         if name != DEFAULT and name not in ROUTERS:
             findings.add(ROUTERS.unknown(name, also=[DEFAULT]))
+    for name in question.logical:
+        if name not in COLLECTIVES:
+            findings.add(COLLECTIVES.unknown(name))
     for size in question.sizes:
         if not 1 <= size <= LARGEST_TRANSFER:
             findings.add(f"a size of {show_size(size)} cannot be meant: give the bytes of a model, such as 575MB")
@@ -91,6 +92,11 @@ def check_places(question: SyncQuestion, places: list[Place], findings: Findings
             )
         for slip in link_slips(place.fabric):
             findings.add(f"{place.fabric.name}: {slip}")
+        group = whole_fabric(place.fabric)
+        for name in question.logical:
+            refusal = COLLECTIVES.refusal(name, Act.ALL_REDUCE, group) if name in COLLECTIVES else None
+            if refusal is not None:
+                findings.add(f"{place.fabric.name}: {refusal}")
         for name in question.routing:
             refusal = ROUTERS.refusal(name, place.fabric) if name in ROUTERS else None
             if refusal is not None:

@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from ropewalk.collective import ALL_REDUCES
 from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
 from ropewalk.collective.program import MOST_ARROWS
+from ropewalk.collective.table import program_on
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import ROUTERS, Routes, router_for
@@ -98,7 +98,7 @@ def _rows(
     routes: Routes | OneSender = way(place.fabric, *rounds.all_pairs())
     if place.fabric.hosts <= MOST_HOSTS:
         try:
-            whole = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+            whole = lockstep(program_on(place.fabric, logical), float(size), question.start_up_s)
             if question.simulates or max(arrows.transfers for arrows in whole.arrows) <= MOST_ARROWS:
                 rounds, routes = whole, route_rounds(whole, place.fabric, way, symmetry=question.symmetry)
         except ProgramError:
@@ -165,7 +165,7 @@ def _refuse_what_is_too_large(question: SyncQuestion, work: list[tuple[Place, in
     too_large: list[tuple[float, str]] = []
     for place, size, logical, routing in work:
         router = router_for(place.fabric, routing).name
-        rounds = lockstep(ALL_REDUCES[logical](place.fabric), float(size), question.start_up_s)
+        rounds = lockstep(program_on(place.fabric, logical), float(size), question.start_up_s)
         events = max(_packets(question, place, rounds, router, name, None).events for name in question.transports)
         if events > question.most_events:
             too_large.append((events, f"{logical} on {place.fabric.name} with {show_size(size)}"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from ropewalk.collective.alternatives import alternatives
-from ropewalk.collective.breadth_first import bfb_schedule
 from ropewalk.collective.latency import LinearTime, schedule_cost
 from ropewalk.collective.optimum import Network
 from ropewalk.collective.schedule import Schedule
@@ -76,8 +74,6 @@ def rivals(question: CollectiveQuestion, network: Network, tell: Tell) -> Rivals
         found.left_out["ring"] = "the alternatives know equal shards only"
         return found
     makers = alternatives(network, question.collective, root=root)
-    if question.collective != "alltoall":
-        makers["bfb"] = partial(bfb_schedule, network, question.collective, root=root)
     makers.pop(question.method, None)
     for name, build in makers.items():
         tell(f"comparing with {name}")

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from ropewalk.collective.act import Act
 from ropewalk.collective.all_to_all.decompose import best_paths
 from ropewalk.collective.all_to_all.paths import PairPaths
 from ropewalk.collective.all_to_all.schedule import direct_schedule, relayed_schedule
-from ropewalk.collective.best_ring import best_ring
-from ropewalk.collective.breadth_first import bfb_schedule
-from ropewalk.collective.forest import (
-    AllReduceForest,
-    Forest,
-    all_gather_forest,
-    all_reduce_forest,
-    broadcast_forest,
-    reduce_forest,
-    reduce_scatter_forest,
-)
+from ropewalk.collective.forest import AllReduceForest, Forest
 from ropewalk.collective.forest.fixed import fixed_forest
 from ropewalk.collective.forest.program import forest_schedule
 from ropewalk.collective.forest.segments import best_segments, forest_seconds
+from ropewalk.collective.group import group_on
 from ropewalk.collective.latency import LinearTime, schedule_cost
 from ropewalk.collective.optimum import Network
 from ropewalk.collective.schedule import Schedule
-from ropewalk.collective.topoadopt import (
-    TopoAdopt,
-    topoadopt_all_gather,
-    topoadopt_broadcast,
-    topoadopt_forest,
-    topoadopt_reduce,
-    topoadopt_reduce_scatter,
-)
+from ropewalk.collective.synthesised import ADOPTED, FORESTS, AnyForest
+from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collective.topoadopt import TopoAdopt
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
-
-AnyForest = Forest | AllReduceForest
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +112,7 @@ class Paths:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """A schedule of rounds in lockstep: a ring, or a broadcast to neighbours, their neighbours, and so on."""
+    """A schedule of rounds in lockstep: any collective of the table that is not made of trees or paths."""
 
     question: CollectiveQuestion
     network: Network
@@ -146,7 +130,8 @@ class Rounds:
     @cached_property
     def _schedule(self) -> Schedule:
         root = self.question.root_host if self.question.collective in ROOTED else None
-        return ROUND_MAKERS[self.question.method](self.network, self.question.collective, root=root)
+        act, group = Act.of_key(self.question.collective), group_on(self.network, root)
+        return COLLECTIVES.fitting(self.question.method, act, group).schedule(act, group)
 
     @cached_property
     def cost(self) -> LinearTime:
@@ -176,49 +161,20 @@ class Rounds:
         return self._schedule
 
 
-ROUND_MAKERS: Mapping[str, Callable[..., Schedule]] = {"ring": best_ring, "bfb": bfb_schedule}
-
 Made = Trees | Paths | Rounds
 
 
 def made(question: CollectiveQuestion, network: Network) -> Made:
     """The schedule that a question asks for."""
-    if question.collective == "alltoall":
+    act, root = Act.of_key(question.collective), question.root_host
+    if question.method == "forest" and act is Act.ALL_TO_ALL:
         return Paths(question, best_paths(network))
-    if question.method in ROUND_MAKERS:
-        return Rounds(question, network)
+    if question.method == "forest":
+        return Trees(question, FORESTS[act](network, root))
     if question.method == "topoadopt":
-        found = _adopted(question, network)
+        found = ADOPTED[act](network, root, question.epsilon)
         return Trees(question, found.forest, found)
     if question.method == "fixed":
         assert question.trees_per_root is not None
         return Trees(question, fixed_forest(network, question.trees_per_root, question.collective))
-    return Trees(question, _exact(question, network))
-
-
-def _exact(question: CollectiveQuestion, network: Network) -> AnyForest:
-    match question.collective:
-        case "allreduce":
-            return all_reduce_forest(network)
-        case "allgather":
-            return all_gather_forest(network)
-        case "reducescatter":
-            return reduce_scatter_forest(network)
-        case "broadcast":
-            return broadcast_forest(network, question.root_host)
-        case _:
-            return reduce_forest(network, question.root_host)
-
-
-def _adopted(question: CollectiveQuestion, network: Network) -> TopoAdopt[Forest] | TopoAdopt[AllReduceForest]:
-    match question.collective:
-        case "allreduce":
-            return topoadopt_forest(network, question.epsilon)
-        case "allgather":
-            return topoadopt_all_gather(network, question.epsilon)
-        case "reducescatter":
-            return topoadopt_reduce_scatter(network, question.epsilon)
-        case "broadcast":
-            return topoadopt_broadcast(network, question.root_host, question.epsilon)
-        case _:
-            return topoadopt_reduce(network, question.root_host, question.epsilon)
+    return Rounds(question, network)

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ropewalk.collective.act import Act
 from ropewalk.collective.optimum import Network, network_of
+from ropewalk.collective.table import COLLECTIVES
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.fabric import Fabric
 
 KINDS = ("allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall")
 """Collectives as they are written on the command line."""
 ROOTED = ("broadcast", "reduce")
-METHODS = ("forest", "topoadopt", "fixed", "ring", "bfb")
-"""How the schedule is made: exact trees, multiplicative weights, so many equal trees for each root, the best rings, or
-a broadcast breadth first, in as few rounds as there can be."""
+METHODS = (*COLLECTIVES, "fixed")
+"""How the schedule is made: any collective of the table, or so many equal trees for each root."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,9 @@ class CollectiveQuestion:
         if self.collective not in KINDS:
             findings.add(f"there is no collective {self.collective!r}: choose {', '.join(KINDS)}")
         if self.method not in METHODS:
-            findings.add(f"there is no method {self.method!r}: choose {', '.join(METHODS)}")
+            findings.add(COLLECTIVES.unknown(self.method, also=("fixed",)))
+        elif self.method != "fixed" and self.collective in KINDS:
+            self._check_acts(findings)
         if self.root is not None and self.collective not in ROOTED:
             findings.add(f"{self.collective} has no root: leave it out")
         if self.method == "fixed" and (self.trees_per_root is None or self.trees_per_root < 1):
@@ -64,7 +67,7 @@ class CollectiveQuestion:
             findings.add(f"epsilon is {self.epsilon:g}: give a number between 0 and 1, such as 0.05")
         if self.shards is not None and self.collective not in ("allgather", "reducescatter"):
             findings.add(f"{self.collective} has no shards of the ranks: leave them out")
-        if self.collective == "alltoall" and self.method != "forest":
+        if self.collective == "alltoall" and self.method == "fixed":
             findings.add("an all-to-all is made of paths, not of trees: leave the method out")
         if self.in_network and self.method != "forest":
             findings.add("trees are built for switches that only forward: leave the method or copying in switches out")
@@ -73,6 +76,12 @@ class CollectiveQuestion:
         if any(size < 1 for size in self.sizes):
             findings.add("one of the sizes to compare is 0 bytes: give at least 1 each")
         findings.raise_if_any()
+
+    def _check_acts(self, findings: Findings) -> None:
+        act = Act.of_key(self.collective)
+        if act not in COLLECTIVES[self.method].make:
+            having = [name for name, one in COLLECTIVES.items() if act in one.make]
+            findings.add(f"{self.method} is no {act.words}: choose {', '.join(having)}")
 
     def network(self) -> Network:
         """The network of the group, checked."""

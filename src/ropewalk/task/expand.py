@@ -12,22 +12,24 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropewalk.choices import Choices
+from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collective.table import COLLECTIVES, Collective
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
-from ropewalk.task.algorithms import Algorithm, choose_algorithms
 from ropewalk.task.graph import Kind, TaskGraph
+from ropewalk.task.kinds import Kind as CollectiveKind
+from ropewalk.task.kinds import Use, kinds_of_collectives
 from ropewalk.task.lockstep import MOST_TASKS
-from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import Act, Step
-from ropewalk.task.template import MEETING, MODES, Template, Writer
+from ropewalk.task.template import MODES
 from ropewalk.task.transport import Transport
 
 
@@ -85,13 +87,14 @@ def expand(
     hosts: ArrayLike,
     fabric: Fabric,
     *,
-    algorithms: Mapping[Act, Algorithm] | None = None,
+    collectives: CollectiveChoice | None = None,
+    table: Choices[Collective] = COLLECTIVES,
     transport: Transport | None = None,
     mode: str = "fluid",
 ) -> Expansion:
     """Put a step to work: rank r runs on host `hosts[r]` of the fabric, where a GPU is a host.
 
-    `algorithms` gives the program of each collective (`choose_algorithms`; rings where not given), `mode` says whether
+    `collectives` says which collective of the table each purpose runs (rings where not given), `mode` says whether
     programs are written out in `rounds` or as one `fluid` transfer for each pair. Hosts of one server are those that
     `fabric.server` says; without it every host is a server of its own. The root of a broadcast or reduce is the first
     rank of its group.
@@ -110,13 +113,9 @@ def expand(
         raise GraphError(f"there is no mode {mode!r} of writing collectives out: choose {', '.join(MODES)}")
     host = _checked_hosts(step, hosts, fabric)
     server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
-    kinds = _kinds_of_collectives(
-        step,
-        server[host],
-        choose_algorithms() if algorithms is None else algorithms,
-        transport or Transport(),
-        MODES[mode],
-    )
+    choice = collectives or CollectiveChoice()
+    use = Use(fabric, host, server, choice, table, transport or Transport(), MODES[mode])
+    kinds = kinds_of_collectives(step, use)
     return _written(step, host, server, kinds, transport or Transport())
 
 
@@ -135,52 +134,8 @@ def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.i
     return host
 
 
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """Collectives that are the same tasks between other hosts: operation i of them is of group `members[row[i]]`."""
-
-    operation: NDArray[np.int64]
-    row: NDArray[np.int64]
-    members: NDArray[np.int32]
-    template: Template
-
-
-def _kinds_of_collectives(
-    step: Step,
-    server_of_rank: NDArray[np.int32],
-    algorithms: Mapping[Act, Algorithm],
-    transport: Transport,
-    write: Writer,
-) -> list[_Kind]:
-    collective = np.flatnonzero(step.act >= Act.ALL_REDUCE)
-    if not len(collective):
-        return []
-    seated = seat(step.groups, server_of_rank)
-    seating = seated.seating_of[step.group[collective]]
-    key = step.act[collective].astype(np.int64) * len(seated.seatings) + seating
-    order = np.argsort(key, kind="stable")
-    cuts = np.flatnonzero(np.diff(key[order])) + 1
-    kinds = []
-    for part in np.split(order, cuts):
-        operation = collective[part]
-        sat = seated.seatings[int(seating[part[0]])]
-        template = _template(Act(int(step.act[operation[0]])), sat, algorithms, transport, write)
-        kinds.append(_Kind(operation, seated.row[step.group[operation]], sat.members, template))
-    return kinds
-
-
-def _template(
-    act: Act, sat: Seating, algorithms: Mapping[Act, Algorithm], transport: Transport, write: Writer
-) -> Template:
-    if act is Act.BARRIER or sat.ranks == 1:
-        return MEETING
-    if act not in algorithms:
-        raise GraphError(f"the step has a {act.name.lower()} and no algorithm is given for it: see choose_algorithms")
-    return write(algorithms[act](sat.servers), sat.servers, transport)
-
-
 def _written(
-    step: Step, host: NDArray[np.int32], server: NDArray[np.int32], kinds: list[_Kind], transport: Transport
+    step: Step, host: NDArray[np.int32], server: NDArray[np.int32], kinds: list[CollectiveKind], transport: Transport
 ) -> Expansion:
     size = np.ones(step.operations, np.int64)
     for kind in kinds:
@@ -254,7 +209,7 @@ def _write_computes_and_sends(
 
 
 def _write_collectives(
-    step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32], kind: _Kind
+    step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32], kind: CollectiveKind
 ) -> None:
     template = kind.template
     sends = np.flatnonzero(template.src >= 0)

@@ -12,29 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.collective.act import Act
 from ropewalk.errors import Findings, GraphError
 
-
-class Act(IntEnum):
-    COMPUTE = 0
-    SEND = 1
-    ALL_REDUCE = 2
-    ALL_GATHER = 3
-    REDUCE_SCATTER = 4
-    ALL_TO_ALL = 5
-    BROADCAST = 6
-    REDUCE = 7
-    BARRIER = 8
-
-    @property
-    def is_collective(self) -> bool:
-        return self >= Act.ALL_REDUCE
-
+__all__ = ["COMPUTE_STREAM", "Act", "Step", "StepSketch"]
 
 COMPUTE_STREAM = 0
 """The stream of kernels; communication has streams of its own, one for each purpose."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ropewalk.collective.choice import collective_choice
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import ROUTERS, router_for
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
-from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import Expansion, expand
 from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.plausibility import link_slips
@@ -93,7 +93,7 @@ def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
         step,
         np.arange(step.ranks),
         fabric,
-        algorithms=choose_algorithms(family=use.algorithm),
+        collectives=collective_choice(use.algorithm),
         transport=transport,
         mode=use.collectives,
     )

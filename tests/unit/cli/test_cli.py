@@ -59,7 +59,7 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--bandwidth", "-1Gbps"), "negative"),
         (("sync", "--hosts", "many"), "whole number"),
         (("sync", "--hosts", ""), "--hosts is empty"),
-        (("sync", "--logical", "star"), "unknown logical topology 'star'"),
+        (("sync", "--logical", "star"), "there is no collective 'star'"),
         (("sync", "--physical", "switch", "--hosts", "1"), "2"),
         (("sync", "--size", "0B"), "cannot be meant"),
         (("sync", "--latency", "2h"), "cannot be meant"),

@@ -61,7 +61,7 @@ def test_the_answer_has_every_key_that_programs_rely_on(run, tmp_path):
     assert answer["inverse_rate"] == "7/150"
     assert answer["trees"] >= 8
     assert set(answer["bottleneck"]) == {"ranks", "hosts", "forwarders", "links", "limits", "capacity", "alone"}
-    assert answer["alternatives"]["ring"] <= answer["algbw"] * (1 + 1e-9)
+    assert answer["alternatives"]["best-ring"] <= answer["algbw"] * (1 + 1e-9)
     assert [at["size_bytes"] for at in answer["by_size"]] == [1000, 10**9]
     assert all(at["seconds"] == min(at["all_seconds"].values()) for at in answer["by_size"])
 
@@ -89,9 +89,9 @@ def test_files_that_cannot_speak_of_relays_are_refused_with_those_beside_them(ru
         code, _, err = run(*asked, tmp_path / name)
         assert code == 2
         assert "hosts outside the group forward in this schedule" in err
-        assert "--method ring" in err
+        assert "--method best-ring" in err
     assert [path.name for path in tmp_path.iterdir()] == ["fabric.json"]
-    code, _, err = run("allreduce", fabric, "--group", "0,1,2", "--method", "ring", "--no-compare", "--export",
+    code, _, err = run("allreduce", fabric, "--group", "0,1,2", "--method", "best-ring", "--no-compare", "--export",
                        tmp_path / "plan.json")  # fmt: skip
     assert code == 0, err
 
@@ -116,8 +116,8 @@ def test_every_collective_is_written_for_every_library_that_has_it(kind, run, tm
 
 def test_files_are_proved_for_the_root_that_was_asked_for(run, tmp_path):
     path = tmp_path / "plan.json"
-    code, _, err = run("broadcast", "ring:4", "--group", "3,1,2", "--root", "2", "--method", "ring", "--no-compare",
-                       "--export", path, "--export", tmp_path / "algo.xml")  # fmt: skip
+    code, _, err = run("broadcast", "ring:4", "--group", "3,1,2", "--root", "2", "--method", "best-ring",
+                       "--no-compare", "--export", path, "--export", tmp_path / "algo.xml")  # fmt: skip
     assert code == 0, err
     prove_plan(read_mscclpp(path), root=2)
     with pytest.raises(ProofError, match="output 0 of rank"):
@@ -125,7 +125,7 @@ def test_files_are_proved_for_the_root_that_was_asked_for(run, tmp_path):
 
 
 def test_rings_and_a_table_are_written_for_nccl(run, tmp_path):
-    code, _, err = run("allreduce", "ring:4", "--method", "ring", "--export", tmp_path / "a.graph.xml", "--export",
+    code, _, err = run("allreduce", "ring:4", "--method", "best-ring", "--export", tmp_path / "a.graph.xml", "--export",
                        tmp_path / "tuner.csv")  # fmt: skip
     assert code == 0, err
     assert "NCCL_GRAPH_FILE=" in err
@@ -178,19 +178,19 @@ def test_a_fabric_that_makes_no_sense_is_refused_and_nothing_is_written(record, 
         (("allgather", "ring:4", "--shards", "1,1,x,0"), "write shards like 1,1,2,0"),
         (("allgather", "ring:4", "--shards", "1,1,1/0,0"), "write shards like 1,1,2,0"),
         (("allgather", "ring:4", "--shards", "1,1,1e400,1e-400"), "round the bandwidths, or the shards"),
-        (("allgather", "ring:4", "--shards", "1,1,2,0", "--method", "ring"), "rings carry equal shards only"),
-        (("allgather", "ring:4", "--trees-per-root", "1", "--method", "ring"), "leave --method or --trees"),
+        (("allgather", "ring:4", "--shards", "1,1,2,0", "--method", "best-ring"), "carries equal shards only"),
+        (("allgather", "ring:4", "--trees-per-root", "1", "--method", "best-ring"), "leave --method or --trees"),
         (("allreduce", "ring:4", "--host-limit", "1Gbps,2Gbps"), "give one for each host"),
-        (("allreduce", "ring:4", "--method", "magic"), "choose forest, topoadopt, fixed, ring, bfb"),
+        (("allreduce", "ring:4", "--method", "magic"), "there is no collective 'magic': use one of fixed, ring"),
         (("allreduce", "ring:4", "--method", "topoadopt", "--epsilon", "0"), "give a number between 0 and 1"),
-        (("alltoall", "ring:4", "--method", "ring"), "leave the method out"),
+        (("alltoall", "ring:4", "--method", "best-ring"), "best-ring is no all-to-all: choose"),
         (("allreduce", "ring:4", "--size", "0B"), "give at least 1"),
         (("allreduce", "ring:4", "--sizes", "0B,1kB"), "one of the sizes to compare is 0 bytes: give at least 1 each"),
         (("allreduce", "ring:4", "--group", "0,²"), "give a number below 4 or a name such as h0"),
         (("allreduce", "ring:4", "--latency", "5"), "has no unit"),
         (("allreduce", "ring:4", "--export", "x.pdf"), "use one of .graph.xml, .json, .xml, .et, .csv"),
-        (("allreduce", "ring:4", "--export", "b.graph.xml"), "add --method ring"),
-        (("broadcast", "ring:4", "--method", "ring", "--export", "b.graph.xml"), "ask for allreduce"),
+        (("allreduce", "ring:4", "--export", "b.graph.xml"), "add --method best-ring"),
+        (("broadcast", "ring:4", "--method", "best-ring", "--export", "b.graph.xml"), "ask for allreduce"),
         (("allreduce", "ring:4", "--no-compare", "--export", "b.csv"), "leave --no-compare out"),
         (("alltoall", "ring:4", "--export", "b.csv"), "leave the table out"),
         (("allreduce", "ring:4", "--export", "a.et"), "give the plan another name"),

@@ -6,17 +6,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from job_exchanges import EXCHANGES
 
 from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.collectives import (
-    COLLECTIVES,
-    Group,
-    folded_halving_doubling,
-    folding,
-    hierarchical_ring,
-    pipeline_sends,
-    ring,
-)
+from ropewalk.cluster.collectives import job_group, pipeline_sends, program_of
 from ropewalk.cluster.contention import (
     Counterexample,
     Proof,
@@ -28,6 +21,7 @@ from ropewalk.cluster.contention import (
     uncontended,
 )
 from ropewalk.collective.exchange import shift_all_to_all, xor_all_to_all
+from ropewalk.collective.folding import folded_halving_doubling, folding
 from ropewalk.collective.halving_doubling import halving_doubling
 from ropewalk.errors import ClusterError, ProgramError
 
@@ -95,7 +89,7 @@ def test_leaf_wise_is_sufficient_and_not_necessary():
 def test_a_ring_in_leaf_order_never_collides_whatever_the_leafs_hold(split):
     seats = Seats.of_split(*split)
     assert isinstance(contention_free(seats, "ring"), Proof)
-    assert isinstance(contention_free(seats, "ring-both-ways"), Proof)
+    assert isinstance(contention_free(seats, "double-ring"), Proof)
 
 
 def test_a_ring_in_random_order_collides_nearly_always():
@@ -109,7 +103,7 @@ def test_a_ring_in_random_order_collides_nearly_always():
 
 @pytest.mark.parametrize("split", [(4, 4), (4, 8, 4), (8, 4, 4, 12)])
 def test_a_hierarchical_ring_never_collides_however_many_servers_a_leaf_has(split):
-    program = hierarchical_ring(Group(split, 4))
+    program = program_of("hierarchical-ring", job_group(split, 4))
     program.check()
     assert isinstance(contention_free(Seats.of_split(*split), program), Proof)
 
@@ -148,8 +142,8 @@ def test_a_shifted_all_to_all_is_safe_on_equal_leafs_of_any_size(leafs, each):
 @pytest.mark.parametrize("leafs", range(2, 6))
 @pytest.mark.parametrize("each", range(1, 6))
 def test_pipelines_on_equal_leafs(leafs, each):
-    group = Group((each,) * leafs)
-    seats = Seats.of_split(*group.leaf_sizes)
+    group = job_group((each,) * leafs)
+    seats = Seats.of_split(*group.leafs)
     for stage in range(1, group.ranks):
         forward = pipeline_sends(stage)(group)
         assert isinstance(contention_free(seats, forward), Proof)
@@ -158,25 +152,24 @@ def test_pipelines_on_equal_leafs(leafs, each):
 
 
 def test_forward_and_backward_at_once_collide_where_stages_are_not_whole_leafs():
-    both = pipeline_sends(4, both_ways=True)(Group((4, 2, 2)))
+    both = pipeline_sends(4, both_ways=True)(job_group((4, 2, 2)))
     both.check()
     assert isinstance(contention_free(Seats.of_split(4, 2, 2), both), Counterexample)
     # Equal leafs alone are not enough: the first and the last stage load their NICs once, the link between twice.
-    assert isinstance(
-        contention_free(Seats.of_split(5, 5, 5), pipeline_sends(3, both_ways=True)(Group((5, 5, 5)))), Counterexample
-    )
+    both = pipeline_sends(3, both_ways=True)(job_group((5, 5, 5)))
+    assert isinstance(contention_free(Seats.of_split(5, 5, 5), both), Counterexample)
 
 
 def test_links_are_compared_with_nics_that_send_twice():
     seats = Seats.of_split(1, 2, 3)
-    proof = contention_free(seats, "ring-both-ways")
+    proof = contention_free(seats, "double-ring")
     assert isinstance(proof, Proof)
     assert proof.busiest_link == 2
 
 
 @pytest.mark.parametrize("split", [(6, 6), (12, 12), (6, 6, 6, 6), (3, 3)])
 def test_folding_under_the_leaf_keeps_halving_and_doubling_apart(split):
-    program = folded_halving_doubling(Group(split))
+    program = folded_halving_doubling(split)
     program.check()
     seats = Seats.of_split(*split)
     extra, partner = folding(split)
@@ -185,7 +178,7 @@ def test_folding_under_the_leaf_keeps_halving_and_doubling_apart(split):
 
 
 def test_three_leafs_of_sixteen_cannot_fold_to_equal_powers_of_two_and_collide():
-    program = folded_halving_doubling(Group((16, 16, 16)))
+    program = folded_halving_doubling((16, 16, 16))
     program.check()
     assert isinstance(contention_free(Seats.of_split(16, 16, 16), program), Counterexample)
 
@@ -212,8 +205,8 @@ def test_uplinks_can_only_collide_where_two_gpus_of_a_leaf_share_a_spine():
 
 
 def test_every_collective_by_name_does_what_it_promises():
-    for name, make in COLLECTIVES.items():
-        make(Group((4, 4), 2)).check()
+    for name in EXCHANGES:
+        program_of(name, job_group((4, 4), 2)).check()
         assert isinstance(contention_free(Seats.of_split(4, 4), name, ranks_per_server=2), Proof)
 
 
@@ -228,7 +221,7 @@ def test_an_allocation_is_proved_by_its_own_leafs_and_spines():
 
 def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ClusterError, match="make the program for the job"):
-        contention_free(Seats.of_split(2, 2), ring(Group((4, 4))))
+        contention_free(Seats.of_split(2, 2), program_of("ring", job_group((4, 4))))
     with pytest.raises(ClusterError, match="no collective 'rign'"):
         contention_free(Seats.of_split(2, 2), "rign")
     with pytest.raises(ClusterError, match="ranks_per_server"):
@@ -244,3 +237,14 @@ def test_physical_numbers_modulo_spines_would_make_three_of_seven_pairs_of_serve
     taken = [{(4 * server + place) % 8 for server in pair for place in range(4)} for pair in servers]
     assert sum(len(spines) < 8 for spines in taken) == 12
     assert len(servers) == 28
+
+
+def test_what_brings_its_own_paths_or_does_not_apply_is_refused_with_what_does():
+    with pytest.raises(ClusterError, match=r"forest brings paths of its own.*: use one of ring"):
+        contention_free(Seats.of_split(4, 4), "forest")
+    with pytest.raises(ClusterError, match=r"xor pairs a power of two.*there are 6: use .*shift"):
+        contention_free(Seats.of_split(3, 3), "xor")
+
+
+def test_an_act_may_name_what_it_runs():
+    assert contention_free(Seats.of_split(4, 4), "all-gather:mesh").rounds == 1

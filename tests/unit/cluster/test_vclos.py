@@ -177,7 +177,7 @@ def test_the_same_state_gives_the_same_answer():
 
 
 @pytest.mark.parametrize("gpus", [16, 20, 24, 32])
-@pytest.mark.parametrize("name", ["ring", "hierarchical-ring", "all-to-all", "all-to-all-at-once"])
+@pytest.mark.parametrize("name", ["ring", "hierarchical-ring", "all-to-all", "direct"])
 def test_what_vclos_gives_is_free_of_contention(gpus, name):
     state = Occupancy(plant("leaf-spine:8x8x8", gpus_per_server=4))
     state.drain(Drained(spines=[2], servers=[0, 3]))

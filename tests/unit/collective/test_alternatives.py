@@ -67,7 +67,7 @@ def test_hierarchies_of_a_group_follow_the_switches_of_its_members():
 
 @pytest.mark.parametrize(
     ("collective", "options", "message"),
-    [("gossip", {}, "choose allgather"), ("allgather", {"shards": [1, 2, 3]}, "leave the shards out")],
+    [("gossip", {}, "choose allreduce"), ("allgather", {"shards": [1, 2, 3]}, "leave the shards out")],
 )
 def test_what_has_no_alternatives_is_refused_with_a_remedy(collective, options, message):
     with pytest.raises(ProgramError, match=message):
@@ -106,7 +106,7 @@ def test_a_binomial_all_reduce_goes_up_and_down_one_tree(ranks):
 def _chooser(start_up_s: float = 1e-5) -> Chooser:
     network = network_of(Torus((3, 3), bandwidth=10e9).build())
     candidates = alternatives(network, "allreduce")
-    return Chooser({**candidates, "bfb": lambda: bfb_schedule(network, "allreduce")}, start_up_s)
+    return Chooser({**candidates, "breadth-first": lambda: bfb_schedule(network, "allreduce")}, start_up_s)
 
 
 def test_the_choice_is_never_slower_than_any_candidate():
@@ -146,7 +146,7 @@ def test_where_starting_up_costs_nothing_bandwidth_decides_from_the_first_byte()
 
 def test_small_buffers_take_few_rounds_and_large_ones_many_links():
     network = network_of(Ring(8, bandwidth=1e9).build())
-    candidates = {"bfb": lambda: bfb_schedule(network, "allgather"), **alternatives(network, "allgather")}
+    candidates = {"breadth-first": lambda: bfb_schedule(network, "allgather"), **alternatives(network, "allgather")}
     small, large = (choose(candidates, size, 1e-6) for size in (8.0, 8e9))
     assert len(small.schedule.program.rounds) < len(large.schedule.program.rounds)
     assert large.schedule.promise == Fraction(16, 7) * 10**9
@@ -156,4 +156,4 @@ def test_a_choice_among_nothing_is_refused():
     with pytest.raises(ProgramError, match="give at least one"):
         Chooser({}, 1e-6)
     with pytest.raises(ProgramError, match="give 0 s or more"):
-        Chooser({"bfb": lambda: bfb_schedule(network_of(Ring(3).build()), "allgather")}, -1.0)
+        Chooser({"breadth-first": lambda: bfb_schedule(network_of(Ring(3).build()), "allgather")}, -1.0)

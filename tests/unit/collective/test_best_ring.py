@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics
 
-from ropewalk.collective.best_ring import best_ring, natural_ring, ring_schedule
+from ropewalk.collective.best_ring import best_ring, ring_schedule
 from ropewalk.collective.optimum import all_gather, network_of
 from ropewalk.collective.ring_orders import Rings, best_rings_of
 from ropewalk.errors import ProgramError
@@ -85,7 +85,8 @@ def test_of_up_to_ten_ranks_the_best_single_ring_is_found(seed):
 )
 def test_the_best_rings_are_proved_and_never_slower_than_the_natural_order(fabric, options, collective):
     network = network_of(fabric.build(), **options)
-    ring, natural = best_ring(network, collective), natural_ring(network, collective)
+    in_order = Rings(np.arange(len(network.members))[None, :], False, 0.0)
+    ring, natural = best_ring(network, collective), ring_schedule(network, in_order, collective, "ring")
     for schedule in (ring, natural):
         schedule.program.check()
         schedule.routes.check()

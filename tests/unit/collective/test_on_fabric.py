@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from collective_names import PROGRAMS
 
-from ropewalk.collective import ALL_GATHERS, ALL_REDUCES, ALL_TO_ALLS, REDUCE_SCATTERS
-from ropewalk.collective.on_fabric import host_groups
+from ropewalk.collective.act import EXCHANGES, Act
+from ropewalk.collective.group import whole_fabric
+from ropewalk.collective.table import COLLECTIVES, program_on
 from ropewalk.errors import ProgramError
 from ropewalk.fabric import (
     BCube,
@@ -48,9 +51,9 @@ FABRICS = [
 
 
 @pytest.mark.parametrize("builder", FABRICS, ids=lambda builder: builder.expression)
-@pytest.mark.parametrize("name", ALL_REDUCES)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if Act.ALL_REDUCE in COLLECTIVES[name].make])
 def test_every_all_reduce_is_proved_on_every_fabric(builder, name):
-    program = ALL_REDUCES[name](builder.build())
+    program = program_on(builder.build(), name)
     assert program.ranks == builder.hosts
     program.check()
     workers = builder.hosts - (name == "ps-dedicated")
@@ -62,15 +65,15 @@ def test_every_all_reduce_is_proved_on_every_fabric(builder, name):
 @pytest.mark.parametrize("builder", FABRICS, ids=lambda builder: builder.expression)
 def test_every_other_collective_is_proved_or_refused_with_a_remedy(builder):
     fabric = builder.build()
-    power_of_two = builder.hosts.bit_count() == 1
-    groups, size = host_groups(fabric)
-    exists = {"halving": power_of_two, "doubling": power_of_two, "xor": power_of_two, "hierarchical": size > 1 < groups}
-    for name, collective in [*REDUCE_SCATTERS.items(), *ALL_GATHERS.items(), *ALL_TO_ALLS.items()]:
-        if exists.get(name, True):
-            collective(fabric).check()
+    for act, name in product(EXCHANGES, PROGRAMS):
+        if act not in COLLECTIVES[name].make:
+            continue
+        if COLLECTIVES.refusal(name, act, whole_fabric(fabric)) is None:
+            program_on(fabric, name, act).check()
         else:
-            with pytest.raises(ProgramError, match=r"or use a ring|use the shifted one"):
-                collective(fabric)
+            assert name in ("halving-doubling", "xor")
+            with pytest.raises(ProgramError, match=r"pairs a power of two of ranks, and there are \d+: use"):
+                program_on(fabric, name, act)
 
 
 @pytest.mark.parametrize(
@@ -88,25 +91,25 @@ def test_every_other_collective_is_proved_or_refused_with_a_remedy(builder):
         (FatTree(4), 1),
         (LeafSpine(2, 2, 3), 1),
         (IdealSwitch(5), 1),
-        (Dgx(2), 1),
+        (Dgx(2), 8),
     ],
     ids=lambda value: getattr(value, "expression", None),
 )
-def test_ring_runs_as_many_rings_as_the_fabric_has_cycles_for(builder, rings):
+def test_ring_runs_as_many_rings_as_the_fabric_has_cycles_or_a_server_gpus(builder, rings):
     fabric = builder.build()
-    assert ALL_REDUCES["ring"](fabric).lanes == rings
-    assert ALL_REDUCES["ring-one-way"](fabric).lanes == 1
-    assert ALL_REDUCES["ring-both-ways"](fabric).lanes == 2
+    assert program_on(fabric, "ring").lanes == rings
+    assert program_on(fabric, "ring-one-way").lanes == 1
+    assert program_on(fabric, "double-ring").lanes == 2
 
 
 def only_uses_neighbours(name, fabric):
     links = set(zip(fabric.link_src.tolist(), fabric.link_dst.tolist(), strict=True))
-    patterns = ALL_REDUCES[name](fabric).patterns
+    patterns = program_on(fabric, name).patterns
     return all(set(zip(each.src.tolist(), each.dst.tolist(), strict=True)) <= links for each in patterns)
 
 
 @pytest.mark.parametrize("builder", [Torus((3, 4, 5)), Ring(5), Hypercube(4), Circulant(10, (1, 3))])
-@pytest.mark.parametrize("name", ["ring", "ring-one-way", "ring-both-ways"])
+@pytest.mark.parametrize("name", ["ring", "ring-one-way", "double-ring"])
 def test_rings_on_direct_fabrics_only_use_neighbours(builder, name):
     assert only_uses_neighbours(name, builder.build())
 
@@ -119,7 +122,7 @@ def test_hierarchies_on_direct_fabrics_only_use_neighbours(builder):
 
 def test_rings_on_bcube_cross_one_switch_at_a_time_and_use_every_nic_alike():
     cube = BCube(3, 3)
-    program = ALL_REDUCES["ring"](cube.build())
+    program = program_on(cube.build(), "ring")
     digits = np.arange(cube.levels)
     for pattern in program.patterns:
         differs = cube.digit(pattern.src[:, None], digits) != cube.digit(pattern.dst[:, None], digits)
@@ -130,15 +133,15 @@ def test_rings_on_bcube_cross_one_switch_at_a_time_and_use_every_nic_alike():
 
 def test_a_fabric_without_a_builder_is_ringed_in_host_order():
     fabric = replace(Torus((3, 3)).build(), builder=None)
-    program = ALL_REDUCES["ring"](fabric)
+    program = program_on(fabric, "ring")
     program.check()
     assert program.lanes == 1
     assert np.array_equal(program.patterns[0].dst, (program.patterns[0].src + 1) % 9)
-    ALL_REDUCES["hips"](fabric).check()
+    program_on(fabric, "hips").check()
 
 
 def test_servers_of_gpus_reduce_inside_the_server_first():
-    program = ALL_REDUCES["hips"](Dgx(3, gpus=4).build())
+    program = program_on(Dgx(3, gpus=4).build(), "hips")
     inside, across = (step.pattern for step in program.rounds[:2])
     assert (inside.src // 4 == inside.dst // 4).all()
     assert (across.src % 4 == across.dst % 4).all()
@@ -146,7 +149,7 @@ def test_servers_of_gpus_reduce_inside_the_server_first():
 
 @pytest.mark.parametrize("name", ["ps", "ps-dedicated"])
 def test_one_parameter_server_is_the_hot_spot(name):
-    program = ALL_REDUCES[name](IdealSwitch(8).build())
+    program = program_on(IdealSwitch(8).build(), name)
     server = 0 if name == "ps" else 7
     assert program.sent_chunks()[server] == 7
     assert np.delete(program.sent_chunks(), server).tolist() == [1] * 7

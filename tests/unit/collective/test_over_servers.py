@@ -59,7 +59,7 @@ def test_the_programs_prove_themselves(servers):
     halves = server_rings(servers)
     for program in (
         halves.all_reduce("all"), halves.reduce_scatter("scatter"), halves.all_gather("gather"),
-        chain_broadcast_over(servers, 3), chain_reduce_over(servers, 3),
+        chain_broadcast_over(servers, segments=3), chain_reduce_over(servers, segments=3),
     ):  # fmt: skip
         program.check()
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.errors import GraphError, ProgramError
+from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.errors import GraphError
 from ropewalk.fabric import Dgx, IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.task import Kind
-from ropewalk.task.algorithms import choose_algorithms
 from ropewalk.task.expand import Expansion, expand
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.task.transport import Transport
@@ -197,10 +197,10 @@ def test_latency_of_the_path_is_paid_in_every_round_of_a_fluid_collective_too(ra
 def test_a_hierarchy_owes_the_latency_of_each_level_for_the_rounds_of_that_level():
     fabric = Dgx(2, gpus=2, latency=1e-3).build()
     step = one_collective(Act.ALL_REDUCE, range(4), 0.0, 4)
-    hierarchical = choose_algorithms(family="hierarchical")
+    hierarchical = CollectiveChoice("hierarchical")
     times = {}
     for mode in ("fluid", "rounds"):
-        expansion = expand(step, range(4), fabric, algorithms=hierarchical, mode=mode)
+        expansion = expand(step, range(4), fabric, collectives=hierarchical, mode=mode)
         routes = shortest(fabric, *expansion.pairs())
         times[mode] = simulate(expansion.with_path_latency(routes).graph, routes).makespan
     # Two rounds inside and two across, two links of a millisecond each.
@@ -210,9 +210,9 @@ def test_a_hierarchy_owes_the_latency_of_each_level_for_the_rounds_of_that_level
 def test_hierarchies_overlap_their_levels_when_poured_and_take_turns_when_written_out():
     fabric = Dgx(2, gpus=2, nvlink_bandwidth=1e9, bandwidth=1e9).build()
     step = one_collective(Act.ALL_REDUCE, range(4), 4e6, 4)
-    hierarchical = choose_algorithms(family="hierarchical")
-    poured = seconds(expand(step, range(4), fabric, algorithms=hierarchical), fabric)
-    written = seconds(expand(step, range(4), fabric, algorithms=hierarchical, mode="rounds"), fabric)
+    hierarchical = CollectiveChoice("hierarchical")
+    poured = seconds(expand(step, range(4), fabric, collectives=hierarchical), fabric)
+    written = seconds(expand(step, range(4), fabric, collectives=hierarchical, mode="rounds"), fabric)
     assert poured == pytest.approx(4e-3, rel=1e-12)  # the larger of 4 MB inside and 2 MB across
     assert written == pytest.approx(6e-3, rel=1e-12)  # their sum
 
@@ -224,7 +224,6 @@ def test_hierarchies_overlap_their_levels_when_poured_and_take_turns_when_writte
         ([0, 1, 9], {}, "host 9 does not exist"),
         ([0, 1, 1], {}, "share a host"),
         ([0, 1, 2], {"mode": "packets"}, "no mode 'packets'.*choose fluid, rounds"),
-        ([0, 1, 2], {"algorithms": {}}, "no algorithm is given"),
     ],
 )
 def test_what_does_not_fit_is_refused(hosts, options, message):
@@ -235,8 +234,8 @@ def test_what_does_not_fit_is_refused(hosts, options, message):
 
 def test_an_algorithm_that_does_not_exist_for_a_group_says_so():
     step = one_collective(Act.ALL_GATHER, range(3), 1e6, 3)
-    with pytest.raises(ProgramError, match="not a power of two"):
-        expand(step, range(3), IdealSwitch(4).build(), algorithms=choose_algorithms(family="halving-doubling"))
+    with pytest.raises(GraphError, match=r"all-gather of 3 ranks: .*halving-doubling.* power of two .*use one of ring"):
+        expand(step, range(3), IdealSwitch(4).build(), collectives=CollectiveChoice("halving-doubling"))
 
 
 def test_a_transport_that_cannot_be_lists_every_finding():

@@ -78,7 +78,7 @@ def bfb_schedule(network: Network, collective: str, segments: int = 1, *, root: 
     program = _program(kind, weight, pieces, moves, segments)
     hosts = network.members.astype(np.int32)
     routes = _routes(network.fabric, hosts, {pair: ways[pair] for pair in _pairs_used(moves)})
-    schedule = Schedule("bfb", program, hosts, routes)
+    schedule = Schedule("breadth-first", program, hosts, routes)
     return replace(schedule, promise=1 / schedule_cost(schedule, network).seconds_per_byte)
 
 

@@ -61,7 +61,7 @@ def printed_ring(cube: BCube) -> ClosedForm | None:
 BCUBE_FORMS: Mapping[str, Derivation] = {
     "ring": rings.all_on_bcube,
     "ring-one-way": rings.one_way,
-    "ring-both-ways": rings.both_ways_on_bcube,
+    "double-ring": rings.both_ways_on_bcube,
     "mesh": mesh,
     "ps": server,
     "ps-dedicated": server,

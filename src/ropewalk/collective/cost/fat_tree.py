@@ -53,7 +53,7 @@ def _balanced(form: ClosedForm, routing: str) -> ClosedForm:
 FAT_TREE_FORMS: Mapping[str, Derivation] = {
     "ring": ring,
     "ring-one-way": ring,
-    "ring-both-ways": ring,
+    "double-ring": ring,
     "mesh": mesh,
     "ps": server,
     "ps-dedicated": server,

@@ -114,7 +114,7 @@ def _uplinks(fabric: LeafSpine) -> tuple[int, Fraction]:
 LEAF_SPINE_FORMS: Mapping[str, Derivation] = {
     "ring": ring,
     "ring-one-way": ring,
-    "ring-both-ways": ring_both_ways,
+    "double-ring": ring_both_ways,
     "mesh": mesh,
     "ps": server,
     "ps-dedicated": server,

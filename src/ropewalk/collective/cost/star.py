@@ -82,7 +82,7 @@ def _at_least_one(servers: int) -> None:
 SWITCH_FORMS: Mapping[str, Derivation] = {
     "ring": lambda switch, routing: ring(switch.hosts),
     "ring-one-way": lambda switch, routing: ring(switch.hosts),
-    "ring-both-ways": lambda switch, routing: ring(switch.hosts),
+    "double-ring": lambda switch, routing: ring(switch.hosts),
     "mesh": lambda switch, routing: mesh(switch.hosts),
     "ps": lambda switch, routing: server(switch.hosts),
     "ps-dedicated": lambda switch, routing: server(switch.hosts),

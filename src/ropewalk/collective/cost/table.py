@@ -16,8 +16,7 @@ from ropewalk.collective.cost.form import HASHED, ClosedForm, Derivation
 from ropewalk.collective.cost.leaf_spine import LEAF_SPINE_FORMS
 from ropewalk.collective.cost.star import SWITCH_FORMS
 from ropewalk.collective.cost.torus import TORUS_FORMS, printed_mesh
-from ropewalk.collective.on_fabric import ALL_REDUCES
-from ropewalk.errors import ProgramError
+from ropewalk.collective.table import COLLECTIVES, program_on
 from ropewalk.fabric import BCube, Builder, FatTree, Hypercube, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS
 
@@ -102,7 +101,7 @@ def _is_countable(logical: str, builder: Builder) -> bool:
 @lru_cache(maxsize=256)
 def _count(logical: str, builder: Builder, routing: str) -> ClosedForm:
     fabric = builder.build()
-    program = ALL_REDUCES[logical](fabric)
+    program = program_on(fabric, logical)
     src, dst = (np.concatenate([getattr(p, end) for p in program.patterns]) for end in ("src", "dst"))
     return counted(program, ROUTERS[routing].make(0)(fabric, src, dst), builder.bandwidth)
 
@@ -110,10 +109,9 @@ def _count(logical: str, builder: Builder, routing: str) -> ClosedForm:
 @lru_cache(maxsize=256)
 def _bound(logical: str, builder: Builder) -> ClosedForm:
     fabric = builder.build()
-    return counted_at_hosts(ALL_REDUCES[logical](fabric), fabric, builder.bandwidth)
+    return counted_at_hosts(program_on(fabric, logical), fabric, builder.bandwidth)
 
 
 def _check_names(logical: str, routing: str, builder: Builder, family: _Family) -> None:
-    if logical not in ALL_REDUCES:
-        raise ProgramError(f"no all-reduce is called {logical!r}: use one of {', '.join(ALL_REDUCES)}")
+    COLLECTIVES.named(logical)
     ROUTERS.fitting(routing, builder)

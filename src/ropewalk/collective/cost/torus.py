@@ -132,7 +132,7 @@ def _rotated_loads(shape: Sequence[int], end: int) -> list[Fraction]:
 TORUS_FORMS: Mapping[str, Derivation] = {
     "ring": rings.all_on_torus,
     "ring-one-way": rings.one_way,
-    "ring-both-ways": rings.both_ways_on_torus,
+    "double-ring": rings.both_ways_on_torus,
     "mesh": mesh,
     "ps": server,
     "ps-dedicated": server,

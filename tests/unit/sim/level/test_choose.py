@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective import ALL_REDUCES
+from ropewalk.collective.table import program_on
 from ropewalk.fabric import BCube, FatTree, IdealSwitch, Torus
 from ropewalk.routing import dimension_rotated, dmodk, murmur, shortest
 from ropewalk.sim import simulate
@@ -28,14 +28,14 @@ RDMA = settings_named("rdma")
 
 def _choice(logical: str, size: float, router=dmodk, transport="rdma", most_events=1e9):
     fabric = FatTree(4).build()
-    rounds = lockstep(ALL_REDUCES[logical](fabric), size)
+    rounds = lockstep(program_on(fabric, logical), size)
     routes = router(fabric, *rounds.all_pairs())
     return choose_for_rounds(rounds, routes, settings_named(transport), ROCE, most_events)
 
 
 def test_fifteen_to_one_offers_the_last_link_fifteen_times_what_it_carries():
     fabric = IdealSwitch(16).build()
-    rounds = lockstep(ALL_REDUCES["ps"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "ps"), 1e6)
     found = contention_of_rounds(rounds, shortest(fabric, *rounds.all_pairs()), ROCE)
     assert found.overload == pytest.approx(15)
     assert found.flows == 15
@@ -44,7 +44,7 @@ def test_fifteen_to_one_offers_the_last_link_fifteen_times_what_it_carries():
 
 def test_a_mesh_over_planned_paths_offers_every_link_just_what_it_carries():
     fabric = FatTree(4).build()
-    rounds = lockstep(ALL_REDUCES["mesh"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "mesh"), 1e6)
     found = contention_of_rounds(rounds, dmodk(fabric, *rounds.all_pairs()), ROCE)
     assert found.overload == pytest.approx(1.0)
     assert not found.queues_grow
@@ -135,7 +135,7 @@ def test_paths_of_one_transfer_that_are_shared_unevenly_need_packets():
 
 def test_receivers_that_add_up_need_packets():
     fabric = FatTree(4).build()
-    rounds = lockstep(ALL_REDUCES["ring"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "ring"), 1e6)
     busy = replace(RDMA, reduce_bandwidth=1e9)
     choice = choose_for_rounds(rounds, dmodk(fabric, *rounds.all_pairs()), busy, ROCE)
     assert choice.level == "packet"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective import ALL_REDUCES
+from ropewalk.collective.table import program_on
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate, simulate_rounds
@@ -80,7 +80,7 @@ def test_the_slowest_link_of_a_way_is_not_counted_twice():
 def test_rounds_in_opposite_directions_do_not_meet_their_acknowledgements():
     # A parameter server: all push, then all pull. Each link carries data one way and acknowledgements the other.
     fabric = _switch(4)
-    rounds = lockstep(ALL_REDUCES["ps"](fabric), 1e6)
+    rounds = lockstep(program_on(fabric, "ps"), 1e6)
     routes = shortest(fabric, *rounds.all_pairs())
     slower = rounds_on_the_wire(routes, rounds, ROCE)
     used = np.unique(routes.link)
@@ -91,7 +91,7 @@ def test_acknowledgements_that_come_after_the_last_packet_has_left_cost_nothing(
     # Rings of one packet a round over long wires: what comes back finds the link idle.
     def cost(latency: float) -> float:
         fabric = _switch(4, latency)
-        rounds = lockstep(ALL_REDUCES["ring"](fabric), 4000.0)
+        rounds = lockstep(program_on(fabric, "ring"), 4000.0)
         routes = shortest(fabric, *rounds.all_pairs())
         return float((1e9 / rounds_on_the_wire(routes, rounds, ROCE).fabric.bandwidth[routes.link]).max())
 
@@ -101,7 +101,7 @@ def test_acknowledgements_that_come_after_the_last_packet_has_left_cost_nothing(
 
 def test_symmetry_survives_the_headers():
     fabric = _switch(8)
-    rounds = lockstep(ALL_REDUCES["mesh"](fabric), 8e6)
+    rounds = lockstep(program_on(fabric, "mesh"), 8e6)
     routes = shortest(fabric, *rounds.all_pairs())
     folded = simulate_rounds(rounds, rounds_on_the_wire(routes, rounds, ROCE))
     whole = simulate_rounds(rounds, rounds_on_the_wire(routes, rounds, ROCE), symmetry=False)
