@@ -9,7 +9,7 @@ from tiny_models import FlopPrices, transformer
 
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Part, Placement, Strategy
 from ropewalk.task import Kind, Sketch
 from ropewalk.task.lower import lower
 from ropewalk.timetable import automatic
@@ -98,6 +98,41 @@ def test_a_lowered_step_on_a_quiet_fabric_takes_what_the_clock_says(name, device
                         interleave=2 if name == "interleaved" else 1)  # fmt: skip
     model, prices = transformer(9), Untaught()
     step = lower(model, strategy, Placement(strategy), prices, "stage")
-    times = times_of_step(step, model, strategy, prices, bandwidth)
+    times = times_of_step(model, strategy, prices, bandwidth)
     seen = run(strategy.timetable, times)
     assert simulated(step, bandwidth) == pytest.approx(seen.makespan, rel=1e-9)
+
+
+def strategy_of_parts(name, replicas, micro_batch, layers):
+    """Stages with these numbers of replicas, GPUs in order; pieces of the model as even as they come."""
+    ends = np.cumsum(replicas)
+    sets = [tuple(range(end - count, end)) for end, count in zip(ends.tolist(), replicas, strict=True)]
+    each = 2 if name == "interleaved" else TIMETABLES[name].pieces_each
+    homes = timetable(name, len(replicas), MICRO_BATCHES, each).device_of_piece.tolist()
+    cuts = np.linspace(0, layers, len(homes) + 1).astype(int).tolist()
+    parts = tuple(Part(a, b - 1, sets[home]) for home, a, b in zip(homes, cuts, cuts[1:], strict=False))
+    return Strategy(pipeline=len(replicas), micro_batch=micro_batch, micro_batches=MICRO_BATCHES, schedule=name,
+                    parts=parts, bucket_bytes=1e18, interleave=2 if name == "interleaved" else 1)  # fmt: skip
+
+
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.05, 1e6])
+@pytest.mark.parametrize("replicas", [(1, 2), (4, 2, 1), (1, 4, 2, 2)])
+@pytest.mark.parametrize("name", [name for name in TIMETABLES if name != "dualpipe"])
+def test_a_step_of_stages_with_their_own_replicas_takes_what_the_clock_says(name, replicas, bandwidth):
+    strategy = strategy_of_parts(name, replicas, 4, 9)
+    model, prices = transformer(9), Untaught()
+    step = lower(model, strategy, Placement(strategy), prices, "stage")
+    seen = run(strategy.timetable, times_of_step(model, strategy, prices, bandwidth))
+    assert simulated(step, bandwidth) == pytest.approx(seen.makespan, rel=1e-9)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.05, 1e6])
+@pytest.mark.parametrize("replicas", [(3, 2), (2, 3, 1), (1, 3, 2, 2)])
+@pytest.mark.parametrize("name", ["1f1b", "gpipe", "zb-h1", "zb-v"])
+def test_where_replicas_do_not_divide_the_clock_is_an_upper_bound(name, replicas, bandwidth):
+    """The clock gives a stage one arrival, that of the largest message; replicas with smaller ones start sooner."""
+    strategy = strategy_of_parts(name, replicas, 6, 9)
+    model, prices = transformer(9), Untaught()
+    step = lower(model, strategy, Placement(strategy), prices, "stage")
+    seen = run(strategy.timetable, times_of_step(model, strategy, prices, bandwidth))
+    assert simulated(step, bandwidth) <= seen.makespan * (1 + 1e-9)

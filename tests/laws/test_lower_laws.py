@@ -191,6 +191,6 @@ def test_more_recomputation_never_keeps_more(strategy):
         plan = Strategy(**{**vars(strategy), "recompute": recompute})
         shares = shares_of(model, plan)
         pieces = cut(model, plan, shares, PriceList(FlopPrices()))
-        kept.append(memory(model, plan, shares, pieces, 2.0).activations)
+        kept.append(memory(plan, shares, pieces, 2.0).activations)
     assert (kept[0] >= kept[1] - 1e-6).all()
     assert (kept[1] >= kept[2] - 1e-6).all()

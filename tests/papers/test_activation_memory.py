@@ -27,5 +27,5 @@ def test_a_layer_keeps_what_the_paper_says(model, sequence_parallel, recompute, 
     shape, workload = SHAPES[model], build(model, batch=1)
     block = shares_of(workload, plan)[1]
     scores = 5 * shape.heads * shape.sequence / shape.hidden
-    kept = kept_bytes(block, workload, 2.0) / (shape.sequence * shape.hidden)
+    kept = kept_bytes(block, 2.0) / (shape.sequence * shape.hidden)
     assert kept == pytest.approx(formula(scores, plan.tensor), rel=1e-12)

@@ -8,7 +8,7 @@ from ropewalk.sim.flow.system import run_system, system_of
 from ropewalk.strategy import PriceList, cut, shares_of
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.task.expand import expand
-from ropewalk.task.step import Act
+from ropewalk.task.lower.roster import messages
 from ropewalk.timetable.clock import stage_times
 from ropewalk.workload.exchange import Exchange
 
@@ -30,27 +30,36 @@ def simulated(step, bandwidth=1.0):
     return float(run_system(system_of(expanded.graph, routes)).end.max())
 
 
-def times_of_step(step, model, strategy, prices, bandwidth=1.0):
-    """Times of every piece: what prices say, sends as the step has them, all-reduces of one bucket in a ring."""
-    shares = shares_of(model, strategy)
-    pieces = cut(model, strategy, shares, PriceList(prices))
+def times_of_step(model, strategy, prices, bandwidth=1.0):
+    """Times of every piece for the clock: prices, the largest message of every hand-over, rings of one bucket."""
+    sized = model.at_batch(strategy.micro_batch)
+    shares = shares_of(sized, strategy)
+    pieces = cut(sized, strategy, shares, PriceList(prices))
+    views = [strategy.on_stages()[pieces.stage(piece)] for piece in range(pieces.count)]
+    element = prices.precision.element_bytes
 
     def seconds(piece, price):
         layers = (shares[at].layer.operators for at in pieces.of(piece))
         return sum(price(tuple(op for op in layer if not isinstance(op, Exchange))) for layer in layers)
 
     def reduced(piece):
-        ranks, wide = strategy.replicas, gradient_bytes(strategy, prices.precision.element_bytes)
+        ranks, wide = views[piece].replicas, gradient_bytes(strategy, element)
         size = wide * sum(shares[at].parameters for at in pieces.of(piece))
         return 2 * (ranks - 1) / ranks * size / bandwidth
 
+    def handed(piece):
+        source, target = views[piece], views[piece + 1]
+        size = pieces.crossings(sized)[piece, piece + 1] * element / bandwidth
+        if not strategy.parts:
+            return size
+        return size * messages(source.data, source.tensor, target.data, target.tensor)[2].max()
+
     each = range(pieces.count)
-    (sent,) = np.unique(step.amount[step.act == Act.SEND])
     late = np.array([seconds(piece, prices.weight) if strategy.splits_backward else 0.0 for piece in each])
     return stage_times(
         [seconds(piece, prices.forward) for piece in each],
         [seconds(piece, prices.backward) for piece in each] - late,
         late,
-        sent / bandwidth,
+        [handed(piece) for piece in each[:-1]],
         all_reduce=[reduced(piece) for piece in each],
     )

@@ -9,6 +9,7 @@ from ropewalk.strategy.checks import check
 from ropewalk.strategy.derive import derive
 from ropewalk.strategy.memory import Memory, memory
 from ropewalk.strategy.order import ORDERS, Order
+from ropewalk.strategy.part import Part
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import PriceList, Prices
 from ropewalk.strategy.shares import Share, shares_of
@@ -20,6 +21,7 @@ __all__ = [
     "LayerChoice",
     "Memory",
     "Order",
+    "Part",
     "Pieces",
     "Placement",
     "PriceList",

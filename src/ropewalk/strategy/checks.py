@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
+from ropewalk.strategy.part_checks import parts_findings
 from ropewalk.strategy.shares import attends, bare, meets
 from ropewalk.strategy.strategy import RECOMPUTE, Strategy
 from ropewalk.timetable.named import TIMETABLES
@@ -26,19 +27,25 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
     for finding in _numbers(strategy):
         findings.add(finding)
     findings.raise_if_any()  # the other checks divide by these numbers
-    rules = (
-        _words(strategy),
-        _gpu_count(strategy, gpus),
-        _pipeline(strategy, workload),
-        _tensor(strategy, workload),
-        _experts(strategy, workload),
-        _context(strategy, workload),
-        _choices(strategy, workload),
-    )
-    for rule in rules:
+    for rule in (_words(strategy), _gpu_count(strategy, gpus), _pipeline(strategy, workload)):
         for finding in rule:
             findings.add(finding)
+    if strategy.parts:
+        for finding in parts_findings(strategy, workload):
+            findings.add(finding)
+        findings.raise_if_any()  # the other checks are those of each part
+    views = dict.fromkeys(strategy.on_stages()) if strategy.parts else (strategy,)
+    for finding in dict.fromkeys(finding for view in views for finding in _degrees(view, workload)):
+        findings.add(finding)
     findings.raise_if_any()
+
+
+def _degrees(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Does what ranks share divide over them?"""
+    yield from _tensor(plan, workload)
+    yield from _experts(plan, workload)
+    yield from _context(plan, workload)
+    yield from _choices(plan, workload)
 
 
 def _numbers(plan: Strategy) -> Iterator[str]:
@@ -50,20 +57,29 @@ def _numbers(plan: Strategy) -> Iterator[str]:
         yield f"zero is {plan.zero!r}: give 0, 1, 2 or 3"
     if not plan.bucket_bytes > 0:
         yield f"bucket_bytes is {plan.bucket_bytes!r}: give a positive size such as {25 * 2**20} (25 MiB)"
+    if plan.rows:
+        try:
+            _ = plan.timetable
+        except StrategyError as error:
+            yield str(error).replace("timetable", "schedule", 1)
     if plan.gradient_bytes is not None and not plan.gradient_bytes > 0:
         yield f"gradient_bytes is {plan.gradient_bytes!r}: give 2 or 4"
 
 
 def _words(plan: Strategy) -> Iterator[str]:
     for name, known in (("schedule", TIMETABLES), ("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
-        if getattr(plan, name) not in known:
+        if getattr(plan, name) not in known and not (name == "schedule" and plan.rows):
             yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
-    if plan.zero and plan.replicas == 1:
+    if plan.zero and plan.replicas == 1 and all(one.replicas == 1 for one in plan.parts):
         yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"
 
 
 def _gpu_count(plan: Strategy, gpus: int | None) -> Iterator[str]:
     if gpus is None or plan.ranks == gpus:
+        return
+    if plan.parts:
+        if plan.ranks > gpus:
+            yield f"its parts name rank {plan.ranks - 1}, but there are {gpus} GPUs: count from 0 to {gpus - 1}"
         return
     degrees = {"data": plan.data, "tensor": plan.tensor, "pipeline": plan.pipeline, "context": plan.context}
     product = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
@@ -93,6 +109,10 @@ def _pipeline(plan: Strategy, workload: Workload) -> Iterator[str]:
 
 def _schedule(plan: Strategy) -> Iterator[str]:
     """What the timetable wants of stages, pieces and micro-batches."""
+    if plan.rows:
+        if plan.timetable.devices != plan.pipeline:
+            yield f"schedule {plan.schedule} has {len(plan.rows)} rows for {plan.pipeline} stages: give one each"
+        return
     named = TIMETABLES.get(plan.schedule)
     if named is None:
         return  # named among the words

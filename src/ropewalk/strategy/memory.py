@@ -17,7 +17,6 @@ from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.workload.operator import part
-from ropewalk.workload.workload import Workload
 
 OPTIMISER_BYTES: dict[str, float] = {
     "none": 0.0,
@@ -75,16 +74,14 @@ class Memory:
         return "raise tensor parallelism, turn on recomputation or take smaller micro-batches"
 
 
-def memory(
-    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
-) -> Memory:
-    """What a GPU of every stage needs for this workload (sized for the strategy's micro-batch)."""
+def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Memory:
+    """What a GPU of every stage needs for these shares of a workload."""
     columns = [
-        _states(strategy, [shares[at] for at in pieces.layers_of_stage(stage)], element_bytes)
-        for stage in range(strategy.pipeline)
+        _states(view, [shares[at] for at in pieces.layers_of_stage(stage)], element_bytes)
+        for stage, view in enumerate(strategy.on_stages())
     ]
     weights, gradients, optimiser = np.array(columns).T
-    activations = _activations(workload, strategy, shares, pieces, element_bytes)
+    activations = _activations(strategy, shares, pieces, element_bytes)
     workspace = np.full(strategy.pipeline, WORKSPACE_BYTES)
     fragmentation = FRAGMENTATION * (weights + gradients + optimiser + activations)
     return Memory(weights, gradients, optimiser, activations, workspace, fragmentation)
@@ -132,14 +129,14 @@ def tied_copy(shares: list[Share]) -> int:
 
 
 def _activations(
-    workload: Workload, strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
+    strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
 ) -> NDArray[np.float64]:
     """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again.
 
     What was computed again stays until gradients of weights that are put off.
     """
-    kept = np.array([kept_bytes(share, workload, element_bytes) for share in shares])
-    again = np.array([working_bytes(share, workload, element_bytes) for share in shares])
+    kept = np.array([kept_bytes(share, element_bytes) for share in shares])
+    again = np.array([working_bytes(share, element_bytes) for share in shares])
     firsts = pieces.firsts
     return strategy.timetable.peak_kept(
         np.add.reduceat(kept, firsts), np.add.reduceat(kept + again, firsts), np.maximum.reduceat(again, firsts)

@@ -65,11 +65,29 @@ class Placement:
 
     @property
     def ranks(self) -> int:
-        return math.prod(self.sizes.values())
+        return self.strategy.ranks if self.strategy.parts else math.prod(self.sizes.values())
+
+    @cached_property
+    def stage_grids(self) -> tuple[NDArray[np.int32], ...]:
+        """By stage, its ranks by the coordinates dp, ep, cp and tp.
+
+        >>> from ropewalk.strategy.part import Part
+        >>> parts = Part(0, 1, (0, 1, 2, 3), tensor=2), Part(2, 3, (4,))
+        >>> [grid.shape for grid in Placement(Strategy(pipeline=2, parts=parts)).stage_grids]
+        [(2, 1, 1, 2), (1, 1, 1, 1)]
+        """
+        if not self.strategy.parts:
+            return tuple(self.grid)
+        homes = self.strategy.timetable.device_of_piece.tolist()
+        parts = dict(zip(reversed(homes), reversed(self.strategy.parts), strict=True))
+        return tuple(
+            np.array(one.workers, np.int32).reshape(one.replicas, 1, 1, one.tensor)
+            for one in (parts[stage] for stage in range(self.strategy.pipeline))
+        )
 
     @cached_property
     def grid(self) -> NDArray[np.int32]:
-        """The rank at every coordinate, dimensions as in `AXES`."""
+        """The rank at every coordinate, dimensions as in `AXES`; for strategies whose stages are all alike."""
         slowest_first = self.names[::-1]
         ranks = np.arange(self.ranks, dtype=np.int32).reshape([self.sizes[name] for name in slowest_first])
         return np.ascontiguousarray(ranks.transpose([slowest_first.index(name) for name in AXES]))
@@ -111,7 +129,8 @@ class Placement:
         return np.ascontiguousarray(rows)
 
     def stage_of(self) -> NDArray[np.int32]:
-        """The pipeline stage of every rank."""
-        stage = np.empty(self.ranks, np.int32)
-        stage[self.grid] = np.arange(self.sizes["pp"], dtype=np.int32)[:, None, None, None, None]
+        """The pipeline stage of every rank, -1 for those that no part names."""
+        stage = np.full(self.ranks, -1, np.int32)
+        for number, grid in enumerate(self.stage_grids):
+            stage[grid] = number
         return stage

@@ -34,6 +34,8 @@ class Share:
     """Parameters of an embedding that are used here and counted there."""
     embeddings: tuple[int, ...]
     """Parameters of each embedding it has itself, to find the one that is tied."""
+    read_elements: int = 0
+    """Elements of a micro-batch that it reads of layers before it."""
 
     @property
     def all_parameters(self) -> int:
@@ -65,7 +67,14 @@ def share_of(layer: Layer, strategy: Strategy) -> Share:
 
 
 def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
-    """The share of every layer; layers that are alike are looked at once."""
+    """The share of every layer; layers that are alike are looked at once.
+
+    The workload is that of one micro-batch of a rank; where the strategy has parts, each gets its own.
+    """
+    if strategy.parts:
+        views, homes = strategy.on_stages(), strategy.timetable.device_of_piece
+        by_view = {view: shares_of(workload.at_batch(view.micro_batch), view) for view in dict.fromkeys(views)}
+        return tuple(by_view[views[homes[piece]]][at] for piece, one in enumerate(strategy.parts) for at in one.layers)
     known: dict[tuple[object, ...], Share] = {}
     shares = []
     for layer in workload.layers:
@@ -74,7 +83,8 @@ def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
             known[alike] = share_of(layer, strategy)
         found = known[alike]
         own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
-        shares.append(replace(found, layer=own))
+        read = sum(workload.layers[source].output_elements for source in layer.inputs)
+        shares.append(replace(found, layer=own, read_elements=read))
     return tuple(shares)
 
 
@@ -107,7 +117,7 @@ def _is_core(operator: Operator) -> bool:
     return isinstance(inner, FusedAttention) or (isinstance(inner, Product) and inner.role is Role.INSIDE)
 
 
-def kept_bytes(share: Share, workload: Workload, element_bytes: float) -> float:
+def kept_bytes(share: Share, element_bytes: float) -> float:
     """Bytes that a rank keeps of one micro-batch between the two passes of this layer.
 
     Under full recomputation that is the input of the layer; under selective recomputation all but what the core of
@@ -116,17 +126,16 @@ def kept_bytes(share: Share, workload: Workload, element_bytes: float) -> float:
     """
     split = share.split
     if share.recompute == "full":
-        read = sum(workload.layers[source].output_elements for source in share.layer.inputs)
-        return read * element_bytes / (split.context * (split.tensor if split.sequence else 1))
+        return share.read_elements * element_bytes / (split.context * (split.tensor if split.sequence else 1))
     core = attention_core(share.layer.operators) if share.recompute == "selective" else ()
     outside = _saved(share.layer.operators, split, element_bytes) - _saved(core, split, element_bytes)
     return outside + _core_inputs(core) * element_bytes
 
 
-def working_bytes(share: Share, workload: Workload, element_bytes: float) -> float:
+def working_bytes(share: Share, element_bytes: float) -> float:
     """Bytes that come back while a layer is computed again and its backward pass runs."""
     whole = _saved(share.layer.operators, share.split, element_bytes)
-    return max(0.0, whole - kept_bytes(share, workload, element_bytes))
+    return max(0.0, whole - kept_bytes(share, element_bytes))
 
 
 def _saved(operators: tuple[Operator, ...], split: Split, element_bytes: float) -> float:

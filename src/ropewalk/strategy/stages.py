@@ -124,7 +124,7 @@ class Pieces:
 
 def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], prices: PriceList) -> Pieces:
     """The pieces that the strategy names, or those balanced by the seconds that their layers take a rank."""
-    firsts = strategy.stages
+    firsts = tuple(one.first for one in strategy.parts) or strategy.stages
     if firsts is None:
         firsts = balanced([seconds_of(share, prices) for share in shares], strategy.pieces)
     return Pieces(firsts, len(workload.layers), tuple(strategy.timetable.device_of_piece.tolist()))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+import numpy as np
+
 from ropewalk.strategy.order import DDP_BUCKET
+from ropewalk.strategy.part import Part
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
-from ropewalk.workload.operator import Split
+from ropewalk.timetable.written import timetable_of_rows
+from ropewalk.workload.operator import Split, part
 from ropewalk.workload.workload import Layer
 
 RECOMPUTE = ("none", "selective", "full")
@@ -38,8 +42,14 @@ class Strategy:
     There are data * context * tensor * pipeline ranks. Experts are spread over `expert` of the data ranks, so the
     expert degree divides the data degree and takes no ranks of its own.
 
+    Stages with their own numbers of replicas (Fan et al., DAPPLE, 2021) are `parts`. Then there is one pipeline, and
+    the degrees above are 1: every micro-batch is split over the replicas of each part. Where it does not divide, all
+    replicas take as long as the fullest one.
+
     >>> Strategy(data=2, tensor=8).ranks
     16
+    >>> Strategy(pipeline=2, parts=(Part(0, 5, (0, 1, 2)), Part(6, 11, (3,)))).ranks
+    4
     """
 
     data: int = 1
@@ -53,7 +63,7 @@ class Strategy:
     """What data ranks keep only their share of (Rajbhandari et al., ZeRO, 2020): 1 the optimiser's state, 2 gradients
     too, 3 weights too (PyTorch's FSDP)."""
     micro_batch: int = 1
-    """Samples of one micro-batch on one data rank."""
+    """Samples of one micro-batch on one data rank; with parts, over all replicas of a part."""
     micro_batches: int = 1
     """Micro-batches of each data rank in a step."""
     schedule: str = "1f1b"
@@ -82,14 +92,23 @@ class Strategy:
     """What single layers do differently; the last one that matches counts."""
     stages: tuple[int, ...] | None = None
     """The first layer of each stage (of each piece, where stages hold several); balanced by cost unless given."""
+    parts: tuple[Part, ...] = ()
+    """One for each piece of the model, in its order; none where all stages have the degrees above."""
+    rows: tuple[str, ...] = ()
+    """The passes of each stage, such as `0F0 0F1 0B0 0B1`, where the schedule was made for this very plan; `schedule`
+    is then only its name."""
 
     @property
     def ranks(self) -> int:
+        if self.parts:
+            return 1 + max((worker for one in self.parts for worker in one.workers), default=-1)
         return self.data * self.context * self.tensor * self.pipeline
 
     @property
     def pieces_each(self) -> int:
         """Pieces of the model on each stage."""
+        if self.rows:
+            return len(self.timetable.device_of_piece) // max(1, self.pipeline)
         named = TIMETABLES.get(self.schedule)
         return self.interleave if named is None or named.any_pieces else named.pieces_each
 
@@ -101,17 +120,23 @@ class Strategy:
     @property
     def timetable(self) -> Timetable:
         """What every stage runs in which order."""
+        if self.rows:
+            return timetable_of_rows(self.schedule, self.rows, self.micro_batches)
         return timetable(self.schedule, self.pipeline, self.micro_batches, self.pieces_each)
 
     @property
     def copies(self) -> int:
         """Copies of the model that the stages of one pipeline keep: two under DualPipe."""
+        if self.rows:
+            return 1
         named = TIMETABLES.get(self.schedule)
         return 1 if named is None else named.copies
 
     @property
     def splits_backward(self) -> bool:
         """Are gradients of weights put off?"""
+        if self.rows:
+            return self.timetable.splits_backward
         named = TIMETABLES.get(self.schedule)
         return named is not None and named.splits_backward
 
@@ -124,6 +149,17 @@ class Strategy:
     def global_batch(self) -> int:
         """Samples of a step."""
         return self.data * self.micro_batch * self.micro_batches
+
+    def on_stages(self) -> tuple[Strategy, ...]:
+        """By stage, the degrees that its ranks see: those of its part, with the micro-batch of the fullest replica."""
+        if not self.parts:
+            return (self,) * self.pipeline
+        first_piece = dict(zip(*np.unique(self.timetable.device_of_piece, return_index=True), strict=True))
+        return tuple(self._on(self.parts[first_piece[stage]]) for stage in range(self.pipeline))
+
+    def _on(self, one: Part) -> Strategy:
+        share = part(self.micro_batch, one.replicas)
+        return replace(self, data=one.replicas, tensor=one.tensor, micro_batch=share, parts=())
 
     def split_of(self, layer: Layer) -> Split:
         """How this layer is split."""
@@ -145,6 +181,9 @@ class Strategy:
         """The strategy in a few words: `dp 2, tp 8 + sp, 4 micro-batches of 1`."""
         degrees = {"dp": self.data, "tp": self.tensor, "pp": self.pipeline, "cp": self.context, "ep": self.expert}
         words = [f"{name} {degree}" for name, degree in degrees.items() if degree > 1] or ["1 GPU"]
+        if self.parts:
+            sets = dict.fromkeys(one.workers for one in self.parts)
+            words = [f"{':'.join(str(len(workers)) for workers in sets)} GPUs"]
         if self.sequence_parallel:
             words.append("sequence parallel")
         if self.zero:

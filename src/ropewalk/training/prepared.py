@@ -53,7 +53,7 @@ def prepared(question: TrainingQuestion) -> Prepared:
     shares = shares_of(workload, strategy)
     listed = PriceList(prices)
     pieces = cut(workload, strategy, shares, listed)
-    needed = memory(workload, strategy, shares, pieces, prices.precision.element_bytes)
+    needed = memory(strategy, shares, pieces, prices.precision.element_bytes)
     notes = []
     if question.memory_check:
         needed.check(prices.device.name, prices.device.memory_bytes)

@@ -16,7 +16,7 @@ SCORES = 5 * HEADS * SEQUENCE / HIDDEN
 def used(strategy, blocks=4, **rest):
     model = transformer(blocks, strategy.micro_batch, SEQUENCE, HIDDEN, HEADS, **rest)
     shares = shares_of(model, strategy)
-    return memory(model, strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
 
 
 @pytest.mark.parametrize(

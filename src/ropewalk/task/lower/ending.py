@@ -22,7 +22,7 @@ def finish(writer: Writer) -> None:
         stage.thread.arrived += [stage.last[stream] for stream in ("data", "tied") if stream in stage.last]
         writer.in_order(number, stage.thread, _update(writer, number, held[number]))
         other = writer.pieces.twin(number)
-        for move in _gather_updated(writer, held[number]) if writer.strategy.zero in (1, 2) else ():
+        for move in _gather_updated(writer, number, held[number]) if writer.strategy.zero in (1, 2) else ():
             if other < 0:
                 writer.beside(number, "zero", move, stage.thread.cursor)
             elif other < number:
@@ -31,13 +31,13 @@ def finish(writer: Writer) -> None:
 
 
 def _update(writer: Writer, number: int, held: list[Share]) -> Move:
-    seconds = writer.paces[number].update(*updated(writer.strategy, held), writer.strategy.optimiser)
+    seconds = writer.paces[number].update(*updated(writer.views[number], held), writer.strategy.optimiser)
     return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")
 
 
-def _gather_updated(writer: Writer, held: list[Share]) -> Iterable[Move]:
+def _gather_updated(writer: Writer, number: int, held: list[Share]) -> Iterable[Move]:
     """Weights that ranks updated in parts."""
-    strategy, size = writer.strategy, writer.element_bytes
+    strategy, size = writer.views[number], writer.element_bytes
     for scope, ways, count in (
         (Scope.DATA, strategy.replicas, sum(share.parameters for share in held) + tied_copy(held)),
         (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, sum(share.expert_parameters for share in held)),

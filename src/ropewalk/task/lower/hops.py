@@ -20,14 +20,20 @@ class Hop:
     """Where parts are sent: what puts them together again among the tensor ranks."""
 
 
-def hop(back: bool, stage: int, size_bytes: float, strategy: Strategy) -> Hop:
-    """How a tensor of this many bytes is handed to a stage."""
-    sends_parts = strategy.tensor > 1 and (strategy.sequence_parallel or strategy.scatter_gather)
-    size = size_bytes / strategy.context
-    part = size / strategy.tensor if sends_parts else size
+def hop(back: bool, stage: int, size_bytes: float, giver: Strategy, taker: Strategy, *, split: bool) -> Hop:
+    """How a tensor of this many bytes is handed to a stage by one with the degrees of `giver`.
+
+    `split` says that these bytes are those of all replicas together, of which each holds its part. Between stages of
+    different shapes a send is of all these bytes: its messages have their shares of them (`roster.messages`).
+    """
+    sends_parts = taker.tensor > 1 and (taker.sequence_parallel or taker.scatter_gather)
+    size = size_bytes / (taker.data if split else taker.context)
+    sent = size / taker.tensor if sends_parts else size
+    if (giver.data, giver.tensor) != (taker.data, taker.tensor):
+        sent = size_bytes
     gathered = Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received")
     return Hop(
         f"to {stage}",
-        Move(Act.SEND, Scope.RANK, part, STREAM["pipeline"], "gradients back" if back else "activations"),
-        gathered if sends_parts and not strategy.sequence_parallel else None,
+        Move(Act.SEND, Scope.RANK, sent, STREAM["pipeline"], "gradients back" if back else "activations"),
+        gathered if sends_parts and not taker.sequence_parallel else None,
     )

@@ -8,6 +8,8 @@ The rules, each of them as the frameworks that people use do it:
 - Gradients of weights that are put off (zero bubble) are a pass of their own without meetings; buckets follow them.
 - Activations and their gradients go from stage to stage as soon as they are computed, each direction in order. Each
   tensor rank sends its part and the receivers gather it, or each sends all (`Strategy.scatter_gather`).
+- Where stages have their own numbers of replicas (`Strategy.parts`), each holds its part of the samples of every
+  micro-batch, and two that have samples in common send each other a message (`roster`).
 - Gradients are reduced bucket by bucket, in order, while the last micro-batch's backward pass goes on. ZeRO-1
   scatters the sums and gathers weights after the update; ZeRO-2 does so for every micro-batch, since gradients have
   no other place to be; ZeRO-3 gathers the weights of a layer before each of its passes, one layer ahead, and scatters
@@ -43,6 +45,7 @@ from ropewalk.task.lower.ending import finish
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.launching import Layers, launched
 from ropewalk.task.lower.passes import Passes, passes_of
+from ropewalk.task.lower.roster import Roster
 from ropewalk.task.lower.writer import Writer
 from ropewalk.task.step import Step
 from ropewalk.workload.exchange import Exchange
@@ -92,7 +95,7 @@ def lower_steps(
     """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
     made = _Lowered(workload, strategy, placement, prices, detail, order or usual_order(strategy))
     gang, ends = made.launched(steps)
-    return StepsInARow(made.step(gang), tuple(gang.numbers(placement, over.tolist()) for over in ends))
+    return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over.tolist()) for over in ends))
 
 
 def usual_order(strategy: Strategy) -> Order:
@@ -115,7 +118,7 @@ class _Lowered:
         self.sized = workload.at_batch(strategy.micro_batch)
         check(strategy, self.sized)
         check_order(order, strategy)
-        self.order, self.detail, self.placement = order, detail, placement
+        self.order, self.detail, self.roster = order, detail, Roster(placement)
         # Where gradients are launched in an order of their own, each layer is reduced by itself until then.
         bucket = order.fusion if order.is_plain and not isinstance(order.fusion, tuple) else 0.0
         self.strategy = replace(strategy, bucket_bytes=bucket, overlap_gradients=order.overlap)
@@ -125,15 +128,17 @@ class _Lowered:
         strategy, listed = self.strategy, self.listed
         shares = shares_of(self.sized, strategy)
         pieces = cut(self.sized, strategy, shares, listed)
-        paces = [pace_of(listed, _work(stage, pieces, shares, strategy, listed)) for stage in range(strategy.pipeline)]
+        views = strategy.on_stages()
+        paces = [pace_of(listed, _work(stage, pieces, shares, view, listed)) for stage, view in enumerate(views)]
 
         def passes(condense: bool) -> list[Passes]:
-            return _passes(pieces, shares, strategy, paces, condense=condense, apart=self.order.across_steps)
+            return _passes(pieces, shares, views, paces, condense=condense, apart=self.order.across_steps)
 
         made = passes(self.detail == "stage")
         if self.detail == "auto":
-            operations = strategy.micro_batches * sum(piece.operations for piece in made)
-            if operations * strategy.replicas * strategy.tensor > MOST_OPERATIONS:
+            ranks = [views[stage].replicas * views[stage].tensor for stage in pieces.homes]
+            each = sum(piece.operations * many for piece, many in zip(made, ranks, strict=True))
+            if strategy.micro_batches * each > MOST_OPERATIONS:
                 made = passes(True)
         writer = Writer(self.sized, strategy, shares, pieces, made, paces)
         writer.run_schedule()
@@ -151,7 +156,7 @@ class _Lowered:
         samples = strategy.global_batch
         flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
         facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
-        return gang.step(self.placement, flops, facts)
+        return gang.step(self.roster, flops, facts)
 
 
 def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, listed: PriceList) -> Work:
@@ -167,14 +172,14 @@ def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strat
             again = listed.forward(computed_again(share))
             known[alike] = listed.forward(operators) + listed.backward(operators) + again
         total += known[alike]
-    many = strategy.micro_batches
+    many = strategy.micro_batches / strategy.copies
     return Work(many * total.gpu_s, many * total.host_s) + listed.update(*updated(strategy, held), strategy.optimiser)
 
 
 def _passes(
     pieces: Pieces,
     shares: tuple[Share, ...],
-    strategy: Strategy,
+    views: tuple[Strategy, ...],
     paces: list[Pace],
     *,
     condense: bool,
@@ -182,7 +187,7 @@ def _passes(
 ) -> list[Passes]:
     def name(piece: int) -> str:
         stage = pieces.stage(piece)
-        inner = f".{pieces.on_stage(stage).index(piece)}" if len(pieces.homes) > strategy.pipeline else ""
+        inner = f".{pieces.on_stage(stage).index(piece)}" if len(pieces.homes) > len(views) else ""
         return f"stage {stage}{inner}"
 
     found = []
@@ -190,6 +195,8 @@ def _passes(
         mine = pieces.of(piece)
         beside = [at for at in pieces.layers_of_stage(stage) if at not in mine]
         found.append(
-            passes_of(mine, shares, strategy, paces[stage], name(piece), condense=condense, beside=beside, apart=apart)
+            passes_of(
+                mine, shares, views[stage], paces[stage], name(piece), condense=condense, beside=beside, apart=apart
+            )
         )
     return found

@@ -33,6 +33,7 @@ class Writer:
         paces: list[Pace],
     ) -> None:
         self.strategy, self.shares, self.pieces, self.passes, self.paces = strategy, shares, pieces, passes, paces
+        self.views = strategy.on_stages()
         self.element_bytes = paces[0].element_bytes
         self.gang = Gang()
         self.stages = [Stage(row) for row in strategy.timetable.rows()]
@@ -48,13 +49,17 @@ class Writer:
                 self.sources[ends[1]].append(ends[0])
                 self.targets[ends[0]].append(ends[1])
                 for back, giver, taker in ((False, *ends), (True, *ends[::-1])):
-                    size = elements * self.element_bytes
-                    self.hops[back, giver, taker] = hop(back, pieces.stage(taker), size, strategy)
+                    self.hops[back, giver, taker] = self._hop(back, giver, taker, elements)
         self.done: set[Handed] = set()
         self.sent: dict[Handed, list[tuple[int, Hop]]] = {}
         """Sends to a pass, and how each goes."""
         self.half_done: dict[tuple[int, int], tuple[int, list[int]]] = {}
         """Reductions that wait for the second copy of the model: stage of the first, and what it waits for."""
+
+    def _hop(self, back: bool, giver: int, taker: int, elements: int) -> Hop:
+        source, target = self.pieces.stage(giver), self.pieces.stage(taker)
+        size = elements * self.element_bytes
+        return hop(back, target, size, self.views[source], self.views[target], split=bool(self.strategy.parts))
 
     def run_schedule(self) -> None:
         """Write all passes of all stages."""

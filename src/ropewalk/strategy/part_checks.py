@@ -1,0 +1,79 @@
+"""Do the parts of a strategy cover the model, and is every rank in one place?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ropewalk.errors import StrategyError
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.workload.workload import Workload
+
+
+def parts_findings(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """What is wrong with the parts, each with a remedy."""
+    yield from _one_pipeline(plan)
+    yield from _layers(plan, len(workload.layers))
+    yield from _workers(plan)
+
+
+def _one_pipeline(plan: Strategy) -> Iterator[str]:
+    """With parts, degrees are theirs."""
+    for name in ("data", "tensor", "context", "expert"):
+        if getattr(plan, name) > 1:
+            yield f"{name} is {getattr(plan, name)} beside parts, which have their own workers: set {name} to 1"
+    if plan.sequence_parallel:
+        yield "sequence parallelism wants the same tensor ranks in all stages, but parts have their own: turn it off"
+    if plan.stages is not None:
+        yield "stages are given twice, by their first layers and as parts: leave stages out"
+    if plan.copies > 1:
+        yield f"schedule {plan.schedule} mirrors its stages, which parts do not: use zb-v, dualpipev or 1f1b"
+    if len(plan.parts) != plan.pieces:
+        yield (
+            f"{len(plan.parts)} parts for {plan.pipeline} stages of {plan.pieces_each} pieces: give {plan.pieces}, "
+            "one for each piece of the model"
+        )
+
+
+def _layers(plan: Strategy, layers: int) -> Iterator[str]:
+    expected = 0
+    for number, one in enumerate(plan.parts):
+        if one.first != expected or one.last < one.first:
+            yield (
+                f"part {number} has layers {one.first} to {one.last} where {expected} comes next: "
+                "give each layer once and in order"
+            )
+        expected = one.last + 1
+    if expected != layers:
+        yield f"parts end with layer {expected - 1} of {layers}: give the last part the rest"
+
+
+def _workers(plan: Strategy) -> Iterator[str]:
+    for number, one in enumerate(plan.parts):
+        if not one.workers or one.tensor < 1 or len(one.workers) % max(one.tensor, 1):
+            yield f"part {number} has {len(one.workers)} workers in groups of {one.tensor}: give it whole groups"
+        if any(worker < 0 for worker in one.workers):
+            yield f"part {number} has a negative rank among its workers: count from 0"
+    sets = tuple(dict.fromkeys((one.workers, one.tensor) for one in plan.parts))
+    used = [worker for workers, _ in sets for worker in workers]
+    if len(set(used)) != len(used):
+        yield "a rank is in two parts that differ: parts share all of their workers, split alike, or none"
+    elif len(plan.parts) == plan.pieces and plan.copies == 1:
+        yield from _homes(plan)
+
+
+def _homes(plan: Strategy) -> Iterator[str]:
+    """Pieces of one stage are on the same workers."""
+    try:
+        homes = plan.timetable.device_of_piece.tolist()
+    except StrategyError:
+        return  # found with the schedule
+    first: dict[int, int] = {}
+    for piece, (stage, one) in enumerate(zip(homes, plan.parts, strict=True)):
+        before = first.setdefault(stage, piece)
+        if plan.parts[before].workers != one.workers:
+            yield (
+                f"schedule {plan.schedule} puts parts {before} and {piece} on one stage, but their workers differ: "
+                "give them the same"
+            )
+    if len({plan.parts[piece].workers for piece in first.values()}) < len(first):
+        yield "two stages have the same workers: join their parts, or use a schedule with several pieces on each stage"
