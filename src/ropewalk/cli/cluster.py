@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from ropewalk.cli.cluster_explain import explain_command
 from ropewalk.cli.cluster_make import generate_command, size_command
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
+from ropewalk.cli.cluster_screen import print_warnings
 from ropewalk.cli.cluster_snapshot import snapshot_command
 from ropewalk.cli.cluster_state import allocate_command, rules_command
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
@@ -87,7 +88,8 @@ def replay_command(
     stopped = "nothing was written" if resume is None else f"the same command goes on from {resume}"
     with progress_bar(stopped) as bar:
         task = bar.add_task("reading jobs", total=None)
-        listed, notes = read_jobs(jobs, replay, plant)
+        read = read_jobs(jobs, replay, plant)
+        listed, notes = read.jobs, list(read.notes)
         notes += [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
         bar.update(task, description="starting", total=len(listed) * len(policies))
         number = {policy.name: at for at, policy in enumerate(policies)}
@@ -95,7 +97,10 @@ def replay_command(
         def tell(name: str, done: int, total: int, now_s: float) -> None:
             bar.update(task, description=f"{name}: {now_s / 3600:.1f} h", completed=number[name] * total + done)
 
-        found = study(plant, listed, policies, conditions, trace=jobs.name, notes=notes, tell=tell, checkpoint=resume)
+        found = study(
+            plant, listed, policies, conditions, trace=jobs.name, warnings=read.warnings, notes=notes, tell=tell,
+            checkpoint=resume,
+        )  # fmt: skip
     if page is not None:
         from ropewalk.report.cluster import cluster_page
 
@@ -112,6 +117,7 @@ def _print(found: ClusterStudy, page: Path | None) -> None:
 
     say = console().print
     run = found.timelines[0]
+    print_warnings(found.warnings)
     say(headline(found), style="bold", soft_wrap=True)
     backfill = f"{run.backfill} backfill" if run.backfill != "none" else "no backfill"
     say(

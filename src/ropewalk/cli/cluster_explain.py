@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_of, read_state
-from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import describe, policy_named, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.option_groups import with_options
@@ -59,7 +59,8 @@ def explain_command(
         conditions = conditions_of(replay, plant)
         with progress_bar() as bar:
             task = bar.add_task("replaying", total=None)
-            listed, _ = read_jobs(jobs, replay, plant)
+            read = read_jobs(jobs, replay, plant)
+            listed = read.jobs
             if job not in {one.name for one in listed}:
                 some = ", ".join(one.name for one in listed[:5])
                 raise ClusterError(f"{jobs} has no job {job!r}: name one of its jobs, such as {some}")
@@ -70,10 +71,11 @@ def explain_command(
                 plant, listed, [policy], conditions,
                 tell=lambda name, done, total, now_s: bar.update(task, completed=done),
             )  # fmt: skip
-        document = _Story(policy, plant, found.timelines[0], conditions).of(job, at)
+        document = _Story(policy, plant, found.timelines[0], conditions).of(job, at) | {"warnings": read.warnings}
     if json:
         print_json(document)
     else:
+        print_warnings(document.get("warnings", ()))
         _print(document)
 
 

@@ -1,8 +1,10 @@
-"""What cluster commands print alike: lists of names that stay short."""
+"""What cluster commands print alike: lists of names that stay short, and warnings before everything else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from ropewalk.cli.screen import console
 
 MOST_NAMES = 8
 
@@ -16,3 +18,9 @@ def some(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMES - 2])}, … {names[-1]} ({len(names)})"
+
+
+def print_warnings(warnings: Sequence[str]) -> None:
+    """What makes the numbers below differ from what was meant, probably."""
+    for warning in warnings:
+        console().print(f"warning: {warning}", style="yellow", soft_wrap=True)

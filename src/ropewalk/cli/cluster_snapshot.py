@@ -9,7 +9,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_of, read_state
-from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import policy_named
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.idle_options import given, refuse
@@ -87,17 +87,17 @@ def snapshot_command(
         refuse(given(context, OF_REPLAYS), "a state says itself who runs, leave it out")
     with progress_bar() as bar:
         task = bar.add_task("reading jobs", total=None)
-        listed, notes = read_jobs(jobs, replay, plant)
+        read = read_jobs(jobs, replay, plant)
         if at is not None:
             from ropewalk.cluster.snapshot import moment_of_replay
 
             until = units.seconds(at)
             moment = moment_of_replay(
-                policy, plant, listed, conditions, until, trace=jobs.name,
+                policy, plant, read.jobs, conditions, until, trace=jobs.name,
                 tell=lambda now_s: bar.update(task, description="replaying", completed=now_s, total=until),
             )  # fmt: skip
         else:
-            moment = _of_state(policy, read_state(policy, plant, state), jobs, listed, replay.seed)
+            moment = _of_state(policy, read_state(policy, plant, state), jobs, read.jobs, replay.seed)
         found = answer(
             SnapshotQuestion(
                 moment, use, iterations, scale, None if only is None else tuple(not_empty(split(only), "--jobs"))
@@ -107,11 +107,12 @@ def snapshot_command(
     if page is not None:
         from ropewalk.report.cluster_snapshot import snapshot_page
 
-        write_page(page, snapshot_page(found, notes))
+        write_page(page, snapshot_page(found, read.warnings, read.notes))
     if json:
-        print_json({**found.as_json(), "notes": notes})
+        print_json({**found.as_json(), "warnings": read.warnings, "notes": read.notes})
     else:
-        _print(found, notes, page)
+        print_warnings(read.warnings)
+        _print(found, read.notes, page)
 
 
 def _policy(isolate: str, routing: str | None) -> Policy:
@@ -145,8 +146,6 @@ def _print(found: Snapshot, notes: list[str], page: Path | None) -> None:
     from ropewalk.report.cluster_snapshot import headline, lead, remarks
 
     say = console().print
-    for note in notes:
-        say(f"note: {note}", style="yellow", soft_wrap=True)
     say(headline(found), style="bold", soft_wrap=True)
     say(lead(found), soft_wrap=True)
     print_whole(_table(found))
@@ -154,6 +153,8 @@ def _print(found: Snapshot, notes: list[str], page: Path | None) -> None:
         say(f"and {len(found.jobs) - MOST_ROWS} more jobs, slowed down no more; --json lists all", style="dim")
     for sentence in (*found.run.sentences(), *remarks(found)):
         say(sentence, soft_wrap=True)
+    for note in notes:
+        say(f"note: {note}", style="dim", soft_wrap=True)
     if page is None:
         say("add --page moment.html for charts, --json for numbers", style="dim")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_plant import drained_of
+from ropewalk.cli.cluster_screen import some
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ropewalk.cluster.job import Job
     from ropewalk.cluster.plant import Plant
     from ropewalk.cluster.study import Conditions
+    from ropewalk.cluster.traces import TraceJob
 
 TRACE, LINE = "The jobs", "The queue"
 JOBS = typer.Argument(
@@ -82,8 +85,19 @@ class ReplayOptions:
     circuit_delay: str
 
 
-def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> tuple[list[Job], list[str]]:
-    """The jobs of a trace as this plant would run them, and what a reader should know about them."""
+@dataclass(frozen=True)
+class ListedJobs:
+    """The jobs of a trace as a plant would run them."""
+
+    jobs: list[Job]
+    warnings: list[str]
+    """What makes the numbers differ from what was meant, probably: said before them."""
+    notes: list[str]
+    """What a reader should know about them."""
+
+
+def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> ListedJobs:
+    """Read a trace, prepare it as asked, and fill in what it leaves open."""
     from ropewalk.cluster.of_trace import is_drawn, jobs_of
     from ropewalk.cluster.traces import VCLOS_STUDY, Selection, mean_gap_for, poisson, prepare, read_trace
 
@@ -103,12 +117,43 @@ def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> tuple[list[Job]
                 f"trace {path}{_line_of(path, job.name)}: job {job.name!r} asks for {job.gpus} GPUs, but "
                 f"{plant.name} has {plant.gpus}: give a larger cluster, or leave such jobs out (--largest {plant.gpus})"
             )
-    drawn = sum(is_drawn(job) for job in jobs)
+    warnings = [*_about_models(jobs), *_about_deadlines(path, jobs, asked.queue)]
+    drawn = sum(job.model is None and is_drawn(job) for job in jobs)
     if drawn:
-        notes.append(f"{drawn} jobs with no model whose communication is published get one of the published mix")
+        notes.append(f"{drawn} of {len(jobs)} jobs name no model and get one of the published mix")
     iteration_s = None if asked.iteration_time is None else units.seconds(asked.iteration_time)
     found = jobs_of(jobs, plant, seed=asked.seed, iteration_s=iteration_s, subject=f"trace {path}")
-    return found, notes
+    return ListedJobs(found, warnings, notes)
+
+
+def _about_models(jobs: Sequence[TraceJob]) -> list[str]:
+    """Models that are not known, perhaps by a slip: what their jobs send is made up."""
+    from ropewalk.cluster.of_trace import unknown_models
+
+    unknown = unknown_models(jobs)
+    if not unknown:
+        return []
+    count = sum(of_model for of_model, _ in unknown.values())
+    shown = [name + (f" (did you mean {' or '.join(near)}?)" if near else "") for name, (_, near) in unknown.items()]
+    return [
+        f"{count} of {len(jobs)} jobs name a model whose communication is not published, and get one of the published "
+        f"mix instead: {some(shown)}; correct the names, or give communication_share"
+    ]
+
+
+def _about_deadlines(path: Path, jobs: Sequence[TraceJob], queue: str) -> list[str]:
+    """A queue by deadlines needs some."""
+    from ropewalk.cluster.queue import earliest_deadline, order_named
+
+    if order_named(queue) is not earliest_deadline:
+        return []
+    without = sum(job.deadline_s is None for job in jobs)
+    if without == len(jobs):
+        raise ClusterError(
+            f"--queue {queue} orders jobs by deadline, and no job of {path} has one: fill in deadline_s, or take "
+            "--queue fifo, which is what is left without deadlines"
+        )
+    return [f"{without} of {len(jobs)} jobs have no deadline and come last (--queue {queue})"] if without else []
 
 
 def _line_of(path: Path, name: str) -> str:

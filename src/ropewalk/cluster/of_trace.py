@@ -10,8 +10,10 @@ whose model is not known get one from the published mix, drawn by their number.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -237,6 +239,20 @@ def is_drawn(job: TraceJob) -> bool:
     told = job.communication_share is not None or job.volume_bytes is not None
     known = job.model is not None and shares_of(job.model, job.batch) is not None
     return job.gpus > 1 and job.duration_s is not None and not (told or known or job.is_split)
+
+
+def unknown_models(jobs: Iterable[TraceJob]) -> dict[str, tuple[int, list[str]]]:
+    """Models that jobs name and whose communication nobody published: how many jobs each, and names that come near.
+
+    >>> unknown_models([TraceJob("a", gpus=8, arrival_s=0.0, duration_s=9.0, model="vgg-16")])
+    {'vgg-16': (1, ['vgg16', 'vgg19'])}
+    """
+    named = Counter(job.model for job in jobs if job.model is not None and is_drawn(job))
+    published = (*SHARES, *EXPERT_SHARES, *RELATIVES)
+    return {
+        name: (count, get_close_matches(name.lower(), published, n=2, cutoff=0.7))
+        for name, count in named.most_common()
+    }
 
 
 def _checked(collective: str) -> str:

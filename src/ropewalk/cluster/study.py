@@ -30,6 +30,8 @@ class ClusterStudy:
     """What the jobs are called: a file, or the recipe of a synthetic trace."""
     policies: tuple[Policy, ...]
     timelines: tuple[Timeline, ...]
+    warnings: tuple[str, ...] = ()
+    """What makes the numbers differ from what was meant, probably."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -55,6 +57,7 @@ class ClusterStudy:
                 | (timeline.as_document() if jobs else timeline.summary())
                 for policy, timeline in self.runs
             },
+            "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
 
@@ -80,6 +83,7 @@ def study(
     conditions: Conditions,
     *,
     trace: str = "jobs",
+    warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
     tell: Tell | None = None,
     checkpoint: Path | None = None,
@@ -114,7 +118,7 @@ def study(
                 resume=file is not None and file.exists(),
             )
         )
-    return ClusterStudy(plant, trace, tuple(policies), tuple(timelines), tuple(notes))
+    return ClusterStudy(plant, trace, tuple(policies), tuple(timelines), tuple(warnings), tuple(notes))
 
 
 def checkpoint_of(base: Path, policy: Policy) -> Path:

@@ -43,6 +43,7 @@ def cluster_page(study: ClusterStudy) -> str:
         charts=charts,
         headline=headline(study),
         lead=lead(study),
+        warnings=study.warnings,
         facts=_facts(study),
         runs=runs,
         best=min(run.mean_jct_s for run in study.timelines),

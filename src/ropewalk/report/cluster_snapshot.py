@@ -43,7 +43,7 @@ class PairRow:
     second_paused: int
 
 
-def snapshot_page(found: Snapshot, notes: Sequence[str] = ()) -> str:
+def snapshot_page(found: Snapshot, warnings: Sequence[str] = (), notes: Sequence[str] = ()) -> str:
     """One self-contained HTML page."""
     section = network_section(found.run)
     charts = [slowdown_chart(found), course_chart(found), places_chart(found), *section.charts]
@@ -53,6 +53,7 @@ def snapshot_page(found: Snapshot, notes: Sequence[str] = ()) -> str:
         charts=charts,
         headline=headline(found),
         lead=lead(found),
+        warnings=warnings,
         facts=[*_facts(found), *section.facts],
         rows=[_row(found, job) for job in by_slowdown(found)],
         pairs=pair_rows(found),

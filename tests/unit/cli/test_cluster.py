@@ -311,3 +311,42 @@ def test_a_state_that_is_none_is_refused(run, tmp_path):
     assert run("allocate", *SMALL, "--gpus", 2, "--drain", "leaf:77").code == 2
     assert run("allocate", *SMALL, "--gpus", 2, "--drain", "link:0:0").code == 2
     assert run("allocate", *SMALL, "--gpus", 99).code == 2
+
+
+TYPOS = """name,gpus,arrival_s,duration_s,model
+a,8,0,100,vgg-16
+b,8,1,100,vgg-16
+c,8,2,100,vgg16
+d,8,3,100,CycleGAN
+e,8,4,100,
+"""
+
+
+def test_models_that_are_not_known_are_said_first_with_names_that_come_near(run, tmp_path):
+    jobs, page = tmp_path / "jobs.csv", tmp_path / "page.html"
+    jobs.write_text(TYPOS)
+    printed = run(jobs, *SMALL, "--no-compare", "--page", page)
+    first, *others = printed.stdout.splitlines()
+    assert first.startswith("warning: 3 of 5 jobs name a model whose communication is not published")
+    assert "vgg-16 (did you mean vgg16 or vgg19?), CycleGAN; correct the names" in first
+    assert "note: 1 of 5 jobs name no model and get one of the published mix" in others
+    assert "vgg-16 (did you mean" in page.read_text()
+    assert run(jobs, *SMALL, "--no-compare", "--json").json["warnings"] == [first.removeprefix("warning: ")]
+    explained = run("explain", jobs, "--job", "c", *SMALL)
+    assert explained.stdout.splitlines()[0] == first
+    jobs.write_text(TYPOS.replace("vgg-16", "vgg16").replace("CycleGAN", "bert"))
+    corrected = run(jobs, *SMALL, "--no-compare", "--json").json
+    assert corrected["warnings"] == []
+
+
+def test_a_queue_by_deadlines_is_refused_where_no_job_has_one(run, tmp_path):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(TYPOS.replace("vgg-16", "vgg16"))
+    refused = run(jobs, *SMALL, "--queue", "edf", "--no-compare")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "no job of" in refused.stderr
+    assert "or take --queue fifo" in refused.stderr
+    assert run(jobs, *SMALL, "--queue", "fifo", "--no-compare").code == 0
+    jobs.write_text("name,gpus,arrival_s,duration_s,model,deadline_s\na,8,0,100,vgg16,900\nb,8,0,100,vgg16,\n")
+    some = run(jobs, *SMALL, "--queue", "edf", "--no-compare")
+    assert some.stdout.startswith("warning: 1 of 2 jobs have no deadline and come last (--queue edf)")
