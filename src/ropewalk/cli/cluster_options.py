@@ -20,7 +20,7 @@ CLUSTER = typer.Option(
     rich_help_panel=PLACE,
 )
 DEVICE = typer.Option(
-    None, help="The GPU, or a table that `ropewalk profile` wrote.  [default: h200]", rich_help_panel=PLACE
+    None, help="The GPU: {devices}, or a table that `ropewalk profile` wrote.  [default: h200]", rich_help_panel=PLACE
 )
 GPUS_PER_SERVER = typer.Option(
     None, min=1, help="GPUs of a server; as in servers of that GPU unless given.", rich_help_panel=PLACE

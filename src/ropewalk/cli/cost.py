@@ -20,7 +20,7 @@ def cost_command(
     model: str = typer.Argument(
         help="A model: a name such as gpt2, file.py:Class, .onnx, a profile or a workload file."
     ),
-    device: str = typer.Option("h200", help="A device (h200, a100, …), or a table that `ropewalk profile` wrote."),
+    device: str = typer.Option("h200", help="The GPU: {devices}, or a table that `ropewalk profile` wrote."),
     dtype: str = typer.Option("bf16", help="Precision of the step: bf16, fp16, tf32 or fp32."),
     batch: int = typer.Option(8, min=1, help="Samples in the step."),
     seq: int | None = typer.Option(None, min=1, help="Tokens of a sample; the model's own unless given."),

@@ -45,7 +45,7 @@ LAUNCH = typer.Option("20us", help="What an operation costs besides its rounds a
 ON_NETWORK = typer.Option(
     False, "--on-network", help="Run every way on the fabric with the flow simulator, too.", rich_help_panel=NETWORK
 )
-ROUTING = typer.Option(None, help="How transfers are routed; see `ropewalk list routers`.", rich_help_panel=NETWORK)
+ROUTING = typer.Option(None, help="How transfers are routed: default, {routers}.", rich_help_panel=NETWORK)
 DDP = typer.Option(
     None,
     metavar="FILE",

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from ropewalk.sim.level import PacketOptions
 
 PACKETS = "Packets and switches (levels wire, packet and auto)"
-NAMES = "rdma (DCQCN), rdma-paper (DCQCN as published), rdma-pfc (paused only), hpcc, tcp (CUBIC), newreno, dctcp"
 
-TRANSPORT = typer.Option("rdma", help=f"{NAMES}; `sync` compares several.", rich_help_panel=PACKETS)
+TRANSPORT = typer.Option(
+    "rdma", help="{transports}; `ropewalk list transports` describes them.", rich_help_panel=PACKETS
+)
 BUFFER = typer.Option(None, "--buffer", help="Shared buffer of every switch, such as 12MiB.", rich_help_panel=PACKETS)
 PORT_QUEUE = typer.Option(
     None,

@@ -47,7 +47,7 @@ def plan_command(
     ),
     gpus_per_server: int = typer.Option(4, help="GPUs of a server.", rich_help_panel=WHERE),
     device: str = typer.Option(
-        "a100", help="The GPU, or a table that `ropewalk profile` wrote.", rich_help_panel=WHERE
+        "a100", help="The GPU: {devices}, or a table that `ropewalk profile` wrote.", rich_help_panel=WHERE
     ),
     dtype: str = typer.Option("tf32", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=WHERE),
     batch: int | None = typer.Option(

@@ -75,7 +75,7 @@ ALGORITHM = typer.Option(
 COLLECTIVES = typer.Option(
     "fluid", help="fluid (rounds of a collective together) or rounds (one by one).", rich_help_panel=TALK
 )
-ROUTING = typer.Option("default", help="How transfers are routed; see `ropewalk sync --help`.", rich_help_panel=TALK)
+ROUTING = typer.Option("default", help="How transfers are routed: default, {routers}.", rich_help_panel=TALK)
 LEVEL = typer.Option(
     "flow",
     help="How finely the network is simulated: flow (fluid), wire (fluid with headers), packet (every packet), "

@@ -50,8 +50,7 @@ def sync_command(
     ),
     routing: str = typer.Option(
         "default",
-        help="default (the one that avoids collisions), shortest, ecmp, ecmp-polarised, murmur, dmodk, spray, "
-        "dimension, dimension-rotated; several are compared.",
+        help="default (the one that avoids collisions), {routers}; several are compared.",
     ),
     seed: int = typer.Option(0, help="Seed of hashed routing, and of marks on packets."),
     symmetry: bool = typer.Option(True, help="Simulate one of each class of equal transfers (exact)."),

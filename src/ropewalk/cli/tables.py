@@ -21,6 +21,7 @@ TABLES = {
     "devices": ("ropewalk.device.device", "DEVICES"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
+    "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
     "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),

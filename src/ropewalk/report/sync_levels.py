@@ -13,13 +13,12 @@ from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.report.combinations import Combination, at_the_largest
 from ropewalk.report.packet_charts import pauses_by_node, queues_over_time, throughput_over_time
 from ropewalk.report.packet_strips import Course
+from ropewalk.sim.transports import TRANSPORTS
 
 ROW_PIXELS = 24
 LIKE_LENGTH = 4.0
 LOG_FROM = 4.0
 """A largest ratio this many times the smallest asks for a logarithmic axis."""
-PACKET_COLOURS = (palette.RED, palette.BLUE, palette.GREEN, palette.AMBER)
-"""Transports, in the order in which they were asked for."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def levels_chart(found: Sequence[Combination]) -> Chart | None:
     legend = [Swatch("closed form", palette.INK, "diamond")] if any(row.closed_s for row in found) else []
     legend += [Swatch("flow", colours.OTHER, "dot")] if "flow" in known else []
     legend += [
-        Swatch(words.format(name), _colour(name, transports), shape)
+        Swatch(words.format(name), TRANSPORTS.colours()[name], shape)
         for level, words, shape in (
             ("packet", "packets, {}", "dot"),
             ("wire", "flows with the headers of {}", "circle"),
@@ -164,10 +163,6 @@ def _transports(found: Sequence[Combination]) -> list[str]:
     return list(dict.fromkeys(row.transport for row in found if row.transport is not None))
 
 
-def _colour(transport: str, transports: list[str]) -> Colour:
-    return PACKET_COLOURS[transports.index(transport) % len(PACKET_COLOURS)]
-
-
 def _marks(rows: Sequence[Combination], transports: list[str], yardstick: Yardstick) -> Figure:
     lines = list(dict.fromkeys((row.fabric, row.routing, row.logical) for row in rows))
     place = {line: number for number, line in enumerate(lines)}
@@ -207,7 +202,7 @@ def _marks(rows: Sequence[Combination], transports: list[str], yardstick: Yardst
 
     traces = [marks("flow", "flow", colours.OTHER)]
     for name in transports:
-        colour = _colour(name, transports)
+        colour = TRANSPORTS.colours()[name]
         traces.append(marks("wire", f"headers of {name}", colour, transport=name))
         traces.append(marks("packet", f"packets, {name}", colour, transport=name))
     traces.append(marks("closed", "closed form", palette.INK, "diamond"))

@@ -90,7 +90,7 @@ def test_a_training_step_runs_packet_by_packet():
     ("arguments", "part"),
     [
         (("sync", "--level", "atoms", "--transport", "tcp"), "unknown level 'atoms'"),
-        (("sync", *SMALL, "--level", "packet", "--transport", "quic"), "unknown transport 'quic'"),
+        (("sync", *SMALL, "--level", "packet", "--transport", "quic"), "there is no transport 'quic'"),
         (("sync", *SMALL, "--level", "packet", "--transport", ""), "--transport is empty"),
         (("sync", *SMALL, "--level", "packet", "--payload", "0B"), "payload of a packet is 0 bytes"),
         (("sync", *SMALL, "--level", "packet", "--buffer", "100B"), "does not hold one packet"),
@@ -119,7 +119,7 @@ def test_a_training_step_runs_packet_by_packet():
         (("simulate", GRAPH, "--fabric", "switch:4", "--level", "deep"), "unknown level 'deep'"),
         (
             ("simulate", GRAPH, "--fabric", "switch:4", "--level", "packet", "--transport", "x"),
-            "unknown transport 'x'",
+            "there is no transport 'x'",
         ),
     ],
 )

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ropewalk.errors import Findings, InputError
-from ropewalk.sim.packet.named import TRANSPORTS, settings_named
 from ropewalk.sim.packet.settings import PacketSettings, Spread, SwitchSettings
 from ropewalk.sim.packet.transport import DCQCN, DCQCN_PAPER, DCTCP
+from ropewalk.sim.transports import TRANSPORTS, settings_named
 
 SPREADS = {spread.value: spread for spread in Spread}
 
@@ -82,7 +82,7 @@ class PacketOptions:
         """Add what is wrong with the options for these transports and routings."""
         for name in transports:
             if name not in TRANSPORTS:
-                findings.add(f"unknown transport {name!r}: use one of {', '.join(TRANSPORTS)}")
+                findings.add(TRANSPORTS.unknown(name))
         known = [name for name in transports if name in TRANSPORTS]
         said: list[str] = []
         for name, routing in product(known, routings):
@@ -99,8 +99,8 @@ class PacketOptions:
                     "raise --port-queue or --buffer, or lower Kmin with --ecn"
                 )
         for option in OF_SOME:
-            if known and option.given(self) and not any(option.counts_for(TRANSPORTS[name]()) for name in known):
-                able = ", ".join(name for name in TRANSPORTS if option.counts_for(TRANSPORTS[name]()))
+            if known and option.given(self) and not any(option.counts_for(settings_named(name)) for name in known):
+                able = ", ".join(name for name in TRANSPORTS if option.counts_for(settings_named(name)))
                 said.append(f"{option.name} would change nothing: {option.because}: leave it out, or take {able}")
         for message in dict.fromkeys(said):
             findings.add(message)

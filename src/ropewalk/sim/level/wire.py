@@ -73,7 +73,7 @@ class WireFormat:
 def wire_format(settings: PacketSettings) -> WireFormat:
     """The format of a transport; TCP receivers answer several packets at once.
 
-    >>> from ropewalk.sim.packet.named import settings_named
+    >>> from ropewalk.sim.transports import settings_named
     >>> wire_format(settings_named("rdma"))
     WireFormat(payload_bytes=1000, header_bytes=48, ack_bytes=60.0)
     >>> wire_format(settings_named("tcp")).ack_bytes

@@ -6,12 +6,12 @@ from ropewalk.sim.packet.dcqcn_paper import DcqcnPaper
 from ropewalk.sim.packet.dctcp import Dctcp
 from ropewalk.sim.packet.hpcc import Hpcc
 from ropewalk.sim.packet.lossy import drop_tail
-from ropewalk.sim.packet.named import TRANSPORTS, settings_named
 from ropewalk.sim.packet.newreno import NewReno
 from ropewalk.sim.packet.roce import Roce
 from ropewalk.sim.packet.settings import Completion, PacketSettings, Spread, SwitchSettings
 from ropewalk.sim.packet.simulate import simulate_packets
 from ropewalk.sim.packet.trace import PacketTrace, Samples
+from ropewalk.sim.transports import TRANSPORTS, settings_named
 
 __all__ = [
     "TRANSPORTS",

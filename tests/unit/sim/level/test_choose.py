@@ -19,7 +19,7 @@ from ropewalk.sim.level import (
     contention_of_run,
     expected_events,
 )  # fmt: skip
-from ropewalk.sim.packet.named import settings_named
+from ropewalk.sim.transports import settings_named
 from ropewalk.task import Sketch, lockstep
 
 ROCE = WireFormat(1000, 48, 60)
