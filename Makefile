@@ -19,7 +19,7 @@ setup: .venv/.ready ## create .venv with ropewalk and the tools in it
 	@touch $@
 
 run: setup ## a plan for DLRM on 16 servers against every other network: a table here, a page in out/plan.html
-	$(BIN)/ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all --plan out/plan.json --page out/plan.html
+	$(BIN)/ropewalk plan dlrm --servers 16 --degree 4 --gpus-per-server 4 --device a100 --dtype tf32 --bandwidth 100Gbps --compare all --plan out/plan.json --page out/plan.html
 
 run-sync: setup ## the synchronisation study: a table here, a page in out/sync.html
 	$(BIN)/ropewalk sync --page out/sync.html

@@ -9,24 +9,29 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from ropewalk.codesign.baselines import BASELINES
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.plan import plan
-from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.question import PlanQuestion, published_servers
+from ropewalk.hardware import Cluster
 
 Row = dict[str, object]
 GBPS = 1e9 / 8
 MODELS = ("dlrm", "candle", "bert", "ncf", "resnet50", "vgg16")
 
 
+def _asked(model: str, cluster: Cluster, compare: tuple[str, ...]) -> PlanQuestion:
+    """A question as the published study asks it, in its precision."""
+    return PlanQuestion(model, cluster, precision="tf32", compare=compare)
+
+
 def four_shared_models_on_16_servers_ideal_switch_100_to_800_gbps() -> list[PlanQuestion]:
     """The 16-server table: ideal switches with 100, 200, 400 and 800 Gbps a server, plans of 4 and 8 x 100 Gbps."""
     shared = [f"topoopt-{model}-shared" for model in ("dlrm", "bert", "vgg16", "candle")]
     return [
-        PlanQuestion(model, servers=16, degree=degree, bandwidth=gbps * GBPS, compare=("ideal-switch", "fat-tree"))
+        _asked(model, published_servers(16, degree, bandwidth=gbps * GBPS), ("ideal-switch", "fat-tree"))
         for model in shared
         for degree, gbps in ((4, 25), (4, 50), (4, 100), (8, 100))
     ]
@@ -34,28 +39,27 @@ def four_shared_models_on_16_servers_ideal_switch_100_to_800_gbps() -> list[Plan
 
 def six_dedicated_models_on_128_servers_4_x_100_gbps() -> list[PlanQuestion]:
     """Speed-up over the cost-equivalent fat-tree (published: up to 3.4) and distance to the ideal switch (none)."""
-    return [PlanQuestion(model, servers=128, compare=("all",)) for model in MODELS]
+    return [_asked(model, published_servers(128), ("all",)) for model in MODELS]
 
 
 def six_dedicated_models_on_128_servers_8_x_100_gbps() -> list[PlanQuestion]:
     """The same with eight ports."""
-    return [replace(asked, degree=8) for asked in six_dedicated_models_on_128_servers_4_x_100_gbps()]
+    return [_asked(model, published_servers(128, 8), ("all",)) for model in MODELS]
 
 
 def dlrm_and_bert_on_16_servers_reconfigured_within_1us_to_10ms() -> list[PlanQuestion]:
     """Circuits that follow the demand, with and without relays, beside the plan that never changes."""
     kinds, delays = ("ocs-reconfig", "ocs-reconfig-no-relay"), ("1us", "10us", "100us", "1ms", "10ms")
     compare = ("ideal-switch", *(f"{kind}:{delay}" for kind in kinds for delay in delays))
-    return [
-        PlanQuestion(model, servers=16, compare=compare) for model in ("topoopt-dlrm-shared", "topoopt-bert-shared")
-    ]
+    return [_asked(model, published_servers(16), compare) for model in ("topoopt-dlrm-shared", "topoopt-bert-shared")]
 
 
 def dlrm_all_to_all_on_128_servers_batch_64_to_2048() -> Iterator[Row]:
     """One table a server and everything else on all servers, no search: what the tax of relayed bytes costs."""
     for degree in (4, 8):
         for batch in (64, 128, 256, 512, 1024, 2048):
-            asked = PlanQuestion("topoopt-dlrm-all-to-all", servers=128, degree=degree, batch=batch)
+            cluster = published_servers(128, degree)
+            asked = PlanQuestion("topoopt-dlrm-all-to-all", cluster, precision="tf32", batch=batch * cluster.gpus)
             job = job_of(asked)
             seating = job.space.seating(job.space.start)
             wiring, step, demands = job.wire(seating), job.step(seating), job.demands(seating)

@@ -8,7 +8,7 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.design import Compared, Design
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.network import wired_network
-from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.routing import shortest
 from ropewalk.strategy.seating import Manner, Seat, Seating
@@ -54,7 +54,7 @@ def plan_by_hand(model: str = "dlrm", servers: int = 12) -> PlanAnswer:
     found = timed.statistics
     seconds = timed.seconds
     design = Design(
-        question=PlanQuestion(model, servers=servers, degree=wiring.degree),
+        question=PlanQuestion(model, published_servers(servers, wiring.degree)),
         layers=("table", "stack"),
         seating=Seating(servers, (Seat((0,), Manner.PINNED), Seat(tuple(range(servers))))),
         wiring=wiring,

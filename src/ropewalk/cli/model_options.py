@@ -23,10 +23,16 @@ MICRO_BATCH = typer.Option(
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """What is trained."""
+class TrainedOptions:
+    """What is trained, where updates are left out."""
 
     batch: int | None
     seq: int | None
     dtype: str
+
+
+@dataclass(frozen=True)
+class ModelOptions(TrainedOptions):
+    """What is trained, and how it is updated."""
+
     optimiser: str

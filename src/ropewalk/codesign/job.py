@@ -26,7 +26,6 @@ from ropewalk.codesign.seats import Space, space_of
 from ropewalk.codesign.selection import Selection, jointly, per_group
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
-from ropewalk.fabric.interconnect import interconnect
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seating
@@ -116,18 +115,15 @@ def job_of(question: PlanQuestion) -> Job:
     """Read the model and price it."""
     name = question.workload_name
     known = JOBS.get(name)
-    each = question.batch or (known.batch if known else 1)
-    workload = open_workload(name)
+    batch = question.batch or question.cluster.gpus * (known.batch if known else 1)
+    workload = open_workload(name, None, question.sequence)
     if workload.resize is None:
         raise InputError(
             f"{workload.name} ({workload.source}) is fixed at {workload.batch} samples, but a plan prices layers for "
             "many parts of the batch: give a model of the zoo, or a module as file.py:Name"
         )
     prices = pricer(question.device, question.precision)
-    server = Server(
-        question.gpus_per_server, interconnect(prices.device.name).nvlink_bandwidth, prices.device.memory_bytes
-    )
-    batch = question.servers * question.gpus_per_server * each
+    server = Server(question.gpus_per_server, question.cluster.equal.nvlink_bandwidth, prices.device.memory_bytes)
     parts = PIPELINE_PARTS if "pipeline" in question.allow else 1
     if batch % parts:
         raise InputError(f"{batch} samples do not fall into {parts} micro-batches: give another --batch")

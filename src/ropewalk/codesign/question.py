@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ropewalk.errors import Findings, InputError, StrategyError
+from ropewalk.hardware import Cluster, Given, GivenPorts, as_json, from_json, read_cluster
 
 PUBLISHED = {
     "dlrm": "topoopt-dlrm-dedicated",
@@ -17,36 +17,47 @@ PUBLISHED = {
     "vgg16": "topoopt-vgg16-dedicated",
 }
 """The six models of the published study by their short names: in a plan these mean its dedicated-cluster variants."""
+LINK_LATENCY_S = 1e-6
+"""Of a cable between ports, unless the cluster says it."""
 SELECTIONS = ("best", "paper")
 EXTENSIONS = ("tensor", "expert", "pipeline")
+
+
+def published_servers(
+    servers: int = 16,
+    degree: int = 4,
+    *,
+    gpus_per_server: int = 4,
+    device: str = "a100",
+    bandwidth: float = 12.5e9,
+    latency_s: float = 1e-6,
+    duplex: bool = True,
+    single_panel: bool = False,
+    prices: str = "mixnet",
+) -> Cluster:
+    """Servers with ports to be wired, those of the published study (TopoOpt, NSDI 2023) unless said otherwise."""
+    given = Given(device=device, nic_bandwidth=bandwidth, latency_s=latency_s)
+    ports = GivenPorts(degree, duplex, single_panel, prices)
+    return read_cluster(f"{servers}x{gpus_per_server}", replace(given, ports=ports))
 
 
 @dataclass(frozen=True)
 class PlanQuestion:
     """Everything that a plan depends on: the same question gives the same plan, byte for byte.
 
-    >>> PlanQuestion("dlrm", servers=16).workload_name
-    'topoopt-dlrm-dedicated'
+    >>> asked = PlanQuestion("dlrm", published_servers(16, degree=4))
+    >>> asked.workload_name, asked.servers, asked.degree
+    ('topoopt-dlrm-dedicated', 16, 4)
     """
 
     model: str
     """A short name of the published study (`PUBLISHED`), or anything that `open_workload` reads."""
-    servers: int = 16
-    degree: int = 4
-    bandwidth: float = 12.5e9
-    """Bytes/s of a port, each way."""
-    latency_s: float = 1e-6
-    """Of a link; each round of a sum pays it."""
-    gpus_per_server: int = 4
-    device: str = "a100"
-    precision: str = "tf32"
+    cluster: Cluster = field(default_factory=lambda: published_servers())
+    """Equal servers with ports to be wired."""
+    precision: str = "bf16"
     batch: int | None = None
-    """Samples of one GPU; the published number, or 1, unless given."""
-    duplex: bool = True
-    """A cable carries both ways and takes one port at each end; otherwise a port sends to one server and receives from
-    another."""
-    single_panel: bool = False
-    """All ports end on one large panel, where any two can be joined; otherwise port i of every server is on panel i."""
+    """Samples of a whole step; the published number for each GPU, or 1, unless given."""
+    sequence: int | None = None
     prime_only: bool = False
     """Only consider jumps that are 1 or prime."""
     selection: str = "best"
@@ -59,24 +70,23 @@ class PlanQuestion:
     rounds: int = 4
     """Alternations of strategy and topology at most."""
     compare: tuple[str, ...] = ("ideal-switch", "fat-tree")
-    prices: str = "mixnet"
     seed: int = 0
 
     def __post_init__(self) -> None:
         findings = Findings(InputError, "plan")
-        for name, least in (("servers", 2), ("degree", 1), ("gpus_per_server", 1), ("budget", 1), ("chains", 1),
-                            ("rounds", 1), ("seed", 0)):  # fmt: skip
+        for name, least in (("servers", 2), ("budget", 1), ("chains", 1), ("rounds", 1), ("seed", 0)):
             if getattr(self, name) < least:
-                findings.add(f"{name.replace('_', ' ')} is {getattr(self, name)}: give a whole number from {least} on")
-        if self.batch is not None and self.batch < 1:
-            findings.add(f"a batch of {self.batch} samples a GPU does not exist: give 1 or more")
-        if not (math.isfinite(self.bandwidth) and self.bandwidth > 0):
-            findings.add(f"a port has {self.bandwidth:g} bytes/s: give a positive bandwidth such as 100Gbps")
-        if not (math.isfinite(self.latency_s) and self.latency_s >= 0):
-            findings.add(f"a link has a latency of {self.latency_s:g} s: give 0 or more, such as 1us")
+                findings.add(f"{name} is {getattr(self, name)}: give a whole number from {least} on")
+        gpus = self.cluster.gpus
+        if self.batch is not None and (self.batch < 1 or self.batch % gpus):
+            nearest = max(1, round(self.batch / gpus)) * gpus
+            findings.add(
+                f"a batch of {self.batch} samples does not spread evenly over {gpus} GPUs: give a multiple of {gpus}, "
+                f"such as {nearest}"
+            )
         if not findings and self.degree > self.servers - 1:
             findings.add(
-                f"{self.degree} ports a server are more than the {self.servers - 1} other servers: "
+                f"{self.degree} ports per server are more than the {self.servers - 1} other servers: "
                 f"give a degree of at most {self.servers - 1}"
             )
         if self.duplex and not self.single_panel and self.servers % 2:
@@ -97,9 +107,49 @@ class PlanQuestion:
     def workload_name(self) -> str:
         return PUBLISHED.get(self.model.lower(), self.model)
 
+    @property
+    def servers(self) -> int:
+        return self.cluster.equal.count
+
+    @property
+    def gpus_per_server(self) -> int:
+        return self.cluster.equal.gpus
+
+    @property
+    def device(self) -> str:
+        return self.cluster.device
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes/s of a port, one direction."""
+        return self.cluster.equal.nic_bandwidth
+
+    @property
+    def latency_s(self) -> float:
+        """Of a link; each round of an all-reduce pays it."""
+        return LINK_LATENCY_S if self.cluster.latency_s is None else self.cluster.latency_s
+
+    @property
+    def degree(self) -> int:
+        return self.cluster.ports.degree
+
+    @property
+    def duplex(self) -> bool:
+        return self.cluster.ports.duplex
+
+    @property
+    def single_panel(self) -> bool:
+        return self.cluster.ports.single_panel
+
+    @property
+    def prices(self) -> str:
+        return self.cluster.ports.prices
+
     def as_json(self) -> dict[str, Any]:
         """Plain values, enough to ask again."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return plain | {"cluster": as_json(self.cluster)}
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> PlanQuestion:
@@ -111,6 +161,8 @@ class PlanQuestion:
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in record.items()
         }
+        if isinstance(values.get("cluster"), dict):
+            values["cluster"] = from_json(values["cluster"], "cluster of the question of a plan")
         try:
             return PlanQuestion(**values)
         except TypeError as problem:

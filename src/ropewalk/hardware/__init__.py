@@ -7,7 +7,7 @@
 """
 
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers
-from ropewalk.hardware.draft import Given
+from ropewalk.hardware.draft import Given, GivenPorts
 from ropewalk.hardware.presets import PRESETS, Preset
 from ropewalk.hardware.read import as_json, from_json, read_cluster
 
@@ -17,6 +17,7 @@ __all__ = [
     "PRESETS",
     "Cluster",
     "Given",
+    "GivenPorts",
     "Ports",
     "Preset",
     "Servers",

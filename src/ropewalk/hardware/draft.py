@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ropewalk import units
 from ropewalk.errors import Findings
 from ropewalk.hardware.cluster import Ports
+
+DEFAULT_DEGREE = 4
+"""Ports of a server that are to be wired, where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class GivenPorts:
+    """What the options of a command that wires ports say of them; None: nothing."""
+
+    degree: int | None = None
+    duplex: bool | None = None
+    single_panel: bool | None = None
+    prices: str | None = None
 
 
 @dataclass(frozen=True)
@@ -25,10 +38,10 @@ class Given:
     network: str | None = None
     latency_s: float | None = None
     rails: bool | None = None
-
-    @property
-    def anything(self) -> bool:
-        return any(getattr(self, field.name) is not None for field in fields(self))
+    servers: int | None = None
+    """Of the whole cluster; to be agreed with."""
+    ports: GivenPorts | None = None
+    """The network is to be wired."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +76,45 @@ def merged(draft: Draft, given: Given, findings: Findings) -> Draft:
     total = sum(one.count * one.gpus for one in draft.groups)
     if given.gpus is not None and given.gpus != total:
         findings.add(f"it has {total} GPUs, but --gpus is {given.gpus}: leave one of the two out")
+    count = sum(one.count for one in draft.groups)
+    if given.servers is not None and given.servers != count:
+        findings.add(f"it has {count} servers, but --servers is {given.servers}: leave one of the two out")
     groups = tuple(_group(group, draft.firm, given, findings) for group in draft.groups)
-    network: Any = draft.network
-    if given.network is not None:
-        said = "ports to be wired" if isinstance(network, Ports) else f"the network {network}"
-        if network is not None and network != given.network and draft.firm:
-            findings.add(f"it has {said}, but --fabric is {given.network}: leave one of the two out")
-        network = given.network
+    network = _network(draft, given, findings) if given.ports is None else _ports(draft, groups, given.ports, findings)
     latency = _either(draft.latency_s, given.latency_s, "links of {}", "--hop-latency", draft.firm, findings, _seconds)
     rails = _either(draft.rails, given.rails, "rails {}", "--rails", draft.firm, findings, str)
     return replace(draft, groups=groups, network=network, latency_s=latency, rails=rails)
+
+
+def _network(draft: Draft, given: Given, findings: Findings) -> str | Ports | None:
+    """The network that is described or named."""
+    if given.network is None:
+        return draft.network
+    if draft.network is not None and draft.network != given.network and draft.firm:
+        said = "ports to be wired" if isinstance(draft.network, Ports) else f"the network {draft.network}"
+        findings.add(f"it has {said}, but --fabric is {given.network}: leave one of the two out")
+    return given.network
+
+
+def _ports(draft: Draft, groups: tuple[GroupDraft, ...], given: GivenPorts, findings: Findings) -> Ports | None:
+    """The ports to be wired; every NIC is one where both are described."""
+    if isinstance(draft.network, str) and draft.firm:
+        findings.add(
+            f"it has the network {draft.network}, nothing is left to wire: describe ports instead, such as "
+            "ports: {degree: 4}"
+        )
+        return None
+    said = draft.network if isinstance(draft.network, Ports) else None
+    nics = next((group.nics for group in groups if group.nics is not None), DEFAULT_DEGREE)
+
+    def either(name: str, fact: str, option: str) -> Any:
+        return _either(getattr(said, name, None), getattr(given, name), fact, option, draft.firm, findings, str)
+
+    degree = either("degree", "{} ports per server", "--degree")
+    duplex = either("duplex", "duplex {}", "--duplex")
+    single_panel = either("single_panel", "single_panel {}", "--single-panel")
+    prices = either("prices", "prices of {}", "--prices")
+    return Ports(nics if degree is None else degree, duplex is not False, bool(single_panel), prices or Ports(1).prices)
 
 
 def _group(group: GroupDraft, firm: bool, given: Given, findings: Findings) -> GroupDraft:

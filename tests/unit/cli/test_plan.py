@@ -9,8 +9,11 @@ import pytest
 ROPEWALK = [sys.executable, "-c", "from ropewalk.cli import main; main()"]
 TINY = (
     "topoopt-dlrm-dedicated:tables=1,rows=100000,width=512,bottom=512x2048,top=512", "--servers", 2, "--degree", 1,
-    "--gpus-per-server", 1, "--batch", 120,
+    "--gpus-per-server", 1, "--batch", 240, "--device", "a100", "--dtype", "tf32", "--bandwidth", "100Gbps",
 )  # fmt: skip
+
+
+CANDLE = ("candle", "--device", "a100", "--gpus-per-server", 4, "--dtype", "tf32")
 
 
 def run(*arguments):
@@ -61,7 +64,12 @@ def test_the_table_shows_every_network_with_time_and_cost():
         (("dlrm", "--servers", 4, "--degree", 4), "at most 3"),
         (("dlrm", "--bandwidth=-100Gbps"), "negative"),
         (("dlrmm",), "not in the zoo"),
-        (("candle", "--servers", 2, "--degree", 1), "use more servers"),
+        (("dlrm", "--batch", 100), "does not spread evenly over 128 GPUs: give a multiple of 128, such as 128"),
+        (("dlrm", "--cluster", "8x4", "--servers", 16), "it has 8 servers, but --servers is 16"),
+        (("dlrm", "--cluster", "8x4,1x8"), "give equal ones"),
+        (("dlrm", "--cluster", "examples/cluster.yaml"), "it has the network leaf-spine, nothing is left to wire"),
+        (("dlrm", "--fabric", "torus:4x4"), "a plan wires the ports of the servers itself"),
+        ((*CANDLE, "--servers", 2, "--degree", 1), "use more servers"),
         (("dlrm", "--compare", "token-ring"), "use all or"),
         ((), "name a model"),
         (("dlrm", "--from", "plan.json"), "one of the two"),

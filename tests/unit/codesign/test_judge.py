@@ -15,7 +15,7 @@ from ropewalk.codesign.finder import find_topologies
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.judge import Judge
 from ropewalk.codesign.network import wired_network
-from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.routes import router_of
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
 from ropewalk.task.step import Act, StepSketch
@@ -70,7 +70,7 @@ def test_dlrm_on_128_servers_is_wired_for_all_its_groups_together() -> None:
         Seat(coset(128, servers, first), Manner(manner))
         for _, manner, servers, first in json.loads(SEATS.read_text())["seats"]
     ]
-    job = job_of(PlanQuestion("dlrm", servers=128, degree=4))
+    job = job_of(PlanQuestion("dlrm", published_servers(128, 4), precision="tf32"))
     judge = Judge(job)
     seating = Seating(128, tuple(seats))
     wiring = judge.wire(seating)

@@ -12,7 +12,7 @@ from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.judge import Judge
 from ropewalk.codesign.plan import FEW_SEATINGS, plan
-from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.small_spaces import best_pairs
 from ropewalk.errors import InputError, StrategyError
 from ropewalk.export.wiring import patch_csv, tables_csv
@@ -23,8 +23,12 @@ FOUR_LAYERS = "topoopt-dlrm-dedicated:tables=1,rows=100000,width=512,bottom=512x
 
 
 def question(**changes) -> PlanQuestion:
-    usual = {"servers": 4, "degree": 2, "gpus_per_server": 1, "batch": 240, "compare": (), "budget": 100, "rounds": 2}
-    return PlanQuestion(changes.pop("model", FOUR_LAYERS), **(usual | changes))
+    """240 samples for each of a few servers of one GPU."""
+    hardware = {"servers": 4, "degree": 2, "gpus_per_server": 1}
+    names = (*hardware, "bandwidth", "duplex", "single_panel", "prices", "latency_s", "device")
+    cluster = published_servers(**hardware | {name: changes.pop(name) for name in names if name in changes})
+    usual = {"precision": "tf32", "batch": 240 * cluster.gpus, "compare": (), "budget": 100, "rounds": 2}
+    return PlanQuestion(changes.pop("model", FOUR_LAYERS), cluster, **(usual | changes))
 
 
 WORLDS = {
@@ -167,11 +171,11 @@ def test_odd_duplex_rings_need_one_large_panel():
     ("changes", "message"),
     [
         ({"degree": 4}, "give a degree of at most 3"),
-        ({"bandwidth": -1.0}, "positive bandwidth"),
+        ({"bandwidth": -1.0}, "nic_bandwidth must be above 0"),
         ({"servers": 1}, "whole number from 2 on"),
         ({"selection": "worst"}, "use best or paper"),
         ({"allow": ("magic",)}, "use tensor or expert or pipeline"),
-        ({"batch": 0}, "give 1 or more"),
+        ({"batch": 0}, "give a multiple of 4, such as 4"),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused_with_a_remedy(changes, message):

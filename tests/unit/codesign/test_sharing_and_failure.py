@@ -5,14 +5,14 @@ from tiny_plans import circle, tables_and_stack
 
 from ropewalk.codesign.failure import break_fibre, detour, without_cable
 from ropewalk.codesign.prices import price_list
-from ropewalk.codesign.question import PlanQuestion
+from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.sharing import look_ahead, one_panel, partition, whole_wiring
 from ropewalk.errors import FabricError, InputError
 from ropewalk.routing import shortest
 
 
 def test_jobs_get_servers_of_their_own_and_no_cable_leaves_a_partition():
-    jobs = [PlanQuestion("dlrm", servers=12, degree=5), PlanQuestion("bert", servers=8, degree=5)]
+    jobs = [PlanQuestion("dlrm", published_servers(12, 5)), PlanQuestion("bert", published_servers(8, 5))]
     first, second = partition(24, jobs)
     assert (list(first.servers), list(second.servers)) == (list(range(12)), list(range(12, 20)))
     cables = whole_wiring(24, [(first, circle(12)), (second, circle(8, (1, 3)))])
@@ -21,7 +21,7 @@ def test_jobs_get_servers_of_their_own_and_no_cable_leaves_a_partition():
 
 
 def test_too_many_jobs_and_mixed_ports_are_refused_together():
-    jobs = [PlanQuestion("dlrm", servers=16), PlanQuestion("bert", servers=16, degree=8)]
+    jobs = [PlanQuestion("dlrm", published_servers(16)), PlanQuestion("bert", published_servers(16, 8))]
     with pytest.raises(InputError, match="2 findings"):
         partition(24, jobs)
 

@@ -1,0 +1,132 @@
+"""Options of `ropewalk plan` alone: ports to be wired, how hard to search, what to compare with, what to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.lists import not_empty, split
+
+if TYPE_CHECKING:
+    from ropewalk.hardware import Cluster
+
+PORTS, SEARCH, AGAINST, FILES = "Ports and cables", "Search", "Comparison", "Files and output"
+USUAL_SERVERS = 16
+
+SERVERS = typer.Option(
+    None, min=1, help="Servers that train the model, where no cluster says it.  [default: 16]", rich_help_panel=PORTS
+)
+DEGREE = typer.Option(
+    None, min=1, help="Network ports of a server, each with the speed of a NIC.  [default: 4]", rich_help_panel=PORTS
+)
+DUPLEX = typer.Option(
+    None,
+    "--duplex/--simplex",
+    help="Cables both ways (a ring takes two ports), or one way (a sending and a receiving one).  [default: duplex]",
+    rich_help_panel=PORTS,
+)
+SINGLE_PANEL = typer.Option(
+    None,
+    "--single-panel/--panel-per-port",
+    help="All ports on one large panel, instead of port i of every server on panel i.",
+    rich_help_panel=PORTS,
+)
+PRICES = typer.Option(None, help="Price list of the network.  [default: mixnet]", rich_help_panel=AGAINST)
+PRIME_ONLY = typer.Option(False, "--prime-only", help="Only rings whose jump is 1 or prime.", rich_help_panel=SEARCH)
+SELECTION = typer.Option(
+    "best", help="Which rings: best (fewest hops found) or paper (the geometric rule).", rich_help_panel=SEARCH
+)
+ALLOW = typer.Option("", help="Beyond the published search space: tensor, expert, pipeline.", rich_help_panel=SEARCH)
+BUDGET = typer.Option(2000, help="Proposals of one chain in one round.", rich_help_panel=SEARCH)
+CHAINS = typer.Option(4, help="Independent chains in a round.", rich_help_panel=SEARCH)
+ROUNDS = typer.Option(4, help="Alternations of strategy and topology at most.", rich_help_panel=SEARCH)
+SEED = typer.Option(0, help="Seed of everything random.", rich_help_panel=SEARCH)
+ENGINE = typer.Option(
+    "processes", help="Where chains run: processes, or ray (an existing cluster).", rich_help_panel=SEARCH
+)
+COMPARE = typer.Option(
+    "ideal-switch,fat-tree",
+    help="all, none, or names: ideal-switch, fat-tree, fat-tree-ecmp, oversubscribed, expander, torus, sip-ml, "
+    "ocs-reconfig, ocs-reconfig-no-relay (ocs-reconfig:100us for another delay).",
+    rich_help_panel=AGAINST,
+)
+AGAIN = typer.Option(
+    None, "--from", metavar="FILE", help="Run the plan of a plan.json again and compare.", rich_help_panel=FILES
+)
+PLAN = typer.Option(
+    None,
+    "--plan",
+    metavar="FILE",
+    help="Write the plan (JSON); it reruns to the same bytes.",
+    rich_help_panel=FILES,
+)
+PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
+PATCH = typer.Option(
+    None, metavar="FILE", help="Write which port goes where on the patch panels (CSV).", rich_help_panel=FILES
+)
+TABLES = typer.Option(
+    None, metavar="FILE", help="Write the forwarding tables of all servers (CSV).", rich_help_panel=FILES
+)
+JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
+
+
+@dataclass(frozen=True)
+class PortOptions:
+    """Ports that are to be wired; `--servers` and `--degree` are short forms of a cluster that has nothing else."""
+
+    servers: int | None
+    degree: int | None
+    duplex: bool | None
+    single_panel: bool | None
+    prices: str | None
+
+    def cluster(self, place: ClusterOptions) -> Cluster:
+        """The servers whose ports are to be wired."""
+        from ropewalk.hardware import DEFAULT_DEVICE, GivenPorts, read_cluster
+        from ropewalk.hardware.complete import usual_size
+
+        ports = GivenPorts(self.degree, self.duplex, self.single_panel, self.prices)
+        given = replace(place.given(), ports=ports, servers=self.servers)
+        each = place.gpus_per_server or usual_size(place.device or DEFAULT_DEVICE)
+        return read_cluster(place.cluster or f"{self.servers or USUAL_SERVERS}x{each}", given)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How hard to search, and for what."""
+
+    prime_only: bool
+    selection: str
+    allow: str
+    budget: int
+    chains: int
+    rounds: int
+    seed: int
+    engine: str
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """Networks to compare with."""
+
+    compare: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return () if self.compare == "none" else not_empty(split(self.compare), "--compare")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """A plan to run again, files to write, and whether the screen gets JSON."""
+
+    again: Path | None
+    plan: Path | None
+    page: Path | None
+    patch: Path | None
+    tables: Path | None
+    json: bool

@@ -1,0 +1,86 @@
+"""What `ropewalk plan` shows on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ropewalk import units
+from ropewalk.cli.screen import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ropewalk.codesign.design import Design
+
+
+def print_design(design: Design, *, hint: bool) -> None:
+    say = console().print
+    asked, wiring = design.question, design.wiring
+    ports = f"{wiring.degree} x {units.show_bandwidth(wiring.bandwidth)}"
+    say(
+        f"{asked.model} on {wiring.servers} servers with {ports} ({'duplex' if wiring.duplex else 'simplex'}): "
+        f"{units.show_seconds(design.step_time_s)} a step",
+        style="bold",
+        soft_wrap=True,
+    )
+    say(_table(design))
+    for rings in wiring.rings:
+        own = "" if rings.wired else ", over the cables of others"
+        say(f"rings of {rings.size}: {', '.join(f'+{jump}' for jump in rings.jumps)}{own}", soft_wrap=True)
+    say(
+        f"ports: {wiring.degree_sums} for rings, {wiring.degree_pairs} for pairs; routes: "
+        f"{design.routes.mean_hops:.2f} hops mean, {design.routes.max_hops} most; tax {design.tax:.3f}",
+        soft_wrap=True,
+    )
+    say(
+        f"traffic of a step: {units.show_size(design.allreduce_bytes)} of sums, "
+        f"{units.show_size(design.mp_bytes)} between pairs",
+        soft_wrap=True,
+    )
+    seats = [f"{count} x {what}" for what, count in _seats(design).items()]
+    say(f"layers: {', '.join(seats)}", soft_wrap=True)
+    say(_search_in_words(design), soft_wrap=True)
+    for note in design.notes:
+        say(f"note: {note}", style="yellow", soft_wrap=True)
+    if hint:
+        say(
+            "add --plan plan.json to keep it, --page plan.html for charts, --patch and --tables to build it",
+            style="dim",
+        )
+
+
+def _search_in_words(design: Design) -> str:
+    """The starts in one number, then whatever was the best so far."""
+    starts = [turn.seconds for turn in design.history if turn.plane == "start"]
+    better = [turn for turn in design.history if turn.best and turn.plane != "start"]
+    steps = [f"best of {len(starts)} starts {units.show_seconds(min(starts))}"] if starts else []
+    steps += [f"{turn.plane} {units.show_seconds(turn.seconds)}" for turn in better]
+    return f"search ({design.ended}, {len(design.history)} turns): {' -> '.join(steps)}"
+
+
+def _table(design: Design) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("network", "step", "to the plan", "cost", "to the plan's"):
+        table.add_column(name, justify="left" if name == "network" else "right", no_wrap=True)
+    table.add_row("plan", units.show_seconds(design.step_time_s), "", f"${design.cost:,.0f}", "")
+    for name, row in design.baselines.items():
+        table.add_row(
+            name,
+            units.show_seconds(row.step_time_s),
+            f"{design.speed_up(name):.2f} x",
+            f"${row.cost:,.0f}",
+            f"{row.cost / design.cost:.2f} x",
+        )
+    return table
+
+
+def _seats(design: Design) -> dict[str, int]:
+    """How many layers sit in which manner on how many servers."""
+    found: dict[str, int] = {}
+    for seat in design.seating.seats:
+        what = f"{seat.manner.value} on {seat.degree}"
+        found[what] = found.get(what, 0) + 1
+    return dict(sorted(found.items(), key=lambda entry: -entry[1]))
