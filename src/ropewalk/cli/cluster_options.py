@@ -16,7 +16,7 @@ PLACE = "Where it runs"
 
 CLUSTER = typer.Option(
     None,
-    help="A cluster file, a preset (dgx-h100:4, 4 servers) or servers x GPUs of each (4x8).",
+    help="A cluster file, a preset (dgx-h100:4 is 4 servers; `ropewalk list presets`) or servers x GPUs of each (4x8).",
     rich_help_panel=PLACE,
 )
 DEVICE = typer.Option(

@@ -19,6 +19,7 @@ from ropewalk.errors import InputError
 TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
+    "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),

@@ -3,52 +3,61 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from ropewalk.choices import Choice, Choices
 from ropewalk.errors import ClusterError
+from ropewalk.hardware.complete import usual_size
+from ropewalk.hardware.draft import Draft, GroupDraft
 
 _PRESET = re.compile(r"([a-z][a-z0-9-]*):([0-9]{1,6})")
 
 
 @dataclass(frozen=True)
-class Preset:
-    """A kind of server and how its vendor joins many of them."""
+class Preset(Choice[Callable[[int], Draft]]):
+    """A kind of server and how its vendor joins many of them; `make` takes the number of servers."""
 
-    name: str
-    device: str
-    network: str
-    rails: bool
-    about: str
+    def facts(self) -> dict[str, str]:
+        return {"network": self.where}
+
+
+def _preset(name: str, device: str, about: str, *, rails: bool) -> Preset:
+    def make(count: int) -> Draft:
+        group = GroupDraft(count, usual_size(device), device)
+        return Draft(f"cluster {name}:{count}", (group,), "leaf-spine", None, rails, firm=False)
+
+    return Preset(name, make, about, where=_RAILS if rails else _PLAIN)
 
 
 _RAILS = "rail-optimised: NIC i of every server on leaf i, full bandwidth to the spines, as in a DGX SuperPOD"
 _PLAIN = "servers one after the other on the leafs of a non-blocking leaf-spine"
 
-PRESETS: dict[str, Preset] = {
-    one.name: one
-    for one in (
-        Preset("dgx-1", "v100", "leaf-spine", False, f"8 V100, 4 NICs of 100 Gbps; {_PLAIN}"),
-        Preset("dgx-a100", "a100", "leaf-spine", True, f"8 A100, 8 NICs of 200 Gbps; {_RAILS}"),
-        Preset("dgx-h100", "h100", "leaf-spine", True, f"8 H100, 8 NICs of 400 Gbps; {_RAILS}"),
-        Preset("dgx-h200", "h200", "leaf-spine", True, f"8 H200, 8 NICs of 400 Gbps; {_RAILS}"),
-        Preset("dgx-b200", "b200", "leaf-spine", True, f"8 B200, 8 NICs of 400 Gbps; {_RAILS}"),
-        Preset("hgx-a100", "a100", "leaf-spine", False, f"8 A100, 8 NICs of 200 Gbps; {_PLAIN}"),
-        Preset("hgx-h100", "h100", "leaf-spine", False, f"8 H100, 8 NICs of 400 Gbps; {_PLAIN}"),
-        Preset("hgx-h200", "h200", "leaf-spine", False, f"8 H200, 8 NICs of 400 Gbps; {_PLAIN}"),
-        Preset("hgx-b200", "b200", "leaf-spine", False, f"8 B200, 8 NICs of 400 Gbps; {_PLAIN}"),
-        Preset("mi300x", "mi300x", "leaf-spine", False, f"8 MI300X, 8 NICs of 400 Gbps; {_PLAIN}"),
-    )
-}
+PRESETS: Choices[Preset] = Choices(
+    "preset",
+    (
+        _preset("dgx-1", "v100", "8 V100, 4 NICs of 100 Gbps", rails=False),
+        _preset("dgx-a100", "a100", "8 A100, 8 NICs of 200 Gbps", rails=True),
+        _preset("dgx-h100", "h100", "8 H100, 8 NICs of 400 Gbps", rails=True),
+        _preset("dgx-h200", "h200", "8 H200, 8 NICs of 400 Gbps", rails=True),
+        _preset("dgx-b200", "b200", "8 B200, 8 NICs of 400 Gbps", rails=True),
+        _preset("hgx-a100", "a100", "8 A100, 8 NICs of 200 Gbps", rails=False),
+        _preset("hgx-h100", "h100", "8 H100, 8 NICs of 400 Gbps", rails=False),
+        _preset("hgx-h200", "h200", "8 H200, 8 NICs of 400 Gbps", rails=False),
+        _preset("hgx-b200", "b200", "8 B200, 8 NICs of 400 Gbps", rails=False),
+        _preset("mi300x", "mi300x", "8 MI300X, 8 NICs of 400 Gbps", rails=False),
+    ),
+    error=ClusterError,
+)
 """By name; `name:servers` is a cluster."""
 
 
-def preset(text: str) -> tuple[Preset, int]:
-    """The preset and its number of servers.
+def preset(text: str) -> Draft:
+    """The cluster that a preset and its number of servers say.
 
-    >>> found, servers = preset("dgx-h100:64")
-    >>> found.device, servers
-    ('h100', 64)
+    >>> preset("dgx-h100:64").groups[0].device
+    'h100'
     """
     known = ", ".join(PRESETS)
     match = _PRESET.fullmatch(text.strip().lower())
@@ -62,4 +71,4 @@ def preset(text: str) -> tuple[Preset, int]:
         )
     if match is None or int(match[2]) < 1:
         raise ClusterError(f"cluster {text!r} has no number of servers: write it like {name}:16")
-    return PRESETS[name], int(match[2])
+    return PRESETS[name].make(int(match[2]))

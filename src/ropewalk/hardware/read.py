@@ -42,7 +42,7 @@ def read_cluster(text: str | Path | None = None, given: Given | None = None) -> 
         draft = _of_file(Path(name), source, findings)
     else:
         findings = Findings(ClusterError, f"cluster {name}")
-        draft = _of_shape(name) if is_shape(name) else _of_preset(name)
+        draft = _of_shape(name) if is_shape(name) else preset(name)
     return completed(merged(draft, given, findings), findings)
 
 
@@ -89,12 +89,6 @@ def _of_file(path: Path, source: str, findings: Findings) -> Draft:
 
 def _of_shape(text: str) -> Draft:
     return Draft(f"cluster {text}", tuple(GroupDraft(*group) for group in shape(text)))
-
-
-def _of_preset(text: str) -> Draft:
-    found, count = preset(text)
-    group = GroupDraft(count, usual_size(found.device), found.device)
-    return Draft(f"cluster {text}", (group,), found.network, None, found.rails, firm=False)
 
 
 def _of_options(given: Given) -> Cluster:
