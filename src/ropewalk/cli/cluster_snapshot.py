@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from ropewalk import units
+from ropewalk.cli import step_options
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_of, read_state
 from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import policy_named
@@ -17,7 +20,6 @@ from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
-from ropewalk.cli.step_options import LEVEL
 from ropewalk.errors import ClusterError, Findings, InputError
 
 if TYPE_CHECKING:
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
 
     from ropewalk.cluster.job import Job
     from ropewalk.cluster.occupancy import Occupancy
+    from ropewalk.cluster.plant import Plant
     from ropewalk.cluster.policies import Policy
-    from ropewalk.cluster.snapshot import Moment, Snapshot
+    from ropewalk.cluster.snapshot import Moment, Snapshot, SnapshotQuestion
+    from ropewalk.cluster.study import Conditions
     from ropewalk.cluster.work import Work
+    from ropewalk.sim.level import LevelUse
 
 OF_REPLAYS = (
     "at", "queue", "backfill", "backfill_rule", "first", "largest", "prepare", "load", "fail", "when_a_link_dies",
@@ -37,30 +42,76 @@ OF_REPLAYS = (
 MOST_ROWS = 24
 """Of the table on the screen: the jobs that are slowed down most."""
 
+AT = typer.Option(None, help="The moment of the replay, such as 5000s.")
+STATE = typer.Option(
+    None, metavar="FILE", help="Instead of a moment: who holds what now (JSON); JOBS then says what each job does."
+)
+ISOLATE = ISOLATE_ONE
+ROUTING = typer.Option(
+    None, help="With --isolate none, the policy under which jobs share links: {policies.shares}; ecmp unless given."
+)
+ONLY = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs, with commas.")
+LEVEL = step_options.LEVEL
+ITERATIONS = typer.Option(3, min=1, help="Of the job whose iterations are longest; the others go on meanwhile.")
+SCALE = typer.Option(
+    1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
+)
+
+
+@dataclass(frozen=True)
+class MomentOptions:
+    """What was typed about the moment."""
+
+    at: str | None
+    state: Path | None
+    isolate: str
+    routing: str | None
+
+    def check(self, context: typer.Context) -> None:
+        if (self.at is None) == (self.state is None):
+            raise InputError("a snapshot is of one moment: give either --at TIME, such as --at 5000s, or --state FILE")
+        if self.state is not None:
+            refuse(given(context, OF_REPLAYS), "a state says itself who runs, leave it out")
+
+    def policy(self) -> Policy:
+        """An isolating policy, or one under which jobs share links."""
+        from ropewalk.cluster.policies import SHARED, policies_named
+
+        if self.routing is None:
+            return policy_named(self.isolate)
+        if self.isolate != SHARED:
+            raise InputError(
+                f"--routing is for jobs that share links, and {self.isolate} isolates them: add --isolate none"
+            )
+        (policy,) = policies_named([], [self.routing], compare=False)
+        return policy
+
+
+@dataclass(frozen=True)
+class LookOptions:
+    """What was typed about how to look at it."""
+
+    level: str
+    iterations: int
+    only: str | None
+    scale: float
+
+    def question(self, moment: Moment, use: LevelUse) -> SnapshotQuestion:
+        from ropewalk.cluster.snapshot import SnapshotQuestion
+
+        only = None if self.only is None else tuple(not_empty(split(self.only), "--jobs"))
+        return SnapshotQuestion(moment, use, self.iterations, self.scale, only)
+
 
 @with_options
 def snapshot_command(
     context: typer.Context,
     jobs: Path = JOBS,
-    at: str | None = typer.Option(None, help="The moment of the replay, such as 5000s."),
-    state: Path | None = typer.Option(
-        None, metavar="FILE", help="Instead of a moment: who holds what now (JSON); JOBS then says what each job does."
-    ),
-    isolate: str = ISOLATE_ONE,
-    routing: str | None = typer.Option(
-        None, help="With --isolate none, the policy under which jobs share links: {policies.shares}."
-    ),
-    level: str = LEVEL,
-    iterations: int = typer.Option(
-        3, min=1, help="Of the job whose iterations are longest; the others go on meanwhile."
-    ),
-    only: str | None = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs, with commas."),
-    scale: float = typer.Option(
-        1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
-    ),
     json: bool = JSON,
     page: Path | None = PAGE,
     *,
+    which: MomentOptions,
+    look: LookOptions,
     replay: ReplayOptions,
     cluster: PlantOptions,
     packets: PacketChoices,
@@ -72,38 +123,24 @@ def snapshot_command(
     Packet by packet: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level packet --scale 0.001 --page
     moment.html`
     """
-    from ropewalk.cluster.snapshot import SnapshotQuestion, answer
+    from ropewalk.cluster.snapshot import answer
     from ropewalk.sim.level import LevelUse
 
     require_outputs(page)
-    refuse_without_packets(context, (level,))
-    use = LevelUse(level, packets.transport, packets.options(), packets.most_events)
+    refuse_without_packets(context, (look.level,))
+    use = LevelUse(look.level, packets.transport, packets.options(), packets.most_events)
     use.check()
-    policy, plant = _policy(isolate, routing), plant_of(cluster)
-    if (at is None) == (state is None):
-        raise InputError("a snapshot is of one moment: give either --at TIME, such as --at 5000s, or --state FILE")
-    conditions = conditions_of(replay, plant)
-    if state is not None:
-        refuse(given(context, OF_REPLAYS), "a state says itself who runs, leave it out")
+    which.check(context)
+    plant = plant_of(cluster)
     with progress_bar() as bar:
         task = bar.add_task("reading jobs", total=None)
-        read = read_jobs(jobs, replay, plant)
-        if at is not None:
-            from ropewalk.cluster.snapshot import moment_of_replay
 
-            until = units.seconds(at)
-            moment = moment_of_replay(
-                policy, plant, read.jobs, conditions, until, trace=jobs.name,
-                tell=lambda now_s: bar.update(task, description="replaying", completed=now_s, total=until),
-            )  # fmt: skip
-        else:
-            moment = _of_state(policy, read_state(policy, plant, state), jobs, read.jobs, replay.seed)
-        found = answer(
-            SnapshotQuestion(
-                moment, use, iterations, scale, None if only is None else tuple(not_empty(split(only), "--jobs"))
-            ),
-            lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
-        )
+        def tell(what: str, done: float, total: float) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        conditions = conditions_of(replay, plant)
+        read = read_jobs(jobs, replay, plant)
+        found = answer(look.question(_moment(which, plant, read.jobs, jobs, conditions, tell), use), tell)
     if page is not None:
         from ropewalk.report.cluster_snapshot import snapshot_page
 
@@ -115,31 +152,33 @@ def snapshot_command(
         _print(found, read.notes, page)
 
 
-def _policy(isolate: str, routing: str | None) -> Policy:
-    """The policy that is meant: an isolating one, or how flows of jobs that share links are routed."""
-    from ropewalk.cluster.policies import SHARED, policies_named
+def _moment(
+    which: MomentOptions, plant: Plant, jobs: list[Job], path: Path, conditions: Conditions,
+    tell: Callable[[str, float, float], None],
+) -> Moment:  # fmt: skip
+    """Who runs then: in a replay up to the moment, or in the state."""
+    from ropewalk.cluster.snapshot import moment_of_replay, moment_of_state
 
-    if routing is None:
-        return policy_named(isolate)
-    if isolate != SHARED:
-        raise InputError(f"--routing is for jobs that share links, and {isolate} isolates them: add --isolate none")
-    (policy,) = policies_named([], [routing], compare=False)
-    return policy
+    policy = which.policy()
+    if which.at is None:
+        state = read_state(policy, plant, which.state)
+        return moment_of_state(policy, state, _works(state, jobs, path), conditions.seed)
+    until_s = units.seconds(which.at)
+    return moment_of_replay(
+        policy, plant, jobs, conditions, until_s, trace=path.name,
+        tell=lambda now_s: tell("replaying", now_s, until_s),
+    )  # fmt: skip
 
 
-def _of_state(policy: Policy, state: Occupancy, path: Path, jobs: list[Job], seed: int) -> Moment:
-    """The jobs of a state, doing what the lines of a table say."""
-    from ropewalk.cluster.snapshot import moment_of_state
-
+def _works(state: Occupancy, jobs: list[Job], path: Path) -> dict[str, Work]:
+    """What jobs do, as a table says it that agrees with the state about their sizes."""
     findings = Findings(ClusterError, f"jobs {path}")
-    works: dict[str, Work] = {}
     for job in jobs:
         held = state.jobs.get(job.name)
         if held is not None and held.size != job.gpus:
             findings.add(f"{job.name} has {job.gpus} GPUs here and {held.size} in the state: write {held.size}")
-        works[job.name] = job.work
     findings.raise_if_any()
-    return moment_of_state(policy, state, works, seed)
+    return {job.name: job.work for job in jobs}
 
 
 def _print(found: Snapshot, notes: list[str], page: Path | None) -> None:

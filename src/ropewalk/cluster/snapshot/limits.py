@@ -13,7 +13,7 @@ from ropewalk.errors import ClusterError
 from ropewalk.sim.level import expected_events, wire_format
 from ropewalk.task import Kind
 
-MOST_TRANSFERS = 1_000_000
+MOST_TRANSFERS = 5_000_000
 SCALES = tuple(digit * 10.0**-power for power in range(1, 7) for digit in (5, 2, 1))
 MOST_NAMES = 6
 

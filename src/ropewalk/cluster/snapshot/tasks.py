@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.rounds import patterns_of
 from ropewalk.cluster.snapshot.tenant import Tenant
-from ropewalk.cluster.snapshot.wires import Paths, Wires
+from ropewalk.cluster.snapshot.wires import PathRows, Wires
 from ropewalk.routing import Routes
 from ropewalk.task import Kind, TaskGraph, make_graph
 from ropewalk.task.compose import parallel, sequence
@@ -100,7 +100,7 @@ def transfers_of(plant: Plant, tenant: Tenant) -> int:
 
 def written_together(wires: Wires, tenants: Sequence[Tenant], iterations: Sequence[int]) -> Together:
     """All iterations of all jobs; nothing of one job waits for another one."""
-    paths = Paths(wires)
+    paths = PathRows(wires)
     graphs, marks, job, first = [], [], [], 0
     for number, (tenant, count) in enumerate(zip(tenants, iterations, strict=True)):
         one = _iteration(paths, tenant)
@@ -116,7 +116,7 @@ def _wait(tenant: Tenant) -> TaskGraph:
     return make_graph([Kind.COMPUTE], tenant.allocation.gpus[:1], -1, [tenant.start_s], [0, 0], [], labels=LABELS)
 
 
-def _iteration(paths: Paths, tenant: Tenant) -> TaskGraph:
+def _iteration(paths: PathRows, tenant: Tenant) -> TaskGraph:
     """One iteration; its last task is its only end."""
     gpu, work, tasks = tenant.allocation.gpus[0], tenant.footprint.work, _Columns()
     hidden = sum(exchange.overlap_s for exchange in work.exchanges)

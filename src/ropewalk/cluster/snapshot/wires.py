@@ -74,7 +74,7 @@ def _circuits(plant: OpticalPlant, moment: Moment) -> Wires:
     return Wires(plant, fabric, links)
 
 
-class Paths:
+class PathRows:
     """Collects the paths of all flows; flows between the same GPUs over the same links have one row."""
 
     def __init__(self, wires: Wires) -> None:
