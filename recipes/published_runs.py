@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ropewalk.device.device import DEVICES, device, device_choice
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.strategy import Strategy
+from ropewalk.strategy import Order, Strategy
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.training.network import expand_on, run_on
@@ -108,7 +108,7 @@ def vtrain(run: PublishedRun) -> TrainingQuestion:
 
     Vocabulary: GPT-2's, padded to 51,200 as Megatron does. The cluster has 800 Gbps a server.
     """
-    usual = Strategy(overlap_gradients=False, bucket_bytes=1e9, recompute=run.recompute or "none")
+    usual = Strategy(order=Order(1e9, overlap=False), recompute=run.recompute or "none")
     return _megatron(run, usual, nic_bandwidth=12.5e9)
 
 
@@ -126,9 +126,9 @@ def narayanan(run: PublishedRun) -> TrainingQuestion:
     Megatron's, which reduces all of them after it.
     """
     alone = run.pipeline == 1
-    usual = Strategy(overlap_gradients=alone, recompute="full")
+    usual = Strategy(order=Order(overlap=alone), recompute="full")
     if not alone:
-        usual = Strategy(overlap_gradients=False, bucket_bytes=ONE_BUCKET, recompute="full")
+        usual = Strategy(order=Order(ONE_BUCKET, overlap=False), recompute="full")
     return _megatron(run, usual, nic_bandwidth=25e9)
 
 

@@ -9,7 +9,7 @@ from tiny_models import FlopPrices, transformer
 
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.strategy import Part, Placement, Strategy
+from ropewalk.strategy import Order, Part, Placement, Strategy
 from ropewalk.task import Kind, Sketch
 from ropewalk.task.lower import lower
 from ropewalk.timetable import automatic
@@ -94,7 +94,7 @@ class Untaught(FlopPrices):
 )
 def test_a_lowered_step_on_a_quiet_fabric_takes_what_the_clock_says(name, devices, data, bandwidth):
     """Real steps, with one bucket per piece; links range from slower than any stage to faster than all."""
-    strategy = Strategy(data=data, pipeline=devices, micro_batches=MICRO_BATCHES, schedule=name, bucket_bytes=1e18,
+    strategy = Strategy(data=data, pipeline=devices, micro_batches=MICRO_BATCHES, schedule=name, order=Order(1e18),
                         interleave=2 if name == "interleaved" else 1)  # fmt: skip
     model, prices = transformer(9), Untaught()
     step = lower(model, strategy, Placement(strategy), prices, "stage")
@@ -112,7 +112,7 @@ def strategy_of_parts(name, replicas, micro_batch, layers):
     cuts = np.linspace(0, layers, len(homes) + 1).astype(int).tolist()
     parts = tuple(Part(a, b - 1, sets[home]) for home, a, b in zip(homes, cuts, cuts[1:], strict=False))
     return Strategy(pipeline=len(replicas), micro_batch=micro_batch, micro_batches=MICRO_BATCHES, schedule=name,
-                    parts=parts, bucket_bytes=1e18, interleave=2 if name == "interleaved" else 1)  # fmt: skip
+                    parts=parts, order=Order(1e18), interleave=2 if name == "interleaved" else 1)  # fmt: skip
 
 
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.05, 1e6])

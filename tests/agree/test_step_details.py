@@ -7,7 +7,7 @@ from tiny_models import FlopPrices, transformer
 from ropewalk.fabric import LeafSpine, ServerFabric, ServerGroup
 from ropewalk.routing import router_for
 from ropewalk.sim import simulate
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Order, Placement, Strategy
 from ropewalk.task.expand import expand
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
@@ -41,7 +41,7 @@ def taken(step):
     "plan",
     [
         Strategy(tensor=4, pipeline=4, micro_batches=6, scatter_gather=False),
-        Strategy(tensor=4, pipeline=2, data=2, micro_batches=3, sequence_parallel=True, bucket_bytes=9000.0),
+        Strategy(tensor=4, pipeline=2, data=2, micro_batches=3, sequence_parallel=True, order=Order(9000.0)),
         Strategy(tensor=4, data=4, zero=1, micro_batches=2, recompute="full"),
         Strategy(tensor=4, pipeline=4, interleave=2, schedule="interleaved", micro_batches=4, sequence_parallel=True),
     ],

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tiny_models import FlopPrices, transformer
 
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Order, Placement, Strategy
 from ropewalk.task.lower import lower
 
 COLUMNS = ("act", "rank", "peer", "group", "amount", "stream", "priority", "label", "dep_start", "dep", "repeats")
 
 PINNED = {
-    "data": (Strategy(data=4, micro_batch=2, bucket_bytes=4000), "layer", "a060fe30fc34333e"),
+    "data": (Strategy(data=4, micro_batch=2, order=Order(4000)), "layer", "a060fe30fc34333e"),
     "zero 3": (Strategy(data=4, zero=3, micro_batches=2), "layer", "54d97de4aace5c66"),
     "tensor": (Strategy(data=2, tensor=2, sequence_parallel=True, recompute="selective"), "layer", "97ac7a6d930dd413"),
     "pipeline": (Strategy(data=2, tensor=2, pipeline=4, micro_batches=8), "layer", "116a5f907d900a08"),
@@ -23,7 +23,7 @@ PINNED = {
     ),
     "context": (Strategy(data=2, context=2, pipeline=2, micro_batches=3, zero=1), "layer", "662a66699fc08e18"),
     "zero 2": (
-        Strategy(data=2, pipeline=2, micro_batches=3, zero=2, overlap_gradients=False),
+        Strategy(data=2, pipeline=2, micro_batches=3, zero=2, order=Order(overlap=False)),
         "stage",
         "1e07fb0be15f0ec6",
     ),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import FlopPrices, clocked, on_stream, transformer
 
-from ropewalk.strategy import Placement, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy import Order, Placement, PriceList, Strategy, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.timetable import TIMETABLES
@@ -45,8 +45,7 @@ def strategies(draw, schedules=tuple(TIMETABLES)):
         interleave=interleave,
         schedule=schedule,
         recompute=draw(st.sampled_from(["none", "selective", "full"])),
-        bucket_bytes=draw(st.sampled_from([1000.0, 20_000.0, 25e6])),
-        overlap_gradients=draw(st.booleans()),
+        order=Order(draw(st.sampled_from([1000.0, 20_000.0, 25e6])), overlap=draw(st.booleans())),
         scatter_gather=draw(st.booleans()),
         prefetch=draw(st.booleans()),
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny_gradients import gradients_of_layers, lowered_gradients
 from tiny_models import EvenPrices, clocked, transformer
 
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Order, Placement, Strategy
 from ropewalk.task.lower import lower
 from ropewalk.task.passes import (
     Arrival,
@@ -173,7 +173,7 @@ def test_only_the_last_fusing_counts(data, gradients):
 )  # fmt: skip
 def test_lifting_out_and_weaving_in_changes_no_time(blocks, data, tensor, pipeline, micro_batches):
     strategy = Strategy(
-        data=data, tensor=tensor, pipeline=pipeline, micro_batches=micro_batches, bucket_bytes=100.0
+        data=data, tensor=tensor, pipeline=pipeline, micro_batches=micro_batches, order=Order(100.0)
     )  # fmt: skip
     step = lower(transformer(2 * blocks), strategy, Placement(strategy), EvenPrices(), detail="layer")
     again = woven(gradients_of_layers(step)).step

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from tiny_models import EvenPrices
 
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Order, Placement, Strategy
 from ropewalk.task.lower import lower
 from ropewalk.task.passes import Gradients, gradients_in
 from ropewalk.task.passes.assembly import ranks_of
@@ -20,7 +20,7 @@ FORWARD, BACKWARD = (re.compile(rf"(?P<layer>.*) {name}( \S+)?") for name in ("f
 
 def lowered_gradients(workload: Workload, strategy: Strategy, prices=None) -> Gradients:
     """One all-reduce for the gradients of every layer."""
-    single = replace(strategy, bucket_bytes=1.0)
+    single = replace(strategy, order=Order(1.0))
     return gradients_of_layers(lower(workload, single, Placement(single), prices or EvenPrices(), detail="layer"))
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse_idle_options
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.order_options import OrderOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
@@ -38,6 +38,7 @@ def simulate_command(
     *,
     model: ModelOptions,
     split: SplitOptions,
+    gradients: OrderOptions,
     place: ClusterOptions,
     graph: GraphOptions,
     talk: TalkOptions,
@@ -87,11 +88,17 @@ def simulate_command(
     elif subject is Subject.CHAKRA:
         run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), use, outputs)
     else:
-        run_model(_question(what, model, split, place, use, what_if), outputs)
+        run_model(_question(what, model, split, gradients, place, use, what_if), outputs)
 
 
 def _question(
-    what: str, model: ModelOptions, split: SplitOptions, place: ClusterOptions, use: NetworkUse, what_if: WhatIfOptions
+    what: str,
+    model: ModelOptions,
+    split: SplitOptions,
+    gradients: OrderOptions,
+    place: ClusterOptions,
+    use: NetworkUse,
+    what_if: WhatIfOptions,
 ) -> TrainingQuestion:
     from ropewalk.strategy import Strategy
     from ropewalk.training import TrainingQuestion
@@ -114,12 +121,12 @@ def _question(
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,
             recompute=split.recompute,
-            bucket_bytes=units.size(split.bucket),
+            order=gradients.read(),
             optimiser=model.optimiser,
         ),
         precision=model.dtype,
         network=use,
-        order=split.order,
+        order=split.rank_order,
         detail=what_if.detail,
         jitter=what_if.jitter,
         stragglers=_stragglers(what_if),

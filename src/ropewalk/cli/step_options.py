@@ -33,8 +33,7 @@ INTERLEAVE = typer.Option(
 RECOMPUTE = typer.Option(
     "none", help="Compute again in the backward pass: none, selective or full.", rich_help_panel=SPLIT
 )
-BUCKET = typer.Option("25MiB", help="Gradients that are summed at once.", rich_help_panel=SPLIT)
-ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT)
+RANK_ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT)
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,7 @@ class SplitOptions:
     schedule: str | None
     interleave: int
     recompute: str
-    bucket: str
-    order: str | None
+    rank_order: str | None
 
 
 HOSTS = typer.Option(None, min=1, help="Hosts of the fabric of a task graph.", rich_help_panel=PLACE)

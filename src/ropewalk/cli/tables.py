@@ -21,6 +21,7 @@ TABLES = {
     "devices": ("ropewalk.device.device", "DEVICES"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
+    "orders": ("ropewalk.strategy.order", "ORDERS"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),

@@ -70,7 +70,7 @@ def work_of_step(step: Step, strategy: Strategy, all_reduce: str = ALL_REDUCE) -
     busiest = int(np.argmax(by_rank))
     bubble = (strategy.pipeline - 1) / (strategy.micro_batches * strategy.interleave)
     compute_s = float(by_rank[busiest]) * (1 + bubble)
-    room = _Room(compute_s, _last_backward_s(step, busiest, strategy) if strategy.overlap_gradients else 0.0)
+    room = _Room(compute_s, _last_backward_s(step, busiest, strategy) if strategy.order.overlap else 0.0)
     names = {
         Act.ALL_REDUCE: all_reduce,
         Act.ALL_GATHER: "all-gather",

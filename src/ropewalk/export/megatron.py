@@ -37,6 +37,8 @@ def _obstacles(plan: Plan) -> Iterator[str]:
         yield f"has the schedule {strategy.schedule}, and Megatron-LM runs 1f1b and interleaved: choose one of them"
     if strategy.zero > 1:
         yield f"has zero {strategy.zero}, and Megatron-LM shards the optimiser alone: set zero to 1"
+    if not strategy.order.is_plain:
+        yield f"reduces gradients in its own order ({strategy.order.said()}), and Megatron-LM in buckets: take these"
     if strategy.choices or strategy.stages is not None:
         yield "has layers or cuts of its own choice, which need a layout by hand: leave them out"
     if strategy.optimiser not in OPTIMISERS:
@@ -81,8 +83,8 @@ def megatron_arguments(plan: Plan) -> str:
         lines.append(f"--num-virtual-stages-per-pipeline-rank {strategy.interleave}")
     if strategy.zero:
         lines.append("--use-distributed-optimizer")
-    if strategy.overlap_gradients:
+    if strategy.order.overlap:
         # Megatron-LM counts a bucket in parameters.
         size = strategy.gradient_bytes or MASTER_GRADIENT_BYTES
-        lines += ["--overlap-grad-reduce", f"--ddp-bucket-size {int(strategy.bucket_bytes // size)}"]
+        lines += ["--overlap-grad-reduce", f"--ddp-bucket-size {int(strategy.order.bucket_bytes // size)}"]
     return "\n".join(lines) + "\n"

@@ -48,6 +48,20 @@ class StepRun:
 
 
 @dataclass(frozen=True)
+class Window:
+    """One of several steps that ran in a row: from when to when, and how many there were."""
+
+    begin_s: float
+    end_s: float
+    steps: int
+
+    def clip(self, start: Seconds, end: Seconds) -> tuple[Seconds, Seconds]:
+        """Times from the begin of the window on; what lies outside has no length."""
+        length = self.end_s - self.begin_s
+        return np.clip(start - self.begin_s, 0.0, length), np.clip(end - self.begin_s, 0.0, length)
+
+
+@dataclass(frozen=True)
 class PathPart:
     """Time that the critical path spends on operations of one label and purpose."""
 
@@ -149,9 +163,14 @@ class StepStatistics:
 
 
 def statistics(
-    run: StepRun, *, peak_flops: float | None = None, samples: float | None = None, tokens: float | None = None
+    run: StepRun,
+    *,
+    peak_flops: float | None = None,
+    samples: float | None = None,
+    tokens: float | None = None,
+    window: Window | None = None,
 ) -> StepStatistics:
-    """Where the time of a step went.
+    """Where the time of a step went; where several ran in a row, that of the one in the `window`.
 
     >>> from ropewalk.fabric import IdealSwitch
     >>> from ropewalk.routing import shortest
@@ -168,13 +187,20 @@ def statistics(
     [2.0, 0.5, 1.0]
     """
     trace = run.trace
+    window = window or Window(0.0, trace.makespan, 1)
+    seconds = window.end_s - window.begin_s
     path = np.array([entry.task for entry in trace.critical_path()], np.int64)
+    start, end = window.clip(trace.start[path], trace.end[path])
+    path, spent = path[end > start], (end - start)[end > start]
+    occupied = occupancy(run.step, OperationTimes(*window.clip(run.times.start, run.times.end)))
+    # All steps carry the same bytes, so that one has its part of the whole.
+    use = trace.link_utilisation * (trace.makespan / (window.steps * seconds) if seconds else 1.0)
     return StepStatistics(
-        trace.makespan,
-        rank_times(run.step, run.occupied, trace.makespan),
-        _path_parts(run, path),
-        trace.link_utilisation,
-        _bottleneck(trace, path),
+        seconds,
+        rank_times(run.step, occupied, seconds),
+        _path_parts(run, path, spent),
+        use,
+        _bottleneck(trace, path, spent, use),
         run.step.flops,
         peak_flops,
         samples,
@@ -182,27 +208,26 @@ def statistics(
     )
 
 
-def _path_parts(run: StepRun, path: NDArray[np.int64]) -> tuple[PathPart, ...]:
+def _path_parts(run: StepRun, path: NDArray[np.int64], spent: Seconds) -> tuple[PathPart, ...]:
     trace = run.trace
     total: dict[tuple[str, str], tuple[float, int]] = {}
-    for task, operation in zip(path.tolist(), run.operation_of_task[path].tolist(), strict=True):
+    for task, operation, took in zip(path.tolist(), run.operation_of_task[path].tolist(), spent.tolist(), strict=True):
         if operation < 0:
             key = (trace.graph.name_of(task), "other")
         else:
             key = (run.step.name_of(operation), run.purpose_of(operation))
         seconds, tasks = total.get(key, (0.0, 0))
-        total[key] = (seconds + float(trace.end[task] - trace.start[task]), tasks + 1)
-    parts = (PathPart(label, purpose, *spent) for (label, purpose), spent in total.items())
+        total[key] = (seconds + took, tasks + 1)
+    parts = (PathPart(label, purpose, *sums) for (label, purpose), sums in total.items())
     return tuple(sorted(parts, key=lambda part: (-part.seconds, part.purpose, part.label)))
 
 
-def _bottleneck(trace: Trace, path: NDArray[np.int64]) -> Bottleneck | None:
+def _bottleneck(trace: Trace, path: NDArray[np.int64], spent: Seconds, use: Seconds) -> Bottleneck | None:
     """The link that held transfers of the critical path back longest; without any, the most utilised one."""
-    use = trace.link_utilisation
     if not len(use):
         return None
-    held = path[trace.bound_by[path] >= 0]
-    seconds = np.bincount(trace.bound_by[held], (trace.end - trace.start)[held], minlength=len(use))
+    held = trace.bound_by[path] >= 0
+    seconds = np.bincount(trace.bound_by[path[held]], spent[held], minlength=len(use))
     link = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(use))
     if use[link] <= 0:
         return None

@@ -27,7 +27,7 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
     for finding in _numbers(strategy):
         findings.add(finding)
     findings.raise_if_any()  # the other checks divide by these numbers
-    for rule in (_words(strategy), _gpu_count(strategy, gpus), _pipeline(strategy, workload)):
+    for rule in (_words(strategy), _gpu_count(strategy, gpus), _pipeline(strategy, workload), _order(strategy)):
         for finding in rule:
             findings.add(finding)
     if strategy.parts:
@@ -55,8 +55,6 @@ def _numbers(plan: Strategy) -> Iterator[str]:
             yield f"{name} is {value!r}: give a whole number, 1 or more"
     if plan.zero not in (0, 1, 2, 3):
         yield f"zero is {plan.zero!r}: give 0, 1, 2 or 3"
-    if not plan.bucket_bytes > 0:
-        yield f"bucket_bytes is {plan.bucket_bytes!r}: give a positive size such as {25 * 2**20} (25 MiB)"
     if plan.rows:
         try:
             _ = plan.timetable
@@ -215,3 +213,17 @@ def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
             yield f"{about} is not split, so sequence parallelism has nowhere to gather it: turn one of them off"
         if choice.recompute is not None and choice.recompute not in RECOMPUTE:
             yield f"{about} has recompute {choice.recompute!r}: use one of {', '.join(RECOMPUTE)}"
+
+
+def _order(plan: Strategy) -> Iterator[str]:
+    """Orders of gradients that ZeRO leaves no room for."""
+    if plan.zero >= 2 and not plan.order.is_plain:
+        yield (
+            f"zero {plan.zero} reduces the gradients of every layer in every micro-batch, since they have no place to "
+            "wait: set zero to 0 or 1, or take an order of plain buckets"
+        )
+    elif plan.zero and (plan.order.across_steps or plan.order.arrival == "gathered"):
+        yield (
+            f"zero {plan.zero} gathers weights after the update, so no layer can go ahead with its own gradients: set "
+            "zero to 0, or take an order that waits at the end of the step"
+        )

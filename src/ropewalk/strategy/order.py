@@ -1,22 +1,19 @@
 """In which groups, pieces and order gradients are all-reduced, and what the next step waits for.
 
-An `Order` says it for every group of data ranks alike, whatever else splits the model: each pipeline stage launches the
-gradients of its own layers, experts are reduced among the ranks that have them. `ORDERS` are the usual ones by name.
+An `Order` is a part of the `Strategy` and holds for every group of data ranks alike, whatever else splits the model:
+each pipeline stage launches the gradients of its own layers, experts are reduced among the ranks that have them.
+`ORDERS` are the usual ones by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.units import show_size
-
-if TYPE_CHECKING:
-    from ropewalk.strategy.strategy import Strategy
 
 DDP_BUCKET = 25 * 2**20
 """Bytes of gradients that PyTorch's DistributedDataParallel collects before it reduces them, unless told otherwise."""
@@ -94,6 +91,11 @@ class Order:
             and not self.across_steps
         )
 
+    @property
+    def bucket_bytes(self) -> float:
+        """Bytes that are collected before they are reduced, 0 where launches are listed."""
+        return 0.0 if isinstance(self.fusion, tuple) else self.fusion
+
     def said(self) -> str:
         """The order in a few words."""
         if isinstance(self.fusion, tuple):
@@ -114,52 +116,10 @@ class Order:
             words.append("across steps")
         return ", ".join(words)
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain types; a size without limit is None.
-
-        >>> from_json(Order(fusion=launches_of([["b", "a"]])).as_json()).fusion
-        ((('b', 1.0), ('a', 1.0)),)
-        """
-        found: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        if isinstance(self.fusion, tuple):
-            found["fusion"] = [[name if part == 1 else [name, part] for name, part in one] for one in self.fusion]
-        return {name: None if value == inf else value for name, value in found.items()}
-
 
 def launches_of(groups: Iterable[Iterable[str]]) -> Launches:
     """Whole layers by name, launched group by group."""
     return tuple(tuple((name, 1.0) for name in group) for group in groups)
-
-
-def from_json(document: Mapping[str, Any]) -> Order:
-    """An order as `Order.as_json` writes it."""
-    known = {field.name for field in fields(Order)}
-    strange = sorted(set(document) - known)
-    if strange:
-        raise StrategyError(f"order of gradients: there is no {strange[0]!r}: use {', '.join(sorted(known))}")
-    values: dict[str, Any] = {name: inf if value is None else value for name, value in document.items()}
-    if isinstance(values.get("fusion"), list):
-        values["fusion"] = tuple(
-            tuple((entry, 1.0) if isinstance(entry, str) else (str(entry[0]), float(entry[1])) for entry in one)
-            for one in values["fusion"]
-        )
-    return Order(**values)
-
-
-def check_order(order: Order, strategy: Strategy) -> None:
-    """Refuse what cannot be done with the gradients of this strategy."""
-    findings = Findings(StrategyError, "order of gradients")
-    if not order.is_plain and strategy.zero >= 2:
-        findings.add(
-            f"ZeRO-{strategy.zero} reduces the gradients of every layer in every micro-batch, since they have no place "
-            "to wait: use ZeRO 0 or 1, or the order buckets without a partition and a credit"
-        )
-    elif strategy.zero and (order.across_steps or order.arrival == "gathered"):
-        findings.add(
-            f"ZeRO-{strategy.zero} gathers weights after the update, so no layer can go ahead with its own gradients: "
-            "use ZeRO 0, or an order that waits at the end of the step"
-        )
-    findings.raise_if_any()
 
 
 ORDERS: Choices[Choice[Order]] = Choices(

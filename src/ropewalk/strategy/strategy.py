@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 import numpy as np
 
-from ropewalk.strategy.order import DDP_BUCKET
+from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Part
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
@@ -71,10 +71,8 @@ class Strategy:
     interleave: int = 1
     """Pieces of the model, far from each other, that each stage holds; other schedules than `interleaved` know it."""
     recompute: str = "none"
-    bucket_bytes: float = DDP_BUCKET
-    """Gradients reduced at once; a layer that has more is reduced at once in several collectives."""
-    overlap_gradients: bool = True
-    """Gradients are reduced while the backward pass goes on; otherwise after it."""
+    order: Order = field(default_factory=Order)
+    """In which groups, pieces and order gradients are reduced."""
     prefetch: bool = True
     """Under ZeRO-3 the weights of the next layer are gathered while a layer computes; otherwise before it starts."""
     regather: bool = True

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ropewalk import __version__
 from ropewalk.fabric import Fabric
+from ropewalk.records import plain
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
 from ropewalk.task.expand import Expansion
@@ -82,7 +83,7 @@ class TrainingAnswer:
             "sequence": self.workload.sequence or None,
             "global_batch": self.strategy.global_batch,
             "flops": found.flops,
-            "strategy": asdict(self.strategy),
+            "strategy": plain(self.strategy),
             "stages": self.stages(),
             "fabric": self.fabric.name,
             "routing": self.router,

@@ -11,9 +11,10 @@ from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.task.lower import lower
+from ropewalk.task.lower import StepsInARow, lower, lower_steps
 from ropewalk.task.step import Step
 from ropewalk.training.question import TrainingQuestion
+from ropewalk.training.steady import STEPS_IN_A_ROW
 from ropewalk.units import show_size
 from ropewalk.workload.source import FILES, open_workload
 from ropewalk.workload.workload import Workload
@@ -38,7 +39,16 @@ class Prepared:
 
     @cached_property
     def step(self) -> Step:
+        """One step."""
         return lower(self.workload, self.strategy, self.placement, self.listed, detail=self.question.detail)
+
+    @cached_property
+    def in_a_row(self) -> StepsInARow | None:
+        """Several steps, where gradients reach from one into the next."""
+        if not self.strategy.order.across_steps:
+            return None
+        sized = self.workload, self.strategy, self.placement, self.listed
+        return lower_steps(*sized, STEPS_IN_A_ROW, self.question.detail)
 
 
 def prepared(question: TrainingQuestion) -> Prepared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,13 +11,15 @@ from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
-from ropewalk.sim.step import StepRun
+from ropewalk.sim.step import StepRun, Window
 from ropewalk.task.passes.gradients import Gradients
 from ropewalk.task.passes.weave import Woven, woven
 from ropewalk.training.network import NetworkUse, expand_on, run_on
 
 Array = NDArray[np.float64]
 
+STEPS_IN_A_ROW = 4
+"""Steps that are run where gradients reach from one into the next."""
 FEWEST_STEPS = 3
 """Steps that are needed to see two periods: the first one has nothing to wait for and does not count."""
 STEADY = 1e-9
@@ -53,6 +56,18 @@ class GradientRun:
         return len(self.periods_s) > 1 and bool(
             abs(self.periods_s[-1] - self.periods_s[-2]) <= STEADY * self.periods_s[-1]
         )
+
+
+def steady_step(run: StepRun, ends: Sequence[NDArray[np.int64]]) -> Window:
+    """Of several steps in a row the last but one, behind which another has begun as behind every step."""
+    over = [float(run.times.end[operations].max()) for operations in ends[-3:]]
+    return Window(over[0], over[1], len(ends))
+
+
+def changes_from_step_to_step(run: StepRun, ends: Sequence[NDArray[np.int64]]) -> bool:
+    """Do the last two steps still take different times?"""
+    before, last = np.diff([float(run.times.end[operations].max()) for operations in ends[-3:]])
+    return bool(abs(last - before) > STEADY * last)
 
 
 def run_gradients(gradients: Gradients, fabric: Fabric, use: NetworkUse | None = None) -> GradientRun:

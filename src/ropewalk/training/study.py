@@ -13,6 +13,7 @@ from ropewalk.training.answer import TrainingAnswer
 from ropewalk.training.network import expand_on, run_on
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
+from ropewalk.training.steady import changes_from_step_to_step, steady_step
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Workload
 
@@ -32,19 +33,25 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     made = prepared(question)
     asked, workload, strategy, fabric = made.question, made.workload, made.strategy, made.fabric
     say(0, None, "writing the step")
-    step = made.step
+    row = made.in_a_row
+    step = made.step if row is None else row.step
     if asked.jitter or asked.stragglers:
         step = perturb(step, asked.network.seed, jitter=asked.jitter, stragglers=asked.stragglers)
     say(0, None, "writing its tasks")
     expansion = expand_on(step, fabric, asked.network)
     run = run_on(step, expansion, fabric, asked.network, lambda done, total: say(done, total, "tasks done"))
     notes = [*made.notes, *(run.network.sentences() if run.network is not None else ())]
+    if row is not None:
+        notes.append(f"Gradients reach into the next step: times are of one of {len(row.ends)} steps in a row.")
+        if changes_from_step_to_step(run, row.ends):
+            notes.append("The last two steps still differ: jitter, or a pipeline that has not settled.")
     samples = strategy.global_batch
     found = statistics(
         run,
         peak_flops=made.prices.device.peak_flops.get(made.prices.precision.name),
         samples=samples,
         tokens=samples * workload.sequence if workload.sequence else None,
+        window=None if row is None else steady_step(run, row.ends),
     )
     return TrainingAnswer(
         asked, workload, strategy, made.pieces, made.placement.stage_of().astype(np.int64), fabric, made.router,

@@ -7,7 +7,7 @@ import pytest
 from ropewalk.cluster.modelled import Model, job_of_model, work_of_model
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
-from ropewalk.strategy import Strategy
+from ropewalk.strategy import Order, Strategy
 
 
 def _by_name(work: Work) -> dict[str, float]:
@@ -22,7 +22,7 @@ def test_data_parallel_training_sums_all_gradients_beside_the_backward_pass() ->
 
 
 def test_without_overlap_gradients_hide_behind_nothing() -> None:
-    model = Model("resnet50", strategy=Strategy(data=8, micro_batch=32, overlap_gradients=False))
+    model = Model("resnet50", strategy=Strategy(data=8, micro_batch=32, order=Order(overlap=False)))
     assert [one.overlap_s for one in work_of_model(model, 8).exchanges] == [0.0]
 
 

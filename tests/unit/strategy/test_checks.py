@@ -4,7 +4,7 @@ import pytest
 from tiny_models import transformer
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import LayerChoice, Placement, Strategy, check, derive
+from ropewalk.strategy import LayerChoice, Order, Placement, Strategy, check, derive
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -42,7 +42,8 @@ def test_strategy_that_fits_passes(strategy):
     [
         (Strategy(data=0), TINY, "data is 0: give a whole number, 1 or more"),
         (Strategy(zero=4), TINY, "zero is 4: give 0, 1, 2 or 3"),
-        (Strategy(bucket_bytes=0), TINY, "bucket_bytes is 0: give a positive size"),
+        (Strategy(data=2, zero=2, order=Order(partition_bytes=4e6)), TINY, "set zero to 0 or 1"),
+        (Strategy(data=2, zero=1, order=Order(across_steps=True)), TINY, "set zero to 0, or take an order that waits"),
         (Strategy(schedule="2f2b"), TINY, "no schedule '2f2b': use one of 1f1b, 1f1b-deep, gpipe, zb-h1"),
         (Strategy(recompute="some"), TINY, "no recompute 'some': use one of none, selective, full"),
         (Strategy(optimiser="guess"), TINY, "no optimiser 'guess': use one of none, sgd"),

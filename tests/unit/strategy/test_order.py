@@ -1,13 +1,13 @@
 """Orders of gradients: what they say, what they refuse, and that they survive a file."""
 
 import json
-from math import inf
 
 import pytest
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import ORDERS, Order, Strategy
-from ropewalk.strategy.order import check_order, from_json, launches_of
+from ropewalk.records import plain, record
+from ropewalk.strategy import ORDERS, Order
+from ropewalk.strategy.order import launches_of
 
 
 def test_the_usual_order_is_what_ddp_does():
@@ -29,7 +29,7 @@ def test_the_usual_order_is_what_ddp_does():
     ],
 )
 def test_an_order_survives_a_file(order):
-    assert from_json(json.loads(json.dumps(order.as_json()))) == order
+    assert record(Order, json.loads(json.dumps(plain(order))), "order", StrategyError) == order
 
 
 def test_everything_that_is_wrong_is_said_at_once():
@@ -42,25 +42,3 @@ def test_everything_that_is_wrong_is_said_at_once():
 def test_every_byte_is_launched_once():
     with pytest.raises(StrategyError, match=r"a is launched 1.5 times: launch all of its gradients exactly once"):
         Order(fusion=((("a", 1.0),), (("a", 0.5),)))
-
-
-def test_a_key_that_does_not_exist_is_named():
-    with pytest.raises(StrategyError, match="there is no 'bucket': use across_steps, arrival"):
-        from_json({"bucket": 4e6})
-
-
-@pytest.mark.parametrize(
-    ("strategy", "order", "fact"),
-    [
-        (Strategy(data=2, zero=2), Order(partition_bytes=4e6), "use ZeRO 0 or 1"),
-        (Strategy(data=2, zero=1), Order(across_steps=True), "use ZeRO 0, or an order that waits"),
-    ],
-)
-def test_what_zero_leaves_no_choice_of_is_refused(strategy, order, fact):
-    with pytest.raises(StrategyError, match=fact):
-        check_order(order, strategy)
-
-
-def test_zero_has_its_buckets_and_zero_1_any_order_within_the_step():
-    check_order(Order(fusion=1e6), Strategy(data=2, zero=3))
-    check_order(Order(fusion=0.0, priority="forward", credit_bytes=inf), Strategy(data=2, zero=1))

@@ -1,11 +1,13 @@
 """Stages with their own numbers of replicas."""
 
+import json
+
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 from tiny_models import FlopPrices, transformer
 
 from ropewalk.errors import StrategyError
+from ropewalk.records import plain, record
 from ropewalk.strategy import LayerChoice, Part, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.timetable import timetable
 from ropewalk.timetable.written import rows_of
@@ -53,8 +55,7 @@ def test_a_strategy_with_parts_and_rows_is_plain_values():
     rows = rows_of(timetable("zb-h1", 2, 2))
     strategy = Strategy(pipeline=2, micro_batches=2, schedule="made", rows=rows, parts=UNEVEN.parts,
                         choices=(LayerChoice("block*", recompute="full"),))  # fmt: skip
-    adapter = TypeAdapter(Strategy)
-    assert adapter.validate_json(adapter.dump_json(strategy)) == strategy
+    assert record(Strategy, json.loads(json.dumps(plain(strategy))), "strategy", StrategyError) == strategy
     assert strategy.splits_backward
     assert rows_of(strategy.timetable) == rows
     check(strategy, TINY)

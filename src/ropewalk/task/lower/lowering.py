@@ -35,7 +35,7 @@ from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.memory import updated
-from ropewalk.strategy.order import Order, check_order
+from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
 from ropewalk.strategy.shares import Share, computed_again, shares_of
@@ -62,15 +62,13 @@ def lower(
     placement: Placement,
     prices: Prices | PriceList,
     detail: str = "auto",
-    order: Order | None = None,
 ) -> Step:
     """The step of this model under this strategy.
 
     `detail` says how finely: `layer` keeps every computation and collective of every layer, `stage` sums up what lies
-    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough. `order`
-    says how gradients are launched, in buckets as gradients are ready unless given.
+    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough.
     """
-    made = _Lowered(workload, strategy, placement, prices, detail, order or usual_order(strategy))
+    made = _Lowered(workload, strategy, placement, prices, detail)
     return made.step(made.gang()[0] if made.order.is_plain else made.launched(1)[0])
 
 
@@ -90,26 +88,19 @@ def lower_steps(
     prices: Prices | PriceList,
     steps: int,
     detail: str = "auto",
-    order: Order | None = None,
 ) -> StepsInARow:
     """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
-    made = _Lowered(workload, strategy, placement, prices, detail, order or usual_order(strategy))
+    made = _Lowered(workload, strategy, placement, prices, detail)
     gang, ends = made.launched(steps)
     return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over.tolist()) for over in ends))
-
-
-def usual_order(strategy: Strategy) -> Order:
-    """Buckets of the strategy's size."""
-    return Order(fusion=strategy.bucket_bytes, overlap=strategy.overlap_gradients)
 
 
 class _Lowered:
     """What a gang is written from."""
 
     def __init__(
-        self, workload: Workload, strategy: Strategy, placement: Placement, prices: Prices | PriceList, detail: str,
-        order: Order,
-    ) -> None:  # fmt: skip
+        self, workload: Workload, strategy: Strategy, placement: Placement, prices: Prices | PriceList, detail: str
+    ) -> None:
         if detail not in DETAILS:
             raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
         if placement.strategy != strategy:
@@ -117,11 +108,10 @@ class _Lowered:
         self.listed = prices if isinstance(prices, PriceList) else PriceList(prices)
         self.sized = workload.at_batch(strategy.micro_batch)
         check(strategy, self.sized)
-        check_order(order, strategy)
-        self.order, self.detail, self.roster = order, detail, Roster(placement)
+        self.order, self.detail, self.roster = strategy.order, detail, Roster(placement)
         # Where gradients are launched in an order of their own, each layer is reduced by itself until then.
-        bucket = order.fusion if order.is_plain and not isinstance(order.fusion, tuple) else 0.0
-        self.strategy = replace(strategy, bucket_bytes=bucket, overlap_gradients=order.overlap)
+        bucket = self.order.bucket_bytes if self.order.is_plain else 0.0
+        self.strategy = replace(strategy, order=Order(fusion=bucket, overlap=self.order.overlap))
 
     def gang(self) -> tuple[Gang, Layers]:
         """One rank of every stage, gradients in buckets as they are ready, and the layers it runs."""

@@ -159,6 +159,7 @@ def buckets(
     """
     per_gradient = gradient_bytes(strategy, element_bytes)
     act = Act.REDUCE_SCATTER if strategy.zero else Act.ALL_REDUCE
+    bucket = strategy.order.bucket_bytes
     dense = _dense_parameters(layers, shares, beside)
     found: dict[int, list[Move]] = {}
     for scope, ways, counts in (
@@ -169,8 +170,8 @@ def buckets(
         waiting = [at for at in reversed(layers) if counts[at]] if ways > 1 else []
         for at in waiting:
             full += counts[at] * per_gradient
-            if full >= strategy.bucket_bytes or strategy.zero >= 3 or at == waiting[-1]:
-                repeats = max(1, round(full / strategy.bucket_bytes)) if strategy.bucket_bytes else 1
+            if full >= bucket or strategy.zero >= 3 or at == waiting[-1]:
+                repeats = max(1, round(full / bucket)) if bucket else 1
                 found.setdefault(at, []).append(Move(act, scope, full, STREAM["data"], "gradients", repeats, at))
                 full = 0.0
     return {at: tuple(moves) for at, moves in found.items()}

@@ -106,7 +106,7 @@ class Writer:
             for move in leg.reduces:
                 reduction = Reduction(move, (entry.piece % self.pieces.count, reduced))
                 reduced += 1
-                if self.strategy.overlap_gradients:
+                if self.strategy.order.overlap:
                     self._reduce(number, reduction, thread.since)
                 else:
                     stage.reductions.append(reduction)

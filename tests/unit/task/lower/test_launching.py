@@ -19,7 +19,8 @@ BLOCK = 12 * 16**2 + 13 * 16
 
 
 def ordered(strategy, order, prices=EvenPrices, detail="layer", **model):
-    return lower(transformer(**model), strategy, Placement(strategy), prices(), detail, order)
+    planned = replace(strategy, order=order)
+    return lower(transformer(**model), planned, Placement(planned), prices(), detail)
 
 
 def launches(step, rank=0):
@@ -43,16 +44,16 @@ STRATEGIES = [
     (Strategy(data=4, expert=2, pipeline=2, micro_batches=2), {"mixture": 2}),
     (Strategy(data=2, pipeline=2, micro_batches=2), {"words": 10}),
     (Strategy(data=2, zero=1), {}),
-    (Strategy(data=3, overlap_gradients=False), {}),
+    (Strategy(data=3, order=Order(overlap=False)), {}),
 ]
 
 
 @pytest.mark.parametrize(("strategy", "model"), STRATEGIES)
 @pytest.mark.parametrize("bucket", [1.0, 1e4, 2e4])
 def test_buckets_by_passes_are_the_buckets_of_lowering(strategy, model, bucket):
-    usual = ordered(replace(strategy, bucket_bytes=bucket), None, **model)
+    usual = ordered(strategy, replace(strategy.order, fusion=bucket), **model)
     # Priorities among launches that go one at a time change nothing, but the gradients go through all passes.
-    passed = ordered(strategy, Order(bucket, priority="queued", overlap=strategy.overlap_gradients), **model)
+    passed = ordered(strategy, replace(strategy.order, fusion=bucket, priority="queued"), **model)
     assert np.sort(clocked(passed, 1e-3)[1]) == pytest.approx(np.sort(clocked(usual, 1e-3)[1]))
     assert passed.repeats.sum() == usual.repeats.sum()
 
@@ -120,8 +121,8 @@ def test_the_next_step_waits_for_each_layer_alone_and_is_never_later(strategy, m
     workload = transformer(**model)
 
     def ends(across):
-        order = Order(fusion=0.0, across_steps=across)
-        made = lower_steps(workload, strategy, Placement(strategy), FlopPrices(), 4, detail, order)
+        planned = replace(strategy, order=Order(fusion=0.0, across_steps=across))
+        made = lower_steps(workload, planned, Placement(planned), FlopPrices(), 4, detail)
         _, end = barrier_clock(made.step, 1e-3)
         return np.array([end[over].max() for over in made.ends])
 
@@ -131,11 +132,8 @@ def test_the_next_step_waits_for_each_layer_alone_and_is_never_later(strategy, m
 
 
 def test_steps_across_the_barrier_compute_the_same():
-    strategy = Strategy(data=2, micro_batches=2)
-    one, many = (
-        lower_steps(transformer(3), strategy, Placement(strategy), FlopPrices(), steps, order=Order(across_steps=True))
-        for steps in (1, 3)
-    )
+    strategy = Strategy(data=2, micro_batches=2, order=Order(across_steps=True))
+    one, many = (lower_steps(transformer(3), strategy, Placement(strategy), FlopPrices(), steps) for steps in (1, 3))
     update = one.step.amount[[one.step.name_of(at) == "update" for at in range(one.step.operations)]].sum()
     computed = [made.step.amount[made.step.act == Act.COMPUTE].sum() for made in (one, many)]
     # The update of the last step is left to the step behind it.

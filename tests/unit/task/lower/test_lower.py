@@ -8,7 +8,7 @@ from tiny_models import EvenPrices, FlopPrices, clocked, on_stream, step_time, t
 
 from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import LayerChoice, Placement, Strategy
+from ropewalk.strategy import LayerChoice, Order, Placement, Strategy
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.workload.dense import Linear
@@ -98,7 +98,7 @@ def test_selective_recomputation_repeats_the_core_of_attention():
 
 
 def test_gradients_are_reduced_in_buckets_while_the_backward_pass_goes_on():
-    step = lowered(Strategy(data=3, micro_batches=2, bucket_bytes=2 * PARAMETERS * 2))
+    step = lowered(Strategy(data=3, micro_batches=2, order=Order(2 * PARAMETERS * 2)))
     sums = rows(step, stream="data")
     assert (step.act[sums] == Act.ALL_REDUCE).all()
     assert step.amount[sums].tolist() == [2 * PARAMETERS * 2] * 2
@@ -112,7 +112,7 @@ def test_gradients_are_reduced_in_buckets_while_the_backward_pass_goes_on():
 
 
 def test_without_overlap_gradients_wait_for_the_end():
-    plan = Strategy(data=2, bucket_bytes=1.0, overlap_gradients=False)
+    plan = Strategy(data=2, order=Order(1.0, overlap=False))
     step = lowered(plan)
     start, end = clocked(step)
     sums = rows(step, stream="data")
@@ -121,7 +121,7 @@ def test_without_overlap_gradients_wait_for_the_end():
 
 
 def test_shared_out_gradients_without_overlap_stop_the_next_micro_batch():
-    step = lowered(Strategy(data=2, zero=2, micro_batches=2, overlap_gradients=False))
+    step = lowered(Strategy(data=2, zero=2, micro_batches=2, order=Order(overlap=False)))
     start, end = clocked(step, byte_s=1.0)
     sums, ahead = rows(step, stream="data"), rows(step, label="block 0 forward")
     assert len(sums) == 2
@@ -129,7 +129,7 @@ def test_shared_out_gradients_without_overlap_stop_the_next_micro_batch():
 
 
 def test_layer_larger_than_a_bucket_counts_as_several_collectives():
-    step = lowered(Strategy(data=2, bucket_bytes=PARAMETERS))
+    step = lowered(Strategy(data=2, order=Order(PARAMETERS)))
     assert set(step.repeats[rows(step, stream="data")].tolist()) == {2}
 
 
@@ -313,7 +313,7 @@ PLANS = [
     Strategy(tensor=2),
     Strategy(tensor=4, data=2, pipeline=2, micro_batches=4),
     Strategy(tensor=2, sequence_parallel=True, pipeline=4, micro_batches=3, schedule="gpipe", recompute="full"),
-    Strategy(tensor=2, data=3, zero=1, bucket_bytes=3000.0, micro_batches=2, recompute="selective"),
+    Strategy(tensor=2, data=3, zero=1, order=Order(3000.0), micro_batches=2, recompute="selective"),
     Strategy(tensor=2, data=2, zero=3, pipeline=2, micro_batches=2),
     Strategy(tensor=2, pipeline=2, interleave=2, schedule="interleaved", micro_batches=4, data=2),
     Strategy(tensor=2, context=2, data=2),

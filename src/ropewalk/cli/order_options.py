@@ -1,0 +1,66 @@
+"""Options that say in which order gradients are reduced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk import units
+
+if TYPE_CHECKING:
+    from ropewalk.strategy import Order
+
+ORDER_PANEL = "Order of gradients"
+
+ORDER = typer.Option("buckets", help="{orders.described}.", rich_help_panel=ORDER_PANEL)
+BUCKET = typer.Option(
+    None, help="Gradients that are reduced at once; 0B: every layer by itself.  [default: 25MiB]",
+    rich_help_panel=ORDER_PANEL,
+)  # fmt: skip
+PARTITION = typer.Option(
+    None, help="Cut what is reduced at once into pieces, such as 4MB.", rich_help_panel=ORDER_PANEL
+)
+CREDIT = typer.Option(
+    None, help="Bytes that may be handed over and not yet reduced, or none for no limit.  [default: one launch]",
+    rich_help_panel=ORDER_PANEL,
+)  # fmt: skip
+STREAM = typer.Option(
+    None, "--stream/--no-stream", help="Layers that are reduced together arrive one after the other.",
+    rich_help_panel=ORDER_PANEL,
+)  # fmt: skip
+ACROSS_STEPS = typer.Option(
+    None, "--across-steps/--no-across-steps", help="Layers of the next step wait for their own gradients alone.",
+    rich_help_panel=ORDER_PANEL,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OrderOptions:
+    """In which groups, pieces and order gradients are reduced."""
+
+    order: str
+    bucket: str | None
+    partition: str | None
+    credit: str | None
+    stream: bool | None
+    across_steps: bool | None
+
+    def read(self) -> Order:
+        """The order of that name, with what was given besides."""
+        from ropewalk.strategy.order import ORDERS
+
+        found = ORDERS.named(self.order).make
+        if self.bucket is not None:
+            found = replace(found, fusion=float(units.size(self.bucket)))
+        if self.partition is not None:
+            found = replace(found, partition_bytes=float(units.size(self.partition)))
+        if self.credit is not None:
+            found = replace(found, credit_bytes=inf if self.credit == "none" else float(units.size(self.credit)))
+        if self.stream is not None:
+            found = replace(found, arrival="streamed" if self.stream else "whole")
+        if self.across_steps is not None:
+            found = replace(found, across_steps=self.across_steps)
+        return found
