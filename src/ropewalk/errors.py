@@ -10,6 +10,7 @@
     │   ├── WorkloadError     a model that cannot be read, built or scaled
     │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
     │   ├── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
+    │   │   └── MemoryShortage    that needs more memory than a GPU has
     │   ├── PlanError         a plan file that cannot be read, or whose parts contradict each other
     │   └── ClusterError      a cluster, a job list, a request or a state that cannot be read or used
     ├── ProofError            a collective program that does not do what it promises
@@ -67,6 +68,15 @@ class DeviceError(InputError):
 
 class StrategyError(InputError):
     """A way to split a model that does not fit the model, the GPUs or their memory."""
+
+
+class MemoryShortage(StrategyError):
+    """A way to split a model that needs more memory than a GPU has."""
+
+    def __init__(self, message: str, needed_bytes: float) -> None:
+        super().__init__(message)
+        self.needed_bytes = needed_bytes
+        """Of the fullest GPU."""
 
 
 class PlanError(InputError):

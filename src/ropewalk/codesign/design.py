@@ -73,6 +73,8 @@ class Design:
     history: tuple[Turn, ...]
     ended: str
     notes: tuple[str, ...] = ()
+    micro_batches: int = 1
+    """Equal parts of a step's batch, all forward before all backward."""
     version: str = __version__
 
     def speed_up(self, name: str) -> float:
@@ -113,6 +115,7 @@ class Design:
                 {"layer": layer, "manner": seat.manner.value, "degree": seat.degree, "servers": list(seat.servers)}
                 for layer, seat in zip(self.layers, self.seating.seats, strict=True)
             ],
+            "micro_batches": self.micro_batches,
             "history": [asdict(turn) for turn in self.history],
             "ended": self.ended,
             "seed": self.question.seed,
@@ -194,5 +197,6 @@ def _read(record: dict[str, Any]) -> Design:
         history=tuple(Turn(**turn) for turn in record["history"]),
         ended=record["ended"],
         notes=tuple(record["notes"]),
+        micro_batches=record["micro_batches"],
         version=record["versions"]["ropewalk"],
     )

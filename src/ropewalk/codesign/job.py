@@ -35,8 +35,6 @@ from ropewalk.workload.source import open_workload
 from ropewalk.workload.zoo.topoopt import JOBS
 
 Found = TypeVar("Found")
-PIPELINE_PARTS = 4
-"""Micro-batches of a step where pipelines are allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +108,16 @@ def selection_of(question: PlanQuestion) -> Selection:
     return partial(jointly, prime_only=question.prime_only)
 
 
-@lru_cache(maxsize=4)
-def job_of(question: PlanQuestion) -> Job:
+def batch_of(question: PlanQuestion) -> int:
+    """Samples of a whole step: what was given, otherwise what was published for each GPU, otherwise 1."""
+    known = JOBS.get(question.workload_name)
+    return question.batch or question.cluster.gpus * (known.batch if known else 1)
+
+
+@lru_cache(maxsize=8)
+def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
     """Read the model and price it."""
-    name = question.workload_name
-    known = JOBS.get(name)
-    batch = question.batch or question.cluster.gpus * (known.batch if known else 1)
-    workload = open_workload(name, None, question.sequence)
+    workload = open_workload(question.workload_name, None, question.sequence)
     if workload.resize is None:
         raise InputError(
             f"{workload.name} ({workload.source}) is fixed at {workload.batch} samples, but a plan prices layers for "
@@ -124,23 +125,22 @@ def job_of(question: PlanQuestion) -> Job:
         )
     prices = pricer(question.device, question.precision)
     server = Server(question.gpus_per_server, question.cluster.equal.nvlink_bandwidth, prices.device.memory_bytes)
-    parts = PIPELINE_PARTS if "pipeline" in question.allow else 1
-    if batch % parts:
-        raise InputError(f"{batch} samples do not fall into {parts} micro-batches: give another --batch")
-    return Job(question, SeatPricer(workload, prices, batch, server, parts))
+    return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches))
 
 
 @lru_cache(maxsize=2)
-def search_on_wiring(question: PlanQuestion, seating: Seating, wiring: Wiring) -> tuple[Space, Estimate]:
+def search_on_wiring(
+    question: PlanQuestion, micro_batches: int, seating: Seating, wiring: Wiring
+) -> tuple[Space, Estimate]:
     """The space and the cost of a search on a wiring whose routes were made for a strategy."""
-    job = job_of(question)
+    job = job_of(question, micro_batches)
     return job.space, job.estimate(job.network(seating, wiring))
 
 
 @lru_cache(maxsize=2)
-def search_on_baseline(question: PlanQuestion, name: str) -> tuple[Space, Estimate]:
+def search_on_baseline(question: PlanQuestion, micro_batches: int, name: str) -> tuple[Space, Estimate]:
     """The space and the cost of a search on a network to compare with."""
-    job = job_of(question)
+    job = job_of(question, micro_batches)
     network = BASELINES[name](job.site).network
     if network is None:
         raise InputError(f"{name} changes while a step runs: take over the strategy of another network")

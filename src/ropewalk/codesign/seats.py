@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ropewalk.errors import StrategyError
+from ropewalk.errors import MemoryShortage, StrategyError
 from ropewalk.strategy.columns import can_be_cut
 from ropewalk.strategy.seat_work import SeatPricer, expert_count
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
@@ -167,15 +167,16 @@ def check_memory(space: Space, seating: Seating) -> None:
     """Refuse a seating that does not fit, naming the fullest server."""
     held = Ledger(space, space.places_of(seating)).held
     if held.max() > space.room_bytes:
-        raise StrategyError(_too_large(space, held))
+        raise _too_large(space, held)
 
 
-def _too_large(space: Space, held: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+def _too_large(space: Space, held: np.ndarray[tuple[int], np.dtype[np.float64]], what: str = "") -> MemoryShortage:
+    """The fact alone: which remedy works takes trying (`remedies.py`)."""
     fullest = int(held.argmax())
-    return (
-        f"a GPU of server {fullest} would hold {held[fullest] / 1e9:.1f} GB of weights, gradients, optimiser state and "
-        f"activations and has room for {space.room_bytes / 1e9:.1f} GB: use more servers, GPUs with more memory or a "
-        "smaller batch, or allow tensor parallelism"
+    return MemoryShortage(
+        f"{what}a GPU of server {fullest} would hold {held[fullest] / 1e9:.1f} GB of weights, gradients, optimiser "
+        f"state and activations and has room for {space.room_bytes / 1e9:.1f} GB",
+        float(held[fullest]),
     )
 
 
@@ -198,7 +199,7 @@ def _starts(space: Space, pricer: SeatPricer) -> tuple[Places, ...]:
     held = [Ledger(space, places).held for places in numbers]
     fitting = [places for places, full in zip(numbers, held, strict=True) if full.max() <= space.room_bytes]
     if not fitting:
-        raise StrategyError(f"{pricer.workload.name}: {_too_large(space, min(held, key=lambda one: float(one.max())))}")
+        raise _too_large(space, min(held, key=lambda one: float(one.max())), f"{pricer.workload.name}: ")
     return tuple(dict.fromkeys(fitting))
 
 

@@ -91,6 +91,7 @@ def _facts(design: Design) -> list[tuple[str, str]]:
         ("Model-parallel bytes", quantity.size(design.mp_bytes)),
         ("Bandwidth tax", f"{design.tax:.3f}"),
         ("Hops of a route", f"{design.routes.mean_hops:.2f} mean, {design.routes.max_hops} most"),
+        ("Micro-batches of a step", quantity.count(design.micro_batches)),
         ("Seed", str(asked.seed)),
     ]
 

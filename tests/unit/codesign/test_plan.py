@@ -11,7 +11,8 @@ from ropewalk.codesign.design import Design, read_design
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.judge import Judge
-from ropewalk.codesign.plan import FEW_SEATINGS, plan
+from ropewalk.codesign.plan import plan
+from ropewalk.codesign.planner import FEW_SEATINGS
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.small_spaces import best_pairs
 from ropewalk.errors import InputError, StrategyError
@@ -186,7 +187,7 @@ def test_a_question_that_cannot_be_meant_is_refused_with_a_remedy(changes, messa
 def test_models_that_do_not_exist_or_do_not_fit_are_refused():
     with pytest.raises(InputError, match="not in the zoo"):
         plan(question(model="dlrmm"))
-    with pytest.raises(StrategyError, match="use more servers"):
+    with pytest.raises(StrategyError, match="use 4 servers"):
         plan(question(model="candle", servers=2, degree=1))
     with pytest.raises(InputError, match="processes or ray"):
         plan(question(), engine="steam")
