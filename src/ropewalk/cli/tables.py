@@ -24,6 +24,7 @@ TABLES = {
     "orders": ("ropewalk.strategy.order", "ORDERS"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
+    "collectives": ("ropewalk.collective.table", "COLLECTIVES"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
     "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),

@@ -56,7 +56,6 @@ def time_step(step: Step, network: StepNetwork, progress: Progress | None = None
     0.12
     """
     expansion = expand(step, np.arange(step.ranks), network.fabric, table=with_rings(network.rings))
-    routes = network.router(network.fabric, *expansion.pairs())
-    tasks = expansion.with_path_latency(routes).graph
-    trace = simulate(tasks, routes, progress=progress)
+    routed, routes = expansion.routed(network.router)
+    trace = simulate(routed.graph, routes, progress=progress)
     return TimedStep(network, StepRun(step, trace, expansion.operation_of_task))

@@ -41,6 +41,8 @@ class Group:
     """The rank that a broadcast starts from or a reduce ends at."""
     own_paths: bool = True
     """Whether a collective may bring paths of its own; otherwise the network routes its sends."""
+    segments: int = 1
+    """Pieces in which a buffer follows itself down the trees of a schedule that is made for the network."""
     spare: bool = False
     """Whether a rank may have nothing to exchange and only serve the others."""
     given: Network | None = field(default=None, compare=False)

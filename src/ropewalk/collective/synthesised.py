@@ -6,6 +6,7 @@ Each comes with paths of its own. Rank i is member i of the network; the root of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ropewalk.collective.act import Act
 from ropewalk.collective.all_to_all import all_to_all_schedule
@@ -57,15 +58,16 @@ ADOPTED: Mapping[Act, Callable[[Network, int, float], TopoAdopt[Forest] | TopoAd
 
 
 def forest(act: Act, group: Group) -> Schedule:
-    return forest_schedule(FORESTS[act](group.network, _root_host(group)), act.key)
+    return _in_segments(FORESTS[act](group.network, _root_host(group)), act, group)
 
 
 def topoadopt(act: Act, group: Group) -> Schedule:
-    return forest_schedule(ADOPTED[act](group.network, _root_host(group), EPSILON).forest, act.key)
+    found = ADOPTED[act](group.network, _root_host(group), EPSILON).forest
+    return replace(_in_segments(found, act, group), name="topoadopt")
 
 
 def breadth_first(act: Act, group: Group) -> Schedule:
-    return bfb_schedule(group.network, act.key, root=_root_of(act, group))
+    return bfb_schedule(group.network, act.key, group.segments, root=_root_of(act, group))
 
 
 def searched_ring(act: Act, group: Group) -> Schedule:
@@ -74,6 +76,11 @@ def searched_ring(act: Act, group: Group) -> Schedule:
 
 def paths(act: Act, group: Group) -> Schedule:
     return all_to_all_schedule(group.network)
+
+
+def _in_segments(found: AnyForest, act: Act, group: Group) -> Schedule:
+    """Lanes of equal weight where segments follow each other: links then share themselves out as the trees promise."""
+    return forest_schedule(found, act.key, group.segments, equal_lanes=group.segments > 1)
 
 
 def _root_host(group: Group) -> int:

@@ -23,7 +23,7 @@ from ropewalk.collective.table import COLLECTIVES, Collective
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
-from ropewalk.routing import Routes
+from ropewalk.routing import Router, Routes
 from ropewalk.task.graph import Kind, TaskGraph
 from ropewalk.task.kinds import Kind as CollectiveKind
 from ropewalk.task.kinds import Use, kinds_of_collectives
@@ -48,11 +48,27 @@ class Expansion:
     rounds_across: NDArray[np.int64]
     repeats: NDArray[np.int32]
     """By operation: how many in a row it stands for."""
+    fabric: Fabric
+    kinds: tuple[CollectiveKind, ...] = ()
+    """What the collectives run."""
+    own_paths: Routes | None = None
+    """Paths that collectives bring; until `routed`, the route of a task is a row of them."""
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Source and destination host of every transfer, for routing."""
-        moved = self.graph.kind == Kind.TRANSFER
+        """Source and destination host of every transfer that the network routes."""
+        moved = (self.graph.kind == Kind.TRANSFER) & (self.graph.route < 0)
         return self.graph.place[moved], self.graph.peer[moved]
+
+    def routed(self, router: Router) -> tuple[Expansion, Routes]:
+        """The same with the latency of paths charged, and the routes of everything that is sent."""
+        routes = router(self.fabric, *self.pairs())
+        if self.own_paths is None:
+            return self.with_path_latency(routes), routes
+        graph, named = self.graph, np.flatnonzero(self.graph.route >= 0)
+        route = graph.route.copy()
+        route[named] += routes.pairs
+        routes = routes.with_rows(self.own_paths)
+        return replace(self, graph=replace(graph, route=route), own_paths=None).with_path_latency(routes), routes
 
     def with_path_latency(self, routes: Routes) -> Expansion:
         """Charge the latency of the path as often as bytes set out on it; a collective goes by its slowest pair.
@@ -89,13 +105,15 @@ def expand(
     *,
     collectives: CollectiveChoice | None = None,
     table: Choices[Collective] = COLLECTIVES,
+    router: Router | None = None,
     transport: Transport | None = None,
     mode: str = "fluid",
 ) -> Expansion:
     """Put a step to work: rank r runs on host `hosts[r]` of the fabric, where a GPU is a host.
 
     `collectives` says which collective of the table each purpose runs (rings where not given), `mode` says whether
-    programs are written out in `rounds` or as one `fluid` transfer for each pair. Hosts of one server are those that
+    programs are written out in `rounds` or as one `fluid` transfer for each pair. Collectives that are made for the
+    network need the `router` whose usual paths they may keep to. Hosts of one server are those that
     `fabric.server` says; without it every host is a server of its own. The root of a broadcast or reduce is the first
     rank of its group.
 
@@ -114,9 +132,9 @@ def expand(
     host = _checked_hosts(step, hosts, fabric)
     server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
     choice = collectives or CollectiveChoice()
-    use = Use(fabric, host, server, choice, table, transport or Transport(), MODES[mode])
+    use = Use(fabric, host, server, choice, table, transport or Transport(), mode, router)
     kinds = kinds_of_collectives(step, use)
-    return _written(step, host, server, kinds, transport or Transport())
+    return _written(step, use, kinds)
 
 
 def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.int32]:
@@ -134,9 +152,8 @@ def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.i
     return host
 
 
-def _written(
-    step: Step, host: NDArray[np.int32], server: NDArray[np.int32], kinds: list[CollectiveKind], transport: Transport
-) -> Expansion:
+def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
+    host, server, transport = use.host, use.server, use.transport
     size = np.ones(step.operations, np.int64)
     for kind in kinds:
         size[kind.operation] = kind.template.tasks
@@ -152,6 +169,9 @@ def _written(
         amount=np.zeros(tasks),
         start_up=np.zeros(tasks),
         rate_cap=np.full(tasks, np.inf),
+        route=np.broadcast_to(np.int32(-1), tasks)
+        if all(kind.template.paths is None for kind in kinds)
+        else np.full(tasks, -1, np.int32),
     )
     _write_computes_and_sends(step, draft, first, host, server, transport)
 
@@ -164,6 +184,7 @@ def _written(
         rounds_inside[kind.operation] = kind.template.rounds_inside
         rounds_across[kind.operation] = kind.template.rounds_across
         _write_collectives(step, draft, first, host, kind)
+    own_paths = _write_own_paths(use, draft, first, kinds)
     dep_start = np.concatenate([[0], np.cumsum(deps)])
     dep = np.zeros(int(dep_start[-1]), np.int32)
     # Waiting for an operation is waiting for its last task, and its first task waits for what the operation waits for.
@@ -173,9 +194,11 @@ def _written(
         dep[_block(dep_start[begin + 1], len(kind.template.dep))] = kind.template.dep + begin[:, None]
     graph = TaskGraph(
         draft.kind, draft.place, draft.peer, step.stream[owner], draft.amount, draft.start_up, step.priority[owner],
-        draft.rate_cap, step.label[owner], step.labels, dep_start, dep,
+        draft.rate_cap, step.label[owner], step.labels, dep_start, dep, draft.route,
     )  # fmt: skip
-    return Expansion(graph, owner, host, server, rounds_inside, rounds_across, step.repeats)
+    return Expansion(
+        graph, owner, host, server, rounds_inside, rounds_across, step.repeats, use.fabric, tuple(kinds), own_paths
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +211,7 @@ class _Draft:
     amount: NDArray[np.float64]
     start_up: NDArray[np.float64]
     rate_cap: NDArray[np.float64]
+    route: NDArray[np.int32]
 
 
 def _write_computes_and_sends(
@@ -221,6 +245,20 @@ def _write_collectives(
     draft.amount[task] = step.amount[kind.operation][:, None] * template.wire[sends]
     draft.start_up[task] = step.repeats[kind.operation][:, None] * template.start_up[sends]
     draft.rate_cap[task] = template.cap[sends]
+
+
+def _write_own_paths(use: Use, draft: _Draft, first: NDArray[np.int64], kinds: list[CollectiveKind]) -> Routes | None:
+    """Point transfers at the paths that their collectives bring; the paths of all of them, one after the other."""
+    found: Routes | None = None
+    for kind in kinds:
+        paths, own = kind.paths(use.host), kind.template.paths
+        if paths is None or own is None:
+            continue
+        row = (found.pairs if found is not None else 0) + kind.row * own.pairs
+        sends = np.flatnonzero(kind.template.route >= 0)
+        draft.route[first[kind.operation][:, None] + sends] = row[:, None] + kind.template.route[sends]
+        found = paths if found is None else found.with_rows(paths)
+    return found
 
 
 def _block(first: NDArray[np.int64], length: int, skip: int = 0) -> NDArray[np.int64]:

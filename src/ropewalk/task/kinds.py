@@ -5,8 +5,9 @@ Collectives of one kind are the same tasks between other hosts, so each kind is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 from ropewalk.choices import Choices
 from ropewalk.collective.choice import CollectiveChoice
 from ropewalk.collective.group import Group
+from ropewalk.collective.over_servers import SEGMENTS
 from ropewalk.collective.table import Collective, beside
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
+from ropewalk.routing import Router, Routes
 from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import Act, Step
-from ropewalk.task.template import MEETING, Template, Writer
+from ropewalk.task.synthesised import Wanted, placed
+from ropewalk.task.template import MEETING, MODES, Template, with_paths
 from ropewalk.task.transport import Transport
 
 
@@ -31,6 +35,51 @@ class Kind:
     row: NDArray[np.int64]
     members: NDArray[np.int32]
     template: Template
+    act: Act
+    name: str
+    """Of the collective that runs."""
+    links: str = "routed"
+    """Whose links it takes: those that it is routed over, its group's `own`, or the fabric `shared` with others."""
+    promise: float | None = None
+    """Bytes/s of every group while all of them run, where it was made for the network."""
+    image: NDArray[np.int64] | None = None
+    """By group: the links that stand for those of the paths of the template."""
+
+    def paths(self, host: NDArray[np.int32]) -> Routes | None:
+        """The paths of all groups, those of one after those of the other."""
+        own = self.template.paths
+        if own is None or self.image is None:
+            return None
+        rank = np.zeros(own.fabric.hosts, np.int64)
+        hosts = host[self.members]
+        rank[hosts[0]] = np.arange(hosts.shape[1])
+        copies = len(hosts)
+        return replace(
+            own,
+            pair_src=hosts[:, rank[own.pair_src]].ravel(),
+            pair_dst=hosts[:, rank[own.pair_dst]].ravel(),
+            path_start=_repeated(own.path_start, copies),
+            share=np.tile(own.share, copies),
+            link_start=_repeated(own.link_start, copies),
+            link=self.image[:, own.link].ravel().astype(np.int32),
+            appended=own.pairs * copies,
+        )
+
+    def digest(self) -> str:
+        """What was made, as a fingerprint: the same question gives the same one."""
+        seen = sha256(f"{self.act.key} {self.name} {self.links}".encode())
+        columns = [self.members, *(getattr(self.template, name) for name in ("src", "dst", "wire", "cap", "route"))]
+        paths = self.template.paths
+        columns += [paths.link_start, paths.link] if paths is not None else []
+        for column in columns:
+            seen.update(np.ascontiguousarray(column).tobytes())
+        return seen.hexdigest()
+
+
+def _repeated(start: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
+    """Where rows begin when all of them stand there again and again."""
+    turns = np.arange(copies)[:, None] * start[-1]
+    return np.append((start[:-1] + turns).ravel(), copies * start[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +94,9 @@ class Use:
     choice: CollectiveChoice
     table: Choices[Collective]
     transport: Transport
-    write: Writer
+    mode: str
+    router: Router | None = None
+    """Says which links are on the usual paths of a group; without it, no collective brings its own."""
 
 
 def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
@@ -60,14 +111,22 @@ def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
     key = key * len(names) + name_of_stream[step.stream[collective]]
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
-    kinds = []
+    kinds: list[Kind] = []
     for part in np.split(order, cuts):
         operation = collective[part]
         sat = seated.seatings[int(seating[part[0]])]
         act, name = Act(int(step.act[operation[0]])), names[int(name_of_stream[step.stream[operation[0]]])]
-        template = _template(act, name, sat, use)
-        kinds.append(Kind(operation, seated.row[step.group[operation]], sat.members, template))
+        kinds += _kinds(act, name, _Meetings(operation, seated.row[step.group[operation]], sat), use)
     return kinds
+
+
+@dataclass(frozen=True, eq=False)
+class _Meetings:
+    """Operations of one act and collective whose groups sit alike."""
+
+    operation: NDArray[np.int64]
+    row: NDArray[np.int64]
+    sat: Seating
 
 
 def missing_acts(step: Step, choice: CollectiveChoice, table: Mapping[str, Collective]) -> tuple[str, ...]:
@@ -89,15 +148,46 @@ def _names(step: Step, choice: CollectiveChoice) -> tuple[list[str], NDArray[np.
     return names, np.array([names.index(name) for name in chosen], np.int64)
 
 
-def _template(act: Act, name: str, sat: Seating, use: Use) -> Template:
+def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[Kind]:
+    sat = met.sat
     if act is Act.BARRIER or sat.ranks == 1:
-        return MEETING
+        yield Kind(met.operation, met.row, sat.members, MEETING, act, "none")
+        return
     if act not in use.table.named(name).make:
         name = beside(act)
+    record = use.table[name]
     # Of a single group it is known where it sits; several that sit alike share what depends on their servers alone.
-    alone = use.host[sat.members[0]].tolist() if len(sat.members) == 1 else []
-    group = Group(sat.servers, fabric=use.fabric if alone else None, members=tuple(alone), own_paths=False)
+    alone = use.host[sat.members[0]].tolist() if len(sat.members) == 1 or record.own_paths else []
+    group = Group(
+        sat.servers,
+        fabric=use.fabric if alone else None,
+        members=tuple(alone),
+        own_paths=use.router is not None,
+    )
     refusal = use.table.refusal(name, act, group)
     if refusal is not None:
         raise GraphError(f"{act.words} of {sat.ranks} ranks: {refusal}")
-    return use.write(use.table[name].program(act, group), sat.servers, use.transport)
+    if record.own_paths:
+        yield from _synthesised(act, record, met, use)
+        return
+    template = MODES[use.mode](record.program(act, group), sat.servers, use.transport)
+    yield Kind(met.operation, met.row, sat.members, template, act, name)
+
+
+def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iterator[Kind]:
+    """One kind for every schedule that had to be made."""
+    used, row = np.unique(met.row, return_inverse=True)
+    members = met.sat.members[used]
+    segments = SEGMENTS if use.mode == "rounds" else 1
+    assert use.router is not None
+    wanted = Wanted(act, record, met.sat.servers, use.host[members], use.fabric, use.router, segments)
+    for one in placed(wanted):
+        rows = one.alike.rows
+        place = np.full(len(members), -1)
+        place[rows] = np.arange(len(rows))
+        here = place[row] >= 0
+        template = with_paths(one.schedule, met.sat.servers, use.transport, use.mode)
+        yield Kind(
+            met.operation[here], place[row[here]], members[rows], template, act, record.name, one.links, one.promise,
+            one.alike.image,
+        )  # fmt: skip

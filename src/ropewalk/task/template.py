@@ -16,7 +16,7 @@ one server or with one rank a server, meshes, and halving-doubling on one switch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,10 @@ from numpy.typing import NDArray
 
 from ropewalk.collective import Program
 from ropewalk.collective.over_servers import Servers
+from ropewalk.collective.schedule import Schedule
+from ropewalk.ragged import ranges
+from ropewalk.routing import Routes
+from ropewalk.routing.routes import single_paths
 from ropewalk.task.lockstep import lockstep, write_out
 from ropewalk.task.transport import Transport
 
@@ -41,9 +45,17 @@ class Template:
     cap: NDArray[np.float64]
     deps: NDArray[np.int64]
     dep: NDArray[np.int64]
+    route: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The row of `paths` that a transfer takes; -1, as everywhere unless given, where the network routes it."""
+    paths: Routes | None = None
+    """Paths of its own, between the hosts of the group that it was made for."""
     rounds_inside: int = 0
     """Rounds that a transfer of the template stands for, within servers and across: latencies it leaves out."""
     rounds_across: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.route) == 0:
+            object.__setattr__(self, "route", np.full(len(self.src), -1))
 
     @property
     def tasks(self) -> int:
@@ -138,5 +150,54 @@ def _framed(column: NDArray[Any], edge: float) -> NDArray[Any]:
     return np.concatenate([[edge], column, [edge]]).astype(column.dtype)
 
 
+def on_own_paths(poured: Template, schedule: Schedule, servers: Servers, transport: Transport) -> Template:
+    """A template that was poured from the program of a schedule, over the paths of the schedule.
+
+    Every path is a transfer of its own, at most as fast as the schedule promises: links then carry what they were
+    planned to carry, where even shares would give a heavy tree too little while light ones run ahead.
+    """
+    routes, sends = schedule.routes, np.flatnonzero(poured.src >= 0)
+    pair = routes.find(schedule.hosts[poured.src[sends]], schedule.hosts[poured.dst[sends]])
+    first, paths = routes.path_start[pair], np.diff(routes.path_start)[pair]
+    path, transfer = ranges(first, paths), np.repeat(sends, paths)
+    wire = poured.wire[transfer] * routes.share[path]
+    task = np.concatenate([[0], transfer, [poured.tasks - 1]])
+    split = replace(
+        poured, **{name: getattr(poured, name)[task] for name in ("src", "dst", "wire", "start_up", "cap", "deps")}
+    )
+    assert schedule.promise is not None
+    split.wire[1:-1] = wire
+    server = np.repeat(np.arange(len(servers)), servers)
+    payload = wire / transport.wire_bytes(server[split.src[1:-1]] == server[split.dst[1:-1]])
+    split.cap[1:-1] = np.minimum(split.cap[1:-1], payload * float(schedule.promise))
+    split.deps[-1] = len(path)
+    single = single_paths(
+        routes.fabric, routes.pair_src[routes.pair_of_path], routes.pair_dst[routes.pair_of_path], routes.link_start,
+        routes.link,
+    )  # fmt: skip
+    return replace(
+        split,
+        dep=np.concatenate([np.zeros(len(path), np.int64), np.arange(1, len(path) + 1)]),
+        route=np.concatenate([[-1], path, [-1]]),
+        paths=replace(single, appended=single.pairs),
+    )
+
+
+def on_named_rows(written: Template, schedule: Schedule) -> Template:
+    """A template whose rounds were written out, over the paths of the schedule: a send takes all paths of its pair."""
+    routes, sends = schedule.routes, written.src >= 0
+    route = np.full(written.tasks, -1)
+    route[sends] = routes.find(schedule.hosts[written.src[sends]], schedule.hosts[written.dst[sends]])
+    return replace(written, route=route, paths=replace(routes, appended=routes.pairs))
+
+
 MODES: dict[str, Writer] = {"fluid": fluid, "rounds": rounds}
-"""The ways of writing programs out, by the name people type."""
+"""How programs are written out, by the name people type."""
+
+
+def with_paths(schedule: Schedule, servers: Servers, transport: Transport, mode: str) -> Template:
+    """A schedule that brings its paths, written out in one of the modes."""
+    template = MODES[mode](schedule.program, servers, transport)
+    return (
+        on_own_paths(template, schedule, servers, transport) if mode == "fluid" else on_named_rows(template, schedule)
+    )

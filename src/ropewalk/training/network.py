@@ -9,7 +9,7 @@ import numpy as np
 from ropewalk.collective.choice import collective_choice
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
-from ropewalk.routing import ROUTERS, router_for
+from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
@@ -81,6 +81,10 @@ class NetworkUse:
         """The name of the router, checked against the fabric."""
         return router_for(fabric, self.routing).name
 
+    def router(self, fabric: Fabric) -> Router:
+        """How pairs of hosts are routed."""
+        return ROUTERS[self.router_on(fabric)].make(self.seed)
+
 
 def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
     """The tasks of a step; rank r is host r of the fabric."""
@@ -94,6 +98,7 @@ def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
         np.arange(step.ranks),
         fabric,
         collectives=collective_choice(use.algorithm),
+        router=use.router(fabric),
         transport=transport,
         mode=use.collectives,
     )
@@ -104,12 +109,11 @@ def run_on(
     step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Progress | None = None
 ) -> StepRun:
     """Route what the step sends and run it."""
-    router = use.router_on(fabric)
-    routes = ROUTERS[router].make(use.seed)(fabric, *expansion.pairs())
-    tasks = expansion.with_path_latency(routes).graph
+    routed, routes = expansion.routed(use.router(fabric))
+    tasks = routed.graph
     record = use.record_rates and tasks.tasks <= MOST_RECORDED
     run = run_at_level(
-        tasks, routes, use.level, routing=router, seed=use.seed, symmetry=use.symmetry, record_rates=record,
-        progress=progress,
+        tasks, routes, use.level, routing=use.router_on(fabric), seed=use.seed, symmetry=use.symmetry,
+        record_rates=record, progress=progress,
     )  # fmt: skip
     return StepRun(step, run.trace, expansion.operation_of_task, run if use.level.knows_packets else None)
