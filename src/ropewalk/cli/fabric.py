@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fabric_command(
-    fabric: str = typer.Argument(help=f"{NAMED} A family, with --hosts."),
+    fabric: str = typer.Argument(help=NAMED + " Or a family, with --hosts: {fabrics}."),
     hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
     bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
     latency: str | None = typer.Option(None, help="Latency of a link, such as 1us."),

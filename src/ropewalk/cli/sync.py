@@ -25,12 +25,11 @@ def sync_command(
     context: typer.Context,
     logical: str = typer.Option(
         "ps,mesh,ring,halving-doubling,hips",
-        help="Logical topologies: ring, ring-one-way, double-ring, mesh, ps, ps-dedicated, ps-sharded, "
-        "halving-doubling, double-tree, hips.",
+        help="Logical topologies: {collectives.all_reduces}.",
     ),
     physical: str = typer.Option(
         "fat-tree,leaf-spine,bcube,torus,switch",
-        help="Physical topologies: families sized by --hosts, builder expressions (bcube:5,2) or fabric files.",
+        help="Physical topologies: families sized by --hosts ({fabrics}), expressions (bcube:5,2) or fabric files.",
     ),
     hosts: str | None = typer.Option(
         None, help="Hosts of each family; several make a sweep: 16,64,256.  [default: 64; packet by packet 16]"

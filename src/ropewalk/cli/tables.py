@@ -21,11 +21,11 @@ TABLES = {
     "devices": ("ropewalk.device.device", "DEVICES"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
-    "orders": ("ropewalk.strategy.order", "ORDERS"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
     "collectives": ("ropewalk.collective.table", "COLLECTIVES"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
+    "orders": ("ropewalk.strategy.order", "ORDERS"),
     "policies": ("ropewalk.cluster.policies", "POLICIES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }

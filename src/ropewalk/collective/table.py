@@ -73,6 +73,14 @@ class Collective(Choice[Makers]):
     in_libraries: frozenset[Act] = frozenset()
     """Acts for which a good library runs it: what schedules that are made for a network are compared with."""
 
+    @property
+    def all_reduces(self) -> bool:
+        """Is it an all-reduce that the network routes?"""
+        return Act.ALL_REDUCE in self.make and not self.own_paths
+
+    def facts(self) -> dict[str, str]:
+        return {"runs": ", ".join(act.words for act in self.make)} | super().facts()
+
     def program(self, act: Act, group: Group) -> Program:
         """The program for a group to which it applies."""
         made = self.make[act](group)

@@ -30,7 +30,7 @@ class Candidate:
 
     @property
     def colour(self) -> palette.Colour:
-        return colours.SCHEDULES.get(self.name, colours.OTHER)
+        return colours.of_logical(self.name)
 
 
 def candidates(answer: CollectiveAnswer) -> list[Candidate]:

@@ -106,7 +106,7 @@ def _marks(name: str, below: float, points: Sequence[tuple[str, float | None, fl
 def _colour(name: str) -> palette.Colour:
     if name == IN_HALVES:
         return colours.MUTED
-    return colours.ACCENT if name == "topoadopt" else colours.SCHEDULES.get(name, colours.OTHER)
+    return colours.ACCENT if name == "topoadopt" else colours.of_logical(name)
 
 
 def _shape(name: str) -> str:

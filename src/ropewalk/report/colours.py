@@ -29,14 +29,8 @@ PAPER = Colour("#fdfdfc", "#15171a")
 ACCENT = Colour("#2a78d6", "#5598e7")
 OTHER = GREY
 
-LOGICAL = COLLECTIVES.colours()
-"""Collectives by the name on the command line; relatives have related colours."""
-
-SCHEDULES = {**LOGICAL, "fixed": INK, "paths": INK}
-"""What carries a collective on a fabric: schedules that were made for it in ink, those of libraries in colour."""
-
-LOGICAL_NAMES = {name: one.label for name, one in COLLECTIVES.items()} | {"fixed": "equal trees"}
-"""As people say them."""
+_MADE_FOR_THE_NETWORK = {"fixed": "equal trees", "paths": "paths"}
+"""Schedules that are made for a network and have no line of their own among the collectives: what they are called."""
 
 COMPUTE_PHASES = {
     "forward": BLUE,
@@ -89,7 +83,8 @@ DARK_OF_LIGHT = {
 
 
 def of_logical(name: str) -> Colour:
-    return LOGICAL.get(name, OTHER)
+    """The colour of a collective, by its name on the command line; what is made for a network is in ink."""
+    return INK if name in _MADE_FOR_THE_NETWORK else COLLECTIVES.colours().get(name, OTHER)
 
 
 def of_names(names: Iterable[str], known: Mapping[str, Colour]) -> dict[str, Colour]:
@@ -103,4 +98,5 @@ def of_names(names: Iterable[str], known: Mapping[str, Colour]) -> dict[str, Col
 
 
 def name_of_logical(name: str) -> str:
-    return LOGICAL_NAMES.get(name, name)
+    """A collective as people say it."""
+    return COLLECTIVES[name].label if name in COLLECTIVES else _MADE_FOR_THE_NETWORK.get(name, name)

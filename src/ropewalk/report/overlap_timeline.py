@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.ways import Way
 from ropewalk.report import quantity
-from ropewalk.report.colours import COMPUTE_PHASES, LOGICAL
+from ropewalk.report.colours import COMPUTE_PHASES
 from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
 from ropewalk.report.step_timeline import StepTimeline
 
 LOOKS = {
     "backward": COMPUTE_PHASES["backward"],
     "forward of the next step": COMPUTE_PHASES["forward"],
-    "all-reduce": LOGICAL["mesh"],
-    "reduce-scatter": LOGICAL["mesh"],
-    "all-gather": LOGICAL["ps"],
-    "push": LOGICAL["mesh"],
-    "pull": LOGICAL["ps"],
+    "all-reduce": palette.GREEN,
+    "reduce-scatter": palette.GREEN,
+    "all-gather": palette.AMBER,
+    "push": palette.GREEN,
+    "pull": palette.AMBER,
 }
 MOST_NAMED = 3
 """Tensors of a launch that its label names."""

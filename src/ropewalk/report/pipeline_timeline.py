@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.report.colours import LOGICAL
+from ropewalk import palette
 from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
 from ropewalk.report.step_timeline import MOST_BARS, StepTimeline
 from ropewalk.timetable.clock import TimetableRun
 from ropewalk.timetable.passes import LETTERS, Pass
 
 LOOKS = {
-    "forward": LOGICAL["ring"],
-    "backward": LOGICAL["mesh"],
-    "gradients of inputs": LOGICAL["mesh"],
-    "gradients of weights": LOGICAL["ps"],
-    "activations handed on": LOGICAL["ring-one-way"],
-    "gradients handed back": LOGICAL["double-tree"],
-    "all-reduce": LOGICAL["halving-doubling"],
+    "forward": palette.BLUE,
+    "backward": palette.GREEN,
+    "gradients of inputs": palette.GREEN,
+    "gradients of weights": palette.AMBER,
+    "activations handed on": palette.SKY,
+    "gradients handed back": palette.PINK,
+    "all-reduce": palette.PURPLE,
 }
 LOOK_OF_PASS = {
     Pass.FORWARD: "forward",

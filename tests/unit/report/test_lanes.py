@@ -2,10 +2,10 @@
 
 import json
 
-from ropewalk.report.colours import LOGICAL
+from ropewalk.palette import BLUE, GREEN
 from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
 
-LOOKS = {"work": LOGICAL["ring"], "talk": LOGICAL["mesh"]}
+LOOKS = {"work": BLUE, "talk": GREEN}
 
 
 def timeline(bars):
