@@ -44,7 +44,7 @@ def strategies(draw, schedules=tuple(TIMETABLES)):
         micro_batches=draw(micro_batches_for(schedule, pipeline)),
         interleave=interleave,
         schedule=schedule,
-        recompute=draw(st.sampled_from(["none", "selective", "full"])),
+        recompute=draw(st.sampled_from(["none", "selective", "full", "stage"])),
         order=Order(draw(st.sampled_from([1000.0, 20_000.0, 25e6])), overlap=draw(st.booleans())),
         scatter_gather=draw(st.booleans()),
         prefetch=draw(st.booleans()),
@@ -186,7 +186,7 @@ def test_both_details_take_the_same_time(strategy, byte_s):
 def test_more_recomputation_never_keeps_more(strategy):
     model = transformer(BLOCKS, strategy.micro_batch, SEQUENCE, HIDDEN)
     kept = []
-    for recompute in ("none", "selective", "full"):
+    for recompute in ("none", "selective", "full", "stage"):
         plan = Strategy(**{**vars(strategy), "recompute": recompute})
         shares = shares_of(model, plan)
         pieces = cut(model, plan, shares, PriceList(FlopPrices()))

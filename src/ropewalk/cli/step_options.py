@@ -31,7 +31,7 @@ INTERLEAVE = typer.Option(
     1, min=1, help="Pieces of the model on each stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
 )
 RECOMPUTE = typer.Option(
-    "none", help="Compute again in the backward pass: none, selective or full.", rich_help_panel=SPLIT
+    "none", help="Compute again in the backward pass: none, selective, full (layers) or stage.", rich_help_panel=SPLIT
 )
 RANK_ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT)
 

@@ -39,6 +39,8 @@ def _obstacles(plan: Plan) -> Iterator[str]:
         yield f"has zero {strategy.zero}, and Megatron-LM shards the optimiser alone: set zero to 1"
     if not strategy.order.is_plain:
         yield f"reduces gradients in its own order ({strategy.order.said()}), and Megatron-LM in buckets: take these"
+    if strategy.recompute not in RECOMPUTES:
+        yield f"computes whole stages again, and Megatron-LM single layers: use {', '.join(RECOMPUTES)}"
     if strategy.choices or strategy.stages is not None:
         yield "has layers or cuts of its own choice, which need a layout by hand: leave them out"
     if strategy.optimiser not in OPTIMISERS:

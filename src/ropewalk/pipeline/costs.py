@@ -38,7 +38,7 @@ class Costs:
     """Answers what a stage costs; remembers what it was asked about GPU sets."""
 
     def __init__(self, model: Profile | Prices, machines: Machines, terms: Terms) -> None:
-        self.prices: Prices = MeasuredPrices(model) if isinstance(model, Profile) else model
+        self.prices: Prices = MeasuredPrices(model, terms.weight_share) if isinstance(model, Profile) else model
         self.machines = machines
         self.terms = terms
         self.profile = self.prices.profile
@@ -114,6 +114,11 @@ class Costs:
             )
         return forward, backward
 
+    def weight_pass(self, stage: Stage, micro_batch: int) -> float:
+        """Seconds of the backward pass of a micro-batch for gradients of weights alone."""
+        prices = self.of_share(micro_batch, stage)
+        return float(prices.weight_s[stage.last + 1] - prices.weight_s[stage.first])
+
     def all_reduce(self, stage: Stage, micro_batch: int, schedule: str) -> float:
         """Seconds for which gradients of a stage are still being added up when its last backward pass is done."""
         if stage.replicas == 1:
@@ -124,8 +129,8 @@ class Costs:
         weights = prices.parameter_bytes[part] - prices.parameter_bytes[stage.first]
         if not self.terms.overlap_sums:
             return line.seconds(float(weights[-1]))
-        hiding = self.terms.weight_share if splits_backward(schedule) else 1.0
-        backward = (prices.backward_s[part] - prices.backward_s[stage.first]) * hiding
+        hiding = prices.weight_s if splits_backward(schedule) else prices.backward_s
+        backward = hiding[part] - hiding[stage.first]
         # State k's gradients are there when all but states before k are done; from then on theirs and those of the
         # states before k are left to add up.
         return line.start_up + float((weights[1:] * line.per_byte - backward[:-1]).max(initial=0.0))
@@ -135,7 +140,9 @@ class Costs:
         stages, size = plan.stages, plan.micro_batch
         passes = np.array([self.passes(stage, size) for stage in stages])
         forward, backward = passes[:, 0].copy(), passes[:, 1].copy()
-        weight = backward * (self.terms.weight_share if splits_backward(plan.schedule) else 0.0)
+        weight = np.zeros(len(stages))
+        if splits_backward(plan.schedule):
+            weight[:] = [self.weight_pass(stage, size) for stage in stages]
         backward -= weight
         if plan.recompute:
             backward += forward

@@ -66,28 +66,26 @@ def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged |
     if times is None:
         times = costs.times(plan)
     size = plan.micro_batch
-    kept = np.array([(costs.input_bytes if plan.recompute else costs.kept_bytes)(stage, size) for stage in plan.stages])
-    table = _timetable(costs, plan, times, kept)
+    whole = np.array([costs.kept_bytes(stage, size) for stage in plan.stages])
+    kept = np.array([costs.input_bytes(stage, size) for stage in plan.stages]) if plan.recompute else whole
+    again = whole if plan.recompute else np.zeros_like(whole)
+    table = _timetable(costs, plan, times, kept, again)
     if isinstance(table, Unfit):
         return table
-    held = held_bytes(costs, plan, table.copies) + table.peak_kept(kept)
+    held = state_bytes(costs, plan, table.copies) + table.peak_kept(kept, kept + again, again)
     over = _over(costs, held, plan)
     return over or Judged(plan, run(table, times), tuple(held.tolist()))
 
 
-def held_bytes(costs: Costs, plan: Plan, copies: int = 1) -> Array:
-    """By device, what is there all the time: weights and all that goes with them, and room to compute again in."""
+def state_bytes(costs: Costs, plan: Plan, copies: int = 1) -> Array:
+    """By device, what is there all the time: weights and all that goes with them."""
     places = homes(plan.schedule, len(plan.stages) // pieces_each(plan.schedule))
     held = np.zeros(max(places) + 1)
-    again = np.zeros_like(held)
-    for stage, place in zip(plan.stages, places, strict=True):
-        held[place] += costs.state_bytes(stage, plan.micro_batch) * copies
-        if plan.recompute:
-            again[place] = max(again[place], costs.kept_bytes(stage, plan.micro_batch))
-    return held + again
+    np.add.at(held, list(places), [costs.state_bytes(stage, plan.micro_batch) * copies for stage in plan.stages])
+    return held
 
 
-def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array) -> Timetable | Unfit:
+def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array, again: Array) -> Timetable | Unfit:
     memory = costs.terms.memory_bytes
     devices = len(plan.stages) // pieces_each(plan.schedule)
     if len(plan.stages) != len(homes(plan.schedule, devices)) or len(plan.devices) != devices:
@@ -95,7 +93,9 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array) -> Time
     if any(plan.stages[at].gpus != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
         return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
     if memory is not None and (TIMETABLES[plan.schedule].within_memory or plan.schedule == FITTED):
-        held = held_bytes(costs, plan)
+        held = state_bytes(costs, plan)
+        if TIMETABLES[plan.schedule].within_memory:
+            held = held + again  # room to compute one micro-batch again
         room = memory - held
         if (room < 0).any():
             return _over(costs, held, plan) or Unfit("it does not fit")
@@ -106,7 +106,7 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array) -> Time
             table = within(plan.schedule, fit, plan.micro_batches)
             return table or _over(costs, held + kept, plan) or Unfit("it does not fit")
     if plan.schedule == FITTED:
-        return _fitted(plan, times, kept, None if memory is None else room)
+        return _fitted(plan, times, kept + again, None if memory is None else room)
     found = table_of(plan.schedule, devices, plan.micro_batches)
     if found is None:
         return Unfit(f"there is no {plan.schedule} for {plan.micro_batches} micro-batches on {devices} devices")

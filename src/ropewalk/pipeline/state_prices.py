@@ -16,6 +16,7 @@ from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.profile import Profile, bytes_of_elements, profile_of
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Split
 from ropewalk.workload.workload import Workload
 
@@ -31,6 +32,8 @@ class StatePrices:
 
     forward_s: Array
     backward_s: Array
+    weight_s: Array
+    """What of the backward pass makes gradients of weights alone."""
     parameter_bytes: Array
     kept_bytes: Array
     met_forward_bytes: Array
@@ -59,12 +62,15 @@ class Prices(Protocol):
 class MeasuredPrices:
     """Times and activations in proportion to the samples.
 
+    States with weights spend `weight_share` of their backward pass on gradients of weights alone.
+
     GPUs that share samples divide time, weights and activations evenly and add up the output of every state with
     weights twice in each pass, as Megatron does for a transformer layer.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, weight_share: float = Measured.weight_share) -> None:
         self._profile = profile
+        self._weight_share = weight_share
         self._known: dict[tuple[float, int], StatePrices] = {}
 
     @property
@@ -81,9 +87,11 @@ class MeasuredPrices:
         part = samples / profile.batch
         meets = (np.diff(profile.parameter_bytes) > 0) * float(MEETINGS_A_PASS if tensor > 1 else 0)
         met = _sums(meets * profile.crossing_bytes * part)
+        late = np.where(np.diff(profile.parameter_bytes) > 0, np.diff(profile.backward_s) * self._weight_share, 0.0)
         return StatePrices(
             profile.forward_s * (part / tensor),
             profile.backward_s * (part / tensor),
+            _sums(late * (part / tensor)),
             profile.parameter_bytes / tensor,
             profile.kept_bytes * (part / tensor),
             met,
@@ -121,13 +129,17 @@ class WorkloadPrices:
         layers = [layer.split(Split(tensor=tensor)) for layer in sized.layers]
         leave = [_met(layer.operators, Meeting.LEAVE) if tensor > 1 else 0 for layer in layers]
         enter = [_met(layer.operators, Meeting.ENTER) if tensor > 1 else 0 for layer in layers]
-        times: dict[object, tuple[float, float]] = {}
+        times: dict[object, tuple[float, float, float]] = {}
         for layer in layers:
             if layer.operators not in times:
-                times[layer.operators] = self.prices.forward(layer.operators), self.prices.backward(layer.operators)
+                works = self.prices.forward, self.prices.backward, self.prices.weight
+                forward, backward, weight = (work(layer.operators) for work in works)
+                times[layer.operators] = forward, backward, weight
+        seconds = [times[layer.operators] for layer in layers]
         return StatePrices(
-            _sums([times[layer.operators][0] for layer in layers]),
-            _sums([times[layer.operators][1] for layer in layers]),
+            _sums([forward for forward, _, _ in seconds]),
+            _sums([backward for _, backward, _ in seconds]),
+            _sums([weight for _, _, weight in seconds]),
             _sums([layer.parameters() * element for layer in layers]),
             _sums([layer.saved_bytes(element) for layer in layers]),
             _sums([elements * element for elements in leave]),

@@ -35,7 +35,8 @@ class Terms:
     overlap_sums: bool = True
     """Are gradients of a stage added up while the last micro-batch still runs back through it? Otherwise behind it."""
     weight_share: float = 0.5
-    """The part of a backward pass that is spent on gradients of weights, where a timetable puts them off."""
+    """The part of a measured backward pass that makes gradients of weights, where a timetable puts them off and there
+    are weights. Models that are priced know it themselves."""
     larger_micro_batches: bool = True
     """Are multiples of `micro_batch` tried?"""
 

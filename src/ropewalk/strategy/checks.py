@@ -8,7 +8,7 @@ from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings
 from ropewalk.strategy.shares import attends, bare, meets
-from ropewalk.strategy.strategy import RECOMPUTE, Strategy
+from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, Strategy
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
@@ -211,8 +211,10 @@ def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
             yield f"{about} has tensor {choice.tensor}: a layer is split over all {plan.tensor} tensor ranks or 1"
         if choice.tensor == 1 and plan.sequence_parallel:
             yield f"{about} is not split, so sequence parallelism has nowhere to gather it: turn one of them off"
-        if choice.recompute is not None and choice.recompute not in RECOMPUTE:
-            yield f"{about} has recompute {choice.recompute!r}: use one of {', '.join(RECOMPUTE)}"
+        if choice.recompute is not None and choice.recompute not in RECOMPUTE_OF_LAYERS:
+            yield f"{about} has recompute {choice.recompute!r}: use one of {', '.join(RECOMPUTE_OF_LAYERS)}"
+        elif choice.recompute is not None and plan.recompute == "stage":
+            yield f"{about} recomputes one layer where whole stages are: leave one of the two out"
 
 
 def _order(plan: Strategy) -> Iterator[str]:

@@ -135,9 +135,23 @@ def _activations(
 
     What was computed again stays until gradients of weights that are put off.
     """
-    kept = np.array([kept_bytes(share, element_bytes) for share in shares])
+    of_layer = np.array([kept_bytes(share, element_bytes) for share in shares])
     again = np.array([working_bytes(share, element_bytes) for share in shares])
     firsts = pieces.firsts
-    return strategy.timetable.peak_kept(
-        np.add.reduceat(kept, firsts), np.add.reduceat(kept + again, firsts), np.maximum.reduceat(again, firsts)
-    )
+    kept, whole = np.add.reduceat(of_layer, firsts), np.add.reduceat(of_layer + again, firsts)
+    back = np.maximum.reduceat(again, firsts)
+    if strategy.recompute == "stage":
+        kept = np.array([_entering(shares, pieces.of(piece), element_bytes) for piece in range(pieces.count)])
+        back, whole = whole, whole + kept
+    return strategy.timetable.peak_kept(kept, whole, back)
+
+
+def _entering(shares: tuple[Share, ...], layers: range, element_bytes: float) -> float:
+    """Bytes of a micro-batch that a rank reads of layers before these, each once."""
+    read = {
+        source: elements / (shares[at].split.context * (shares[at].split.tensor if shares[at].split.sequence else 1))
+        for at in layers
+        for source, elements in zip(shares[at].layer.inputs, shares[at].read, strict=True)
+        if source not in layers
+    }
+    return sum(read.values()) * element_bytes

@@ -34,8 +34,8 @@ class Share:
     """Parameters of an embedding that are used here and counted there."""
     embeddings: tuple[int, ...]
     """Parameters of each embedding it has itself, to find the one that is tied."""
-    read_elements: int = 0
-    """Elements of a micro-batch that it reads of layers before it."""
+    read: tuple[int, ...] = ()
+    """Elements of a micro-batch that it reads of each layer in `layer.inputs`."""
 
     @property
     def all_parameters(self) -> int:
@@ -83,8 +83,8 @@ def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
             known[alike] = share_of(layer, strategy)
         found = known[alike]
         own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
-        read = sum(workload.layers[source].output_elements for source in layer.inputs)
-        shares.append(replace(found, layer=own, read_elements=read))
+        read = tuple(workload.layers[source].output_elements for source in layer.inputs)
+        shares.append(replace(found, layer=own, read=read))
     return tuple(shares)
 
 
@@ -108,7 +108,7 @@ def computed_again(share: Share) -> tuple[Operator, ...]:
     """The operators that run once more before the backward pass."""
     if share.recompute == "selective":
         return attention_core(share.layer.operators)
-    again = share.layer.operators if share.recompute == "full" else ()
+    again = share.layer.operators if share.recompute in ("full", "stage") else ()
     return tuple(op for op in again if not isinstance(op, Exchange))
 
 
@@ -125,8 +125,10 @@ def kept_bytes(share: Share, element_bytes: float) -> float:
     in parts and gathered again, as Megatron-LM does.
     """
     split = share.split
+    if share.recompute == "stage":
+        return 0.0  # what enters the stage is kept once, by the stage
     if share.recompute == "full":
-        return share.read_elements * element_bytes / (split.context * (split.tensor if split.sequence else 1))
+        return sum(share.read) * element_bytes / (split.context * (split.tensor if split.sequence else 1))
     core = attention_core(share.layer.operators) if share.recompute == "selective" else ()
     outside = _saved(share.layer.operators, split, element_bytes) - _saved(core, split, element_bytes)
     return outside + _core_inputs(core) * element_bytes

@@ -16,9 +16,11 @@ from ropewalk.timetable.written import timetable_of_rows
 from ropewalk.workload.operator import Split, part
 from ropewalk.workload.workload import Layer
 
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE_OF_LAYERS = ("none", "selective", "full")
 """What is computed again in the backward pass instead of kept: nothing, the core of attention, whole layers
 (Korthikanti et al., Reducing activation recomputation in large transformer models, 2022)."""
+RECOMPUTE = (*RECOMPUTE_OF_LAYERS, "stage")
+"""Also: all layers of a stage before its backward pass, so that only what enters the stage is kept (GPipe, DAPPLE)."""
 
 
 Value = TypeVar("Value")

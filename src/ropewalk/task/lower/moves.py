@@ -92,10 +92,15 @@ def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     return [_compute(seconds, f"{share.layer.name} backward weights")] if seconds else []
 
 
+def recompute_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+    """The forward pass of a layer once more."""
+    return list(_walk(share, strategy, prices, prices.forward, "recompute"))
+
+
 def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
-    """What is computed once more before gradients."""
+    """What is computed once more before the gradients of this layer."""
     if share.recompute == "full":
-        return list(_walk(share, strategy, prices, prices.forward, "recompute"))
+        return recompute_moves(share, strategy, prices)
     core = computed_again(share) if share.recompute == "selective" else ()
     return [_compute(prices.forward(core), f"{share.layer.name} recompute")] if core else []
 

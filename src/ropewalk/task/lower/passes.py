@@ -17,6 +17,7 @@ from ropewalk.task.lower.moves import (
     condensed,
     forward_moves,
     input_moves,
+    recompute_moves,
     weight_moves,
 )
 from ropewalk.task.step import Act
@@ -86,14 +87,17 @@ def passes_of(
         ahead = [(at, [replace(move, layer=at) for move in moves]) for at, moves in ahead]
     begins = [at for at in layers if dense[at] or shares[at].expert_parameters] if apart else []
     backward = f"{name} backward"
+    rerun: tuple[Leg, ...] = ()
+    if strategy.recompute == "stage":
+        rerun = _legs(walked(recompute_moves), again, nothing, f"{name} recompute", condense)
     plain = {
         Pass.FORWARD: _legs(ahead, gathers, nothing, f"{name} forward", condense, begins),
-        Pass.BACKWARD: _legs(back, again, nothing, backward, condense),
+        Pass.BACKWARD: rerun + _legs(back, again, nothing, backward, condense),
     }
-    reducing = {Pass.BACKWARD: _legs(back, again, reduces, backward, condense)}
+    reducing = {Pass.BACKWARD: rerun + _legs(back, again, reduces, backward, condense)}
     if strategy.splits_backward:
         late = walked(weight_moves)[::-1]
-        plain[Pass.INPUT] = _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", condense)
+        plain[Pass.INPUT] = rerun + _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", condense)
         # Gradients of weights need no weights: nothing is gathered for them.
         plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", condense)
         reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", condense)

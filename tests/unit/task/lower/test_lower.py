@@ -8,7 +8,7 @@ from tiny_models import EvenPrices, FlopPrices, clocked, on_stream, step_time, t
 
 from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import LayerChoice, Order, Placement, Strategy
+from ropewalk.strategy import LayerChoice, Order, Placement, PriceList, Strategy, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.workload.dense import Linear
@@ -402,3 +402,18 @@ def test_layer_without_operators_is_passed_through():
     sent = [at for at in needed(step, last) if step.act[at] == Act.SEND]
     assert [int(step.rank[at]) for at in sent] == [1]
     assert [int(step.rank[at]) for at in needed(step, sent[0]) if step.act[at] == Act.SEND] == [0]
+
+
+def test_stage_that_is_computed_again_takes_as_long_as_its_layers_and_keeps_its_input_alone():
+    layers, stage = (
+        Strategy(pipeline=2, micro_batches=4, recompute=recompute, tensor=2) for recompute in ("full", "stage")
+    )
+    assert step_time(lowered(stage)) == pytest.approx(step_time(lowered(layers)))
+    again = [at for at, label in enumerate(lowered(stage).labels) if "recompute" in label]
+    assert again
+    kept = [
+        memory(one, shares, cut(TINY, one, shares, PriceList(FlopPrices())), 2.0).activations[0]
+        for one in (Strategy(pipeline=2, micro_batches=40), Strategy(pipeline=2, micro_batches=40, recompute="stage"))
+        for shares in [shares_of(TINY, one)]
+    ]
+    assert kept[1] < kept[0]

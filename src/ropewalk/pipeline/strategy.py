@@ -1,0 +1,55 @@
+"""A plan as a strategy: what the planner found, in the words that simulations, memory and plan files understand."""
+
+from __future__ import annotations
+
+from ropewalk.errors import StrategyError
+from ropewalk.pipeline.judge import Judged
+from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.schedules import pieces_each
+from ropewalk.strategy import Order, Part, Strategy
+from ropewalk.timetable.named import TIMETABLES, timetable
+from ropewalk.timetable.table import Timetable
+from ropewalk.timetable.written import rows_of
+from ropewalk.workload.workload import Workload
+
+
+def strategy_of(judged: Judged, workload: Workload, optimiser: str = "adamw", *, overlap_sums: bool = True) -> Strategy:
+    """The strategy of a plan for this workload, whose layers are the states that were planned over.
+
+    Stages become parts with their own replicas. Plain data parallelism becomes its degree where every replica has as
+    many samples. A timetable that was made for the plan, for its times or for its memory, goes along row by row.
+    """
+    plan = judged.plan
+    if plan.stages[-1].last + 1 != len(workload.layers):
+        raise StrategyError(
+            f"the plan cuts {plan.stages[-1].last + 1} states, but {workload.name} has {len(workload.layers)} layers: "
+            "plan over its layers (profile_of), not over sets of them"
+        )
+    devices = len(plan.devices)
+    rows = _rows(plan, judged.run.timetable)
+    several = TIMETABLES[plan.schedule].any_pieces and not rows
+    usual = Strategy(
+        pipeline=devices,
+        micro_batches=plan.micro_batches,
+        schedule=plan.schedule,
+        interleave=pieces_each(plan.schedule) if several else 1,
+        recompute="stage" if plan.recompute else "none",
+        order=Order(overlap=overlap_sums),
+        optimiser=optimiser,
+    )
+    ((stage, *others), size) = plan.stages, plan.micro_batch
+    if not others and stage.gpus == tuple(range(len(stage.gpus))) and size % stage.replicas == 0:
+        from_degrees = {"data": stage.replicas, "tensor": stage.tensor, "micro_batch": size // stage.replicas}
+        return Strategy(**{**vars(usual), **from_degrees, "schedule": "1f1b"})
+    parts = tuple(Part(one.first, one.last, one.gpus, one.tensor) for one in plan.stages)
+    return Strategy(**{**vars(usual), "micro_batch": size, "parts": parts, "rows": rows})
+
+
+def _rows(plan: Plan, table: Timetable) -> tuple[str, ...]:
+    """The rows of a timetable that its name does not give; none where the name is enough."""
+    try:
+        known = timetable(plan.schedule, len(plan.devices), plan.micro_batches)
+    except StrategyError:
+        return rows_of(table)
+    rows = rows_of(table)
+    return () if rows == rows_of(known) else rows
