@@ -16,9 +16,9 @@ from measure import machine, options, summary, table
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
 
+from leaf_spine_program import solve_leafs
 from leaf_spine_states import KINDS, state_of
 
-from ropewalk.cluster.vclos.integer import solve_leafs
 from ropewalk.cluster.vclos.search import Found, common_spines, search_leafs
 
 

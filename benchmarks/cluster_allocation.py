@@ -9,16 +9,22 @@ them is also put to HiGHS, which must give the same answer.
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from measure import machine, options, summary, table
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
+
+from leaf_spine_program import solve_leafs
+
 from ropewalk.cluster.allocation import Allocation, Waiting
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.vclos.integer import solve_leafs
 from ropewalk.cluster.vclos.policy import vclos
 from ropewalk.cluster.vclos.search import Found, Undecided, search_leafs
 from ropewalk.cluster.vclos.shapes import doubling

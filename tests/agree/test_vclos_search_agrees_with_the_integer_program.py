@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from leaf_spine_program import solve_leafs
 from leaf_spine_states import KINDS, state_of
 
 from ropewalk.cluster.vclos.compact import decide_leafs
-from ropewalk.cluster.vclos.integer import solve_leafs
 from ropewalk.cluster.vclos.search import Found, common_spines, search_leafs
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import optical_reference as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optical_plants import optical_plant
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.occupancy import Occupancy
@@ -17,7 +18,7 @@ from ropewalk.cluster.optical.clos import Network, exact_network, quick_network
 from ropewalk.cluster.optical.cover import cheapest_cover
 from ropewalk.cluster.optical.fibres import FreeFibres, free_fibres
 from ropewalk.cluster.optical.invariants import check_circuits
-from ropewalk.cluster.optical.plant import OpticalPlant, optical_plant
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.optical.programs import network_program, star_program
 from ropewalk.cluster.optical.star import around_one_spine
 from ropewalk.cluster.optical.straight import joined_straight

@@ -112,7 +112,7 @@ def replay_command(
 
 
 def _print(found: ClusterStudy, page: Path | None) -> None:
-    from ropewalk.report.cluster import headline
+    from ropewalk.report.cluster import circuits_said, headline
     from ropewalk.report.cluster_words import duration, reason
 
     say = console().print
@@ -141,6 +141,8 @@ def _print(found: ClusterStudy, page: Path | None) -> None:
                 f"{first.name}: {first.explanation}",
                 soft_wrap=True,
             )
+    for sentence in circuits_said(found):
+        say(sentence, soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="dim", soft_wrap=True)
     if page is None:

@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ropewalk.cluster.allocation import OWN_LEAF, Allocation
 from ropewalk.cluster.collectives import job_group, program_of
@@ -121,37 +121,6 @@ def contention_free(
         flows += len(loads.src)
         busiest = max(busiest, int(loads.link_load.max(initial=0)))
     return Proof(len(program.rounds), flows, busiest)
-
-
-def contended_rounds(job: Allocation | Seats, program: Program) -> int:
-    """How many rounds of a collective contend for some link."""
-    seats = job if isinstance(job, Seats) else Seats.of(job)
-    bad = [not uncontended(seats, pattern.src, pattern.dst, pattern.chunks) for pattern in program.patterns]
-    return int(np.array(bad, bool)[program.pattern_of_round].sum())
-
-
-def uncontended(seats: Seats, src: ArrayLike, dst: ArrayLike, load: ArrayLike = 1) -> bool:
-    """Is one round of flows src -> dst free of contention?"""
-    loads = _links(seats, np.asarray(src), np.asarray(dst), np.broadcast_to(load, np.shape(src)))
-    return bool((loads.link_load <= loads.nic_load).all())
-
-
-def is_injective(seats: Seats, src: ArrayLike, dst: ArrayLike) -> bool:
-    """The exact condition where NICs have one flow each: no two flows share (spine of source, leaf of destination)."""
-    a, b = np.asarray(src), np.asarray(dst)
-    cross = seats.leaf[a] != seats.leaf[b]
-    pairs = np.column_stack([seats.spine[a[cross]], seats.leaf[b[cross]]])
-    return len(np.unique(pairs, axis=0)) == len(pairs)
-
-
-def is_leaf_wise(seats: Seats, src: ArrayLike, dst: ArrayLike) -> bool:
-    """The published pattern: one flow a NIC, all flows of a leaf to one leaf, and no leaf receiving from two."""
-    a, b = np.asarray(src), np.asarray(dst)
-    cross = seats.leaf[a] != seats.leaf[b]
-    a, b = a[cross], b[cross]
-    towards = np.unique(np.column_stack([seats.leaf[a], seats.leaf[b]]), axis=0)
-    once = [len(np.unique(ends)) == len(ends) for ends in (a, b, towards[:, 0], towards[:, 1])]
-    return all(once)
 
 
 @dataclass(frozen=True, eq=False)

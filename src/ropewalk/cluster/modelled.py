@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.job import Job
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import ClusterError
@@ -39,18 +38,13 @@ class Model:
     all_reduce: str = ALL_REDUCE
 
 
-def job_of_model(name: str, model: Model, gpus: int, arrival_s: float, iterations: int) -> Job:
-    """A job that trains a model for so many steps.
+def work_of_model(model: Model, gpus: int) -> Work:
+    """One step of a model on so many GPUs.
 
-    >>> job = job_of_model("a", Model("resnet50", 32), gpus=16, arrival_s=0.0, iterations=100)
-    >>> [(one.collective, round(one.size_bytes / 1e6)) for one in job.work.exchanges]
+    >>> work = work_of_model(Model("resnet50", 32), gpus=16)
+    >>> [(one.collective, round(one.size_bytes / 1e6)) for one in work.exchanges]
     [('hierarchical-ring', 51)]
     """
-    return Job(name, gpus, arrival_s, iterations, work_of_model(model, gpus))
-
-
-def work_of_model(model: Model, gpus: int) -> Work:
-    """One step of a model on so many GPUs."""
     strategy = model.strategy or derive(gpus, {}, batch=model.batch_per_gpu * gpus)
     if strategy.ranks != gpus:
         raise ClusterError(

@@ -10,7 +10,8 @@ from typing import Any
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.plant import DEFAULT_RECONFIGURATION_S
+from ropewalk.cluster.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant
+from ropewalk.cluster.optical.sequence import changes_of, turned
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policies import SHARED, Policy
 from ropewalk.cluster.replay import replay
@@ -42,6 +43,11 @@ class ClusterStudy:
     def timeline(self, name: str) -> Timeline:
         return self.timelines[[policy.name for policy in self.policies].index(name)]
 
+    def circuits(self, policy: Policy) -> dict[str, int] | None:
+        """Circuits that were set up, found in place, and torn down for others; None where a policy has none."""
+        plant = policy.plant(self.plant)
+        return turned(changes_of(plant, self.timeline(policy.name).jobs)) if isinstance(plant, OpticalPlant) else None
+
     def as_json(self, *, jobs: bool = False) -> dict[str, Any]:
         """Numbers of every policy; with `jobs` also what became of every job, and the cluster over time."""
         first = self.timelines[0]
@@ -55,6 +61,7 @@ class ClusterStudy:
             "kinds": {
                 policy.name: {"isolation": policy.name if policy.isolates else SHARED, "routing": policy.routing}
                 | (timeline.as_document() if jobs else timeline.summary())
+                | {"circuits": self.circuits(policy)}
                 for policy, timeline in self.runs
             },
             "warnings": list(self.warnings),

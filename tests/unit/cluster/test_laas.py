@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from contention_theory import uncontended
+
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
-from ropewalk.cluster.contention import Counterexample, Proof, Seats, contention_free, uncontended
+from ropewalk.cluster.contention import Counterexample, Proof, Seats, contention_free
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant

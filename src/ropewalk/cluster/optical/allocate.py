@@ -25,8 +25,8 @@ from ropewalk.cluster.optical.straight import joined_straight
 def ocs_vclos(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     """Allocate by OCS-vClos, l × s in the published order.
 
-    >>> from ropewalk.cluster.optical.plant import optical_plant
-    >>> state = Occupancy(optical_plant(leafs=4, spines=2, gpus_per_leaf=4, gpus_per_server=2))
+    >>> from ropewalk.cluster.plant import plant
+    >>> state = Occupancy(OpticalPlant.of_plant(plant("leaf-spine:4x2x4x2", gpus_per_server=2)))
     >>> got = ocs_vclos(state, "a", 8)
     >>> got.stage, got.leafs, got.spines
     ('ocs', (0, 1), (2, 3, 4, 5))
@@ -39,40 +39,33 @@ def ocs_vclos_all_divisors(state: Occupancy, job: str, gpus: int) -> Allocation 
     return allocate(state, job, gpus, every_divisor=True)
 
 
-def ocs_vclos_quick(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
-    """OCS-vClos without integer programs: now and then a job waits that could have started."""
-    return allocate(state, job, gpus, exact=False)
-
-
-def allocate(
-    state: Occupancy, job: str, gpus: int, *, every_divisor: bool = False, exact: bool = True
-) -> Allocation | Waiting:
+def allocate(state: Occupancy, job: str, gpus: int, *, every_divisor: bool = False) -> Allocation | Waiting:
     """Try the stages in their order; the first that holds the job is taken."""
     plant = optical(state)
     early = first_stages(state, job, gpus)
     if early is not None:
         return early
     fibres = free_fibres(state)
-    circuits = _with_circuits(state, fibres, job, gpus, every_divisor, exact)
+    circuits = _with_circuits(state, fibres, job, gpus, every_divisor)
     if isinstance(circuits, Allocation):
         return circuits
-    never = not _fits_when_empty(plant, gpus, every_divisor, exact)
+    never = not _fits_when_empty(plant, gpus, every_divisor)
     return _explained(state, fibres, gpus, every_divisor, circuits, never)
 
 
 def _with_circuits(
-    state: Occupancy, fibres: FreeFibres, job: str, gpus: int, every_divisor: bool, exact: bool
+    state: Occupancy, fibres: FreeFibres, job: str, gpus: int, every_divisor: bool
 ) -> Allocation | Undecided | None:
     placed = (
         joined_straight(state, fibres, job, gpus)
-        or around_one_spine(state, fibres, job, gpus, exact=exact)
+        or around_one_spine(state, fibres, job, gpus)
         or over_whole_leafs(state, fibres, job, gpus)
     )
     if placed is not None:
         return placed
     undecided = None
     for shape in virtual_shapes(optical(state), gpus, every_divisor=every_divisor):
-        clos = over_clos(state, fibres, job, shape, exact=exact)
+        clos = over_clos(state, fibres, job, shape)
         if isinstance(clos, Allocation):
             return clos
         undecided = undecided or clos
@@ -84,8 +77,9 @@ def virtual_shapes(plant: OpticalPlant, gpus: int, *, every_divisor: bool = Fals
 
     Virtual leafs may share a leaf, so there may be more of them than leafs.
 
-    >>> from ropewalk.cluster.optical.plant import published_512
-    >>> [(shape.leafs, shape.width) for shape in virtual_shapes(published_512(), 48)]
+    >>> from ropewalk.cluster.plant import plant
+    >>> published = OpticalPlant.of_plant(plant("leaf-spine:32x16x16", gpus_per_server=4))
+    >>> [(shape.leafs, shape.width) for shape in virtual_shapes(published, 48)]
     [(3, 16), (6, 8), (12, 4)]
     """
     most = min(int(plant.gpus_per_leaf.max()), plant.switches)
@@ -124,8 +118,8 @@ def _explained(
 
 
 @lru_cache(maxsize=4096)
-def _fits_when_empty(plant: OpticalPlant, gpus: int, every_divisor: bool, exact: bool) -> bool:
+def _fits_when_empty(plant: OpticalPlant, gpus: int, every_divisor: bool) -> bool:
     empty = Occupancy(plant)
     if under_one_leaf(empty, "", gpus) is not None:
         return True
-    return isinstance(_with_circuits(empty, free_fibres(empty), "", gpus, every_divisor, exact), Allocation)
+    return isinstance(_with_circuits(empty, free_fibres(empty), "", gpus, every_divisor), Allocation)

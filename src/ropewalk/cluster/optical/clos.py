@@ -100,7 +100,6 @@ def over_clos(
     job: str,
     shape: Shape,
     *,
-    exact: bool = True,
     usable: NDArray[np.bool_] | None = None,
 ) -> Allocation | Undecided | None:
     """Place a job in one shape: best-fit leafs, then the emptiest ones, then the integer program for the best fit."""
@@ -115,8 +114,6 @@ def over_clos(
         network = quick_network(fibres, leafs, shape.width, usable)
         if network is not None:
             return clos_allocation(state, job, leafs, network)
-    if not exact:
-        return None
     undecided = None
     for leafs in choices:
         decided = exact_network(fibres, leafs, shape.width, usable)

@@ -4,7 +4,8 @@ Every leaf has one fibre to each of K switches, every spine has several; a switc
 fibres of a leaf may lead to the same spine, a leaf need not reach every spine, and two leafs may be joined without one.
 The spines of the `Plant` are those that forward packets, then the optical switches: a leaf's cables are its fibres.
 
->>> small = optical_plant(leafs=4, spines=2, gpus_per_leaf=4, gpus_per_server=2)
+>>> from ropewalk.cluster.plant import plant
+>>> small = OpticalPlant.of_plant(plant("leaf-spine:4x2x4x2", gpus_per_server=2))
 >>> small.gpus, small.packet_spines, small.switches, small.ports_per_spine.tolist()
 (16, 2, 4, [8, 8])
 """
@@ -17,10 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.plant import DEFAULT_SERVER_BANDWIDTH, Plant
+from ropewalk.cluster.plant import Plant
 from ropewalk.errors import FabricError, Findings
-from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH
-from ropewalk.fabric.parameters import at_least, numbered
+from ropewalk.fabric.parameters import numbered
 
 DEFAULT_RECONFIGURATION_S = 0.05
 """What OCS-vClos is said to charge a job for setting up its circuits; mirrors themselves turn in about 10 ms."""
@@ -100,58 +100,12 @@ class OpticalPlant(Plant):
             server_names=plant.server_names,
             leaf_names=plant.leaf_names,
             spine_names=(*plant.spine_names, *numbered("ocs", switches)),
-            spine_fibres=_spread(plant.cables.sum(axis=0, dtype=np.int64), switches),
+            spine_fibres=spread_over(switches, plant.cables.sum(axis=0, dtype=np.int64)),
             reconfiguration_s=reconfiguration_s,
         )
 
 
-def optical_plant(
-    *,
-    leafs: int,
-    spines: int,
-    gpus_per_leaf: int,
-    gpus_per_server: int = 4,
-    switches: int | None = None,
-    spine_ports: int | None = None,
-    bandwidth: float = DEFAULT_BANDWIDTH,
-    server_bandwidth: float = DEFAULT_SERVER_BANDWIDTH,
-    reconfiguration_s: float = DEFAULT_RECONFIGURATION_S,
-    name: str | None = None,
-) -> OpticalPlant:
-    """Leafs with one fibre to each switch, as many as GPUs unless said; spines with just enough ports for all."""
-    switches = gpus_per_leaf if switches is None else switches
-    name = name or f"ocs-leaf-spine:{leafs}x{spines}x{gpus_per_leaf}"
-    findings = Findings(FabricError, name)
-    at_least(findings, 1, leafs=leafs, spines=spines, gpus_per_server=gpus_per_server, switches=switches)
-    if gpus_per_server > 0 and (gpus_per_leaf < 1 or gpus_per_leaf % gpus_per_server):
-        findings.add(f"{gpus_per_leaf} GPUs of a leaf are not whole servers of {gpus_per_server}: give a multiple")
-    findings.raise_if_any()
-    ports = -(-leafs * switches // spines) if spine_ports is None else spine_ports
-    return OpticalPlant(
-        name=name,
-        gpus_per_server=gpus_per_server,
-        server_leaf=np.repeat(np.arange(leafs, dtype=np.int32), gpus_per_leaf // gpus_per_server),
-        cables=np.hstack([np.zeros((leafs, spines), np.int32), np.ones((leafs, switches), np.int32)]),
-        nic_bandwidth=bandwidth,
-        link_bandwidth=bandwidth,
-        server_bandwidth=server_bandwidth,
-        spine_names=(*numbered("spine", spines), *numbered("ocs", switches)),
-        spine_fibres=_spread(np.full(spines, ports, np.int64), switches),
-        reconfiguration_s=reconfiguration_s,
-    )
-
-
-def published_512() -> OpticalPlant:
-    """32 leafs of four 4-GPU servers, 16 spines, 16 switches: two fibres from each spine to each switch."""
-    return optical_plant(leafs=32, spines=16, gpus_per_leaf=16, gpus_per_server=4, name="ocs-512")
-
-
-def published_8192() -> OpticalPlant:
-    """256 leafs of 32 GPUs, 128 spines of 64 ports, 32 switches: fewer spine ports than leafs."""
-    return optical_plant(leafs=256, spines=128, gpus_per_leaf=32, gpus_per_server=4, name="ocs-8192")
-
-
-def _spread(ports: NDArray[np.int64], switches: int) -> NDArray[np.int32]:
+def spread_over(switches: int, ports: NDArray[np.int64]) -> NDArray[np.int32]:
     """Deal the ports of all spines to the switches in one round after the other, so that no switch gets two more."""
     switch = np.arange(int(ports.sum())) % switches
     spine = np.repeat(np.arange(len(ports)), ports)

@@ -7,7 +7,6 @@ Limits are numbers of nodes, never seconds: the same state gives the same answer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,38 +110,6 @@ def star_program(
     for at in np.flatnonzero(solved[c]).tolist():
         found.setdefault(int(leaf[at]), []).append(int(switch[at]))
     return found
-
-
-def rewiring_program(
-    fibres: FreeFibres,
-    wanted: dict[tuple[int, int], int],
-    present: Sequence[tuple[int, int, int]],
-    *,
-    node_limit: int = NODE_LIMIT,
-) -> Laid | Undecided | None:
-    """Give every (leaf, spine) its number of circuits and keep as many present (leaf, spine, switch) as possible.
-
-    `fibres` are all that may be used, those of the present circuits among them.
-    """
-    asked = sorted(wanted)
-    leaf, spine, switch = _possible(
-        fibres, np.unique([leaf for leaf, _ in asked]), np.unique([spine for _, spine in asked])
-    )
-    pair_of = {pair: number for number, pair in enumerate(asked)}
-    pair = np.array([pair_of.get(ends, -1) for ends in zip(leaf.tolist(), spine.tolist(), strict=True)], np.int64)
-    leaf, spine, switch, pair = (column[pair >= 0] for column in (leaf, spine, switch, pair))
-    rows = Rows(len(leaf))
-    count = np.array([wanted[ends] for ends in asked], np.float64)
-    c = np.arange(len(leaf))
-    rows.add(count, count, (pair, c, 1.0))
-    _port_rows(rows, fibres, leaf, spine, switch, c)
-    kept = set(present)
-    is_kept = [circuit in kept for circuit in zip(leaf.tolist(), spine.tolist(), switch.tolist(), strict=True)]
-    solved = _solve(-np.array(is_kept, np.float64), rows, np.ones(len(leaf)), node_limit, 0.0)
-    if not isinstance(solved, np.ndarray):
-        return solved
-    taken = solved > 0
-    return Laid(np.zeros(0, np.int64), leaf[taken], spine[taken], switch[taken])
 
 
 def _possible(

@@ -20,9 +20,7 @@ from ropewalk.cluster.optical.laying import bits, masks
 from ropewalk.cluster.optical.programs import Undecided, star_program
 
 
-def around_one_spine(
-    state: Occupancy, fibres: FreeFibres, job: str, gpus: int, *, exact: bool = True
-) -> Allocation | None:
+def around_one_spine(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) -> Allocation | None:
     """Best fit: of the spines with enough free ports, the one with the fewest that can be reached."""
     servers, size = servers_needed(state, gpus), state.plant.gpus_per_server
     idle = np.minimum(state.idle_servers, fibres.of_leaf // size)
@@ -33,7 +31,7 @@ def around_one_spine(
         if per_leaf.sum() < servers:
             continue
         switches = _grow(fibres, spine, per_leaf, servers, size)
-        if switches is None and exact and size > 1 and _fits_without_whole_servers(fibres, spine, idle, servers, size):
+        if switches is None and size > 1 and _fits_without_whole_servers(fibres, spine, idle, servers, size):
             decided = star_program(fibres, spine, per_leaf, servers, size)
             switches = None if isinstance(decided, Undecided) else decided
         if switches is not None:

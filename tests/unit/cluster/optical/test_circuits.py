@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from optical_plants import optical_plant
 
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.contention import Proof, contention_free
@@ -14,7 +15,7 @@ from ropewalk.cluster.optical.allocate import ocs_vclos
 from ropewalk.cluster.optical.circuits import as_virtual_clos, circuits_of, way
 from ropewalk.cluster.optical.clos import Shape, over_clos
 from ropewalk.cluster.optical.fibres import free_fibres
-from ropewalk.cluster.optical.plant import OpticalPlant, optical_plant
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.optical.star import around_one_spine
 from ropewalk.cluster.optical.straight import joined_straight
 from ropewalk.cluster.optical.wired import circuit_router, wired_fabric

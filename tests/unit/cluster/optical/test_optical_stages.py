@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from optical_plants import optical_plant
 
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
 from ropewalk.cluster.drained import Drained
@@ -16,7 +17,7 @@ from ropewalk.cluster.optical.circuits import circuits_of, is_straight, start_de
 from ropewalk.cluster.optical.clos import Network, Shape, exact_network, over_clos, over_whole_leafs
 from ropewalk.cluster.optical.fibres import FreeFibres, free_fibres
 from ropewalk.cluster.optical.invariants import check_circuits
-from ropewalk.cluster.optical.plant import OpticalPlant, optical_plant
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.optical.programs import Undecided
 from ropewalk.cluster.optical.star import around_one_spine
 from ropewalk.errors import PhysicsError
@@ -103,7 +104,7 @@ def test_a_server_that_cannot_be_joined_whole_gives_back_the_fibre_it_had() -> N
     # Leaf 1 gets one of its two fibres, then finds the other taken; leaf 2 needs both of its own.
     state = world(leafs=3, spines=1)
     reach = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], bool)
-    job = around_one_spine(state, FreeFibres(reach, np.ones((1, 4), np.int64)), "a", 4, exact=False)
+    job = around_one_spine(state, FreeFibres(reach, np.ones((1, 4), np.int64)), "a", 4)
     assert job is not None
     assert (job.leafs, job.cables) == ((0, 2), (0, 1, 2, 3))
 

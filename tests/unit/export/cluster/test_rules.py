@@ -3,11 +3,11 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
+from optical_plants import optical_plant
 
 from ropewalk.cluster.allocation import Allocation, Reason, Waiting
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.allocate import ocs_vclos
-from ropewalk.cluster.optical.plant import optical_plant
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import allocator_named
 from ropewalk.errors import ClusterError
