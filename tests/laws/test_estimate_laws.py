@@ -6,14 +6,14 @@ import pytest
 from estimate_reference import estimated
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_seats import circle, priced, recommender, stacked, switch, with_experts
+from tiny_seats import circle, feed_forward, priced, recommender, stacked, switch, with_experts
 
 from ropewalk.codesign.estimate import Estimate, estimate
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.moves import propose
 from ropewalk.codesign.seats import space_of
 
-WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts}
+WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts, "blocks": feed_forward}
 
 
 @st.composite

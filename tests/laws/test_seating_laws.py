@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_seats import as_dict, overlap_by_sample, priced, recommender, stacked, with_experts
+from tiny_seats import as_dict, feed_forward, overlap_by_sample, priced, recommender, stacked, with_experts
 
 from ropewalk.codesign.demand_of import demands_of, priced_demands
 from ropewalk.codesign.seats import space_of
-from ropewalk.strategy.between_seats import parts_between
+from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.seating import Manner, Seat, coset
 from ropewalk.task.lower_seating import lower_priced
 from ropewalk.task.step import Act
 
-WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts}
+WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts, "blocks": feed_forward}
 
 
 @st.composite
 def seats(draw, servers=12):
     degree = draw(st.sampled_from([degree for degree in (1, 2, 3, 4, 6, 12) if servers % degree == 0]))
     members = coset(servers, degree, draw(st.integers(0, servers // degree - 1)))
-    manners = [Manner.SAMPLE, Manner.TENSOR] if degree > 1 else [Manner.SAMPLE, Manner.PINNED]
+    manners = [Manner.SAMPLE, Manner.COLUMNS, Manner.TENSOR] if degree > 1 else [Manner.SAMPLE, Manner.PINNED]
     return Seat(draw(st.permutations(members)), draw(st.sampled_from(manners)))
 
 
@@ -29,6 +29,21 @@ def test_what_moves_between_seats_is_what_one_has_and_the_other_needs(source, re
     source, reader = (Seat(tuple(seat.servers), seat.manner) for seat in (source, reader))
     found = as_dict(parts_between(source, reader), 24.0 * 12)
     assert found == pytest.approx(overlap_by_sample(source, reader, 24, 12))
+    there, back = parts_between(source, reader), gradients_between(reader, source)
+    if Manner.TENSOR not in (source.manner, reader.manner):
+        assert (back.src.tolist(), back.dst.tolist()) == (there.dst.tolist(), there.src.tolist())
+        assert back.bytes_of(1.0).tolist() == there.bytes_of(1.0).tolist()
+
+
+@given(seats(), seats())
+def test_who_has_a_whole_gradient_gets_none_and_everybody_else_all_it_needs(reader, source):
+    """Megatron's layers have and need whole samples, so what arrives anywhere is a whole part once."""
+    reader, source = Seat(tuple(reader.servers), Manner.TENSOR), Seat(tuple(source.servers), source.manner)
+    parts = gradients_between(reader, source)
+    arrived = np.bincount(parts.dst, parts.bytes_of(1.0), minlength=12)
+    need = 1.0 if source.manner in (Manner.TENSOR, Manner.PINNED) else 1.0 / source.degree
+    for server in source.servers:
+        assert arrived[server] == pytest.approx(0.0 if server in reader.servers else need)
 
 
 @st.composite
@@ -80,7 +95,8 @@ def _groups_by_first_layer(pricer, seating):
 @given(seated())
 def test_demands_need_no_prices(world):
     pricer, seating = world
-    if any(seat.manner is Manner.EXPERT for seat in seating.seats) and pricer.micro_batches > 1:
+    met = (Manner.EXPERT, Manner.TENSOR)
+    if any(seat.manner in met for seat in seating.seats) and pricer.micro_batches > 1:
         return  # parts of a sample are rounded up in each micro-batch
     bare = demands_of(pricer.workload, seating, 4.0, pricer.batch)
     known = priced_demands(pricer, seating)

@@ -1,6 +1,7 @@
 """The estimate once more in plain Python: dictionaries and sorted lists, no arrays, nothing kept between calls."""
 
-from ropewalk.strategy.between_seats import parts_between
+from ropewalk.collective.act import Act
+from ropewalk.strategy.between_seats import gradients_between, parts_between
 
 
 def estimated(pricer, seating, network, bucket_bytes=0.0):
@@ -40,7 +41,10 @@ def estimated(pricer, seating, network, bucket_bytes=0.0):
                     send()
                 arrived = max(arrived, over.get(key, 0.0))
         own = sum(works[at].forward_s if way == "forward" else works[at].backward_s)
-        for size in works[at].exchange_bytes:
+        for act, size in works[at].forward_met if way == "forward" else works[at].backward_met:
+            if act is Act.ALL_REDUCE:
+                own += network.sum_load(seat.servers).alone(size)
+                continue
             pairs = [(a, b) for a in seat.servers for b in seat.servers if a != b]
             own += network.pairs_seconds(*zip(*pairs, strict=True), [size / seat.degree] * len(pairs))
         for server in seat.servers:
@@ -49,10 +53,10 @@ def estimated(pricer, seating, network, bucket_bytes=0.0):
         # Edges leave in the order in which the kernel lists them: by reader forward, by source back.
         for source, reader in edges:
             if (source if way == "forward" else reader) == at:
-                parts = parts_between(seats[source], seats[reader])
-                ends = (parts.src, parts.dst) if way == "forward" else (parts.dst, parts.src)
+                ends = seats[source], seats[reader]
+                parts = parts_between(*ends) if way == "forward" else gradients_between(*ends[::-1])
                 if len(parts.src):
-                    load = network.pairs_load(*ends, parts.bytes_of(1.0))
+                    load = network.pairs_load(parts.src, parts.dst, parts.bytes_of(1.0))
                     waiting.append(
                         (done, (way, source, reader, number), load, pricer.output_bytes(source) / micro, None)
                     )

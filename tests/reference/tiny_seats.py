@@ -19,6 +19,7 @@ from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.lookup import SparseTable
+from ropewalk.workload.operator import Role
 from ropewalk.workload.workload import Layer, Workload
 
 
@@ -87,6 +88,26 @@ def with_experts(batch: int = 8, experts: int = 4, hidden: int = 8) -> Workload:
     return Workload("experts", layers, batch, resize=lambda samples: with_experts(samples, experts, hidden))
 
 
+def feed_forward(batch: int = 8, hidden: int = 8, blocks: int = 2) -> Workload:
+    """Blocks of two linear layers that Megatron splits, the first by columns and the second by rows."""
+    layers = tuple(
+        Layer(
+            f"block {at}",
+            (
+                Exchange(Meeting.ENTER, batch * hidden),
+                Linear(batch, hidden, 4 * hidden, role=Role.COLUMNS),
+                Linear(batch, 4 * hidden, hidden, role=Role.ROWS),
+                Exchange(Meeting.LEAVE, batch * hidden),
+            ),
+            batch * hidden,
+            (at - 1,) if at else (),
+            "block",
+        )
+        for at in range(blocks)
+    )
+    return Workload("blocks", layers, batch, resize=lambda samples: feed_forward(samples, hidden, blocks))
+
+
 def priced(workload: Workload, batch: int = 48, *, gpus: int = 1, memory: float = np.inf, **rest) -> SeatPricer:
     return SeatPricer(workload, FlopPrices(), batch, Server(gpus, 1e9, memory), **rest)
 
@@ -105,7 +126,7 @@ def tiny_space(workload: Workload, servers: int, **rest):
     return pricer, space_of(pricer, servers, **rest)
 
 
-def overlap_by_sample(source: Seat, reader: Seat, samples: int, columns: int) -> dict[tuple[int, int], int]:
+def overlap_by_sample(source: Seat, reader: Seat, samples: int, columns: int) -> dict[tuple[int, int], float]:
     """What moves, counted number by number: (sample, column) pairs that one server has and another needs."""
 
     def has(seat: Seat, place: int, is_reader: bool) -> set[tuple[int, int]]:
@@ -113,7 +134,7 @@ def overlap_by_sample(source: Seat, reader: Seat, samples: int, columns: int) ->
         if seat.manner in (Manner.SAMPLE, Manner.EXPERT):
             each = samples // seat.degree
             rows = range(place * each, (place + 1) * each)
-        if seat.manner is Manner.TENSOR and not is_reader:
+        if seat.manner is Manner.COLUMNS and not is_reader:
             each = columns // seat.degree
             cols = range(place * each, (place + 1) * each)
         return {(row, col) for row in rows for col in cols}
@@ -122,6 +143,9 @@ def overlap_by_sample(source: Seat, reader: Seat, samples: int, columns: int) ->
     for i, a in enumerate(source.servers):
         for j, b in enumerate(reader.servers):
             count = len(has(source, i, False) & has(reader, j, True))
+            if source.manner is Manner.TENSOR:
+                # All of them have all of it: each sends an equal part to whoever has none.
+                count = 0 if b in source.servers else count / source.degree
             if a != b and count:
                 moved[a, b] = count
     return moved

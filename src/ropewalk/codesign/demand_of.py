@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.codesign.demands import Demands, GroupSum
+from ropewalk.collective.act import Act
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.between_seats import parts_between
-from ropewalk.strategy.columns import cut
+from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.seat_work import SeatPricer
 from ropewalk.strategy.seating import Manner, Seating
 from ropewalk.task.lower_seating import check_seats
@@ -31,27 +32,30 @@ def priced_demands(pricer: SeatPricer, seating: Seating) -> Demands:
     sums: dict[tuple[int, ...], float] = {}
     for reader, layer in enumerate(pricer.workload.layers):
         for source in dict.fromkeys(layer.inputs):
-            parts = parts_between(seating.seats[source], seating.seats[reader])
-            sizes = parts.bytes_of(pricer.output_bytes(source))
-            np.add.at(pairs, (parts.src, parts.dst), sizes)
-            np.add.at(pairs, (parts.dst, parts.src), sizes)
+            ends = seating.seats[source], seating.seats[reader]
+            for parts in (parts_between(*ends), gradients_between(*ends[::-1])):
+                np.add.at(pairs, (parts.src, parts.dst), parts.bytes_of(pricer.output_bytes(source)))
     # Backward passes come last layer first: that is the order in which groups are first used.
     for at in reversed(range(len(seating.seats))):
         seat, work = seating.seats[at], pricer.work(at, seating.seats[at])
-        if work.sum_bytes:
-            sums[seat.servers] = sums.get(seat.servers, 0.0) + work.sum_bytes
-        if seat.manner is Manner.EXPERT:
+        met = [*work.forward_met, *work.backward_met] * pricer.micro_batches
+        summed = work.sum_bytes + sum(one.size_bytes for one in met if one.act is Act.ALL_REDUCE)
+        if summed:
+            sums[seat.servers] = sums.get(seat.servers, 0.0) + summed
+        exchanged = sum(one.size_bytes for one in met if one.act is Act.ALL_TO_ALL)
+        if exchanged:
             members = np.array(seat.servers)
-            each = 2 * sum(work.exchange_bytes) * pricer.micro_batches / seat.degree
             a, b = np.nonzero(members[:, None] != members)
-            pairs[members[a], members[b]] += each
+            pairs[members[a], members[b]] += exchanged / seat.degree
     return Demands(seating.servers, tuple(GroupSum(group, size) for group, size in sums.items()), pairs)
 
 
 def _check_cuts(workload: Workload, seating: Seating) -> None:
     for layer, seat in zip(workload.layers, seating.seats, strict=True):
-        if seat.manner is Manner.TENSOR:
+        if seat.manner is Manner.COLUMNS:
             cut(layer, seat.degree)
+        elif seat.manner is Manner.TENSOR:
+            split_by_tensor(layer, seat.degree, workload.batch)
 
 
 class _Unpriced:

@@ -2,7 +2,8 @@
 
 It stands for the flow simulation of the lowered step and is coarser in this: transfers between two layers are one job,
 which begins when the slowest sender is ready and ends for all receivers together; jobs take links in turn instead of
-sharing them at max-min rates, save that transfers share with sums; an exchange with experts has the network to itself.
+sharing them at max-min rates, save that transfers share with sums; a collective inside a layer has the network to
+itself.
 Where jobs do not overlap on links and load them evenly it is exact. The answer of a plan is always simulated.
 
 Incremental: prices of layers by seat, loads of transfers by the two seats and loads of sums by group are worked out
@@ -21,8 +22,9 @@ from numpy.typing import NDArray
 from ropewalk.codesign._estimate_kernel import Loads, Model, Places, Seated, step_seconds
 from ropewalk.codesign.link_loads import Load, Network
 from ropewalk.codesign.seats import Changes
-from ropewalk.strategy.between_seats import parts_between
-from ropewalk.strategy.seat_work import SeatPricer
+from ropewalk.collective.act import Act
+from ropewalk.strategy.between_seats import Parts, gradients_between, parts_between
+from ropewalk.strategy.seat_work import Met, SeatPricer
 from ropewalk.strategy.seating import Seat, Seating
 
 NOTHING = -1
@@ -158,14 +160,17 @@ class Estimate:
 
     def _layer(self, layer: int, seat: Seat) -> tuple[float, float, float, float]:
         work = self.pricer.work(layer, seat)
-        exchanged = sum(self._exchange(seat, size) for size in work.exchange_bytes)
-        return sum(work.forward_s) + exchanged, sum(work.backward_s) + exchanged, work.update_s, work.sum_bytes
+        there, back = (sum(self._meeting(seat, one) for one in met) for met in (work.forward_met, work.backward_met))
+        return sum(work.forward_s) + there, sum(work.backward_s) + back, work.update_s, work.sum_bytes
 
-    def _exchange(self, seat: Seat, size_bytes: float) -> float:
-        """Everybody of a seat sends a part to everybody else, alone on the network."""
+    def _meeting(self, seat: Seat, met: Met) -> float:
+        """A sum over a seat, or a part from everybody to everybody else, alone on the network."""
+        if met.act is Act.ALL_REDUCE:
+            return self.network.sum_load(seat.servers).alone(met.size_bytes)
         members = np.array(seat.servers)
         a, b = np.nonzero(members[:, None] != members)
-        return self.network.pairs_load(members[a], members[b], np.full(len(a), size_bytes / seat.degree)).alone(1.0)
+        each = np.full(len(a), met.size_bytes / seat.degree)
+        return self.network.pairs_load(members[a], members[b], each).alone(1.0)
 
     def _seat_edge(self, edge: int) -> None:
         source, reader = self._edges[edge]
@@ -177,14 +182,13 @@ class Estimate:
         self._set(self._seated.back, edge, known[1])
 
     def _transfers(self, source: Seat, reader: Seat) -> tuple[int, int]:
-        parts = parts_between(source, reader)
+        there, back = parts_between(source, reader), gradients_between(reader, source)
+        return self._load(there), self._load(back)
+
+    def _load(self, parts: Parts) -> int:
         if not len(parts.src):
-            return NOTHING, NOTHING
-        size = parts.bytes_of(1.0)
-        return (
-            self._shelf.add(self.network.pairs_load(parts.src, parts.dst, size)),
-            self._shelf.add(self.network.pairs_load(parts.dst, parts.src, size)),
-        )
+            return NOTHING
+        return self._shelf.add(self.network.pairs_load(parts.src, parts.dst, parts.bytes_of(1.0)))
 
     def _seconds(self) -> float:
         return float(step_seconds(self._model, self._seated, self._places, self._shelf.columns()))

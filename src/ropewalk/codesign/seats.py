@@ -1,8 +1,9 @@
 """The space of a search: which seats every layer may take, what they hold, and who is whose neighbour.
 
-The published space is sample parallelism on cosets and tables on one server each. Extensions are flags: `tensor` cuts
-layers by their outputs, `expert` spreads experts over servers. Pipelines need no seats of their own: layers in a row on
-disjoint cosets are stages, and what makes a pipeline of them is more than one micro-batch (`SeatPricer`).
+The published space is sample parallelism on cosets and tables on one server each. Extensions are flags: `tensor` shares
+out the weights of a layer, as Megatron-LM does or by its outputs, `expert` spreads experts over servers. Pipelines need
+no seats of their own: layers in a row on disjoint cosets are stages, and what makes a pipeline of them is more than one
+micro-batch (`SeatPricer`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ropewalk.errors import MemoryShortage, StrategyError
-from ropewalk.strategy.columns import can_be_cut
+from ropewalk.strategy.columns import can_be_cut, can_be_split
 from ropewalk.strategy.seat_work import SeatPricer, expert_count
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
 from ropewalk.task.lower_seating import check_seats
@@ -155,8 +156,11 @@ def seats_of(layer: Layer, pricer: SeatPricer, servers: int, tensor: bool, exper
     else:
         found = [Seat(members) for members in equal]
     if tensor:
-        cut = [members for members in cosets if len(members) > 1 and can_be_cut(layer, len(members))]
-        found += [Seat(members, Manner.TENSOR) for members in cut]
+        for members in cosets:
+            if len(members) > 1 and can_be_split(layer, len(members), pricer.workload.batch):
+                found.append(Seat(members, Manner.TENSOR))
+            elif len(members) > 1 and can_be_cut(layer, len(members)):
+                found.append(Seat(members, Manner.COLUMNS))
     if expert and experts:
         spread = [members for members in equal if len(members) > 1 and experts % len(members) == 0]
         found += [Seat(members, Manner.EXPERT) for members in spread]
@@ -204,7 +208,8 @@ def _starts(space: Space, pricer: SeatPricer) -> tuple[Places, ...]:
 
 
 def _most_cut(space: Space, layer: int, otherwise: Seat) -> Seat:
-    cut = [space.seats[at] for at in space.options[layer] if space.seats[at].manner is Manner.TENSOR]
+    by_weights = (Manner.TENSOR, Manner.COLUMNS)
+    cut = [space.seats[at] for at in space.options[layer] if space.seats[at].manner in by_weights]
     return max(cut, key=lambda seat: seat.degree, default=otherwise)
 
 

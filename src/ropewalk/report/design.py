@@ -118,7 +118,8 @@ def seat_rows(design: Design) -> list[SeatRow]:
 MANNERS = {
     "sample": "replicated, each server a part of the batch",
     "pinned": "on one server",
-    "tensor": "cut in parts, one on each server",
+    "columns": "cut by its outputs, a part on each server",
+    "tensor": "split as Megatron-LM does, a part of the weights on each server",
     "expert": "each server a part of the batch and of the experts",
 }
 

@@ -12,10 +12,13 @@ A layer's update is priced by itself; sparse tables are updated in their backwar
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from ropewalk.collective.act import Act
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.strategy.columns import cut
+from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES
 from ropewalk.strategy.prices import Prices
 from ropewalk.strategy.seating import Manner, Seat
@@ -46,16 +49,34 @@ class Server:
         findings.raise_if_any()
 
 
+TRAVEL = {Meeting.DISPATCH: Act.ALL_TO_ALL, Meeting.COMBINE: Act.ALL_TO_ALL}
+MEETINGS: dict[Manner, tuple[Mapping[Meeting, Act], Mapping[Meeting, Act]]] = {
+    Manner.EXPERT: (TRAVEL, TRAVEL),
+    Manner.TENSOR: ({Meeting.LEAVE: Act.ALL_REDUCE}, {Meeting.ENTER: Act.ALL_REDUCE}),
+}
+"""Where the servers of a seat meet in the forward and in the backward pass, and what they do there."""
+
+
+class Met(NamedTuple):
+    """A collective of all servers of a seat, in the middle of a layer."""
+
+    act: Act
+    size_bytes: float
+    """As in a `Step`: of an all-to-all what a server sends to all of them, itself included."""
+
+
 @dataclass(frozen=True)
 class SeatWork:
     """The work of one server of a seat on one layer; seconds and exchanged bytes are those of one micro-batch."""
 
     forward_s: tuple[float, ...]
-    """One stretch, or three where samples travel to experts and back between them."""
+    """Stretches between which the servers of the seat meet: one, unless samples travel to experts or results are
+    summed."""
     backward_s: tuple[float, ...]
-    """In the order in which they run: the last stretch of the forward pass first."""
-    exchange_bytes: tuple[float, ...]
-    """Between the stretches: what a server sends to all servers of the seat, itself included."""
+    """In the order in which they run: the end of the forward pass first."""
+    forward_met: tuple[Met, ...]
+    """Between the stretches of the forward pass."""
+    backward_met: tuple[Met, ...]
     update_s: float
     sum_bytes: float
     """Weights that all servers of the seat hold alike: bytes of one gradient sum a step."""
@@ -106,28 +127,49 @@ class SeatPricer:
         return self._known[key]
 
     def _priced(self, number: int, seat: Seat) -> SeatWork:
-        layer = self._at(self._samples_of_gpu(number, seat)).layers[number]
+        samples = self._samples_of_gpu(number, seat)
+        layer = self._at(samples).layers[number]
         operators = layer.operators
-        if seat.manner is Manner.TENSOR:
+        if seat.manner is Manner.COLUMNS:
             operators = cut(layer, seat.degree)
+        elif seat.manner is Manner.TENSOR:
+            operators = split_by_tensor(layer, seat.degree, samples).operators
         elif seat.manner is Manner.EXPERT:
             operators = layer.split(Split(expert=seat.degree)).operators
-        stretches, elements = _stretches(operators) if seat.manner is Manner.EXPERT else ((operators,), ())
+        there, back = MEETINGS.get(seat.manner, ({}, {})) if seat.degree > 1 else ({}, {})
+        stretches, met = self._stretches(operators, there)
+        returning, met_back = self._stretches(operators[::-1], back)
         copied = (
             () if seat.manner is Manner.PINNED else tuple(op for op in operators if not isinstance(op, SparseTable))
         )
         copied_bytes = _parameters(copied) * self.element_bytes
         inside = 2 * copied_bytes * (self.server.gpus - 1) / self.server.gpus / self.server.inside_bandwidth
-        backward = [self.prices.backward(stretch) for stretch in reversed(stretches)]
+        backward = [self.prices.backward(stretch[::-1]) for stretch in returning]
         return SeatWork(
             forward_s=tuple(self.prices.forward(stretch) for stretch in stretches),
             # The sum over the GPUs of a server is paid once a step: an equal part in every micro-batch.
             backward_s=(*backward[:-1], backward[-1] + inside / self.micro_batches),
-            exchange_bytes=tuple(count * self.server.gpus * self.element_bytes for count in elements),
+            forward_met=met,
+            backward_met=met_back,
             update_s=self._update(operators, spread=seat.manner is Manner.PINNED),
             sum_bytes=self._sum_bytes(seat, stretches),
             held_bytes=self._held(operators, spread=seat.manner is Manner.PINNED),
         )
+
+    def _stretches(
+        self, operators: tuple[Operator, ...], meetings: Mapping[Meeting, Act]
+    ) -> tuple[tuple[tuple[Operator, ...], ...], tuple[Met, ...]]:
+        """Operators cut where servers meet, and what they do there; an exchange counts the elements of one GPU."""
+        stretches: list[list[Operator]] = [[]]
+        met: list[Met] = []
+        for operator in operators:
+            if isinstance(operator, Exchange) and operator.meeting in meetings:
+                stretches.append([])
+                size_bytes = operator.elements * self.server.gpus * self.element_bytes
+                met.append(Met(meetings[operator.meeting], size_bytes))
+            else:
+                stretches[-1].append(operator)
+        return tuple(tuple(stretch) for stretch in stretches), tuple(met)
 
     def _samples_of_gpu(self, number: int, seat: Seat) -> int:
         ways = seat.degree if seat.manner.parts_samples else 1
@@ -181,19 +223,6 @@ def _parameters(operators: tuple[Operator, ...]) -> int:
 
 def expert_count(layer: Layer) -> int:
     """Experts of a layer whose samples travel to experts, otherwise 0."""
-    _, exchanged = _stretches(layer.operators)
+    travels = [op for op in layer.operators if isinstance(op, Exchange) and op.meeting in MEETINGS[Manner.EXPERT][0]]
     counts = [int(getattr(op, "experts", 0)) for op in layer.operators]
-    return max(counts, default=0) if len(exchanged) == 2 else 0
-
-
-def _stretches(operators: tuple[Operator, ...]) -> tuple[tuple[tuple[Operator, ...], ...], tuple[int, ...]]:
-    """Operators cut where samples leave for experts and where they come back, and elements that travel each time."""
-    stretches: list[list[Operator]] = [[]]
-    elements: list[int] = []
-    for operator in operators:
-        if isinstance(operator, Exchange) and operator.meeting in (Meeting.DISPATCH, Meeting.COMBINE):
-            stretches.append([])
-            elements.append(operator.elements)
-        else:
-            stretches[-1].append(operator)
-    return tuple(tuple(stretch) for stretch in stretches), tuple(elements)
+    return max(counts, default=0) if len(travels) == 2 else 0

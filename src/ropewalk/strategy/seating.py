@@ -19,9 +19,13 @@ class Manner(Enum):
     """Each has all weights and an equal, contiguous part of the batch; weights are summed over the servers."""
     PINNED = "pinned"
     """One server has the layer and the whole batch, as embedding tables are kept."""
-    TENSOR = "tensor"
+    COLUMNS = "columns"
     """Each has an equal part of the outputs, with their weights, and the whole batch (an extension of the published
     search space)."""
+    TENSOR = "tensor"
+    """As Megatron-LM splits attention, feed-forward and expert layers: each has a part of the columns of the first
+    product and of the rows of the second, and the whole batch; they sum their results, so that all have the whole
+    output (an extension)."""
     EXPERT = "expert"
     """Each has an equal, contiguous part of the batch and an equal part of the experts, to which samples travel and
     from which they return; other weights are summed over the servers (an extension)."""

@@ -6,7 +6,8 @@ The rules:
   them backwards after that, as kernels on one stream do. It waits for what a layer reads, not for anybody else.
 - What moves between two seats is the overlap of samples (`strategy.between_seats`): activations forward, their
   gradients back along the same pairs. A sender sends when its own part is computed.
-- Samples travel to experts and back as an all-to-all over the seat, between the stretches of the layer.
+- Samples travel to experts and back as an all-to-all over the seat, between the stretches of the layer; results of a
+  layer that Megatron splits are summed over it, gradients of its inputs on the way back.
 - Gradients are summed over the servers of a layer's seat as soon as all of them have done its backward pass of the last
   micro-batch, while the rest of the backward pass goes on. Sums of one group run in order. `bucket_bytes` joins
   neighbouring sums of a group until they are this large.
@@ -19,15 +20,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.between_seats import parts_between
+from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.prices import Prices
 from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seat, Seating
 from ropewalk.task.step import Act, Step, StepSketch
 from ropewalk.workload.workload import Workload
 
-STREAMS = ("compute", "activations", "gradients", "experts", "sums")
-ACTIVATIONS, GRADIENTS, EXPERTS, SUMS = range(1, 5)
+STREAMS = ("compute", "activations", "gradients", "experts", "sums", "tensor")
+ACTIVATIONS, GRADIENTS, EXPERTS, SUMS, TENSOR = range(1, 6)
 
 
 def lower_seating(
@@ -132,8 +133,8 @@ class _Lowering:
         servers = self.seating.seats[layer].servers
         arrived = self.arrived.pop((way, layer, micro_batch), {})
         label = f"{self.names[layer]} {way}"
-        exchanged = self.works[layer].exchange_bytes
-        sizes = exchanged if way == "forward" else exchanged[::-1]
+        work = self.works[layer]
+        meetings = work.forward_met if way == "forward" else work.backward_met
         met: list[int] = []
         done: dict[int, int] = {}
         for at, stretch in enumerate(seconds):
@@ -141,11 +142,12 @@ class _Lowering:
                 after = [*self.last[server], *(arrived.get(server, []) if at == 0 else met)]
                 done[server] = self.sketch.compute(server, stretch, after=after, label=label)
                 self.last[server] = [done[server]]
-            if at < len(sizes) and len(servers) > 1:
-                after = list(done.values())
+            if at < len(meetings) and len(servers) > 1:
+                after, (act, size_bytes) = list(done.values()), meetings[at]
+                stream, name = (TENSOR, "sum") if act is Act.ALL_REDUCE else (EXPERTS, "exchange")
                 met = [
                     self.sketch.collective(
-                        Act.ALL_TO_ALL, servers, sizes[at], after=after, stream=EXPERTS, label=f"{label} exchange"
+                        act, servers, size_bytes, after=after, stream=stream, label=f"{label} {name}"
                     )
                 ]
         return done
@@ -154,15 +156,13 @@ class _Lowering:
         """Hand what a layer has computed to another one: its output, or the gradient of what it had read."""
         seats = self.seating.seats
         if way == "forward":
-            parts = parts_between(seats[source], seats[reader])
-            ends, tensor, stream = (parts.src, parts.dst), source, ACTIVATIONS
+            parts, tensor, stream = parts_between(seats[source], seats[reader]), source, ACTIVATIONS
         else:
-            parts = parts_between(seats[reader], seats[source])
-            ends, tensor, stream = (parts.dst, parts.src), reader, GRADIENTS
+            parts, tensor, stream = gradients_between(seats[source], seats[reader]), reader, GRADIENTS
         sizes = parts.bytes_of(self.pricer.output_bytes(tensor) / self.pricer.micro_batches)
         waiting = self.arrived.setdefault((way, reader, micro_batch), {})
         label = f"{self.names[source]} to {self.names[reader]}"
-        for a, b, size in zip(ends[0].tolist(), ends[1].tolist(), sizes.tolist(), strict=True):
+        for a, b, size in zip(parts.src.tolist(), parts.dst.tolist(), sizes.tolist(), strict=True):
             sent = self.sketch.send(a, b, size, after=[done[a]], stream=stream, label=label)
             waiting.setdefault(b, []).append(sent)
 

@@ -35,7 +35,7 @@ def test_extensions_are_there_only_when_allowed():
         return {space.seats[at].manner for options in space.options for at in options}
 
     assert manners(tiny_space(with_experts(), 4)[1]) == {Manner.SAMPLE}
-    assert manners(tiny_space(with_experts(), 4, tensor=True)[1]) == {Manner.SAMPLE, Manner.TENSOR}
+    assert manners(tiny_space(with_experts(), 4, tensor=True)[1]) == {Manner.SAMPLE, Manner.COLUMNS}
     assert manners(tiny_space(with_experts(), 4, expert=True)[1]) == {Manner.SAMPLE, Manner.EXPERT}
 
 
@@ -65,7 +65,7 @@ def test_tensor_parallelism_makes_room():
     with pytest.raises(StrategyError):
         space_of(priced(stacked(widths=(64, 64)), batch=4, memory=memory - 2e4), 4)
     space = space_of(priced(stacked(widths=(64, 64)), batch=4, memory=memory - 2e4), 4, tensor=True)
-    assert space.seating(space.start).seats[0].manner is Manner.TENSOR
+    assert space.seating(space.start).seats[0].manner is Manner.COLUMNS
 
 
 def test_the_largest_published_model_does_not_fit_on_one_gpu_of_every_server():
@@ -138,7 +138,7 @@ def test_stages_must_divide_the_servers():
 
 def test_a_seat_outside_the_space_is_named():
     _, space = tiny_space(stacked(), 4)
-    with pytest.raises(StrategyError, match="layer dense 0 sits tensor on 2 servers, the first of them 0"):
-        space.places_of(Seating(4, (Seat((0, 2), Manner.TENSOR), Seat((0,)))))
+    with pytest.raises(StrategyError, match="layer dense 0 sits columns on 2 servers, the first of them 0"):
+        space.places_of(Seating(4, (Seat((0, 2), Manner.COLUMNS), Seat((0,)))))
     with pytest.raises(StrategyError, match="0 servers cannot train anything"):
         space_of(priced(stacked()), 0)

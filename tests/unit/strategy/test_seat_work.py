@@ -1,12 +1,19 @@
 """What a server computes, holds and sums of a layer, counted by hand."""
 
-import pytest
-from tiny_seats import priced, recommender, stacked, with_experts
+from types import SimpleNamespace
 
+import pytest
+from tiny_seats import FlopPrices, feed_forward, priced, recommender, stacked, with_experts
+
+from ropewalk.collective.act import Act
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.columns import can_be_cut, cut
-from ropewalk.strategy.seat_work import SeatPricer, Server
+from ropewalk.strategy.columns import can_be_cut, can_be_split, cut
+from ropewalk.strategy.seat_work import Met, SeatPricer, Server
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
+from ropewalk.strategy.shares import share_of
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.moves import backward_moves, forward_moves
+from ropewalk.workload.source import open_workload
 
 LAYER = 16 * 32 + 32
 """Parameters of the one layer of the stack below."""
@@ -35,7 +42,7 @@ def test_the_sum_inside_a_server_is_paid_once_a_step():
 
 
 def test_a_layer_cut_by_outputs_has_the_whole_batch_and_a_part_of_the_weights():
-    cut_in_four = work(Seat((0, 1, 2, 3), Manner.TENSOR))
+    cut_in_four = work(Seat((0, 1, 2, 3), Manner.COLUMNS))
     assert cut_in_four.forward_s[0] == pytest.approx(work(Seat((0,))).forward_s[0] / 4)
     assert cut_in_four.sum_bytes == 0
     assert cut_in_four.update_s == pytest.approx(LAYER / 4 * 1e-9)
@@ -60,9 +67,9 @@ def test_experts_are_spread_and_other_weights_summed():
     pricer = priced(with_experts())
     alone, spread = pricer.work(1, Seat((0,))), pricer.work(1, Seat((0, 1), Manner.EXPERT))
     assert len(spread.forward_s) == len(spread.backward_s) == 3
-    assert spread.exchange_bytes == (4 * 24 * 8,) * 2
+    assert spread.forward_met == spread.backward_met == (Met(Act.ALL_TO_ALL, 4 * 24 * 8),) * 2
     assert spread.sum_bytes == 4 * 2 * (8 * 8 + 8)
-    assert alone.exchange_bytes == ()
+    assert alone.forward_met == ()
 
 
 def test_batches_that_do_not_divide_are_refused():
@@ -99,3 +106,35 @@ def test_a_seating_names_all_its_mistakes():
         Seating(4, (Seat(()), Seat((4,)), Seat((0, 1), Manner.PINNED)))
     with pytest.raises(StrategyError, match="3 of 8 servers are no coset: give a degree that divides 8"):
         coset(8, 3)
+
+
+def test_a_layer_split_by_tensor_sums_its_results_and_the_gradients_of_its_inputs():
+    pricer = priced(feed_forward(), gpus=2)
+    alone, split = pricer.work(0, Seat((0,))), pricer.work(0, Seat((0, 1, 2, 3), Manner.TENSOR))
+    assert split.forward_met == split.backward_met == (Met(Act.ALL_REDUCE, 4 * 48 * 8),)
+    assert sum(split.forward_s) == pytest.approx(sum(alone.forward_s) / 4)
+    assert split.sum_bytes == 0
+    # The bias of the second product is on every server.
+    assert split.update_s == pytest.approx((alone.update_s - 8e-9) / 4 + 8e-9)
+
+
+@pytest.mark.parametrize(("model", "ways"), [("gpt2-xl", 5), ("bert-large", 4), ("llama-7b", 8), ("mixtral-8x7b", 4)])
+def test_layers_of_language_models_are_split_as_the_lowering_of_strategies_splits_them(model, ways):
+    workload = open_workload(model)
+    strategy = Strategy(tensor=ways, micro_batch=1)
+    pricer = SeatPricer(workload, FlopPrices(), 1, Server(1))
+    pace = SimpleNamespace(forward=pricer.prices.forward, backward=pricer.prices.backward, element_bytes=4.0)
+    sized = workload.at_batch(1)
+    for at in (0, 1, len(workload.layers) - 1):
+        assert can_be_split(sized.layers[at], ways, 1)
+        share = share_of(sized.layers[at], strategy)
+        work = pricer.work(at, Seat(tuple(range(ways)), Manner.TENSOR))
+        for moves, met, seconds in (
+            (forward_moves(share, strategy, pace), work.forward_met, work.forward_s),
+            (backward_moves(share, strategy, pace), work.backward_met, None),
+        ):
+            sums = [move.amount for move in moves if move.act is Act.ALL_REDUCE]
+            assert [one.size_bytes for one in met] == pytest.approx(sums)
+            if seconds:
+                assert sum(seconds) == pytest.approx(sum(m.amount for m in moves if m.act is Act.COMPUTE))
+        assert not can_be_split(sized.layers[1], 7, 1)
