@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import typer
@@ -61,6 +61,10 @@ class ClusterOptions:
     fabric: str | None
     hop_latency: str | None
     rails: bool | None
+
+    def typed(self) -> dict[str, str | int | None]:
+        """Every option as it is typed, with what was said."""
+        return {f"--{field.name.replace('_', '-')}": getattr(self, field.name) for field in fields(self)}
 
     def given(self, gpus: int | None = None) -> Given:
         """What the options say, in numbers."""

@@ -7,24 +7,28 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli.cluster_options import DEVICE
+from ropewalk.cli.model_options import ModelOptions
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json
 
 if TYPE_CHECKING:
     from ropewalk.device.cost import StepCost
 
+USUAL_BATCH = 8
+"""Samples of the step unless given."""
 LONGEST = 12
 """Layers that are shown on the screen."""
 
 
+@with_options
 def cost_command(
     model: str = typer.Argument(
         help="A model: a name such as gpt2, file.py:Class, .onnx, a profile or a workload file."
     ),
-    device: str = typer.Option("h200", help="The GPU: {devices}, or a table that `ropewalk profile` wrote."),
-    dtype: str = typer.Option("bf16", help="Precision of the step: bf16, fp16, tf32 or fp32."),
-    batch: int = typer.Option(8, min=1, help="Samples in the step."),
-    seq: int | None = typer.Option(None, min=1, help="Tokens of a sample; the model's own unless given."),
-    optimiser: str = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none."),
+    *,
+    what: ModelOptions,
+    device: str | None = DEVICE,
     layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
     json: bool = JSON,
 ) -> None:
@@ -33,12 +37,13 @@ def cost_command(
     Example: `ropewalk cost gpt2 --device h200 --dtype bf16 --batch 8 --seq 1024`
     """
     from ropewalk.device.cost import step_cost
-    from ropewalk.device.pricer import pricer
+    from ropewalk.device.pricer import REFERENCE, pricer
     from ropewalk.workload.source import open_workload
 
-    prices = pricer(device, dtype)
-    workload = open_workload(model, batch, seq)
-    cost = step_cost(workload, prices, optimiser)
+    batch = what.batch or USUAL_BATCH
+    prices = pricer(device or REFERENCE, what.dtype)
+    workload = open_workload(model, batch, what.seq)
+    cost = step_cost(workload, prices, what.optimiser)
     if json:
         print_json(cost.summary() | {"batch": batch, "seq": workload.sequence or None})
     else:

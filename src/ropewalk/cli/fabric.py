@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, write_page
 
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from ropewalk.fabric.checks import FabricFacts
 
 
+@with_options
 def fabric_command(
-    fabric: str = typer.Argument(help=NAMED + " Or a family, with --hosts: {fabrics}."),
+    named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED + " Or a family, with --hosts: {fabrics}."),
+    *,
+    place: ClusterOptions,
     hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
-    bandwidth: str | None = typer.Option(None, help="Speed of a link per direction, such as 100Gbps."),
-    latency: str | None = typer.Option(None, help="Latency of a link, such as 1us."),
     save: Path | None = typer.Option(
         None, metavar="FILE", help="Write the fabric as .yaml, .json or .graphml (by the ending)."
     ),
@@ -31,11 +34,13 @@ def fabric_command(
     """Facts and a picture of a fabric: ports, diameter, bisection.
 
     Example: `ropewalk fabric leaf-spine:16x8x4 --bandwidth 100Gbps --page fabric.html`
+
+    The network of a cluster: `ropewalk fabric --cluster dgx-h100:4`
     """
     from ropewalk.fabric.checks import facts
 
     require_outputs(save, page)
-    found = fabric_named(fabric, plan=plan_named(fabric), bandwidth=bandwidth, latency=latency, hosts=hosts)
+    found = fabric_named(named, place, plan=plan_named(named), hosts=hosts)
     known = facts(found)
     if save is not None:
         from ropewalk.fabric.files import write_fabric

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ropewalk import units
+from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
 from ropewalk.cli.lists import split
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
+    from ropewalk.hardware import Cluster
     from ropewalk.plans import Plan
 
 NAMED = (
-    "A builder expression (torus:4x4, dgx-a100:2), a fabric file (.yaml, .json, .graphml), an NCCL topology (.xml), or "
-    "a plan (its wiring, or the network of its cluster)."
+    "A builder expression (torus:4x4, dgx-a100:2), a fabric file (.yaml, .json, .graphml), an NCCL topology (.xml), "
+    "a plan (its wiring, or the network of its cluster), a cluster file, or servers x GPUs (4x8); with --cluster, the "
+    "network between its servers."
 )
 
 
-def plan_named(text: str) -> Plan | None:
+def plan_named(text: str | None) -> Plan | None:
     """The plan of a file; None where the argument names something else."""
-    path = Path(text)
+    path = Path(text or "")
     if path.suffix.lower() != ".json" or not path.is_file():
         return None
     from ropewalk.documents import decode, read_bytes
@@ -34,24 +37,45 @@ def plan_named(text: str) -> Plan | None:
     return loads(content, subject) if is_plan(content) else None
 
 
-def fabric_named(
-    text: str, *, plan: Plan | None, bandwidth: str | None = None, latency: str | None = None, hosts: int | None = None
-) -> Fabric:
-    """The fabric; a plan has settled its speeds and sizes."""
+def fabric_named(text: str | None, place: ClusterOptions, *, plan: Plan | None, hosts: int | None = None) -> Fabric:
+    """The fabric that an argument names, between the servers of `--cluster` where one is given."""
     if plan is not None:
-        said = {"--bandwidth": bandwidth, "--latency": latency, "--hosts": hosts}
+        said = {"--hosts": hosts, **place.typed()}
         refuse(
             [name for name, value in said.items() if value is not None], f"{text} is a plan and says it: leave it out"
         )
         return plan.fabric()
+    if place.cluster is not None or (text is not None and _names_servers(text)):
+        refuse([] if hosts is None else ["--hosts"], "a cluster has GPUs, leave it out")
+        return _cluster_named(text, place).fabric()
+    if text is None:
+        raise InputError("name a fabric such as torus:4x4, or a cluster with --cluster, such as --cluster 4x8")
+    bare = ("--bandwidth", "--hop-latency")
+    refuse(
+        [name for name, value in place.typed().items() if value is not None and name not in bare],
+        f"{text} is a fabric of plain hosts: name servers with --cluster, such as --cluster 4x8, or leave it out",
+    )
     from ropewalk.fabric.expression import fabric
 
-    return fabric(
-        text,
-        bandwidth=None if bandwidth is None else units.bandwidth(bandwidth),
-        latency=None if latency is None else units.seconds(latency),
-        hosts=hosts,
-    )
+    given = place.given()
+    return fabric(text, bandwidth=given.nic_bandwidth, latency=given.latency_s, hosts=hosts)
+
+
+def _names_servers(text: str) -> bool:
+    """Is this a shape such as 4x8, or a cluster file?"""
+    from ropewalk.hardware.read import is_cluster_file
+    from ropewalk.hardware.shape import is_shape
+
+    return is_shape(text) or is_cluster_file(text)
+
+
+def _cluster_named(text: str | None, place: ClusterOptions) -> Cluster:
+    """The cluster of `--cluster`, on the fabric that the argument names; or the cluster that the argument names."""
+    if place.cluster is None:
+        return replace(place, cluster=text).read("")
+    if text is not None and place.fabric is not None:
+        raise InputError(f"there are two networks, {text} and --fabric {place.fabric}: leave one of the two out")
+    return (place if text is None else replace(place, fabric=text)).read("")
 
 
 def group_named(text: str, fabric: Fabric, plan: Plan | None) -> Sequence[int]:

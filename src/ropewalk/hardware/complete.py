@@ -15,6 +15,7 @@ from ropewalk.errors import FabricError, Findings, InputError
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.expression import builder, fabric, is_path
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH, Fabric
+from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, interconnect
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, MOST_GPUS, Cluster, Ports, Servers, problems
@@ -53,7 +54,11 @@ def outside_of(network: str | Ports | None, gpus: int | None = None) -> Outside:
         made = builder(text, hosts=None if ":" in text else gpus)
         assert isinstance(made, Dgx)
         return Outside(None, made.bandwidth, made.nvlink_bandwidth, (made.gpus,) * made.servers)
-    return Outside(builder(text).hosts) if ":" in text else Outside()
+    if ":" in text:
+        return Outside(builder(text).hosts)
+    if text and text not in FAMILIES:
+        builder(text, hosts=2)  # refuses it with a hint
+    return Outside()
 
 
 def _of_fabric(read: Fabric) -> Outside:
@@ -73,8 +78,9 @@ def completed(draft: Draft, findings: Findings) -> Cluster:
         outside = Outside()
     _fits_servers(draft, network, outside, findings)
     servers = tuple(_group(group, draft, network, outside, findings) for group in draft.groups)
-    for message in problems(servers, network, draft.latency_s, draft.failed):
-        findings.add(message)
+    if servers or not findings:  # servers that could not be read are missing for a reason that was found
+        for message in problems(servers, network, draft.latency_s, draft.failed):
+            findings.add(message)
     findings.raise_if_any()
     return Cluster(servers, network, draft.latency_s, bool(draft.rails), draft.failed)
 

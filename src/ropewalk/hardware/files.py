@@ -14,11 +14,12 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from ropewalk import units
 from ropewalk.errors import Findings
-from ropewalk.fabric.document import Name, Quantity, Strict, quantity, validated
+from ropewalk.fabric.document import Name, Quantity, Strict, quantity
 from ropewalk.fabric.expression import is_path
 from ropewalk.hardware.cluster import MOST_GPUS, Cluster, Ports, Servers
 from ropewalk.hardware.complete import groups_of, outside_of
 from ropewalk.hardware.draft import Draft, GroupDraft
+from ropewalk.hardware.entries import read_entry
 
 Count = Annotated[StrictInt, Field(ge=1, le=MOST_GPUS)]
 
@@ -69,8 +70,8 @@ def is_cluster_document(document: object) -> bool:
 
 def draft_of_document(document: object, source: str, folder: Path, findings: Findings) -> Draft:
     """What a document says of a cluster; network files are looked for from its folder."""
-    sheet = validated(ClusterSheet, document, "", findings)
-    if sheet is None:  # which keys there are is not known: rows cannot be read
+    sheet = read_entry(ClusterSheet, document, "", findings)
+    if sheet is None:
         findings.raise_if_any()
         raise AssertionError("a sheet that is not valid has findings")
     network: str | Ports | None = sheet.network
@@ -81,7 +82,7 @@ def draft_of_document(document: object, source: str, folder: Path, findings: Fin
             findings.add(
                 f"there are two networks, network {sheet.network} and ports to be wired: describe one of the two"
             )
-        entry = validated(PortsEntry, sheet.ports, "ports", findings)
+        entry = read_entry(PortsEntry, sheet.ports, "ports", findings)
         network = None if entry is None else Ports(entry.degree, entry.duplex, entry.single_panel, entry.prices)
     rows = [_group(row, f"servers[{number}]", sheet.device, findings) for number, row in enumerate(sheet.servers)]
     groups = tuple(row for row in rows if row is not None)
@@ -92,7 +93,7 @@ def draft_of_document(document: object, source: str, folder: Path, findings: Fin
 
 
 def _group(row: object, where: str, device: str | None, findings: Findings) -> GroupDraft | None:
-    entry = validated(ServersEntry, row, where, findings)
+    entry = read_entry(ServersEntry, row, where, findings)
     if entry is None:
         return None
     speeds = {

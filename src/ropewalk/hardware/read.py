@@ -46,6 +46,22 @@ def read_cluster(text: str | Path | None = None, given: Given | None = None) -> 
     return completed(merged(draft, given, findings), findings)
 
 
+def is_cluster_file(text: str) -> bool:
+    """Is this a file that describes servers, and not a fabric or something else?"""
+    from ropewalk.fabric.files import PARSERS
+    from ropewalk.hardware.files import is_cluster_document
+
+    path = Path(text)
+    parse = PARSERS.get(path.suffix.lower())
+    if parse is None or not path.is_file():
+        return False
+    try:
+        document = parse(decode(read_bytes(path, text, ClusterError), text, ClusterError), text, ClusterError)
+    except ClusterError:
+        return False  # whoever reads it as what it is meant to be says what is wrong with it
+    return isinstance(document, Mapping) and "servers" in document and is_cluster_document(document)
+
+
 def from_json(document: Mapping[str, Any], subject: str = "cluster", folder: Path | None = None) -> Cluster:
     """The cluster of a document that `as_json` wrote, or that a cluster file holds.
 

@@ -79,10 +79,11 @@ def test_ports_to_be_wired(tmp_path):
         ),
         (
             "servers: [{count: 2, gpus: 8, gpu: 4}, {count: 0, gpus: many}]",
-            ["servers[0].gpu: unknown key: use count, gpus, device", "servers[1].count", "servers[1].gpus"],
+            ["servers[0].gpu: unknown key: did you mean gpus? use count", "servers[1].count", "servers[1].gpus"],
         ),
-        ("server: []", ["server: unknown key: use name"]),
+        ("server: []", ["server: unknown key: did you mean servers?"]),
         ("servers: []", ["servers: is missing: list groups of servers"]),
+        ("servers: [{gpus: 8}]\nnetwork: leafspine", ["network: there is no fabric family 'leafspine': did you mean"]),
         ("servers: [{gpus: 8}]\nnetwork: torus:3x", ["network: 'torus:3x' is not whole numbers"]),
         ("servers: [{gpus: 4}]\nnetwork: dgx-h100:2", ["dgx-h100:2 holds 2 servers of 8 GPUs, but 1 of 4"]),
         ("servers: [{gpus: 8, nic_bandwidth: 400}]", ["servers[0].nic_bandwidth: bandwidth '400' has no unit"]),

@@ -1,0 +1,100 @@
+"""Clusters from the command line: the same words in every command."""
+
+import json
+
+import pytest
+
+COMMANDS = ("simulate", "overlap", "pipeline", "plan", "collective", "fabric")
+PLACE = {
+    "cluster", "device", "gpus_per_server", "nics", "bandwidth", "nvlink_bandwidth", "fabric", "hop_latency", "rails",
+}  # fmt: skip
+MODEL = {"batch", "seq", "dtype", "optimiser"}
+
+
+def options_of(name):
+    from typer.main import get_command
+
+    from ropewalk.cli import app
+
+    return {option.name: option for option in get_command(app).commands[name].params}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_on_gpus_describes_a_cluster_in_the_same_words(command):
+    usual, found = options_of("simulate"), options_of(command)
+    assert set(found) >= PLACE
+    for name in PLACE:
+        assert (found[name].opts, found[name].default, found[name].help) == (
+            usual[name].opts, usual[name].default, usual[name].help,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["overlap", "pipeline", "plan", "cost"])
+def test_every_command_that_trains_a_model_says_so_in_the_same_words(command):
+    usual, found = options_of("simulate"), options_of(command)
+    for name in MODEL & set(found):
+        assert (found[name].opts, found[name].default) == (usual[name].opts, usual[name].default)
+    assert {"batch", "seq", "dtype"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hosts", "name"),
+    [
+        (("--cluster", "dgx-h100:2"), 16, "16 gpus, 8 a server, by rail on leaf-spine:8x2x2"),
+        (("2x4", "--device", "a100", "--nics", 2), 8, "8 gpus, 4 and 2 NICs a server, on leaf-spine:2x2x2"),
+        (("torus:2x2", "--cluster", "2x2"), 4, "4 gpus, 2 a server, on torus:2x2"),
+        (("torus:2x2", "--bandwidth", "40Gbps"), 4, "torus:2x2"),
+        (("examples/cluster.yaml",), 32, "32 gpus, 8 a server, by rail on leaf-spine:8x4x4"),
+    ],
+)
+def test_the_fabric_of_a_cluster_is_shown(ropewalk, arguments, hosts, name):
+    answer = ropewalk("fabric", *arguments, "--json")
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert (found["hosts"], found["name"]) == (hosts, name)
+
+
+def test_a_collective_runs_on_the_servers_of_a_cluster(ropewalk):
+    answer = ropewalk("collective", "allreduce", "--cluster", "2x2", "--device", "a100", "--sizes", "", "--json")
+    assert answer.code == 0, answer.stderr
+    assert json.loads(answer.stdout)["fabric"] == "4 gpus, 2 a server, on leaf-spine:2x2x2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a fabric such as torus:4x4, or a cluster with --cluster"),
+        (("torus:2x2", "--nics", 2), "--nics would change nothing: torus:2x2 is a fabric of plain hosts"),
+        (("torus:2x2", "--cluster", "2x2", "--fabric", "switch:4"), "there are two networks"),
+        (("--cluster", "2x2", "--hosts", 4), "--hosts would change nothing"),
+        (("--cluster", "nowhere:4"), "there is no cluster 'nowhere:4'"),
+    ],
+)
+def test_what_is_no_place_is_refused(ropewalk, arguments, message):
+    answer = ropewalk("fabric", *arguments)
+    assert answer.code == 2
+    assert message in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_a_cluster_file_that_contradicts_itself_is_one_message_in_every_command(ropewalk, tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(
+        "device: h1000\nservers: [{count: 2, gpus: 8, nics: 3, nic_bandwidth: -5Gbps, gpu: 4}]\n"
+        "network: leaf-spine\nports: {degree: 0}\n"
+    )
+    page = tmp_path / "page.html"
+    for command in (
+        ("simulate", "vgg16"),
+        ("overlap", "vgg16"),
+        ("pipeline", "vgg16"),
+        ("plan", "vgg16"),
+        ("collective", "allreduce"),
+        ("fabric",),
+    ):
+        answer = ropewalk(*command, "--cluster", bad, "--page", page)
+        assert answer.code == 2
+        for part in ("bad.yaml: ", "findings", "two networks", "ports.degree: is 0", "did you mean gpus?", "h1000"):
+            assert part in answer.stderr, command
+        assert answer.stdout == ""
+        assert not page.exists()
