@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ropewalk.cluster.plant import Plant
     from ropewalk.cluster.policies import Policy
 
+NUMBERED = "numbered"
+"""Addresses that are made up, for a plant that has none yet."""
 MOST_RANKS = 32
 """Rows of the table of ranks; all are in the JSON."""
 
@@ -221,6 +223,8 @@ def rules_command(
     """
     from ropewalk.export.cluster import (
         AddressPlan,
+        addresses_csv,
+        check_written,
         job_files,
         leaf_rules,
         read_addresses,
@@ -235,8 +239,8 @@ def rules_command(
         some = ", ".join(list(now.jobs)[:8]) or "none"
         raise ClusterError(f"no job {job!r} is in the state: name one of {some}")
     held = now.jobs[job]
-    plan = None
-    if addresses == "numbered":
+    plan, everybody = None, []
+    if addresses == NUMBERED:
         plan = AddressPlan.numbered(now.plant)
     elif addresses is not None:
         plan = read_addresses(addresses, now.plant)
@@ -244,11 +248,15 @@ def rules_command(
     if plan is not None:
         everybody = [one for one in leaf_rules(now.plant, now.jobs.values(), plan) if one.leaf in held.leafs]
         files |= sonic_files(sonic_documents(everybody, now.plant, plan), now.plant)
+        if addresses == NUMBERED:
+            files["addresses.csv"] = addresses_csv(plan, now.plant)
     if to.exists() and not to.is_dir():
         raise InputError(f"{to} is a file: give a folder")
     written = write_files(files, to)
+    checked = check_written(to, files, now.plant, held, plan, everybody)
     if json:
-        print_json({"job": job, "files": [str(path) for path in written]})
+        print_json({"job": job, "files": [str(path) for path in written], "read_back": list(checked)})
     else:
         for path in written:
             console().print(str(path), soft_wrap=True)
+        console().print(f"{len(checked)} of them read back and compared with the state", style="dim")

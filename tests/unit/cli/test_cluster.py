@@ -230,6 +230,11 @@ def test_rules_are_one_for_every_gpu_on_the_leaf(run, tmp_path):
     assert answer.code == 0, answer.stderr
     rules = json.loads((out / "rules.json").read_text())
     assert [len(leaf["rules"]) for leaf in rules["leafs"]] == [5, 5]
+    checked = answer.json["read_back"]
+    assert {"rankfile.openmpi", "ranks.csv", "links.csv", "links.json", "rules.json", "addresses.csv"} < set(checked)
+    assert sum(name.startswith("sonic/") for name in checked) == 2
+    again = run("rules", "a", *SMALL, "--state", state, "--addresses", out / "addresses.csv", "--to", out, "--json")
+    assert again.json["read_back"] == [name for name in checked if name != "addresses.csv"]
     assert len((out / "nodes.txt").read_text().split()) == 4
     assert len(list((out / "sonic").iterdir())) == 2
     assert run("rules", "b", *SMALL, "--state", state, "--to", out).code == 2

@@ -1,6 +1,6 @@
 """Files for operators: who is which rank, which links are reserved, which rules make leafs use them."""
 
-from ropewalk.export.cluster.address_files import addresses_csv, read_addresses, write_addresses
+from ropewalk.export.cluster.address_files import addresses_csv, read_addresses
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.export.cluster.circuits import SpineRule, circuits_csv, circuits_json, spine_rules
 from ropewalk.export.cluster.files import job_files, sonic_files, write_files
@@ -16,6 +16,7 @@ from ropewalk.export.cluster.ranks import (
     slurm_host_file,
     slurm_host_list,
 )
+from ropewalk.export.cluster.read_back import check_written
 from ropewalk.export.cluster.rule_files import read_rules, rules_json
 from ropewalk.export.cluster.rules import LeafRules, SourceRule, check_rules, leaf_rules
 from ropewalk.export.cluster.sonic import parse_sonic, read_sonic, sonic_documents
@@ -27,6 +28,7 @@ __all__ = [
     "SpineRule",
     "addresses_csv",
     "check_rules",
+    "check_written",
     "circuits_csv",
     "circuits_json",
     "job_files",
@@ -52,6 +54,5 @@ __all__ = [
     "sonic_documents",
     "sonic_files",
     "spine_rules",
-    "write_addresses",
     "write_files",
 ]

@@ -22,7 +22,6 @@ from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.export.cluster.addresses import AddressPlan, Cable
 from ropewalk.export.cluster.names import Names
-from ropewalk.files import write_whole
 
 HEADER = ("kind", "leaf", "server", "gpu", "spine", "cable", "address", "port")
 
@@ -42,11 +41,6 @@ def addresses_csv(plan: AddressPlan, plant: Plant) -> str:
     for (leaf, spine, cable), address in sorted(plan.next_hops.items()):
         writer.writerow(("uplink", plant.leaf_names[leaf], "", "", plant.spine_names[spine], cable, address, ""))
     return text.getvalue()
-
-
-def write_addresses(plan: AddressPlan, plant: Plant, path: str | Path) -> None:
-    """The table, the whole file or none."""
-    write_whole(path, addresses_csv(plan, plant))
 
 
 def read_addresses(path: str | Path, plant: Plant) -> AddressPlan:

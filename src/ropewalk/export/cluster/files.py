@@ -41,11 +41,13 @@ def job_files(plant: Plant, allocation: Allocation, addresses: AddressPlan | Non
 
 def sonic_files(documents: dict[str, str], plant: Plant) -> dict[str, str]:
     """File name -> document of a leaf; names keep the leaf's number, because letters may have to be replaced."""
-    named = {}
-    for name, document in documents.items():
-        plain = re.sub(r"[^A-Za-z0-9.-]", "_", name)
-        named[f"sonic/{plant.leaf_names.index(name)}-{plain}.json"] = document
-    return named
+    return {sonic_file(plant, plant.leaf_names.index(name)): document for name, document in documents.items()}
+
+
+def sonic_file(plant: Plant, leaf: int) -> str:
+    """Where the document of a leaf is."""
+    plain = re.sub(r"[^A-Za-z0-9.-]", "_", plant.leaf_names[leaf])
+    return f"sonic/{leaf}-{plain}.json"
 
 
 def write_files(files: dict[str, str], folder: str | Path) -> tuple[Path, ...]:

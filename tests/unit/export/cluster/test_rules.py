@@ -10,11 +10,12 @@ from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.optical.allocate import ocs_vclos
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import allocator_named
-from ropewalk.errors import ClusterError
+from ropewalk.errors import ClusterError, PhysicsError
 from ropewalk.export.cluster import (
     AddressPlan,
     addresses_csv,
     check_rules,
+    check_written,
     job_files,
     leaf_rules,
     metrics,
@@ -24,7 +25,6 @@ from ropewalk.export.cluster import (
     read_sonic,
     rules_json,
     sonic_documents,
-    write_addresses,
     write_files,
 )
 
@@ -164,9 +164,9 @@ def test_jobs_over_circuits_go_up_their_own_fibres():
 
 def test_addresses_come_back_and_mistakes_have_their_line(tmp_path):
     plan = replace(PLAN, ports={3: "Ethernet3"})
-    write_addresses(plan, SMALL, tmp_path / "a.csv")
-    assert read_addresses(tmp_path / "a.csv", SMALL) == plan
     text = addresses_csv(plan, SMALL)
+    (tmp_path / "a.csv").write_text(text)
+    assert read_addresses(tmp_path / "a.csv", SMALL) == plan
     broken = {
         "line 1: the columns are": text.replace("port", "hole", 1),
         "line 2: 'leaf9' is not a name": text.replace("leaf,leaf0", "leaf,leaf9"),
@@ -238,3 +238,20 @@ def test_names_of_jobs_are_escaped_for_prometheus():
     state = Occupancy(SMALL)
     state.place(replace(ONE_LEAF, job='a "b"\\\n'))
     assert '{job="a \\"b\\"\\\\\\n"} 2' in metrics(state)
+
+
+def test_files_that_do_not_say_what_was_written_are_found(tmp_path):
+    files = job_files(SMALL, CLOS, PLAN) | {"addresses.csv": addresses_csv(PLAN, SMALL)}
+    rules = leaf_rules(SMALL, [CLOS], PLAN)
+    write_files(files, tmp_path)
+    checked = check_written(tmp_path, files, SMALL, CLOS, PLAN, rules)
+    assert len(checked) == 8
+    links = ((0, 0), (0, 2), (1, 0), (1, 2))
+    other = Allocation("a", (0, 1, 6, 7), "clos", (0, 1), (0, 2), links, (0, 2, 0, 2), (0, 0, 1, 1))
+    plan = AddressPlan.numbered(SMALL, "10.9.0.0/16")
+    wrong = job_files(SMALL, other, PLAN) | {"addresses.csv": addresses_csv(plan, SMALL)}
+    for name in checked:
+        (tmp_path / name).write_text(wrong[name])
+        with pytest.raises(PhysicsError, match="does not say what was to be written"):
+            check_written(tmp_path, files, SMALL, CLOS, PLAN, rules)
+        (tmp_path / name).write_text(files[name])
