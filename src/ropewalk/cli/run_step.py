@@ -61,7 +61,7 @@ def run_model(question: TrainingQuestion, outputs: Outputs, promised: Prediction
     capacity = units.show_size(found.capacity_bytes)
     say(f"memory: {units.show_size(found.memory.most)} of {capacity} on the fullest GPU", soft_wrap=True)
     say(f"costs: {found.cost_source}", soft_wrap=True)
-    say(f"fabric: {found.fabric.name} ({found.router}, {question.network.algorithm})", soft_wrap=True)
+    say(f"fabric: {found.fabric.name} ({found.router}, {found.question.network.algorithm})", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
 
@@ -81,6 +81,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
     from ropewalk.hardware.complete import gpu_of
     from ropewalk.sim.step import statistics
     from ropewalk.training.answer import run_as_json
+    from ropewalk.training.collectives import as_json, collectives_of, notes_of, settled
     from ropewalk.training.network import expand_on, run_on
 
     with progress_bar() as bar:
@@ -91,6 +92,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
         fabric, use = cluster.fabric(), use.settled(gpu_of(cluster.device))
         router = use.router_on(fabric)
         show(0, None, "writing its tasks")
+        use, chosen = settled(step, fabric, use, lambda now: show(0, None, now))
         expansion = expand_on(step, fabric, use)
         run = run_on(step, expansion, fabric, use, lambda done, total: show(done, total, "tasks done"))
     found = statistics(run)
@@ -99,6 +101,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
     _write(run, expansion, outputs, None, lambda: _chakra_page(run, found, name, facts))
     if outputs.json:
         print_json({"trace": prefix, **_numbers(found), "fabric": fabric.name, "routing": router, "seed": use.seed,
+                    "algorithm": use.algorithm, **as_json(collectives_of(step, expansion), chosen),
                     **run_as_json(run, found)})  # fmt: skip
         return
     say = console().print
@@ -106,7 +109,8 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
     _print_reason(found)
     say(_times_table(found))
     say(f"fabric: {fabric.name} ({router}, {use.algorithm})", soft_wrap=True)
-    for sentence in run.network.sentences() if run.network is not None else ():
+    sentences = run.network.sentences() if run.network is not None else ()
+    for sentence in (*notes_of(step, use, chosen), *sentences):
         say(sentence, soft_wrap=True)
 
 

@@ -67,7 +67,8 @@ class GraphOptions:
 
 ALGORITHM = typer.Option(
     "ring",
-    help="Collectives: one of `ropewalk list collectives` for all, or one per purpose: data=hips,tensor=ring.",
+    help="Collectives: one for all of {collectives}; one per purpose, data=forest,tensor=ring; auto: the fastest by "
+    "simulation, never slower than ring.",
     rich_help_panel=TALK,
 )
 COLLECTIVES = typer.Option(

@@ -72,6 +72,8 @@ class Collective(Choice[Makers]):
     """Whether it is made for the network and brings its paths; otherwise it is a program that the network routes."""
     in_libraries: frozenset[Act] = frozenset()
     """Acts for which a good library runs it: what schedules that are made for a network are compared with."""
+    auto_up_to: int | None = None
+    """Ranks of a group up to which `auto` looks at it: 0 where others are always as good, None for any number."""
 
     @property
     def all_reduces(self) -> bool:
@@ -136,10 +138,11 @@ def _applies(make: Makers, own_paths: bool, fits: Fits) -> Callable[[Act, Group]
 
 def _record(name: str, about: str, make: Makers, *, fits: Fits = anywhere, where: str = "everywhere", title: str = "",
             colour: palette.Colour | None = None, own_paths: bool = False,
-            in_libraries: bool = False, rival_in: tuple[Act, ...] = ()) -> Collective:  # fmt: skip
+            in_libraries: bool = False, rival_in: tuple[Act, ...] = (),
+            auto_up_to: int | None = None) -> Collective:  # fmt: skip
     applies = _applies(make, own_paths, fits)
     rival = frozenset(make if in_libraries else rival_in)
-    return Collective(name, make, about, applies, where, title, colour, own_paths, rival)
+    return Collective(name, make, about, applies, where, title, colour, own_paths, rival, auto_up_to)
 
 
 COLLECTIVES: Choices[Collective] = Choices(
@@ -150,24 +153,25 @@ COLLECTIVES: Choices[Collective] = Choices(
                 fits=equal_shards, colour=palette.BLUE, in_libraries=True),
         _record("ring-one-way", "one ring through all ranks",
                 halves(partial(one_ring, both_ways=False), "ring-one-way"),
-                fits=equal_shards, title="ring (one way)", colour=palette.SKY),
+                fits=equal_shards, title="ring (one way)", colour=palette.SKY, auto_up_to=0),
         _record("double-ring", "two opposite rings with half of the buffer each",
                 halves(partial(one_ring, both_ways=True), "double-ring"),
                 fits=equal_shards, title="double ring", colour=palette.NAVY),
         _record("best-ring", "the rings that a search over orders finds best on this network",
                 made_for_network("searched_ring", ALL_BUT_EXCHANGES), fits=equal_shards, own_paths=True,
-                in_libraries=True, title="best rings", colour=palette.STEEL),
+                in_libraries=True, title="best rings", colour=palette.STEEL, auto_up_to=64),
         _record("mesh", "every rank exchanges with every other at once", of_ranks(
                     all_reduce=mesh_all_reduce, all_gather=mesh_all_gather, reduce_scatter=mesh_reduce_scatter,
-                ) | BINOMIAL, fits=equal_shards, colour=palette.GREEN, in_libraries=True),
+                ) | BINOMIAL, fits=equal_shards, colour=palette.GREEN, in_libraries=True, auto_up_to=1024),
         _record("ps", "one rank is a parameter server for all, itself included",
-                of_ranks(all_reduce=shared_servers), title="parameter server", colour=palette.AMBER),
+                of_ranks(all_reduce=shared_servers), title="parameter server", colour=palette.AMBER,
+                auto_up_to=0),
         _record("ps-dedicated", "the last rank only serves, the others train",
                 of_ranks(all_reduce=lambda ranks: dedicated_servers(ranks - 1)), fits=spare_rank,
-                where="a rank to spare", title="parameter server (dedicated)", colour=palette.RUST),
+                where="a rank to spare", title="parameter server (dedicated)", colour=palette.RUST, auto_up_to=0),
         _record("ps-sharded", "every rank is the parameter server of its part",
                 of_ranks(all_reduce=lambda ranks: shared_servers(ranks, ranks)),
-                title="parameter servers (sharded)", colour=palette.BROWN),
+                title="parameter servers (sharded)", colour=palette.BROWN, auto_up_to=0),
         _record("halving-doubling", "partners exchange halves of what is left, then double it back", {
                     Act.ALL_REDUCE: lambda group: folded_halving_doubling(group.leafs)
                     if group.leafs else halving_doubling_all_reduce(group.ranks),
@@ -196,13 +200,13 @@ COLLECTIVES: Choices[Collective] = Choices(
                 in_libraries=True),
         _record("forest", "trees with exact rates that reach the optimum of this network; paths for an all-to-all",
                 made_for_network("forest", ALL_BUT_EXCHANGES) | made_for_network("paths", (Act.ALL_TO_ALL,)),
-                own_paths=True, colour=palette.INK),
+                own_paths=True, colour=palette.INK, auto_up_to=256),
         _record("topoadopt", "trees packed by multiplicative weights, close to the optimum",
                 made_for_network("topoadopt", ALL_BUT_EXCHANGES), own_paths=True, title="TopoAdopt",
-                colour=palette.INK),
+                colour=palette.INK, auto_up_to=0),
         _record("breadth-first", "everything arrives on a shortest path: the fewest rounds on this network",
                 made_for_network("breadth_first", ALL_BUT_EXCHANGES), own_paths=True, title="breadth first",
-                colour=palette.AMBER, in_libraries=True),
+                colour=palette.AMBER, in_libraries=True, auto_up_to=64),
         _record("direct", "all pairs at once", of_ranks(all_to_all=direct_all_to_all), colour=palette.GREEN,
                 in_libraries=True),
         _record("shift", "round k: every rank sends to the rank k further on", of_ranks(all_to_all=shift_all_to_all),

@@ -49,6 +49,8 @@ class Communication:
     """What collectives and sends cost beyond their bytes."""
     seed: int = 0
     """Of hashed routing."""
+    digest: str = ""
+    """A fingerprint of what the groups run, to see whether a later run makes the same."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from ropewalk.report import quantity
 from ropewalk.report.step import step_page
 from ropewalk.report.step_bars import MemoryBar
 from ropewalk.training import TrainingAnswer
+from ropewalk.training.collectives import GroupCollective
 
 
 def training_page(answer: TrainingAnswer) -> str:
@@ -46,10 +47,18 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
         ("Fabric", answer.fabric.name),
         ("Routing", answer.router),
         ("Collectives", f"{asked.network.algorithm}, {asked.network.collectives}"),
+        *((f"Collective of {', '.join(one.purposes)}", _runs(one)) for one in answer.collectives),
         ("Costs", answer.cost_source),
         ("Seed", str(asked.network.seed)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _runs(one: GroupCollective) -> str:
+    """What a group runs, in a few words."""
+    groups = "1 group" if one.groups == 1 else f"{one.groups} groups"
+    made = "" if one.promise is None else f", made for its {one.links} links: {quantity.bandwidth(one.promise)}"
+    return f"{one.act}: {one.name}, {groups} of {one.ranks}{made}"
 
 
 def _reading(answer: TrainingAnswer) -> list[str]:

@@ -54,6 +54,11 @@ class Expansion:
     own_paths: Routes | None = None
     """Paths that collectives bring; until `routed`, the route of a task is a row of them."""
 
+    @classmethod
+    def of(cls, step: Step, use: Use) -> Expansion:
+        """The tasks of a step."""
+        return _written(step, use, kinds_of_collectives(step, use))
+
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Source and destination host of every transfer that the network routes."""
         moved = (self.graph.kind == Kind.TRANSFER) & (self.graph.route < 0)
@@ -126,15 +131,21 @@ def expand(
     >>> sorted(set(graph.place[across].tolist())) == list(range(16))  # every NIC carries its part
     True
     """
+    return Expansion.of(step, use_of(step, hosts, fabric, collectives, table, router, transport, mode))
+
+
+def use_of(
+    step: Step, hosts: ArrayLike, fabric: Fabric, collectives: CollectiveChoice | None = None,
+    table: Choices[Collective] = COLLECTIVES, router: Router | None = None, transport: Transport | None = None,
+    mode: str = "fluid",
+) -> Use:  # fmt: skip
+    """What a step is expanded with, checked; who expands it several times uses it again."""
     step.check()
     if mode not in MODES:
         raise GraphError(f"there is no mode {mode!r} of writing collectives out: choose {', '.join(MODES)}")
     host = _checked_hosts(step, hosts, fabric)
     server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
-    choice = collectives or CollectiveChoice()
-    use = Use(fabric, host, server, choice, table, transport or Transport(), mode, router)
-    kinds = kinds_of_collectives(step, use)
-    return _written(step, use, kinds)
+    return Use(fabric, host, server, collectives or CollectiveChoice(), table, transport or Transport(), mode, router)
 
 
 def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.int32]:

@@ -5,8 +5,8 @@ Collectives of one kind are the same tasks between other hosts, so each kind is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 import numpy as np
@@ -22,7 +22,7 @@ from ropewalk.fabric import Fabric
 from ropewalk.routing import Router, Routes
 from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import Act, Step
-from ropewalk.task.synthesised import Wanted, placed
+from ropewalk.task.synthesised import Placed, Wanted, placed
 from ropewalk.task.template import MEETING, MODES, Template, with_paths
 from ropewalk.task.transport import Transport
 
@@ -66,12 +66,12 @@ class Kind:
         )
 
     def digest(self) -> str:
-        """What was made, as a fingerprint: the same question gives the same one."""
-        seen = sha256(f"{self.act.key} {self.name} {self.links}".encode())
-        columns = [self.members, *(getattr(self.template, name) for name in ("src", "dst", "wire", "cap", "route"))]
+        """What was made, as a fingerprint: the same question gives the same one, whatever the collective is called."""
+        seen = sha256(self.act.key.encode())
+        columns = ("src", "dst", "wire", "start_up", "cap", "route")
         paths = self.template.paths
-        columns += [paths.link_start, paths.link] if paths is not None else []
-        for column in columns:
+        own = [] if paths is None or self.image is None else [paths.link_start, paths.link, self.image]
+        for column in (self.members, *(getattr(self.template, name) for name in columns), *own):
             seen.update(np.ascontiguousarray(column).tobytes())
         return seen.hexdigest()
 
@@ -97,6 +97,8 @@ class Use:
     mode: str
     router: Router | None = None
     """Says which links are on the usual paths of a group; without it, no collective brings its own."""
+    made: dict[Hashable, list[Placed]] = field(default_factory=dict)
+    """Schedules that were made already, for who expands a step again and again."""
 
 
 def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
@@ -136,7 +138,8 @@ def missing_acts(step: Step, choice: CollectiveChoice, table: Mapping[str, Colle
     for number, stream in used.tolist():
         act, purpose = Act(number), step.streams[stream]
         name = choice.name_for(purpose)
-        if act is not Act.BARRIER and act not in table[name].make and table[name].make.keys() != {Act.ALL_TO_ALL}:
+        # That rings exchange directly needs no saying: nobody has rings for an all-to-all.
+        if act is not Act.BARRIER and act not in table[name].make and name != "ring":
             notes.append(f"{purpose}: {name} is no {act.words}, which runs as {beside(act)}")
     return tuple(notes)
 
@@ -181,7 +184,10 @@ def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iter
     segments = SEGMENTS if use.mode == "rounds" else 1
     assert use.router is not None
     wanted = Wanted(act, record, met.sat.servers, use.host[members], use.fabric, use.router, segments)
-    for one in placed(wanted):
+    key = (act, record.name, met.sat.servers, wanted.hosts.tobytes(), segments)
+    if key not in use.made:
+        use.made[key] = placed(wanted)
+    for one in use.made[key]:
         rows = one.alike.rows
         place = np.full(len(members), -1)
         place[rows] = np.arange(len(rows))

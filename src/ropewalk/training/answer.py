@@ -13,8 +13,10 @@ from ropewalk.fabric import Fabric
 from ropewalk.records import plain
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
+from ropewalk.task.auto import Chosen
 from ropewalk.task.expand import Expansion
 from ropewalk.task.transport import Transport
+from ropewalk.training.collectives import GroupCollective, as_json
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.workload import Workload
 
@@ -41,6 +43,10 @@ class TrainingAnswer:
     run: StepRun
     statistics: StepStatistics
     notes: tuple[str, ...] = ()
+    collectives: tuple[GroupCollective, ...] = ()
+    """What the groups of the step run."""
+    chosen: Chosen | None = None
+    """How collectives were chosen, where that was left open."""
 
     @property
     def transport(self) -> Transport:
@@ -89,6 +95,7 @@ class TrainingAnswer:
             "routing": self.router,
             "algorithm": asked.network.algorithm,
             "collectives": asked.network.collectives,
+            **as_json(self.collectives, self.chosen),
             "transport": {name: value for name, value in asdict(self.transport).items() if np.isfinite(value)},
             "jitter": asked.jitter,
             "stragglers": {str(rank): factor for rank, factor in sorted(asked.stragglers.items())},

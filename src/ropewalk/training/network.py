@@ -13,7 +13,8 @@ from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
-from ropewalk.task.expand import Expansion, expand
+from ropewalk.task.expand import Expansion, use_of
+from ropewalk.task.kinds import Use
 from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.plausibility import link_slips
 from ropewalk.task.step import Step
@@ -88,21 +89,27 @@ class NetworkUse:
 
 def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
     """The tasks of a step; rank r is host r of the fabric."""
+    choice = collective_choice(use.algorithm)
+    if choice.is_open:
+        raise GraphError(f"algorithm {use.algorithm!r} leaves collectives open: settle them first, or name them")
+    return expanded(step, replace(use_on(step, fabric, use), choice=choice))
+
+
+def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
+    """What the step is expanded with; which collectives it runs is still to be said."""
     findings = Findings(GraphError, fabric.name)
     for slip in link_slips(fabric):
         findings.add(slip)
     findings.raise_if_any()
     transport = use.beside_packets(use.transport or NCCL_RINGS)
-    expansion = expand(
-        step,
-        np.arange(step.ranks),
-        fabric,
-        collectives=collective_choice(use.algorithm),
-        router=use.router(fabric),
-        transport=transport,
-        mode=use.collectives,
+    return use_of(
+        step, np.arange(step.ranks), fabric, router=use.router(fabric), transport=transport, mode=use.collectives
     )
-    return launched_once(expansion, step, transport)
+
+
+def expanded(step: Step, use: Use) -> Expansion:
+    """The tasks of a step whose operations are launched as the step says."""
+    return launched_once(Expansion.of(step, use), step, use.transport)
 
 
 def run_on(

@@ -11,6 +11,7 @@ from ropewalk.plans import Communication, ModelUse, Plan, Prediction
 from ropewalk.sim.level import LevelUse
 from ropewalk.task.step import Step
 from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.collectives import digest_of
 from ropewalk.training.network import NetworkUse
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
@@ -37,7 +38,12 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
         made_by=made_by,
         placement=asked.order,
         communication=Communication(
-            answer.router, asked.network.algorithm, asked.network.collectives, answer.transport, asked.network.seed
+            answer.router,
+            asked.network.algorithm,
+            asked.network.collectives,
+            answer.transport,
+            asked.network.seed,
+            digest_of(answer.collectives),
         ),
         made_for=fingerprint(answer.fabric),
         prediction=Prediction(

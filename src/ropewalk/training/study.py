@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ropewalk.device.pricer import Pricer
 from ropewalk.sim.step import statistics
 from ropewalk.task.perturb import perturb
 from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.collectives import collectives_of, notes_of, settled
 from ropewalk.training.network import expand_on, run_on
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
@@ -38,9 +40,15 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     if asked.jitter or asked.stragglers:
         step = perturb(step, asked.network.seed, jitter=asked.jitter, stragglers=asked.stragglers)
     say(0, None, "writing its tasks")
+    network, chosen = settled(step, fabric, asked.network, lambda now: say(0, None, now))
+    asked = replace(asked, network=network)
     expansion = expand_on(step, fabric, asked.network)
     run = run_on(step, expansion, fabric, asked.network, lambda done, total: say(done, total, "tasks done"))
-    notes = [*made.notes, *(run.network.sentences() if run.network is not None else ())]
+    notes = [
+        *made.notes,
+        *notes_of(step, asked.network, chosen),
+        *(run.network.sentences() if run.network is not None else ()),
+    ]
     if row is not None:
         notes.append(f"Gradients reach into the next step: times are of one of {len(row.ends)} steps in a row.")
         if changes_from_step_to_step(run, row.ends):
@@ -56,7 +64,7 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     return TrainingAnswer(
         asked, workload, strategy, made.pieces, made.placement.stage_of().astype(np.int64), fabric, made.router,
         made.memory, made.prices.device.memory_bytes, _cost_source(workload, made.prices), expansion, run, found,
-        tuple(notes),
+        tuple(notes), collectives_of(step, expansion), chosen,
     )  # fmt: skip
 
 
