@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
@@ -55,23 +54,6 @@ class Memory:
     @property
     def most(self) -> float:
         return float(self.total.max())
-
-    def check(self, gpu: str, capacity_bytes: float) -> None:
-        """Refuse a step that does not fit, naming the stages and what would make it fit."""
-        findings = Findings(StrategyError, "memory")
-        for stage, needed in enumerate(self.total.tolist()):
-            if needed > capacity_bytes:
-                findings.add(
-                    f"stage {stage} needs {needed / 1e9:.1f} GB on gpu {gpu}, which has {capacity_bytes / 1e9:g} GB: "
-                    f"{self._remedy(stage)}"
-                )
-        findings.raise_if_any()
-
-    def _remedy(self, stage: int) -> str:
-        states = float(self.weights[stage] + self.gradients[stage] + self.optimiser[stage])
-        if states >= self.activations[stage]:
-            return "raise tensor or pipeline parallelism or the ZeRO stage"
-        return "raise tensor parallelism, turn on recomputation or take smaller micro-batches"
 
 
 def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Memory:

@@ -11,6 +11,7 @@ from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.remedies import Remedies
 from ropewalk.task.lower import StepsInARow, lower, lower_steps
 from ropewalk.task.step import Step
 from ropewalk.training.question import TrainingQuestion
@@ -65,9 +66,10 @@ def prepared(question: TrainingQuestion) -> Prepared:
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.precision.element_bytes)
     notes = []
-    if question.memory_check:
-        needed.check(prices.device.name, prices.device.memory_bytes)
-    elif needed.most > prices.device.memory_bytes:
+    capacity = prices.device.memory_bytes
+    if question.memory_check and needed.most > capacity:
+        raise Remedies(workload, strategy, listed, capacity).shortage(needed, prices.device.name)
+    if needed.most > capacity:
         notes.append(
             f"A GPU needs {show_size(needed.most)}, but {prices.device.name} has "
             f"{show_size(prices.device.memory_bytes)}: the step would not fit."
