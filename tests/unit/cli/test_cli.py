@@ -144,6 +144,7 @@ def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
     page = tmp_path / "page.html"
     script = (
         "import os, signal, sys, ropewalk.sync\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it\n"
         "def interrupted(*_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    signal.pause()\n"
@@ -152,7 +153,7 @@ def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
         "main()\n"
     )
     command = [sys.executable, "-c", script, "sync", "--page", str(page)]
-    stopped = subprocess.run(command, capture_output=True, text=True, check=False)
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert stopped.returncode == 130
     assert stopped.stderr == "ropewalk: stopped; nothing was written\n"
     assert not page.exists()
