@@ -7,9 +7,10 @@ import numpy as np
 
 from ropewalk.codesign.estimate import Estimate
 from ropewalk.codesign.link_loads import LinkLoads
-from ropewalk.codesign.network import StepNetwork, one_ring, regular_rings
+from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.seats import space_of
 from ropewalk.fabric import Circulant, IdealSwitch
+from ropewalk.fabric.wiring import regular_rings
 from ropewalk.routing import shortest
 from ropewalk.strategy.between_seats import Parts
 from ropewalk.strategy.seat_work import SeatPricer, Server

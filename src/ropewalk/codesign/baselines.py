@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from ropewalk import units
-from ropewalk.codesign.network import Orders, StepNetwork, one_ring, regular_rings
+from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.permutations import select_jumps
 from ropewalk.codesign.prices import (
     PriceList,
@@ -31,6 +31,7 @@ from ropewalk.codesign.totient import totient_jumps
 from ropewalk.collective.hamiltonian import hamiltonian_cycles
 from ropewalk.errors import InputError
 from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
+from ropewalk.fabric.wiring import Orders, regular_rings
 from ropewalk.routing import dimension_rotated, ecmp, shortest, spray
 
 SIP_ML_DELAY_S = 25e-6

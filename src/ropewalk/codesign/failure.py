@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.codesign.evaluate import time_step
-from ropewalk.codesign.network import StepNetwork, rings_of_wiring
+from ropewalk.codesign.network import StepNetwork
 from ropewalk.codesign.rings import ring_cables
 from ropewalk.errors import FabricError
 from ropewalk.fabric import Fabric
@@ -103,7 +103,7 @@ def break_fibre(
 ) -> FibreFailure:
     """Run a step before and after a cable breaks; `router_of` routes any wiring."""
     a, b = cable
-    rings = rings_of_wiring(wiring)
+    rings = wiring.ring_orders
     broken = without_cable(wiring, a, b)
     ways = [detour(broken, a, b), *([detour(broken, b, a)] if wiring.duplex else [])]
     aided = _with_ways(router_of(broken), ways)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from ropewalk.errors import FabricError
 from ropewalk.fabric.fabric import Fabric, FabricDraft
 
+Orders = tuple[tuple[int, ...], ...]
+"""Directed rings over the members 0 … k-1 of a group: the order in which each of them visits the members."""
+
 
 @dataclass(frozen=True)
 class GroupRings:
@@ -62,3 +65,20 @@ class Wiring:
             ends[:, 0], ends[:, 1], ends[:, 2] * self.bandwidth, self.latency, ends[:, 2], duplex=self.duplex
         )
         return draft.freeze()
+
+    def ring_orders(self, size: int) -> Orders:
+        """The rings for groups of a size; a group that it has none for goes round in its own order."""
+        jumps = {rings.size: rings.jumps for rings in self.rings if rings.jumps}
+        return regular_rings(size, jumps.get(size, (1,)), both_ways=self.duplex)
+
+
+def regular_rings(size: int, jumps: tuple[int, ...], *, both_ways: bool) -> Orders:
+    """Member i sends to member i + jump; both ways, every ring has its opposite beside it.
+
+    >>> regular_rings(5, (2,), both_ways=False)
+    ((0, 2, 4, 1, 3),)
+    """
+    forward = [tuple(place * jump % size for place in range(size)) for jump in jumps]
+    if not both_ways or size == 2:
+        return tuple(forward)
+    return tuple(order for ring in forward for order in (ring, (ring[0], *ring[:0:-1])))

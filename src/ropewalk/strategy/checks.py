@@ -8,7 +8,7 @@ from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings
 from ropewalk.strategy.shares import attends, bare, meets
-from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, Strategy
+from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, SERVER, Strategy
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
@@ -27,6 +27,11 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
     for finding in _numbers(strategy):
         findings.add(finding)
     findings.raise_if_any()  # the other checks divide by these numbers
+    if strategy.grain == SERVER:
+        for finding in _seats(strategy, workload, gpus):
+            findings.add(finding)
+        findings.raise_if_any()
+        return
     for rule in (_words(strategy), _gpu_count(strategy, gpus), _pipeline(strategy, workload), _order(strategy)):
         for finding in rule:
             findings.add(finding)
@@ -38,6 +43,18 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
     for finding in dict.fromkeys(finding for view in views for finding in _degrees(view, workload)):
         findings.add(finding)
     findings.raise_if_any()
+
+
+def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[str]:
+    """Is every layer seated, on servers that there are, with nothing else decided?"""
+    usual = Strategy()
+    for name in ("data", "tensor", "pipeline", "expert", "context", "zero", "recompute", "choices", "stages"):
+        if getattr(plan, name) != getattr(usual, name):
+            yield f"{name} is {getattr(plan, name)!r}, but seats of servers say it layer by layer: leave it out"
+    if len(plan.parts) != len(workload.layers):
+        yield f"{len(plan.parts)} parts for {len(workload.layers)} layers: give every layer a part of its own"
+    if servers is not None and plan.ranks > servers:
+        yield f"seats are on {plan.ranks} servers, but there are {servers}: write the plan again for this cluster"
 
 
 def _degrees(plan: Strategy, workload: Workload) -> Iterator[str]:

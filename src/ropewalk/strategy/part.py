@@ -3,6 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Manner(Enum):
+    """How servers share a layer."""
+
+    SAMPLE = "sample"
+    """Each has all weights and an equal, contiguous part of the batch; weights are summed over the servers."""
+    PINNED = "pinned"
+    """One server has the layer and the whole batch, as embedding tables are kept."""
+    COLUMNS = "columns"
+    """Each has an equal part of the outputs, with their weights, and the whole batch (an extension of the published
+    search space)."""
+    TENSOR = "tensor"
+    """As Megatron-LM splits attention, feed-forward and expert layers: each has a part of the columns of the first
+    product and of the rows of the second, and the whole batch; they sum their results, so that all have the whole
+    output (an extension)."""
+    EXPERT = "expert"
+    """Each has an equal, contiguous part of the batch and an equal part of the experts, to which samples travel and
+    from which they return; other weights are summed over the servers (an extension)."""
+
+    @property
+    def parts_samples(self) -> bool:
+        """Do the servers take different samples? Otherwise each has all of them."""
+        return self in (Manner.SAMPLE, Manner.EXPERT)
 
 
 @dataclass(frozen=True)
@@ -20,6 +45,8 @@ class Part:
     """Ranks, replica by replica; the tensor ranks of a replica are neighbours."""
     tensor: int = 1
     """Ranks that work on the same samples together; each holds that part of the weights."""
+    manner: Manner = Manner.SAMPLE
+    """How workers that are servers share a single layer; GPUs split samples, and tensor ranks the rest."""
 
     @property
     def replicas(self) -> int:

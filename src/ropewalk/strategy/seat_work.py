@@ -16,12 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from ropewalk.collective.act import Act
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.columns import cut, split_by_tensor
-from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES
+from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES, Memory
 from ropewalk.strategy.prices import Prices
-from ropewalk.strategy.seating import Manner, Seat
+from ropewalk.strategy.seating import Manner, Seat, Seating
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.operator import Operator, Split, part
@@ -66,6 +68,21 @@ class Met(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Held:
+    """Bytes that one GPU holds of a layer."""
+
+    weights: float
+    gradients: float
+    optimiser: float
+    activations: float
+    """What is kept between the two passes."""
+
+    @property
+    def bytes(self) -> float:
+        return self.weights + self.gradients + self.optimiser + self.activations
+
+
+@dataclass(frozen=True)
 class SeatWork:
     """The work of one server of a seat on one layer; seconds and exchanged bytes are those of one micro-batch."""
 
@@ -80,8 +97,12 @@ class SeatWork:
     update_s: float
     sum_bytes: float
     """Weights that all servers of the seat hold alike: bytes of one gradient sum a step."""
-    held_bytes: float
-    """On one GPU: weights, gradients, optimiser state, and what is kept between the two passes."""
+    held: Held
+    """On one GPU."""
+
+    @property
+    def held_bytes(self) -> float:
+        return self.held.bytes
 
 
 @dataclass
@@ -153,7 +174,7 @@ class SeatPricer:
             backward_met=met_back,
             update_s=self._update(operators, spread=seat.manner is Manner.PINNED),
             sum_bytes=self._sum_bytes(seat, stretches),
-            held_bytes=self._held(operators, spread=seat.manner is Manner.PINNED),
+            held=self._held(operators, spread=seat.manner is Manner.PINNED),
         )
 
     def _stretches(
@@ -199,17 +220,17 @@ class SeatPricer:
         alike = stretches[0] if len(stretches) == 1 else stretches[0] + stretches[-1]
         return _parameters(alike) * self.element_bytes
 
-    def _held(self, operators: tuple[Operator, ...], *, spread: bool) -> float:
-        total = 0.0
+    def _held(self, operators: tuple[Operator, ...], *, spread: bool) -> Held:
+        weights = gradients = state = kept = 0.0
         for operator in operators:
             sparse = isinstance(operator, SparseTable)
             mine = operator.parameters() / (self.server.gpus if spread or sparse else 1)
+            weights += mine * self.element_bytes
             # A sparse table has gradients for the rows of one step alone, which its lookups' results stand for.
-            copies = 1 if sparse else 2
-            total += mine * (copies * self.element_bytes + OPTIMISER_BYTES[self.optimiser])
-            kept = operator.saved_elements() * self.element_bytes + operator.saved_bytes()
-            total += kept * self.micro_batches
-        return total
+            gradients += 0.0 if sparse else mine * self.element_bytes
+            state += mine * OPTIMISER_BYTES[self.optimiser]
+            kept += (operator.saved_elements() * self.element_bytes + operator.saved_bytes()) * self.micro_batches
+        return Held(weights, gradients, state, kept)
 
     @property
     def room_bytes(self) -> float:
@@ -226,3 +247,14 @@ def expert_count(layer: Layer) -> int:
     travels = [op for op in layer.operators if isinstance(op, Exchange) and op.meeting in MEETINGS[Manner.EXPERT][0]]
     counts = [int(getattr(op, "experts", 0)) for op in layer.operators]
     return max(counts, default=0) if len(travels) == 2 else 0
+
+
+def seat_memory(pricer: SeatPricer, seating: Seating) -> Memory:
+    """What a GPU of the fullest server needs."""
+    held = np.zeros((seating.servers, 4))
+    for layer, seat in enumerate(seating.seats):
+        one = pricer.work(layer, seat).held
+        held[list(seat.servers)] += (one.weights, one.gradients, one.optimiser, one.activations)
+    fullest = held[int(held.sum(axis=1).argmax())]
+    parts = (np.array([part]) for part in (*fullest, WORKSPACE_BYTES, FRAGMENTATION * fullest.sum()))
+    return Memory(*parts)

@@ -1,39 +1,18 @@
 """Where every layer sits: the per-layer strategies that a search over servers chooses among.
 
-A `Strategy` splits a whole model in one way; a `Seating` gives every layer its own servers. Servers are numbered
-0 … n-1 and work as one (a server's GPUs share its part of a layer among themselves).
+A `Seating` is what a search moves about: the servers of every layer. Servers are numbered 0 … n-1 and work as one (a
+server's GPUs share its part of a layer among themselves). As a `Strategy` it has one part for each layer and the grain
+of a server; `strategy_of` and `seating_of` turn one into the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ropewalk.errors import Findings, StrategyError
-
-
-class Manner(Enum):
-    """How the servers of a seat share a layer."""
-
-    SAMPLE = "sample"
-    """Each has all weights and an equal, contiguous part of the batch; weights are summed over the servers."""
-    PINNED = "pinned"
-    """One server has the layer and the whole batch, as embedding tables are kept."""
-    COLUMNS = "columns"
-    """Each has an equal part of the outputs, with their weights, and the whole batch (an extension of the published
-    search space)."""
-    TENSOR = "tensor"
-    """As Megatron-LM splits attention, feed-forward and expert layers: each has a part of the columns of the first
-    product and of the rows of the second, and the whole batch; they sum their results, so that all have the whole
-    output (an extension)."""
-    EXPERT = "expert"
-    """Each has an equal, contiguous part of the batch and an equal part of the experts, to which samples travel and
-    from which they return; other weights are summed over the servers (an extension)."""
-
-    @property
-    def parts_samples(self) -> bool:
-        """Do the servers take different samples? Otherwise each has all of them."""
-        return self in (Manner.SAMPLE, Manner.EXPERT)
+from ropewalk.strategy.part import Manner as Manner
+from ropewalk.strategy.part import Part
+from ropewalk.strategy.strategy import SERVER, Strategy
 
 
 @dataclass(frozen=True)
@@ -81,3 +60,33 @@ def coset(servers: int, degree: int, start: int = 0) -> tuple[int, ...]:
         raise StrategyError(f"{degree} of {servers} servers are no coset: give a degree that divides {servers}")
     stride = servers // degree
     return tuple((start + number * stride) % servers for number in range(degree))
+
+
+def strategy_of(seating: Seating, batch: int, micro_batches: int = 1, optimiser: str = "sgd") -> Strategy:
+    """The strategy that a seating is; `batch` counts the samples of a whole step.
+
+    >>> strategy_of(Seating(4, (Seat((0, 1, 2, 3)), Seat((2,), Manner.PINNED))), 64).said()
+    '4 servers, seats of 4 and 1, 1 micro-batch of 64'
+    """
+    parts = tuple(Part(at, at, seat.servers, manner=seat.manner) for at, seat in enumerate(seating.seats))
+    return Strategy(
+        parts=parts,
+        workers=seating.servers,
+        grain=SERVER,
+        schedule="gpipe",
+        micro_batch=batch // micro_batches,
+        micro_batches=micro_batches,
+        optimiser=optimiser,
+    )
+
+
+def seating_of(strategy: Strategy) -> Seating:
+    """The seats of a strategy with the grain of a server, one for each layer in order."""
+    findings = Findings(StrategyError, "strategy with the grain of a server")
+    for number, one in enumerate(strategy.parts):
+        if (one.first, one.last) != (number, number):
+            findings.add(f"part {number} holds layers {one.first} to {one.last}: give every layer a part, in order")
+        if one.tensor != 1:
+            findings.add(f"part {number} has tensor {one.tensor}: say how its servers share the layer by its manner")
+    findings.raise_if_any()
+    return Seating(strategy.ranks, tuple(Seat(one.workers, one.manner) for one in strategy.parts))

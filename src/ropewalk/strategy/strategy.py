@@ -23,6 +23,9 @@ RECOMPUTE = (*RECOMPUTE_OF_LAYERS, "stage")
 """Also: all layers of a stage before its backward pass, so that only what enters the stage is kept (GPipe, DAPPLE)."""
 
 
+GPU, SERVER = "gpu", "server"
+"""Grains: what acts as one worker."""
+
 Value = TypeVar("Value")
 
 
@@ -94,12 +97,19 @@ class Strategy:
     """The first layer of each stage (of each piece, where stages hold several); balanced by cost unless given."""
     parts: tuple[Part, ...] = ()
     """One for each piece of the model, in its order; none where all stages have the degrees above."""
+    grain: str = GPU
+    """What a worker of a part is: a GPU, or a server whose GPUs act as one. With servers every layer is a part by
+    itself, on any of them (Wang et al., TopoOpt, 2023; see `seating`)."""
+    workers: int | None = None
+    """Workers that there are, where some may have no part; as many as the parts name unless given."""
     rows: tuple[str, ...] = ()
     """The passes of each stage, such as `0F0 0F1 0B0 0B1`, where the schedule was made for this very plan; `schedule`
     is then only its name."""
 
     @property
     def ranks(self) -> int:
+        if self.workers is not None:
+            return self.workers
         if self.parts:
             return 1 + max((worker for one in self.parts for worker in one.workers), default=-1)
         return self.data * self.context * self.tensor * self.pipeline
@@ -181,7 +191,10 @@ class Strategy:
         """The strategy in a few words: `dp 2, tp 8 + sp, 4 micro-batches of 1`."""
         degrees = {"dp": self.data, "tp": self.tensor, "pp": self.pipeline, "cp": self.context, "ep": self.expert}
         words = [f"{name} {degree}" for name, degree in degrees.items() if degree > 1] or ["1 GPU"]
-        if self.parts:
+        if self.grain == SERVER:
+            sizes = sorted({len(one.workers) for one in self.parts}, reverse=True)
+            words = [f"{self.ranks} servers", f"seats of {' and '.join(map(str, sizes))}"]
+        elif self.parts:
             sets = dict.fromkeys(one.workers for one in self.parts)
             words = [f"{':'.join(str(len(workers)) for workers in sets)} GPUs"]
         if self.sequence_parallel:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ropewalk.collective.choice import collective_choice
+from ropewalk.collective.table import COLLECTIVES, with_rings
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
+from ropewalk.plans import Designed
 from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
@@ -48,6 +50,8 @@ def transport_of(gpu: str) -> Transport:
 
 
 MOST_RECORDED = 200_000
+DESIGNED = "designed"
+"""What a network with routes of its own says where others name their router."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class NetworkUse:
     """Keep the rate of every transfer over time, while there are at most `MOST_RECORDED` tasks: all are simulated."""
     level: LevelUse = field(default_factory=LevelUse)
     """How finely the network is simulated."""
+    designed: Designed | None = None
+    """A network that was made for a plan: its rings and its routes take the place of `routing`."""
 
     def settled(self, gpu: str) -> NetworkUse:
         """The same with nothing left open, for this GPU."""
@@ -80,10 +86,14 @@ class NetworkUse:
 
     def router_on(self, fabric: Fabric) -> str:
         """The name of the router, checked against the fabric."""
+        if self.designed is not None:
+            return DESIGNED
         return router_for(fabric, self.routing).name
 
     def router(self, fabric: Fabric) -> Router:
         """How pairs of hosts are routed."""
+        if self.designed is not None:
+            return self.designed.router()
         return ROUTERS[self.router_on(fabric)].make(self.seed)
 
 
@@ -103,7 +113,13 @@ def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
     findings.raise_if_any()
     transport = use.beside_packets(use.transport or NCCL_RINGS)
     return use_of(
-        step, np.arange(step.ranks), fabric, router=use.router(fabric), transport=transport, mode=use.collectives
+        step,
+        np.arange(step.ranks),
+        fabric,
+        table=COLLECTIVES if use.designed is None else with_rings(use.designed.wiring.ring_orders),
+        router=use.router(fabric),
+        transport=transport,
+        mode=use.collectives,
     )
 
 

@@ -45,6 +45,7 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
             asked.network.seed,
             digest_of(answer.collectives),
         ),
+        designed=asked.network.designed,
         made_for=fingerprint(answer.fabric),
         prediction=Prediction(
             found.step_time_s,
@@ -61,7 +62,7 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
 
 def step_of(plan: Plan) -> Step:
     """The step of a plan, as all ranks see it."""
-    return prepared(question_of(plan)).step
+    return prepared(question_of(plan)).write()
 
 
 def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:
@@ -75,7 +76,13 @@ def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:
         decided=plan.strategy,
         precision=plan.model.precision,
         network=NetworkUse(
-            talk.routing, talk.algorithm, talk.collectives, talk.transport, talk.seed, level=level or usual
+            talk.routing,
+            talk.algorithm,
+            talk.collectives,
+            talk.transport,
+            talk.seed,
+            level=level or usual,
+            designed=plan.designed,
         ),
         order=plan.placement,
         detail="auto" if promised is None else promised.detail,

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ropewalk.device.pricer import Pricer, pricer
+from ropewalk.errors import MemoryShortage
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.remedies import Remedies
+from ropewalk.strategy.seat_work import SeatPricer, Server, seat_memory
+from ropewalk.strategy.seating import seating_of
+from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower import StepsInARow, lower, lower_steps
+from ropewalk.task.lower_seating import lower_priced
 from ropewalk.task.step import Step
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import STEPS_IN_A_ROW
@@ -30,54 +38,87 @@ class Prepared:
     workload: Workload
     strategy: Strategy
     prices: Pricer
-    listed: PriceList
+    gpus_per_rank: int
     pieces: Pieces
     memory: Memory
-    placement: Placement
+    stage_of_rank: NDArray[np.int64]
     fabric: Fabric
     router: str
-    notes: tuple[str, ...]
+    write: Callable[[], Step]
+    """Writes the step, which may take a while."""
+    write_row: Callable[[], StepsInARow] | None = None
+    """Writes several steps, where gradients reach from one into the next."""
+    notes: tuple[str, ...] = ()
 
-    @cached_property
-    def step(self) -> Step:
-        """One step."""
-        return lower(self.workload, self.strategy, self.placement, self.listed, detail=self.question.detail)
-
-    @cached_property
-    def in_a_row(self) -> StepsInARow | None:
-        """Several steps, where gradients reach from one into the next."""
-        if not self.strategy.order.across_steps:
-            return None
-        sized = self.workload, self.strategy, self.placement, self.listed
-        return lower_steps(*sized, STEPS_IN_A_ROW, self.question.detail)
+    @property
+    def peak_flops(self) -> float | None:
+        """Of one rank."""
+        known = self.prices.device.peak_flops.get(self.prices.precision.name)
+        return None if known is None else known * self.gpus_per_rank
 
 
 def prepared(question: TrainingQuestion) -> Prepared:
     """The model, priced and split; what does not fit the model, the GPUs or their memory is refused."""
-    strategy, workload = _sized(question)
-    check(strategy, workload, question.gpu_count)
     prices = pricer(question.device, question.precision)
     gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
-    question = replace(question, network=question.network.settled(gpu))
-    fabric = question.place.fabric()
+    settled = replace(question, network=question.network.settled(gpu))
+    decided = question.decided
+    by_server = decided is not None and decided.grain == SERVER
+    return _with_notes((_on_servers if by_server else _on_gpus)(settled, prices))
+
+
+def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
+    """Every rank is a GPU."""
+    strategy, workload = _sized(question)
+    check(strategy, workload, question.gpu_count)
+    fabric = question.fabric()
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
     listed = PriceList(prices)
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.precision.element_bytes)
-    notes = []
-    capacity = prices.device.memory_bytes
-    if question.memory_check and needed.most > capacity:
-        raise Remedies(workload, strategy, listed, capacity).shortage(needed, prices.device.name)
-    if needed.most > capacity:
-        notes.append(
-            f"A GPU needs {show_size(needed.most)}, but {prices.device.name} has "
-            f"{show_size(prices.device.memory_bytes)}: the step would not fit."
-        )
+    if question.memory_check and needed.most > prices.device.memory_bytes:
+        raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(needed, prices.device.name)
     placement = Placement(strategy, DEFAULT_ORDER if question.order is None else question.order)
     return Prepared(
-        question, workload, strategy, prices, listed, pieces, needed, placement, fabric, router, tuple(notes)
-    )
+        question, workload, strategy, prices, 1, pieces, needed, placement.stage_of().astype(np.int64), fabric, router,
+        lambda: lower(workload, strategy, placement, listed, detail=question.detail),
+        None if not strategy.order.across_steps else lambda: lower_steps(
+            workload, strategy, placement, listed, STEPS_IN_A_ROW, question.detail
+        ),
+    )  # fmt: skip
+
+
+def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
+    """Every rank is a server whose GPUs act as one, and every layer has servers of its own."""
+    strategy, model = question.strategy(), question.model
+    workload = model if isinstance(model, Workload) else open_workload(model, None, question.sequence)
+    group = question.place.equal
+    check(strategy, workload, group.count)
+    server = Server(group.gpus, group.nvlink_bandwidth, prices.device.memory_bytes)
+    seats = seating_of(strategy)
+    priced = SeatPricer(workload, prices, strategy.global_batch, server, strategy.micro_batches, strategy.optimiser)
+    needed, fabric = seat_memory(priced, seats), question.fabric()
+    if question.memory_check and needed.most > prices.device.memory_bytes:
+        raise MemoryShortage(
+            f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and {prices.device.name} "
+            f"has {show_size(prices.device.memory_bytes)}: write the plan again for this cluster",
+            needed.most,
+        )
+    return Prepared(
+        question, workload, strategy, prices, group.gpus, Pieces((0,), len(workload.layers), (0,)),
+        needed, np.zeros(strategy.ranks, np.int64), fabric, question.network.router_on(fabric),
+        lambda: lower_priced(priced, seats),
+    )  # fmt: skip
+
+
+def _with_notes(made: Prepared) -> Prepared:
+    """Note what does not fit into memory."""
+    device = made.prices.device
+    if made.memory.most <= device.memory_bytes:
+        return made
+    needed, there = show_size(made.memory.most), show_size(device.memory_bytes)
+    return replace(made, notes=(f"A GPU needs {needed}, but {device.name} has {there}: the step would not fit.",))
 
 
 def _sized(question: TrainingQuestion) -> tuple[Strategy, Workload]:

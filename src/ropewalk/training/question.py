@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.fabric import Fabric
 from ropewalk.hardware import DEFAULT_DEVICE, Cluster, Given, read_cluster
 from ropewalk.strategy import Strategy, derive
 from ropewalk.training.network import NetworkUse
@@ -80,6 +81,11 @@ class TrainingQuestion:
                 f"the cluster has {self.cluster.gpus} GPUs, but {self.gpus} are asked for: leave one of the two out"
             )
         return read_cluster(given=Given(gpus=self.gpu_count))
+
+    def fabric(self) -> Fabric:
+        """The network between the ranks: that of the cluster, or the one that was made for a plan."""
+        designed = self.network.designed
+        return self.place.fabric() if designed is None else designed.fabric()
 
     @property
     def device(self) -> str:

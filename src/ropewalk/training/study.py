@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from ropewalk.device.pricer import Pricer
 from ropewalk.sim.step import statistics
 from ropewalk.task.perturb import perturb
@@ -35,8 +33,8 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     made = prepared(question)
     asked, workload, strategy, fabric = made.question, made.workload, made.strategy, made.fabric
     say(0, None, "writing the step")
-    row = made.in_a_row
-    step = made.step if row is None else row.step
+    row = None if made.write_row is None else made.write_row()
+    step = made.write() if row is None else row.step
     if asked.jitter or asked.stragglers:
         step = perturb(step, asked.network.seed, jitter=asked.jitter, stragglers=asked.stragglers)
     say(0, None, "writing its tasks")
@@ -56,13 +54,13 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     samples = strategy.global_batch
     found = statistics(
         run,
-        peak_flops=made.prices.device.peak_flops.get(made.prices.precision.name),
+        peak_flops=made.peak_flops,
         samples=samples,
         tokens=samples * workload.sequence if workload.sequence else None,
         window=None if row is None else steady_step(run, row.ends),
     )
     return TrainingAnswer(
-        asked, workload, strategy, made.pieces, made.placement.stage_of().astype(np.int64), fabric, made.router,
+        asked, workload, strategy, made.pieces, made.stage_of_rank, fabric, made.router,
         made.memory, made.prices.device.memory_bytes, _cost_source(workload, made.prices), expansion, run, found,
         tuple(notes), collectives_of(step, expansion), chosen,
     )  # fmt: skip

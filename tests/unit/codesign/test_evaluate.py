@@ -8,7 +8,8 @@ from codesign import PLANS
 from ropewalk.codesign.baselines import chosen_baselines
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import site_of
-from ropewalk.codesign.network import regular_rings, wired_network
+from ropewalk.codesign.network import wired_network
+from ropewalk.fabric.wiring import regular_rings
 from ropewalk.routing import shortest
 from ropewalk.task.step import Act, StepSketch
 
