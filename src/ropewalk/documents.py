@@ -46,6 +46,30 @@ def parse_json(text: str, subject: str, error: Problem) -> object:
         raise error(f"{subject}: the JSON is nested too deeply: write flat lists") from None
 
 
+def json_text(value: Any) -> str:
+    """A document as JSON with one entry per line, where numbers of a list stand side by side.
+
+    >>> print(json_text({"ends": [[0, 1], [1, 2]]}), end="")
+    {
+     "ends": [
+      [0, 1],
+      [1, 2]
+     ]
+    }
+    """
+    return _json_text(value, "") + "\n"
+
+
+def _json_text(value: Any, indent: str) -> str:
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{json.dumps(key)}: {_json_text(entry, inner)}" for key, entry in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
+        return "[\n" + ",\n".join(inner + _json_text(entry, inner) for entry in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
+
+
 def parse_yaml(text: str, subject: str, error: Problem) -> object:
     import yaml
 

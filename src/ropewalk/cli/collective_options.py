@@ -19,7 +19,7 @@ HOSTS = typer.Option(None, min=1, help="Hosts, where only a family is named.", r
 GROUP = typer.Option(
     None,
     help="Hosts of the group by name or number, in the order of ranks: 0,1,2; the others only forward. Of a plan "
-    "also data, tensor, expert, context or pipeline: its first such group (data:3, the fourth).",
+    "also data, tensor, expert or context: its first such group (data:3, the fourth).",
     rich_help_panel=WHO,
 )
 ROOT = typer.Option(None, help="Host that a broadcast starts from or a reduce ends at.", rich_help_panel=WHO)

@@ -80,15 +80,18 @@ def _cluster_named(text: str | None, place: ClusterOptions) -> Cluster:
 
 def group_named(text: str, fabric: Fabric, plan: Plan | None) -> Sequence[int]:
     """Hosts of a group: by name or number, or the ranks of a plan that meet for a purpose (`data`, `tensor:3`)."""
-    if plan is not None:
-        from ropewalk.plans.groups import PURPOSES, group_of
+    purpose, _, number = text.partition(":")
+    if plan is None or not purpose.isalpha() or purpose in fabric.node_names:
+        return [host_named(fabric, name) for name in split(text)]
+    from ropewalk.training.planned import groups_of
 
-        purpose, _, number = text.partition(":")
-        if purpose in PURPOSES:
-            if number and not number.isdecimal():
-                raise InputError(f"group {text!r} has no number: write it like {purpose}:0")
-            return group_of(plan, purpose, int(number or 0))
-    return [host_named(fabric, name) for name in split(text)]
+    groups = groups_of(plan)
+    if purpose not in groups:
+        known = ", ".join(groups) or "none"
+        raise InputError(f"nobody meets for {purpose!r} in the plan ({plan.strategy.said()}): groups are of {known}")
+    if number and not (number.isdecimal() and int(number) < len(groups[purpose])):
+        raise InputError(f"the plan has {len(groups[purpose])} {purpose} groups: write {purpose}:0, {purpose}:1, ...")
+    return groups[purpose][int(number or 0)]
 
 
 def host_named(fabric: Fabric, text: str) -> int:

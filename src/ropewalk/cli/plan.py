@@ -85,11 +85,12 @@ def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
 
 
 def _rerun(path: Path, engine: str, outputs: Outputs) -> None:
-    from ropewalk.codesign.design import read_design
+    from ropewalk.codesign.planned import plan_of, question_of
+    from ropewalk.plans import dumps, read_plan
 
-    before = read_design(path)
-    answer = _answered(before.question, engine)
-    same = answer.design.dumps() == before.dumps()
+    before = read_plan(path)
+    answer = _answered(question_of(before), engine)
+    same = dumps(plan_of(answer)) == dumps(before)
     _finish(answer, outputs)
     if not same:
         raise InputError(
@@ -105,7 +106,10 @@ def _finish(answer: PlanAnswer, outputs: Outputs) -> None:
 
     design = answer.design
     if outputs.plan is not None:
-        write_whole(outputs.plan, design.dumps())
+        from ropewalk.codesign.planned import plan_of
+        from ropewalk.plans import dumps
+
+        write_whole(outputs.plan, dumps(plan_of(answer)))
         typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.patch is not None:
         from ropewalk.export.wiring import patch_csv

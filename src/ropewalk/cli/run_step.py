@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.hardware import Cluster
-    from ropewalk.plans import Prediction
+    from ropewalk.plans import Plan, Prediction
     from ropewalk.sim import Trace
     from ropewalk.sim.step import StepRun, StepStatistics
     from ropewalk.task.expand import Expansion
@@ -33,8 +33,8 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
     typer.echo(f"tasks: {path}", err=True)
 
 
-def run_model(question: TrainingQuestion, outputs: Outputs, promised: Prediction | None = None) -> None:
-    """Answer the question, write the files, print the table; beside it what a plan promised."""
+def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None = None) -> None:
+    """Answer the question, write the files, print the table; beside it what the plan `before` promised."""
     from ropewalk.files import write_whole
     from ropewalk.plans import dumps
     from ropewalk.training import answer
@@ -42,9 +42,10 @@ def run_model(question: TrainingQuestion, outputs: Outputs, promised: Prediction
 
     with progress_bar() as bar:
         found = answer(question, _shown(bar))
-    plan = None if outputs.plan is None else dumps(plan_of(found))  # what cannot be written is refused first
-    if outputs.plan is not None and plan is not None:
-        write_whole(outputs.plan, plan)
+    promised = None if before is None else before.prediction
+    if outputs.plan is not None:
+        made = plan_of(found) if before is None else plan_of(found, before.made_by, before.study)
+        write_whole(outputs.plan, dumps(made))
         typer.echo(f"plan: {outputs.plan}", err=True)
     _write(found.run, found.expansion, outputs, found.rank_names(), lambda: _model_page(found))
     if outputs.json:

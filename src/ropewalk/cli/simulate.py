@@ -84,7 +84,7 @@ def simulate_command(
         from ropewalk.plans import read_plan
 
         plan = read_plan(what)
-        run_model(_planned(context, plan, use, what_if), outputs, plan.prediction)
+        run_model(_planned(context, plan, use, what_if), outputs, plan)
     elif subject is Subject.CHAKRA:
         run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), use, outputs)
     else:

@@ -6,11 +6,10 @@ one that was damaged, with everything that is wrong with it.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.documents import decode, json_text, parse_json, read_bytes
 from ropewalk.errors import PlanError
 from ropewalk.files import write_whole
 from ropewalk.hardware import as_json, from_json
@@ -21,7 +20,7 @@ from ropewalk.records import plain, record
 
 def dumps(plan: Plan) -> str:
     """The text of a plan file."""
-    return _written({"format": FORMAT, **plain(plan), "cluster": as_json(plan.cluster)}) + "\n"
+    return json_text({"format": FORMAT, **plain(plan), "cluster": as_json(plan.cluster)})
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:
@@ -78,14 +77,3 @@ def _question_of(document: dict[str, Any]) -> str:
     if isinstance(asked.get("bandwidth"), int | float):
         words.append(f"--bandwidth {asked['bandwidth'] * 8 / 1e9:g}Gbps")
     return " ".join(words)
-
-
-def _written(value: Any, indent: str = "") -> str:
-    """JSON with one entry per line, where numbers of a list stand side by side."""
-    inner = indent + " "
-    if isinstance(value, dict) and value:
-        lines = [f"{inner}{json.dumps(key)}: {_written(entry, inner)}" for key, entry in value.items()]
-        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
-        return "[\n" + ",\n".join(inner + _written(entry, inner) for entry in value) + f"\n{indent}]"
-    return json.dumps(value, allow_nan=False)

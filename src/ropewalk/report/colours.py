@@ -49,10 +49,8 @@ PURPOSES = {
     "zero": BROWN,
     "context": PURPLE,
     "tables": RUST,
-    "sums": GREEN,
     "activations": AMBER,
     "gradients": RUST,
-    "experts": RED,
 }
 """What a stream of a training step is for."""
 

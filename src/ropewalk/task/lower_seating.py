@@ -27,7 +27,7 @@ from ropewalk.strategy.seating import Seat, Seating
 from ropewalk.task.step import Act, Step, StepSketch
 from ropewalk.workload.workload import Workload
 
-STREAMS = ("compute", "activations", "gradients", "experts", "sums", "tensor")
+STREAMS = ("compute", "activations", "gradients", "expert", "data", "tensor")
 ACTIVATIONS, GRADIENTS, EXPERTS, SUMS, TENSOR = range(1, 6)
 
 

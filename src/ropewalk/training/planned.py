@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ropewalk.errors import PlanError
 from ropewalk.fabric.fingerprint import fingerprint
 from ropewalk.plans import Communication, ModelUse, Plan, Prediction
 from ropewalk.sim.level import LevelUse
-from ropewalk.task.step import Step
+from ropewalk.task.step import Act, Step
 from ropewalk.training.answer import TrainingAnswer
 from ropewalk.training.collectives import digest_of
 from ropewalk.training.network import NetworkUse
@@ -46,7 +48,7 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
             digest_of(answer.collectives),
         ),
         designed=asked.network.designed,
-        made_for=fingerprint(answer.fabric),
+        made_for=None if asked.network.designed is not None else fingerprint(answer.fabric),
         prediction=Prediction(
             found.step_time_s,
             found.compute_s,
@@ -63,6 +65,23 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
 def step_of(plan: Plan) -> Step:
     """The step of a plan, as all ranks see it."""
     return prepared(question_of(plan)).write()
+
+
+def groups_of(plan: Plan) -> dict[str, list[list[int]]]:
+    """By purpose (`data`, `tensor`, ...) the groups of ranks that meet, in the order in which they first do.
+
+    >>> from ropewalk.hardware import read_cluster
+    >>> from ropewalk.strategy import Strategy
+    >>> groups_of(Plan(ModelUse("gpt2", 64), read_cluster("1x4"), Strategy(data=2, tensor=2)))["data"]
+    [[0, 2], [1, 3]]
+    """
+    step = step_of(plan)
+    met = np.flatnonzero(step.act >= Act.ALL_REDUCE)
+    pairs = dict.fromkeys(zip(step.stream[met].tolist(), step.group[met].tolist(), strict=True))
+    found: dict[str, list[list[int]]] = {}
+    for stream, group in pairs:
+        found.setdefault(step.streams[stream], []).append(step.groups[group].tolist())
+    return found
 
 
 def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:
@@ -82,7 +101,9 @@ def question_of(plan: Plan, level: LevelUse | None = None) -> TrainingQuestion:
             talk.transport,
             talk.seed,
             level=level or usual,
+            # Classes of equal tasks are worth finding where a search looked for regular rings, and it did.
             designed=plan.designed,
+            symmetry=plan.designed is not None,
         ),
         order=plan.placement,
         detail="auto" if promised is None else promised.detail,

@@ -11,7 +11,11 @@ WRITERS = {
     "data parallel": ("simulate", SMALL, "--seq", 128, "--cluster", "2x2", "--batch", 8),
     "tensor and pipeline": (
         "simulate", SMALL, "--seq", 128, "--cluster", "dgx-h100:1", "--tp", 2, "--pp", 2, "--batch", 16,
-        "--order", "tp-pp-dp", "--algorithm", "hierarchical", "--zero", 1,
+        "--rank-order", "tp-pp-dp", "--algorithm", "hierarchical", "--zero", 1,
+    ),
+    "wired": (
+        "plan", "vgg16", "--servers", 4, "--degree", 2, "--gpus-per-server", 2, "--device", "a100", "--dtype", "tf32",
+        "--budget", 20, "--rounds", 1, "--compare", "none",
     ),
     "with headers": ("simulate", SMALL, "--seq", 128, "--cluster", "2x2", "--level", "wire", "--transport", "tcp"),
 }  # fmt: skip
@@ -37,10 +41,14 @@ def test_every_command_reads_a_plan(plan, ropewalk):
     for command in (
         ("fabric", plan),
         ("collective", "allreduce", plan, "--group", "data", "--no-compare"),
-        ("simulate", SMALL, "--seq", 128, "--cluster", plan),
+        ("export", plan, "--to", "cluster", "--output", plan.with_name("cluster.yaml")),
     ):
-        answer = ropewalk(*command, "--json")
+        answer = ropewalk(*command)
         assert answer.code == 0, answer.stderr
+    on_its_cluster = ropewalk("simulate", SMALL, "--seq", 128, "--cluster", plan)
+    wired = '"ports"' in plan.read_text()
+    assert on_its_cluster.code == (2 if wired else 0), on_its_cluster.stderr
+    assert not wired or "plan the wiring with `ropewalk plan`" in on_its_cluster.stderr
 
 
 def test_a_plan_at_another_level_says_what_was_promised(plan, ropewalk):
@@ -75,7 +83,7 @@ def test_a_damaged_plan_is_refused_whole(plan, ropewalk, tmp_path):
 def test_a_group_that_a_plan_does_not_have_is_refused(ropewalk, tmp_path):
     path = tmp_path / "plan.json"
     ropewalk(*WRITERS["data parallel"], "--plan", path)
-    assert "has no tensor parallelism" in ropewalk("collective", "allreduce", path, "--group", "tensor").stderr
+    assert "nobody meets for 'tensor'" in ropewalk("collective", "allreduce", path, "--group", "tensor").stderr
     assert "has 1 data groups" in ropewalk("collective", "allreduce", path, "--group", "data:7").stderr
 
 

@@ -1,23 +1,26 @@
 """Plans of tiny clusters, from question to files."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from ropewalk import training
 from ropewalk.codesign.baselines import ideal_switch
-from ropewalk.codesign.design import Design, read_design
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.judge import Judge
 from ropewalk.codesign.plan import plan
+from ropewalk.codesign.planned import plan_of, question_of
 from ropewalk.codesign.planner import FEW_SEATINGS
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.small_spaces import best_pairs
-from ropewalk.errors import InputError, StrategyError
+from ropewalk.errors import InputError, PlanError, StrategyError
 from ropewalk.export.wiring import patch_csv, tables_csv
-from ropewalk.files import write_whole
+from ropewalk.plans import read_plan, write_plan
+from ropewalk.training.planned import question_of as training_question_of
 
 FOUR_LAYERS = "topoopt-dlrm-dedicated:tables=1,rows=100000,width=512,bottom=512x2048,top=512"
 """A table and a linear layer, joined, and a head."""
@@ -126,11 +129,20 @@ def test_a_plan_is_the_same_bytes_whenever_it_is_asked_for(answer):
     assert plan(answer.design.question).design.dumps() == answer.design.dumps()
 
 
-def test_a_plan_survives_its_file(answer, tmp_path):
-    write_whole(tmp_path / "plan.json", answer.design.dumps())
-    again = read_design(tmp_path / "plan.json")
-    assert again == answer.design
-    assert again.dumps() == answer.design.dumps()
+def test_a_plan_survives_its_file_and_is_simulated_to_the_time_it_promised(answer, tmp_path):
+    made = plan_of(answer)
+    write_plan(made, tmp_path / "plan.json")
+    again = read_plan(tmp_path / "plan.json")
+    assert again == made
+    assert question_of(again) == answer.design.question
+    simulated = training.answer(training_question_of(again))
+    assert simulated.statistics.step_time_s == made.prediction.step_time_s == answer.design.step_time_s
+    assert simulated.memory.most == made.prediction.memory_bytes
+
+
+def test_a_plan_of_another_command_has_no_search_to_run_again(answer):
+    with pytest.raises(PlanError, match="made by `ropewalk simulate`"):
+        question_of(replace(plan_of(answer), made_by="simulate"))
 
 
 def test_the_json_has_the_promised_keys(answer):
@@ -193,11 +205,6 @@ def test_models_that_do_not_exist_or_do_not_fit_are_refused():
         plan(question(), engine="steam")
 
 
-def test_a_file_that_is_no_plan_is_refused(tmp_path):
-    (tmp_path / "other.json").write_text('{"format": "something else"}')
-    with pytest.raises(StrategyError, match="not a plan"):
-        read_design(tmp_path / "other.json")
-    with pytest.raises(StrategyError, match="cannot be read"):
-        Design.from_json({"format": "ropewalk plan 1"})
+def test_a_question_with_unknown_entries_is_refused():
     with pytest.raises(StrategyError, match="unknown entry 'colour'"):
         PlanQuestion.from_json({"model": "dlrm", "colour": "red"})

@@ -1,0 +1,55 @@
+"""A design as a plan that every command reads, and the question that a plan was the answer to."""
+
+from __future__ import annotations
+
+from ropewalk.codesign.answer import PlanAnswer
+from ropewalk.codesign.job import job_of
+from ropewalk.codesign.question import PlanQuestion
+from ropewalk.device.pricer import pricer as device_pricer
+from ropewalk.errors import PlanError
+from ropewalk.plans import Communication, Designed, ModelUse, Plan, Prediction
+from ropewalk.routing.listed import listed
+from ropewalk.strategy.seat_work import seat_memory
+from ropewalk.strategy.seating import strategy_of
+from ropewalk.training.network import DESIGNED
+
+MADE_BY = "plan"
+KEPT = (
+    "baselines", "estimate_s", "tax", "cost", "allreduce_bytes", "mp_bytes", "routes", "history", "ended", "question",
+    "notes",
+)  # fmt: skip
+"""Of the study, what no other part of the plan says."""
+
+
+def plan_of(answer: PlanAnswer) -> Plan:
+    """The wiring, its routes, the seats and the time that was simulated for them."""
+    design = answer.design
+    asked, pricer = design.question, job_of(design.question, design.micro_batches).pricer
+    record = design.as_json()
+    return Plan(
+        ModelUse(asked.workload_name, asked.sequence, asked.precision),
+        asked.cluster,
+        strategy_of(design.seating, pricer.batch, design.micro_batches, pricer.optimiser),
+        made_by=MADE_BY,
+        communication=Communication(DESIGNED, seed=asked.seed),
+        designed=Designed(design.wiring, listed(answer.timed.run.trace.routes)),
+        prediction=Prediction(
+            design.step_time_s,
+            design.compute_s,
+            design.exposed_communication_s,
+            seat_memory(pricer, design.seating).most,
+            costs=device_pricer(asked.device, asked.precision).source,
+        ),
+        study={name: record[name] for name in KEPT},
+        version=design.version,
+    )
+
+
+def question_of(plan: Plan) -> PlanQuestion:
+    """What to ask to get the same plan again."""
+    if plan.made_by != MADE_BY or not isinstance(plan.study.get("question"), dict):
+        raise PlanError(
+            f"this plan was made by `ropewalk {plan.made_by}`, not by `ropewalk plan`, so no search can run again: "
+            "see it run with `ropewalk simulate`"
+        )
+    return PlanQuestion.from_json(plan.study["question"])
