@@ -5,13 +5,14 @@ from __future__ import annotations
 from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.question import PlanQuestion
-from ropewalk.device.pricer import pricer as device_pricer
 from ropewalk.errors import PlanError
-from ropewalk.plans import Communication, Designed, ModelUse, Plan, Prediction
+from ropewalk.plans import Communication, Designed, ModelUse, Plan
 from ropewalk.routing.listed import listed
-from ropewalk.strategy.seat_work import seat_memory
 from ropewalk.strategy.seating import strategy_of
+from ropewalk.training import answer as simulated
 from ropewalk.training.network import DESIGNED
+from ropewalk.training.planned import plan_of as planned
+from ropewalk.training.planned import question_of as asking
 
 MADE_BY = "plan"
 KEPT = (
@@ -22,27 +23,18 @@ KEPT = (
 
 
 def plan_of(answer: PlanAnswer) -> Plan:
-    """The wiring, its routes, the seats and the time that was simulated for them."""
+    """The wiring, its routes, the seats and the time that a simulation of just this plan promises for them."""
     design = answer.design
     asked, pricer = design.question, job_of(design.question, design.micro_batches).pricer
-    record = design.as_json()
-    return Plan(
+    decided = Plan(
         ModelUse(asked.workload_name, asked.sequence, asked.precision),
         asked.cluster,
         strategy_of(design.seating, pricer.batch, design.micro_batches, pricer.optimiser),
-        made_by=MADE_BY,
         communication=Communication(DESIGNED, seed=asked.seed),
         designed=Designed(design.wiring, listed(answer.timed.run.trace.routes)),
-        prediction=Prediction(
-            design.step_time_s,
-            design.compute_s,
-            design.exposed_communication_s,
-            seat_memory(pricer, design.seating).most,
-            costs=device_pricer(asked.device, asked.precision).source,
-        ),
-        study={name: record[name] for name in KEPT},
-        version=design.version,
     )
+    record = design.as_json()
+    return planned(simulated(asking(decided)), MADE_BY, {name: record[name] for name in KEPT})
 
 
 def question_of(plan: Plan) -> PlanQuestion:

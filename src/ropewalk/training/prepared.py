@@ -101,8 +101,8 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     needed, fabric = seat_memory(priced, seats), question.fabric()
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise MemoryShortage(
-            f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and {prices.device.name} "
-            f"has {show_size(prices.device.memory_bytes)}: write the plan again for this cluster",
+            f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and "
+            f"{prices.device.name} has {show_size(prices.device.memory_bytes)}: write the plan again for this cluster",
             needed.most,
         )
     return Prepared(
