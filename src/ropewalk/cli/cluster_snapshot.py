@@ -56,6 +56,7 @@ ITERATIONS = typer.Option(3, min=1, help="Of the job whose iterations are longes
 SCALE = typer.Option(
     1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
 )
+HOP_LATENCY = typer.Option("0us", help="Latency of a NIC's link and of a cable, such as 1us.")
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,13 @@ class LookOptions:
     iterations: int
     only: str | None
     scale: float
+    hop_latency: str
 
     def question(self, moment: Moment, use: LevelUse) -> SnapshotQuestion:
         from ropewalk.cluster.snapshot import SnapshotQuestion
 
         only = None if self.only is None else tuple(not_empty(split(self.only), "--jobs"))
-        return SnapshotQuestion(moment, use, self.iterations, self.scale, only)
+        return SnapshotQuestion(moment, use, self.iterations, self.scale, only, units.seconds(self.hop_latency))
 
 
 @with_options

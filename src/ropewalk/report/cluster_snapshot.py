@@ -147,7 +147,7 @@ def _facts(found: Snapshot) -> list[tuple[str, str]]:
     plant, moment = found.moment.plant, found.moment
     return [
         ("Cluster", plant.name),
-        ("Policy", f"{moment.policy.name}: {moment.policy.about}"),
+        ("Policy", moment.policy.name),
         ("Jobs", quantity.count(len(found.jobs))),
         ("GPUs in the snapshot", quantity.count(sum(job.gpus for job in found.jobs))),
         ("Speed of a NIC", quantity.bandwidth(plant.nic_bandwidth)),
@@ -161,6 +161,7 @@ def _facts(found: Snapshot) -> list[tuple[str, str]]:
 
 def _reading(found: Snapshot) -> list[str]:
     notes = [
+        f"Policy {found.moment.policy.name}: {found.moment.policy.about}.",
         "Every job begins its next iteration when the one that it is in at the moment has ended.",
         "Rounds of a collective end with a barrier; exchanges of a job follow each other.",
     ]

@@ -87,6 +87,7 @@ class Snapshot:
             "seed": moment.seed,
             "iterations": asked.iterations,
             "scale": asked.scale,
+            "hop_latency_s": asked.hop_latency_s,
             **self.run.as_json(),
             "transfers": self.together.transfers,
             "jobs": [self._job_as_json(number, job) for number, job in enumerate(self.jobs)],
@@ -117,7 +118,7 @@ def answer(question: SnapshotQuestion, progress: Progress | None = None) -> Snap
     moment = moment.scaled(question.scale)
     counts = iterations_of(moment, question.iterations)
     refuse_too_many_transfers(moment, question, counts)
-    wires = wires_of(moment)
+    wires = wires_of(moment, question.hop_latency_s)
     together = written_together(wires, moment.tenants, counts)
     refuse_too_many_events(together, question)
     run = _run(together, question.use, moment.seed, _told(progress, "all jobs"))

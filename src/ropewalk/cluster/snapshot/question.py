@@ -26,11 +26,15 @@ class SnapshotQuestion:
     """Times and bytes of the jobs are multiplied by this: a packet-level run of whole seconds takes hours."""
     jobs: tuple[str, ...] | None = None
     """Only these; all unless given."""
+    hop_latency_s: float = 0.0
+    """Of NIC links and cables; the model of the replay has none."""
 
     def check(self) -> None:
         self.use.check()
         if self.iterations < 1:
-            raise ClusterError(f"{self.iterations} iterations are none: give 1 or more")
+            raise ClusterError(f"{self.iterations} iterations are too few: give 1 or more")
+        if not 0 <= self.hop_latency_s < math.inf:
+            raise ClusterError(f"a hop takes {self.hop_latency_s} s: give 0 or more")
 
 
 def iterations_of(moment: Moment, iterations: int) -> list[int]:

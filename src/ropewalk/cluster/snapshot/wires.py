@@ -33,15 +33,23 @@ class Wires:
     """(sources, destinations, cables up, cables down) -> CSR (start, link); see `links_of_flows`."""
 
 
-def wires_of(moment: Moment) -> Wires:
-    """What is between the GPUs at a moment."""
+def wires_of(moment: Moment, hop_latency_s: float = 0.0) -> Wires:
+    """What is between the GPUs at a moment; a hop is a NIC's link or a cable, inside servers there is no latency."""
     plant = moment.plant
     if isinstance(plant, OpticalPlant):
-        return _circuits(plant, moment)
-    if moment.policy.paths is ideal:
+        wires = _circuits(plant, moment)
+    elif moment.policy.paths is ideal:
         # A network that never holds a flow up is one switch that all NICs share.
-        return _cables(plant, _under_one_switch(plant))
-    return _cables(plant, plant)
+        wires = _cables(plant, _under_one_switch(plant))
+    else:
+        wires = _cables(plant, plant)
+    return replace(wires, fabric=_delayed(wires.fabric, plant, hop_latency_s)) if hop_latency_s else wires
+
+
+def _delayed(fabric: Fabric, plant: Plant, hop_latency_s: float) -> Fabric:
+    inside = 2 * plant.gpus if plant.gpus_per_server > 1 else 0  # they stand behind all others
+    latency = np.where(np.arange(fabric.links) < fabric.links - inside, hop_latency_s, 0.0)
+    return replace(fabric, latency=latency)
 
 
 def _cables(plant: Plant, cabled: Plant) -> Wires:

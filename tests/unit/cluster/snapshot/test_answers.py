@@ -107,7 +107,21 @@ def test_too_many_packets_are_refused_with_a_scale_that_works():
     assert answer(SnapshotQuestion(here, use, iterations=1, scale=scale)).run.packet is not None
 
 
-@pytest.mark.parametrize(("wrong", "fact"), [({"scale": 0.0}, "a scale of 0"), ({"iterations": 0}, "0 iterations")])
+def test_every_round_waits_for_the_latency_of_its_longest_path():
+    jobs = [Job("a", 6, 0.0, 1e9, Work(1e-3, (Exchange("ring", 6e6),)))]
+    here = moment(jobs, "vclos", 1.0, SHIFTED)
+    near, far = (answer(SnapshotQuestion(here, iterations=1, hop_latency_s=hop)).jobs[0] for hop in (0.0, 1e-6))
+    assert far.iteration_s - near.iteration_s == pytest.approx(10 * 4e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fact"),
+    [
+        ({"scale": 0.0}, "a scale of 0"),
+        ({"iterations": 0}, "0 iterations"),
+        ({"hop_latency_s": -1.0}, "a hop takes -1.0 s"),
+    ],
+)
 def test_what_makes_no_sense_is_refused(wrong, fact):
     with pytest.raises(ClusterError, match=fact):
         answer(SnapshotQuestion(moment(two_jobs(), "ecmp", 1.0, SHIFTED), **wrong))
