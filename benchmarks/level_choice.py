@@ -20,10 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
 
 from random_transfers import random_transfers
 
+from ropewalk import sync
 from ropewalk.fabric.expression import fabric as read_fabric
 from ropewalk.routing import router_for
 from ropewalk.sim.level import LevelUse, PacketOptions, run_at_level
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 
 PROMISE = 0.025
 BASE = SyncQuestion(
@@ -50,8 +51,8 @@ GRAPHS_ON = ("switch:8", "fat-tree:4", "torus:4x4", "bcube:4,2")
 
 def of_collectives(question: SyncQuestion) -> Iterator[float | None]:
     """For each combination how far flows with headers are off, or None where `auto` takes packets."""
-    packets = study(replace(question, levels=("packet",))).rows
-    for chosen, row in zip(study(replace(question, levels=("auto",))).rows, packets, strict=True):
+    packets = sync.answer(replace(question, levels=("packet",))).rows
+    for chosen, row in zip(sync.answer(replace(question, levels=("auto",))).rows, packets, strict=True):
         yield chosen.sync_time_s / row.sync_time_s - 1 if chosen.level == "wire" else None
 
 

@@ -13,15 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ropewalk.cli.screen import progress_bar
+from ropewalk.cli.screen import shown_progress
 from ropewalk.cluster.allocation import Allocation
 from ropewalk.cluster.imports import Cabling, read_plant
+from ropewalk.cluster.job import Job
 from ropewalk.cluster.modelled import Model, work_of_model
 from ropewalk.cluster.of_trace import jobs_of
 from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import POLICIES, policies_named
+from ropewalk.cluster.policies import POLICIES, Policy, policies_named
+from ropewalk.cluster.question import ClusterQuestion, Conditions
 from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.study import ClusterStudy, Conditions, study
+from ropewalk.cluster.study import ClusterStudy, answer
 from ropewalk.cluster.traces import DURATIONS, SIZES, Sizes, Synthetic, mean_gap_for, poisson, read_trace
 from ropewalk.cluster.work import Work
 from ropewalk.report.cluster import cluster_page
@@ -144,14 +146,10 @@ class Sweep:
         return told(where, jobs_of(traced.build(), where, seed=seed), policies, title, seed)
 
 
-def told(where: Plant, jobs: Sequence[object], policies: Sequence[object], title: str, seed: int) -> ClusterStudy:
+def told(where: Plant, jobs: Sequence[Job], policies: Sequence[Policy], title: str, seed: int) -> ClusterStudy:
     """A study that says how far it is."""
-    with progress_bar() as bar:
-        task = bar.add_task("replaying", total=len(jobs))
-        return study(
-            where, jobs, policies, Conditions(seed=seed), trace=title,  # type: ignore[arg-type]
-            tell=lambda name, done, total, now: bar.update(task, description=name, completed=done),
-        )  # fmt: skip
+    with shown_progress("replaying") as progress:
+        return answer(ClusterQuestion(where, jobs, policies, Conditions(seed=seed), title), progress)
 
 
 SWEEPS = {

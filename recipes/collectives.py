@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ropewalk import synthesis
 from ropewalk.fabric import Dgx, Fabric, FabricDraft, LeafSpine, Mesh
-from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion, synthesise
+from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion
 
 GB = 1e9
 DGX_1V = {
@@ -108,9 +109,9 @@ SHOWN = ("best-ring", "ring", "hips", "double-tree", "halving-doubling")
 def answers_on(fabric: Fabric) -> list[CollectiveAnswer]:
     """The exact forest beside its alternatives, and what multiplicative weights find."""
     asked = CollectiveQuestion("allreduce", fabric)
-    exact = synthesise(asked)
+    exact = synthesis.answer(asked)
     kept = tuple(other for other in exact.alternatives if other.name in SHOWN)
-    return [replace(exact, alternatives=kept), synthesise(replace(asked, method="topoadopt", compare=False))]
+    return [replace(exact, alternatives=kept), synthesis.answer(replace(asked, method="topoadopt", compare=False))]
 
 
 def main(arguments: list[str]) -> None:

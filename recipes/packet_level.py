@@ -10,10 +10,11 @@ import json
 import sys
 from pathlib import Path
 
+from ropewalk import sync
 from ropewalk.files import write_whole
 from ropewalk.report import sync_page
 from ropewalk.sim.level import PacketOptions
-from ropewalk.sync import SyncQuestion, SyncRow, SyncStudy, study
+from ropewalk.sync import SyncQuestion, SyncRow, SyncStudy
 from ropewalk.units import show_bandwidth, show_seconds, show_size
 
 EVERY_WAY = ("ps", "ps-sharded", "mesh", "ring", "hips")
@@ -135,7 +136,9 @@ def main(arguments: list[str]) -> None:
         for name, recipe in known.items():
             print(f"{name}\n    {(recipe.__doc__ or '').splitlines()[0]}")
         sys.exit(0 if not arguments else 2)
-    answer = study(known[arguments[0]](), lambda done, total, now: print(f"{done}/{total} {now}", file=sys.stderr))
+    answer = sync.answer(
+        known[arguments[0]](), lambda done, total, now: print(f"{done}/{total} {now}", file=sys.stderr)
+    )
     for line in (HEADINGS, ("---",) * len(HEADINGS), *lines(answer)):
         print(f"| {' | '.join(line)} |")
     wanted = dict(zip(arguments[1::2], arguments[2::2], strict=False))

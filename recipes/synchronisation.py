@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ropewalk.sync import SyncQuestion, study
+from ropewalk import sync
+from ropewalk.sync import SyncQuestion
 from ropewalk.units import show_seconds
 
 VGG19_BYTES = 575_000_000
@@ -69,7 +70,7 @@ def main(arguments: list[str]) -> None:
         for name, recipe in known.items():
             print(f"{name}\n    {(recipe.__doc__ or '').splitlines()[0]}")
         sys.exit(0 if not arguments else 2)
-    answer = study(known[arguments[0]]())
+    answer = sync.answer(known[arguments[0]]())
     for row in answer.rows:
         form = f"closed form {show_seconds(row.closed_form_s)}" if row.closed_form_s is not None else "no closed form"
         print(

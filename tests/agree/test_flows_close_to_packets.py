@@ -9,10 +9,11 @@ import pytest
 from random_transfers import random_transfers
 
 from packet_level import flows_against_packets_16_hosts, hashed_paths_on_fat_tree_16_hosts
+from ropewalk import sync
 from ropewalk.fabric.expression import fabric as read_fabric
 from ropewalk.routing import router_for
 from ropewalk.sim.level import LevelUse, PacketOptions, run_at_level
-from ropewalk.sync import SyncQuestion, SyncStudy, study
+from ropewalk.sync import SyncQuestion, SyncStudy
 from ropewalk.sync.question import LEVELS
 
 ENOUGH = 0.025
@@ -27,7 +28,7 @@ def _times(answer: SyncStudy) -> dict[tuple[object, ...], dict[str, float]]:
 
 
 def _study(question: SyncQuestion, **changes: object) -> SyncStudy:
-    return study(replace(question, **changes))
+    return sync.answer(replace(question, **changes))
 
 
 def _compared(question: SyncQuestion, **changes: object):

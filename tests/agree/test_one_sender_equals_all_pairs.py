@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from ropewalk import sync
 from ropewalk.collective import ring_all_reduce
 from ropewalk.collective.act import Act
 from ropewalk.collective.table import program_on
@@ -16,7 +17,7 @@ from ropewalk.fabric import BCube, FatTree, Hypercube, IdealSwitch, LeafSpine, R
 from ropewalk.routing import ROUTERS, Routes, dimension, dmodk, ecmp
 from ropewalk.routing.one_sender import OneSender, one_sender
 from ropewalk.sim import simulate_rounds
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 from ropewalk.task import lockstep
 from ropewalk.task.routed import route_rounds
 
@@ -110,13 +111,13 @@ def test_a_slower_link_and_hashed_paths_are_simulated_pair_by_pair():
 def test_hashed_paths_of_16384_hosts_are_refused_as_too_many():
     question = SyncQuestion(("mesh",), ("leaf-spine",), (16384,), routing=("ecmp",))
     with pytest.raises(ProgramError, match="routes alike from every host"):
-        study(question)
-    rows = study(replace(question, levels=("closed",))).rows
+        sync.answer(question)
+    rows = sync.answer(replace(question, levels=("closed",))).rows
     assert [row.max_link_share for row in rows] == [None]
 
 
 def test_the_study_simulates_a_mesh_of_16384_hosts():
-    closed, flow = study(SyncQuestion(("mesh",), ("leaf-spine",), (16384,))).rows
+    closed, flow = sync.answer(SyncQuestion(("mesh",), ("leaf-spine",), (16384,))).rows
     assert flow.sync_time_s == pytest.approx(closed.sync_time_s, rel=1e-9)
     assert flow.transfers == 2 * 16384 * 16383
     assert flow.max_link_share == pytest.approx(2 * 16383 / 16384)

@@ -8,7 +8,8 @@ from browser import browse, needs_browser, plots
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import policies_named
-from ropewalk.cluster.study import Conditions, study
+from ropewalk.cluster.question import ClusterQuestion
+from ropewalk.cluster.study import answer
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page
 
@@ -21,7 +22,8 @@ def page() -> str:
     work = Work(0.5, (Exchange("all-to-all", 5e9),))
     jobs = [Job(f"{EVIL}{number}", size, float(number), 20, work) for number, size in enumerate((8, 8, 16, 2, 1, 12))]
     small = plant("leaf-spine:4x4x4", gpus_per_server=2)
-    return cluster_page(study(small, jobs, policies_named(["vclos"], None, compare=True), Conditions(), trace=EVIL))
+    policies = policies_named(["vclos"], None, compare=True)
+    return cluster_page(answer(ClusterQuestion(small, jobs, policies, trace=EVIL)))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

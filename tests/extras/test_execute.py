@@ -115,7 +115,7 @@ def test_every_type_of_numbers_agrees(processes):
         dtypes=list(NUMBERS),
         repeats=1,
         processes=processes,
-        progress=lambda done, of: seen.append((done, of)),
+        progress=lambda done, of, now: seen.append((done, of)),
     )
     assert report.agrees
     assert [row.tolerance == 0 for row in report.rows] == [dtype.strip("u").startswith("int") for dtype in NUMBERS]

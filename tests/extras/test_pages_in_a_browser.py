@@ -10,6 +10,7 @@ from tiny_plans import plan_by_hand
 from tiny_profiles import write_profile
 from tiny_steps import pipeline_step, run_step
 
+from ropewalk import sync, synthesis
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
 from ropewalk.hardware import Given, read_cluster
@@ -28,8 +29,8 @@ from ropewalk.report.step_bars import MemoryBar
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.sim.step import statistics
-from ropewalk.sync import SyncQuestion, study
-from ropewalk.synthesis import CollectiveQuestion, synthesise
+from ropewalk.sync import SyncQuestion
+from ropewalk.synthesis import CollectiveQuestion
 from ropewalk.task import Sketch
 from ropewalk.workload.imports import from_profile
 
@@ -58,7 +59,7 @@ def test_a_page_with_a_mistake_is_noticed(tmp_path):
 def test_the_page_of_a_study_draws_all_its_charts(tmp_path, scheme):
     asked = SyncQuestion(physical=("bcube", "torus", "switch"), hosts=(16, 64))
     options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
-    document, console = browse(sync_page(study(asked)), tmp_path, "--window-size=1400,1000", *options)
+    document, console = browse(sync_page(sync.answer(asked)), tmp_path, "--window-size=1400,1000", *options)
     assert console == []
     assert plots(document) == {"sync-time", "scaling-hosts", "link-load"}
     # Text of charts is in the ink of the scheme, so the swap of colours works.
@@ -69,7 +70,7 @@ def test_the_page_of_a_study_draws_all_its_charts(tmp_path, scheme):
 
 def test_the_page_of_a_study_is_no_wider_than_a_narrow_window(tmp_path):
     measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
-    html = sync_page(study(SyncQuestion(hosts=(16,)))).replace("</body>", measure)
+    html = sync_page(sync.answer(SyncQuestion(hosts=(16,)))).replace("</body>", measure)
     document, console = browse(html, tmp_path, "--window-size=800,1000")
     assert console == []
     width, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
@@ -85,7 +86,7 @@ def test_a_click_on_a_fabric_shows_its_links_and_one_on_a_heading_sorts(tmp_path
       const cells = rows.map(row => Number(row.cells[3].dataset.value));
       document.title = cells.every((value, at) => at === 0 || cells[at - 1] <= value) ? 'sorted' : cells.join();
     </script></body>"""
-    html = sync_page(study(SyncQuestion(hosts=(16,), physical=("torus", "switch")))).replace("</body>", click)
+    html = sync_page(sync.answer(SyncQuestion(hosts=(16,), physical=("torus", "switch")))).replace("</body>", click)
     document, console = browse(html, tmp_path)
     assert console == []
     assert "<title>sorted</title>" in document
@@ -184,7 +185,7 @@ def test_the_page_of_a_plan_shows_cost_at_a_click(tmp_path):
 def test_the_page_of_a_collective_draws_all_its_charts_within_the_window(tmp_path, scheme, width):
     measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
     options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
-    answer = synthesise(CollectiveQuestion("allreduce", Mesh((3, 3)).build(), sizes=(1_000, 10**9)))
+    answer = synthesis.answer(CollectiveQuestion("allreduce", Mesh((3, 3)).build(), sizes=(1_000, 10**9)))
     html = collective_page(answer).replace("</body>", measure)
     document, console = browse(html, tmp_path, f"--window-size={width},1400", *options)
     assert console == []

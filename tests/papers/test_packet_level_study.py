@@ -21,7 +21,8 @@ from packet_level import (
     hashed_paths_on_fat_tree_16_hosts,
     pauses_with_little_buffer_16_hosts,
 )  # fmt: skip
-from ropewalk.sync import SyncQuestion, SyncRow, study
+from ropewalk import sync
+from ropewalk.sync import SyncQuestion, SyncRow
 
 SIZE = 2_000_000
 STUDY = replace(every_way_on_fat_tree_bcube_torus_16_hosts(SIZE), levels=("packet",), transports=("rdma",))
@@ -35,7 +36,7 @@ HIPS_ON_BCUBE = (*BCUBE, "hips")
 @pytest.fixture(scope="module")
 def seconds() -> dict[tuple[str, str, str], float]:
     """Sync time by (fabric, routing, logical)."""
-    rows = [*study(STUDY).rows, *study(HASHED).rows]
+    rows = [*sync.answer(STUDY).rows, *sync.answer(HASHED).rows]
     return {(row.fabric, row.routing, row.logical): row.sync_time_s for row in rows}
 
 
@@ -89,7 +90,7 @@ def _pauses(rows: tuple[SyncRow, ...], fabric: str, logical: str, routing: str) 
 @pytest.fixture(scope="module")
 def paused() -> tuple[SyncRow, ...]:
     question = pauses_with_little_buffer_16_hosts(SIZE)
-    return study(replace(question, levels=("packet",), transports=("rdma-pfc",))).rows
+    return sync.answer(replace(question, levels=("packet",), transports=("rdma-pfc",))).rows
 
 
 def test_hips_on_bcube_pauses_nobody_whatever_the_routing(paused):
@@ -116,7 +117,7 @@ def test_it_is_hashing_and_incast_that_pause_a_fat_tree_not_the_tree_itself(paus
 
 
 def _packets(question: SyncQuestion, **changes: object) -> tuple[SyncRow, ...]:
-    return study(replace(question, levels=("packet",), **{"transports": ("rdma",), **changes})).rows
+    return sync.answer(replace(question, levels=("packet",), **{"transports": ("rdma",), **changes})).rows
 
 
 def test_hips_on_bcube_scales_in_servers_and_the_ring_does_not():

@@ -5,8 +5,8 @@ import numpy as np
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import Plant, plant
 from ropewalk.cluster.policies import POLICIES
+from ropewalk.cluster.question import Conditions
 from ropewalk.cluster.snapshot import Moment, moment_of_replay
-from ropewalk.cluster.study import Conditions
 from ropewalk.cluster.work import Exchange, Work
 
 SIX_LEAFS = plant("leaf-spine:6x4x8", gpus_per_server=2)

@@ -20,7 +20,16 @@ from ropewalk.cli.cluster_state import allocate_command, rules_command
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import (
+    JSON,
+    PAGE,
+    console,
+    print_json,
+    print_whole,
+    require_outputs,
+    shown_progress,
+    write_page,
+)
 from ropewalk.cli.tables import DescribedCommand
 
 if TYPE_CHECKING:
@@ -77,7 +86,8 @@ def replay_command(
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """
     from ropewalk.cluster.policies import policies_named
-    from ropewalk.cluster.study import study
+    from ropewalk.cluster.question import ClusterQuestion
+    from ropewalk.cluster.study import answer
 
     require_outputs(page, resume)
     policies = policies_named(
@@ -85,22 +95,14 @@ def replay_command(
     )
     plant = plant_of(cluster)
     conditions = conditions_of(replay, plant)
-    stopped = "nothing was written" if resume is None else f"the same command goes on from {resume}"
-    with progress_bar(stopped) as bar:
-        task = bar.add_task("reading jobs", total=None)
+    stopped = "nothing was written" if resume is None else f"the same command continues from {resume}"
+    with shown_progress("reading jobs", stopped) as progress:
         read = read_jobs(jobs, replay, plant)
-        listed, notes = read.jobs, list(read.notes)
-        notes += [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
-        bar.update(task, description="starting", total=len(listed) * len(policies))
-        number = {policy.name: at for at, policy in enumerate(policies)}
-
-        def tell(name: str, done: int, total: int, now_s: float) -> None:
-            bar.update(task, description=f"{name}: {now_s / 3600:.1f} h", completed=number[name] * total + done)
-
-        found = study(
-            plant, listed, policies, conditions, trace=jobs.name, warnings=read.warnings, notes=notes, tell=tell,
-            checkpoint=resume,
-        )  # fmt: skip
+        failing = [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
+        question = ClusterQuestion(
+            plant, read.jobs, policies, conditions, jobs.name, tuple(read.warnings), (*read.notes, *failing)
+        )
+        found = answer(question, progress, checkpoint=resume)
     if page is not None:
         from ropewalk.report.cluster import cluster_page
 

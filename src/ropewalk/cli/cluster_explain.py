@@ -14,15 +14,15 @@ from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import describe, policy_named, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.screen import JSON, console, print_json, progress_bar
+from ropewalk.cli.screen import JSON, console, print_json, shown_progress
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
     from ropewalk.cluster.policies import Policy
+    from ropewalk.cluster.question import Conditions
     from ropewalk.cluster.record import JobRecord
-    from ropewalk.cluster.study import Conditions
     from ropewalk.cluster.timeline import Timeline
 
 
@@ -57,20 +57,16 @@ def explain_command(
         if state is not None or gpus is not None:
             raise InputError("--state and --gpus are for questions without a trace: leave them or the trace out")
         conditions = conditions_of(replay, plant)
-        with progress_bar() as bar:
-            task = bar.add_task("replaying", total=None)
+        with shown_progress("reading jobs") as progress:
             read = read_jobs(jobs, replay, plant)
             listed = read.jobs
             if job not in {one.name for one in listed}:
                 some = ", ".join(one.name for one in listed[:5])
                 raise ClusterError(f"{jobs} has no job {job!r}: name one of its jobs, such as {some}")
-            bar.update(task, total=len(listed))
-            from ropewalk.cluster.study import study
+            from ropewalk.cluster.question import ClusterQuestion
+            from ropewalk.cluster.study import answer
 
-            found = study(
-                plant, listed, [policy], conditions,
-                tell=lambda name, done, total, now_s: bar.update(task, completed=done),
-            )  # fmt: skip
+            found = answer(ClusterQuestion(plant, listed, [policy], conditions), progress)
         document = _Story(policy, plant, found.timelines[0], conditions).of(job, at) | {"warnings": read.warnings}
     if json:
         print_json(document)

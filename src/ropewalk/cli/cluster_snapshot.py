@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,16 @@ from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
-from ropewalk.cli.screen import JSON, PAGE, console, print_json, print_whole, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import (
+    JSON,
+    PAGE,
+    console,
+    print_json,
+    print_whole,
+    require_outputs,
+    shown_progress,
+    write_page,
+)
 from ropewalk.errors import ClusterError, Findings, InputError
 
 if TYPE_CHECKING:
@@ -29,9 +37,10 @@ if TYPE_CHECKING:
     from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.cluster.plant import Plant
     from ropewalk.cluster.policies import Policy
+    from ropewalk.cluster.question import Conditions
     from ropewalk.cluster.snapshot import Moment, Snapshot, SnapshotQuestion
-    from ropewalk.cluster.study import Conditions
     from ropewalk.cluster.work import Work
+    from ropewalk.progress import Progress
     from ropewalk.sim.level import LevelUse
 
 OF_REPLAYS = (
@@ -134,15 +143,10 @@ def snapshot_command(
     use.check()
     which.check(context)
     plant = plant_of(cluster)
-    with progress_bar() as bar:
-        task = bar.add_task("reading jobs", total=None)
-
-        def tell(what: str, done: float, total: float) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
+    with shown_progress("reading jobs") as progress:
         conditions = conditions_of(replay, plant)
         read = read_jobs(jobs, replay, plant)
-        found = answer(look.question(_moment(which, plant, read.jobs, jobs, conditions, tell), use), tell)
+        found = answer(look.question(_moment(which, plant, read.jobs, jobs, conditions, progress), use), progress)
     if page is not None:
         from ropewalk.report.cluster_snapshot import snapshot_page
 
@@ -156,7 +160,7 @@ def snapshot_command(
 
 def _moment(
     which: MomentOptions, plant: Plant, jobs: list[Job], path: Path, conditions: Conditions,
-    tell: Callable[[str, float, float], None],
+    progress: Progress,
 ) -> Moment:  # fmt: skip
     """Who runs then: in a replay up to the moment, or in the state."""
     from ropewalk.cluster.snapshot import moment_of_replay, moment_of_state
@@ -166,10 +170,7 @@ def _moment(
         state = read_state(policy, plant, which.state)
         return moment_of_state(policy, state, _works(state, jobs, path), conditions.seed)
     until_s = units.seconds(which.at)
-    return moment_of_replay(
-        policy, plant, jobs, conditions, until_s, trace=path.name,
-        tell=lambda now_s: tell("replaying", now_s, until_s),
-    )  # fmt: skip
+    return moment_of_replay(policy, plant, jobs, conditions, until_s, trace=path.name, progress=progress)
 
 
 def _works(state: Occupancy, jobs: list[Job], path: Path) -> dict[str, Work]:

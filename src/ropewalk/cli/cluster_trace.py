@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ropewalk.cluster.failure import Failure
     from ropewalk.cluster.job import Job
     from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.study import Conditions
+    from ropewalk.cluster.question import Conditions
     from ropewalk.cluster.traces import TraceJob
 
 TRACE, LINE = "The jobs", "The queue"
@@ -185,8 +185,8 @@ def conditions_of(asked: ReplayOptions, plant: Plant) -> Conditions:
     """How the queue is run and what breaks; what is not known is refused before anything is read."""
     from ropewalk.cluster.backfill import backfill_named
     from ropewalk.cluster.failure import check_failures, check_policy
+    from ropewalk.cluster.question import Conditions
     from ropewalk.cluster.queue import order_named
-    from ropewalk.cluster.study import Conditions
 
     order_named(asked.queue)
     backfill_named(asked.backfill_rule)

@@ -16,12 +16,11 @@ from ropewalk.cli.collective_screen import print_answer
 from ropewalk.cli.lists import each
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, group_named, host_named, plan_named
-from ropewalk.cli.screen import JSON, PAGE, print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ropewalk.execute import RunReport
+    from ropewalk.progress import Progress
     from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion
 
 
@@ -95,24 +94,25 @@ def _question(
 
 def _answered(question: CollectiveQuestion, runs: RunOptions) -> tuple[CollectiveAnswer, RunReport | None]:
     """The answer, its files written and its schedule run where that was asked for."""
-    from ropewalk.synthesis import synthesise
+    from ropewalk.synthesis import answer
 
-    with progress_bar("files that were written before are whole" if runs.export else "nothing was written") as bar:
-        task = bar.add_task("starting", total=None)
-        say: Callable[[str], None] = lambda now: bar.update(task, description=now)  # noqa: E731
-        answer = synthesise(question, say)
+    stopped = "files that were written before are whole" if runs.export else "nothing was written"
+    with shown_progress(when_stopped=stopped) as progress:
+        found = answer(question, progress)
         if runs.export:
-            say("writing files")
-        for line in export_schedule(answer, runs.export, runs.segments):
-            bar.console.print(line, soft_wrap=True, highlight=False)
-        return answer, _run(answer, runs, say) if runs.run else None
+            progress(0, None, "writing files")
+        written = export_schedule(found, runs.export, runs.segments)
+        report = _run(found, runs, progress) if runs.run else None
+    for line in written:
+        typer.echo(line, err=True)
+    return found, report
 
 
-def _run(answer: CollectiveAnswer, asked: RunOptions, say: Callable[[str], None]) -> RunReport:
+def _run(answer: CollectiveAnswer, asked: RunOptions, progress: Progress) -> RunReport:
     from ropewalk.execute import run_locally
 
     schedule = written_schedule(answer, asked.segments)
-    say(f"running it in {schedule.program.ranks} processes")
+    progress(0, None, f"running it in {schedule.program.ranks} processes")
     sizes = each(asked.run_size, units.size)
     return run_locally(schedule, answer.question.collective, sizes=sizes, seed=asked.seed)
 

@@ -14,7 +14,7 @@ from ropewalk.cli.model_options import TrainedOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, SearchOptions
 from ropewalk.cli.plan_screen import print_design
-from ropewalk.cli.screen import FIRST_RUN, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import FIRST_RUN, require_outputs, shown_progress, write_page
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,13 +75,8 @@ def plan_command(
 def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
     from ropewalk.codesign.plan import plan
 
-    with progress_bar() as bar:
-        task = bar.add_task(FIRST_RUN, total=None)
-        return plan(
-            question,
-            engine=engine,
-            advance=lambda done, total, now: bar.update(task, completed=done, total=total, description=now),
-        )
+    with shown_progress(FIRST_RUN) as progress:
+        return plan(question, engine=engine, advance=progress)
 
 
 def _rerun(path: Path, engine: str, outputs: Outputs) -> None:

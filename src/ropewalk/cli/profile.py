@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from ropewalk.cli.screen import progress_bar, require_outputs
+from ropewalk.cli.screen import require_outputs, shown_progress
 from ropewalk.errors import InputError
 
 SHOWN = 5
@@ -36,14 +36,8 @@ def profile_command(
     if not table.name.lower().endswith(TABLE_SUFFIXES):
         raise InputError(f"{table} does not look like a cost table: let its name end in .csv.gz")
     require_outputs(table)
-    with progress_bar() as bar:
-        shown = bar.add_task("starting", total=None)
-        found = profile(
-            table,
-            precisions,
-            small=small,
-            progress=lambda done, total, what: bar.update(shown, completed=done, total=total, description=what),
-        )
+    with shown_progress() as progress:
+        found = profile(table, precisions, small=small, progress=progress)
     typer.echo(f"{found.measurements} measurements on {found.title}: {table}")
     if found.failed:
         typer.echo(f"{len(found.failed)} kernels could not be measured, such as:", err=True)

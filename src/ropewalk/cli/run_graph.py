@@ -10,9 +10,10 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.run_step import write_table
-from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
+from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import Outputs
 from ropewalk.errors import Findings, GraphError
+from ropewalk.progress import counting
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
@@ -53,8 +54,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
     transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
     routes = router.make(asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
     watched = asked.outputs.trace is not None or asked.outputs.page is not None
-    with progress_bar() as bar:
-        shown = bar.add_task(FIRST_RUN, total=None)
+    with shown_progress(FIRST_RUN) as progress:
         run = run_at_level(
             tasks,
             routes,
@@ -63,7 +63,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
             seed=asked.seed,
             symmetry=asked.symmetry,
             record_rates=watched,
-            progress=lambda done, total: bar.update(shown, completed=done, total=total, description="tasks done"),
+            progress=counting(progress, "tasks done"),
         )
     _write(asked.outputs, run)
     if asked.outputs.json:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import FIRST_RUN, console, print_json, progress_bar, write_page
+from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import Outputs
+from ropewalk.progress import counting
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from ropewalk.sim.step import StepRun, StepStatistics
     from ropewalk.task.expand import Expansion
     from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion
-
-Show = Callable[[int, int | None, str], None]
 
 
 def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) -> None:
@@ -40,8 +39,8 @@ def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None 
     from ropewalk.training import answer
     from ropewalk.training.planned import plan_of
 
-    with progress_bar() as bar:
-        found = answer(question, _shown(bar))
+    with shown_progress(FIRST_RUN) as progress:
+        found = answer(question, progress)
     promised = None if before is None else before.prediction
     if outputs.plan is not None:
         made = plan_of(found) if before is None else plan_of(found, before.made_by, before.study)
@@ -85,8 +84,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
     from ropewalk.training.collectives import as_json, collectives_of, notes_of, settled
     from ropewalk.training.network import expand_on, run_on
 
-    with progress_bar() as bar:
-        show = _shown(bar)
+    with shown_progress(FIRST_RUN) as show:
         show(0, None, "reading the trace")
         step = read_chakra(prefix)
         cluster = cluster_of(step.ranks)
@@ -95,7 +93,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
         show(0, None, "writing its tasks")
         use, chosen = settled(step, fabric, use, lambda now: show(0, None, now))
         expansion = expand_on(step, fabric, use)
-        run = run_on(step, expansion, fabric, use, lambda done, total: show(done, total, "tasks done"))
+        run = run_on(step, expansion, fabric, use, counting(show, "tasks done"))
     found = statistics(run)
     name = Path(prefix).name
     facts = [("Fabric", fabric.name), ("Routing", router), ("Collectives", use.algorithm)]
@@ -115,11 +113,6 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
         say(sentence, soft_wrap=True)
 
 
-def _shown(bar: Any) -> Show:
-    task = bar.add_task(FIRST_RUN, total=None)
-    return lambda done, total, now: bar.update(task, completed=done, total=total, description=now)
-
-
 def _model_page(found: TrainingAnswer) -> str:
     from ropewalk.report.training import training_page
 
@@ -137,8 +130,8 @@ def _write(
     run: StepRun, expansion: Expansion, outputs: Outputs, names: Sequence[str] | None, page: Callable[[], str]
 ) -> None:
     """The files that were asked for, one after the other, each whole."""
-    with progress_bar("the files named above are complete, the others were not written") as bar:
-        show = _shown(bar)
+    stopped = "the files named above are complete, the others were not written"
+    with shown_progress("writing files", stopped) as show:
         if outputs.chakra is not None:  # first, because it alone may refuse: files of other ranks may be in the way
             from ropewalk.export.chakra import write_chakra
 

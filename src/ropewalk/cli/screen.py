@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+    from ropewalk.progress import Progress as Watched
+
 FIRST_RUN = "starting the simulator (the first run on a machine compiles it: half a minute)"
 
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.")
@@ -69,6 +71,18 @@ def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress
             bar.stop()
             typer.echo(f"ropewalk: stopped; {when_stopped}", err=True)
             raise typer.Exit(130) from None
+
+
+@contextmanager
+def shown_progress(first: str = "starting", when_stopped: str = "nothing was written") -> Iterator[Watched]:
+    """A bar for one study, as the callback that studies take."""
+    with progress_bar(when_stopped) as bar:
+        task = bar.add_task(first, total=None)
+
+        def show(done: int, total: int | None, now: str) -> None:
+            bar.update(task, completed=done, total=total, description=now)
+
+        yield show
 
 
 def print_json(value: object) -> None:

@@ -12,7 +12,7 @@ from ropewalk import units
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
-from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.sync_scale import scaled_down, usual_scale, with_comparison
 from ropewalk.cli.sync_table import print_tables
 
@@ -65,7 +65,7 @@ def sync_command(
 
     Packet by packet: `ropewalk sync --level packet --transport rdma,tcp --page sync.html`
     """
-    from ropewalk.sync import SyncQuestion, study
+    from ropewalk.sync import SyncQuestion, answer
 
     require_outputs(page)
     levels = not_empty(split(level), "--level")
@@ -89,20 +89,17 @@ def sync_command(
         most_events=packets.most_events,
     )
     refuse_without_packets(context, levels)
-    with progress_bar() as bar:
-        task = bar.add_task(FIRST_RUN, total=None)
-        answer = study(
-            question, lambda done, total, now: bar.update(task, completed=done, total=total, description=now)
-        )
-    answer = replace(answer, notes=(*scaled_down(levels, given, question.physical), *answer.notes))
+    with shown_progress(FIRST_RUN) as progress:
+        found = answer(question, progress)
+    found = replace(found, notes=(*scaled_down(levels, given, question.physical), *found.notes))
     if page is not None:
         from ropewalk.report import sync_page
 
-        write_page(page, sync_page(answer))
+        write_page(page, sync_page(found))
     if json:
-        print_json(_as_json(answer))
+        print_json(_as_json(found))
     else:
-        print_tables(answer, page)
+        print_tables(found, page)
 
 
 def _as_json(answer: SyncStudy) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +20,8 @@ from ropewalk.cluster.simulation import Rules, Simulation
 from ropewalk.cluster.timeline import Curves, Timeline
 from ropewalk.errors import ClusterError
 from ropewalk.files import require_writable
+from ropewalk.progress import Progress
 
-Progress = Callable[[int, int, float], None]
-"""Called after every event with (jobs done, of how many, simulated seconds)."""
 EVENTS_BETWEEN_CHECKPOINTS = 1000
 
 
@@ -82,7 +81,8 @@ def replay(
         if checkpoint is not None and simulation.events % checkpoint_every == 0:
             on_disk.write(checkpoint, simulation, question)
         if progress is not None:
-            progress(len(simulation.records) + len(simulation.refused), len(jobs), simulation.now_s)
+            done = len(simulation.records) + len(simulation.refused)
+            progress(done, len(jobs), f"{name}: {simulation.now_s / 3600:.1f} h simulated")
     if checkpoint is not None:
         on_disk.write(checkpoint, simulation, question)
     return _timeline(simulation, name, failures)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ropewalk.cluster.failure import Failure
-from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant
+from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.optical.sequence import changes_of, turned
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policies import SHARED, Policy
+from ropewalk.cluster.question import ClusterQuestion
 from ropewalk.cluster.replay import replay
 from ropewalk.cluster.timeline import Timeline
 from ropewalk.errors import ClusterError
-
-Tell = Callable[[str, int, int, float], None]
-"""Called with (policy, jobs done, of how many, simulated seconds)."""
+from ropewalk.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,49 +67,26 @@ class ClusterStudy:
         }
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """What all policies have in common."""
-
-    queue: str = "fifo"
-    backfill: str | None = None
-    seed: int = 0
-    circuit_delay_s: float = DEFAULT_RECONFIGURATION_S
-    """From the start of a job with optical circuits to its first byte."""
-    failures: tuple[Failure, ...] = ()
-    when_a_link_dies: str = "ecmp"
-    """What a job with links of its own does then: a name of `WHEN_A_LINK_DIES`."""
-
-
-def study(
-    plant: Plant,
-    jobs: Sequence[Job],
-    policies: Sequence[Policy],
-    conditions: Conditions,
-    *,
-    trace: str = "jobs",
-    warnings: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    tell: Tell | None = None,
-    checkpoint: Path | None = None,
+def answer(
+    question: ClusterQuestion, progress: Progress | None = None, *, checkpoint: Path | None = None
 ) -> ClusterStudy:
     """Replay the jobs once for every policy. With a checkpoint, a replay that was stopped continues where it was.
 
     Each policy has a file of its own, named after the checkpoint and the policy.
     """
-    refused = {policy.name: policy.applies(conditions.failures) for policy in policies}
-    policies = [policy for policy in policies if refused[policy.name] is None]
+    plant, conditions = question.plant, question.conditions
+    refused = {policy.name: policy.applies(conditions.failures) for policy in question.policies}
+    policies = [policy for policy in question.policies if refused[policy.name] is None]
     left_out = [f"policy {name} {reason}" for name, reason in refused.items() if reason is not None]
     if not policies:
         raise ClusterError(f"{'; '.join(left_out)}: let a spine or leaf fail")
-    notes = [*notes, *(f"{one}: it is left out" for one in left_out)]
     timelines = []
-    for policy in policies:
+    for number, policy in enumerate(policies):
         file = None if checkpoint is None else checkpoint_of(checkpoint, policy)
         timelines.append(
             replay(
                 policy.plant(plant, conditions.circuit_delay_s),
-                jobs,
+                question.jobs,
                 allocate=policy.make,
                 routing=policy.routing,
                 queue=conditions.queue,
@@ -120,12 +95,13 @@ def study(
                 failures=conditions.failures,
                 when_a_link_dies=conditions.when_a_link_dies,
                 policy=policy.name,
-                progress=_told(tell, policy.name),
+                progress=_of_all(progress, number, len(policies)),
                 checkpoint=file,
                 resume=file is not None and file.exists(),
             )
         )
-    return ClusterStudy(plant, trace, tuple(policies), tuple(timelines), tuple(warnings), tuple(notes))
+    notes = (*question.notes, *(f"{one}: it is left out" for one in left_out))
+    return ClusterStudy(plant, question.trace, tuple(policies), tuple(timelines), question.warnings, notes)
 
 
 def checkpoint_of(base: Path, policy: Policy) -> Path:
@@ -138,10 +114,11 @@ def checkpoint_of(base: Path, policy: Policy) -> Path:
     return base.with_name(f"{base.stem}.{policy.name}{base.suffix}")
 
 
-def _told(tell: Tell | None, name: str) -> Callable[[int, int, float], None] | None:
-    if tell is None:
+def _of_all(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """How far one of several replays of the same jobs is, as part of all of them."""
+    if progress is None:
         return None
-    return lambda done, total, now: tell(name, done, total, now)
+    return lambda done, total, now: progress(number * (total or 0) + done, count * (total or 0), now)
 
 
 def state_at(

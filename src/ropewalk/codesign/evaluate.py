@@ -14,8 +14,8 @@ import numpy as np
 
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.collective.table import with_rings
+from ropewalk.progress import Count
 from ropewalk.sim import simulate
-from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Step
@@ -42,7 +42,7 @@ class TimedStep:
         return self.run.trace.tax
 
 
-def time_step(step: Step, network: StepNetwork, progress: Progress | None = None) -> TimedStep:
+def time_step(step: Step, network: StepNetwork, progress: Count | None = None) -> TimedStep:
     """Run a step, rank r on server r.
 
     >>> from ropewalk.codesign.network import one_ring

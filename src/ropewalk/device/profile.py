@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +18,10 @@ from ropewalk.device.device import PRECISIONS
 from ropewalk.device.table import COLUMNS, FACTS, Row
 from ropewalk.errors import DeviceError
 from ropewalk.files import require_writable, write_whole
+from ropewalk.progress import Progress
 
 MEASURED = ("bf16", "tf32", "fp32")
 """The precisions that are measured; fp32 only where it differs from tf32."""
-
-Progress = Callable[[int, int, str], None]
-"""Told how many measurements are done, how many there are, and what is measured now."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ those of processes that share this machine's cores: they show that a program run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -16,13 +16,11 @@ from ropewalk.execute.kinds import require_kind, whole_multiple
 from ropewalk.execute.local_ranks import LocalRanks
 from ropewalk.execute.measure import Seen, Task, compare
 from ropewalk.execute.plan import RankPlan, program_of, rank_plans
+from ropewalk.progress import Progress
 
 if TYPE_CHECKING:
     from ropewalk.collective.program import Program
     from ropewalk.collective.schedule import Schedule
-
-Progress = Callable[[int, int], None]
-"""(comparisons done, comparisons in all)."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _rows(
     rows = []
     for done, (dtype, size) in enumerate(todo):
         if progress is not None:
-            progress(done, len(todo))
+            progress(done, len(todo), f"{dtype}, {size} bytes")
         number = NUMBERS[dtype]
         step = whole_multiple(plans[0])
         wanted = -(-size // number.item_bytes) * program.chunks
@@ -137,7 +135,7 @@ def _rows(
         size_bytes = whole * number.item_bytes * program.buffer_chunks // program.chunks
         rows.append(_row(dtype, size_bytes, _tolerance(plans[0], number), seen))
     if progress is not None:
-        progress(len(todo), len(todo))
+        progress(len(todo), len(todo), "done")
     return tuple(rows)
 
 

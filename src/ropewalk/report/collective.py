@@ -44,8 +44,9 @@ def collective_page(answer: CollectiveAnswer, report: RunReport | None = None) -
     """One self-contained HTML page for a collective on a fabric, with what came of running it where it was run.
 
     >>> from ropewalk.fabric import Torus
-    >>> from ropewalk.synthesis import CollectiveQuestion, synthesise
-    >>> answer = synthesise(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
+    >>> from ropewalk import synthesis
+    >>> from ropewalk.synthesis import CollectiveQuestion
+    >>> answer = synthesis.answer(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
     >>> "An all-gather over 9 ranks of torus:3x3 can reach 4.5" in collective_page(answer)
     True
     """

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError
+from ropewalk.progress import Count
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim.flow.every_pair import fold_every_pair
 from ropewalk.sim.flow.rounds import fold_rounds
 from ropewalk.sim.flow.symmetry import Folding, fold
-from ropewalk.sim.flow.system import Progress, System, Times, run_system, system_of
+from ropewalk.sim.flow.system import System, Times, run_system, system_of
 from ropewalk.sim.physics import check_rounds, check_trace
 from ropewalk.sim.trace import Trace
 from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
@@ -29,7 +30,7 @@ def simulate(
     *,
     symmetry: bool = True,
     record_rates: bool = False,
-    progress: Progress | None = None,
+    progress: Count | None = None,
 ) -> Trace:
     """The flow-level run of a task graph: every start, every end, every bottleneck.
 
@@ -102,7 +103,7 @@ class RoundsTrace:
 
 
 def simulate_rounds(
-    rounds: Lockstep, routes: Routes | OneSender, *, symmetry: bool = True, progress: Progress | None = None
+    rounds: Lockstep, routes: Routes | OneSender, *, symmetry: bool = True, progress: Count | None = None
 ) -> RoundsTrace:
     """The flow-level run of rounds in lockstep, folded before they are written out where symmetry allows.
 

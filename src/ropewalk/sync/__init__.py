@@ -2,6 +2,6 @@
 
 from ropewalk.sync.question import SyncQuestion
 from ropewalk.sync.row import SyncRow
-from ropewalk.sync.study import SyncStudy, study
+from ropewalk.sync.study import SyncStudy, answer
 
-__all__ = ["SyncQuestion", "SyncRow", "SyncStudy", "study"]
+__all__ = ["SyncQuestion", "SyncRow", "SyncStudy", "answer"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ropewalk.fabric import Fabric
+from ropewalk.progress import Count
 from ropewalk.routing import Router, Routes
 from ropewalk.sim import simulate_rounds
 from ropewalk.sim.level import (
@@ -21,8 +22,6 @@ from ropewalk.sim.level import (
 from ropewalk.sim.level.packet_facts import sample_interval
 from ropewalk.sim.packet import PacketSettings, simulate_packets
 from ropewalk.task import Lockstep, unroll
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Packets:
     seed: int
     symmetry: bool
     most_events: float
-    progress: Progress | None = None
+    progress: Count | None = None
 
     @cached_property
     def routes(self) -> Routes:

@@ -18,6 +18,7 @@ from ropewalk.collective.program import MOST_ARROWS
 from ropewalk.collective.table import program_on
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
+from ropewalk.progress import Progress
 from ropewalk.routing import ROUTERS, Routes, router_for
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
@@ -28,9 +29,6 @@ from ropewalk.sync.row import SyncRow
 from ropewalk.task import Lockstep, lockstep
 from ropewalk.task.routed import route_rounds
 from ropewalk.units import show_seconds, show_size
-
-Advance = Callable[[int, int, str], None]
-"""Called with (rows done, rows in all, what comes next) while a study runs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class SyncStudy:
     """The fabrics of the rows, each once."""
 
 
-def study(question: SyncQuestion, advance: Advance | None = None) -> SyncStudy:
+def answer(question: SyncQuestion, progress: Progress | None = None) -> SyncStudy:
     """Answer the question row by row; names, units, sizes and routings are checked all at once before anything runs."""
     findings = Findings(InputError, "sync")
     check_question(question, findings)
@@ -62,12 +60,12 @@ def study(question: SyncQuestion, advance: Advance | None = None) -> SyncStudy:
     plain = len(question.levels) - len(question.packet_levels)
     total = len(work) * (plain + len(question.packet_levels) * len(question.transports))
     for place, size, logical, routing in work:
-        say = partial(advance, len(rows), total) if advance is not None else None
+        say = partial(progress, len(rows), total) if progress is not None else None
         if say is not None:
             say(f"{logical} on {place.fabric.name}")
         rows.extend(_rows(question, place, size, logical, routing, say))
-    if advance is not None:
-        advance(total, total, "done")
+    if progress is not None:
+        progress(total, total, "done")
     if "closed" in question.levels:
         notes += _without_closed_form(rows, work)
     if not rows:

@@ -2,7 +2,7 @@
 
 from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
 from ropewalk.synthesis.question import KINDS, METHODS, CollectiveQuestion
-from ropewalk.synthesis.study import synthesise
+from ropewalk.synthesis.study import answer
 
 __all__ = [
     "KINDS",
@@ -11,5 +11,5 @@ __all__ = [
     "AtSize",
     "CollectiveAnswer",
     "CollectiveQuestion",
-    "synthesise",
+    "answer",
 ]

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 from ropewalk.collective.optimum import OPTIMA, ROOTED_OPTIMA, Network, Optimum
+from ropewalk.progress import Progress, silent
 from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
 from ropewalk.synthesis.compared import rivals, simulated
 from ropewalk.synthesis.made import Made, made
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
 
-Progress = Callable[[str], None]
-"""Told what is being done now."""
 
-
-def synthesise(question: CollectiveQuestion, progress: Progress | None = None) -> CollectiveAnswer:
+def answer(question: CollectiveQuestion, progress: Progress | None = None) -> CollectiveAnswer:
     """The best schedule of a collective on a fabric, beside what others would run.
 
     >>> from ropewalk.fabric import Torus
-    >>> answer = synthesise(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
-    >>> answer.inverse_rate, answer.made.depth
+    >>> found = answer(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
+    >>> found.inverse_rate, found.made.depth
     (Fraction(2, 1), 2)
     """
-    tell = progress or (lambda now: None)
+    tell = partial(progress or silent, 0, None)
     network = question.network()
     started = perf_counter()
     tell("looking for the narrowest cut")

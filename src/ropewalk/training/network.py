@@ -11,8 +11,8 @@ from ropewalk.collective.table import COLLECTIVES, with_rings
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.plans import Designed
+from ropewalk.progress import Count
 from ropewalk.routing import ROUTERS, Router, router_for
-from ropewalk.sim.flow.system import Progress
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
 from ropewalk.task.expand import Expansion, use_of
@@ -128,9 +128,7 @@ def expanded(step: Step, use: Use) -> Expansion:
     return launched_once(Expansion.of(step, use), step, use.transport)
 
 
-def run_on(
-    step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Progress | None = None
-) -> StepRun:
+def run_on(step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Count | None = None) -> StepRun:
     """Route what the step sends and run it."""
     routed, routes = expansion.routed(use.router(fabric))
     tasks = routed.graph

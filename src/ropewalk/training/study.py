@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from ropewalk.device.pricer import Pricer
+from ropewalk.progress import Progress, counting, silent
 from ropewalk.sim.step import statistics
 from ropewalk.task.perturb import perturb
 from ropewalk.training.answer import TrainingAnswer
@@ -17,18 +17,15 @@ from ropewalk.training.steady import changes_from_step_to_step, steady_step
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Workload
 
-Advance = Callable[[int, int | None, str], None]
-"""Called with (done, of how many, what is being done) while the answer is worked out."""
 
-
-def answer(question: TrainingQuestion, advance: Advance | None = None) -> TrainingAnswer:
+def answer(question: TrainingQuestion, progress: Progress | None = None) -> TrainingAnswer:
     """How long a step takes, why, and whether it fits.
 
     >>> found = answer(TrainingQuestion("gpt2", gpus=2))
     >>> found.statistics.step_time_s > found.statistics.compute_s > 0
     True
     """
-    say = advance or (lambda done, total, now: None)
+    say = progress or silent
     say(0, None, "reading the model")
     made = prepared(question)
     asked, workload, strategy, fabric = made.question, made.workload, made.strategy, made.fabric
@@ -41,7 +38,7 @@ def answer(question: TrainingQuestion, advance: Advance | None = None) -> Traini
     network, chosen = settled(step, fabric, asked.network, lambda now: say(0, None, now))
     asked = replace(asked, network=network)
     expansion = expand_on(step, fabric, asked.network)
-    run = run_on(step, expansion, fabric, asked.network, lambda done, total: say(done, total, "tasks done"))
+    run = run_on(step, expansion, fabric, asked.network, counting(say, "tasks done"))
     notes = [
         *made.notes,
         *notes_of(step, asked.network, chosen),

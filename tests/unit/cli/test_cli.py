@@ -148,7 +148,7 @@ def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
         "def interrupted(*_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    signal.pause()\n"
-        "ropewalk.sync.study = interrupted\n"
+        "ropewalk.sync.answer = interrupted\n"
         "from ropewalk.cli import main\n"
         "main()\n"
     )

@@ -5,13 +5,14 @@ import json
 import pytest
 from new_choices import NEW, one_more_of_each
 
+from ropewalk import sync
 from ropewalk.cluster.drained import Drained
 from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import policies_named
-from ropewalk.cluster.study import Conditions
-from ropewalk.cluster.study import study as replayed
+from ropewalk.cluster.question import ClusterQuestion, Conditions
+from ropewalk.cluster.study import answer as replayed
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import InputError
 from ropewalk.pipeline.study import communication_study
@@ -20,7 +21,7 @@ from ropewalk.report import sync_page
 from ropewalk.report.cluster import cluster_page
 from ropewalk.report.pipeline_charts import communication_chart
 from ropewalk.strategy import Strategy
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
 JOBS = [Job("a", 8, 0.0, 20, Work(0.5, (Exchange("all-to-all", 5e9),)))]
@@ -68,7 +69,7 @@ def test_a_new_choice_has_a_colour_that_no_table_has_to_name(kind):
 
 
 def test_a_new_fabric_collective_and_router_are_accepted_by_name_and_drawn():
-    found = study(TINY)
+    found = sync.answer(TINY)
     assert {row.level for row in found.rows} == {"closed", "flow"}
     page = sync_page(found)
     assert "gossip" in page
@@ -85,7 +86,7 @@ def test_a_new_transport_carries_packets(ropewalk, tmp_path):
 
 
 def test_a_new_policy_is_replayed_and_drawn():
-    found = replayed(SMALL, JOBS, policies_named(["lottery"], None, compare=True), Conditions())
+    found = replayed(ClusterQuestion(SMALL, JOBS, policies_named(["lottery"], None, compare=True), Conditions()))
     assert found.timeline("lottery").jobs
     assert "who draws the longest straw" in cluster_page(found)
 
@@ -98,19 +99,19 @@ def test_a_new_schedule_orders_a_step_is_planned_with_and_is_drawn():
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked", "message"),
+    ("question", "message"),
     [
-        ("routers", lambda: study(SyncQuestion(("ring",), ("switch:4",), routing=("zigzag",))), "router zigzag needs"),
-        ("fabrics", lambda: study(SyncQuestion(("ring",), ("wheel",), (16,))), "wheel with 16 hosts does not exist"),
-        ("collectives", lambda: study(SyncQuestion(("gossip",), ("ring:16",))), "gossip runs on at most 8 ranks"),
+        (SyncQuestion(("ring",), ("switch:4",), routing=("zigzag",)), "router zigzag needs"),
+        (SyncQuestion(("ring",), ("wheel",), (16,)), "wheel with 16 hosts does not exist"),
+        (SyncQuestion(("gossip",), ("ring:16",)), "gossip runs on at most 8 ranks"),
     ],
 )
-def test_a_new_choice_is_refused_where_it_does_not_apply(kind, asked, message):
+def test_a_new_choice_is_refused_where_it_does_not_apply(question, message):
     with pytest.raises(InputError, match=message):
-        asked()
+        sync.answer(question)
 
 
 def test_a_new_policy_is_refused_where_it_does_not_apply():
     failed = Conditions(failures=(Failure(3.0, Drained(links=[(0, 0)])),))
     with pytest.raises(InputError, match="policy lottery has no leaf-spine links that could fail"):
-        replayed(SMALL, JOBS, policies_named(["lottery"], None, compare=False), failed)
+        replayed(ClusterQuestion(SMALL, JOBS, policies_named(["lottery"], None, compare=False), failed))

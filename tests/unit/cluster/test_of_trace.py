@@ -6,7 +6,8 @@ from ropewalk.cluster.modelled import Model, work_of_model
 from ropewalk.cluster.of_trace import EXPERT_SHARES, SHARES, is_drawn, jobs_of, shares_of
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import POLICIES
-from ropewalk.cluster.study import Conditions, study
+from ropewalk.cluster.question import ClusterQuestion, Conditions
+from ropewalk.cluster.study import answer
 from ropewalk.cluster.traces import Synthetic, TraceJob
 from ropewalk.errors import ClusterError
 
@@ -21,7 +22,7 @@ def traced(name="a", **more):
 def test_on_a_quiet_network_a_job_lasts_as_long_as_its_trace_says(collective):
     job = traced(collective=collective, communication_share=0.3)
     found = jobs_of([job], SMALL)
-    (run,) = study(SMALL, found, [POLICIES["ideal"]], Conditions()).timelines
+    (run,) = answer(ClusterQuestion(SMALL, found, [POLICIES["ideal"]], Conditions())).timelines
     assert run.jobs[0].jrt_s == pytest.approx(100.0)
     assert found[0].work.compute_s == pytest.approx(1.4)
 
@@ -60,7 +61,7 @@ def test_split_models_meet_in_groups_of_their_own_and_a_duration_is_as_many_step
     split = traced(gpus=16, iterations=None, model="gpt2", tensor=2, pipeline=4, batch=8, device="a100")
     (job,) = jobs_of([split], SMALL)
     assert {(one.collective, one.group) for one in job.work.exchanges} >= {("hierarchical-ring", 2), ("pipeline", 4)}
-    (run,) = study(SMALL, [job], [POLICIES["ideal"]], Conditions()).timelines
+    (run,) = answer(ClusterQuestion(SMALL, [job], [POLICIES["ideal"]], Conditions())).timelines
     assert run.jobs[0].jrt_s == pytest.approx(100.0, rel=0.02)
 
 

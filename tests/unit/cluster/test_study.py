@@ -8,8 +8,9 @@ from ropewalk.cluster.job import Job
 from ropewalk.cluster.optical.plant import OpticalPlant
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import POLICIES, Policy, isolations, policies_named, routings
+from ropewalk.cluster.question import ClusterQuestion, Conditions
 from ropewalk.cluster.shared import gpus_only
-from ropewalk.cluster.study import Conditions, state_at, study
+from ropewalk.cluster.study import answer, state_at
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
 
@@ -46,12 +47,13 @@ def test_a_new_policy_is_replayed_like_any_other():
     with POLICIES.including(new):
         chosen = policies_named(["first-leafs", "vclos"], None, compare=False)
         assert [policy.name for policy in chosen] == ["vclos", "first-leafs"]
-        found = study(SMALL, jobs(), chosen, Conditions())
+        found = answer(ClusterQuestion(SMALL, jobs(), chosen, Conditions()))
     assert found.timeline("first-leafs").policy == "first-leafs"
 
 
 def test_optical_policies_run_on_the_same_servers_with_switches_between():
-    found = study(SMALL, jobs(), [POLICIES["ocs-vclos"], POLICIES["ideal"]], Conditions(circuit_delay_s=7.0))
+    policies = [POLICIES["ocs-vclos"], POLICIES["ideal"]]
+    found = answer(ClusterQuestion(SMALL, jobs(), policies, Conditions(circuit_delay_s=7.0)))
     optical, ideal = found.timelines
     assert isinstance(POLICIES["ocs-vclos"].plant(SMALL), OpticalPlant)
     # Every job crosses leafs, so each is charged its circuits once.
@@ -60,7 +62,7 @@ def test_optical_policies_run_on_the_same_servers_with_switches_between():
 
 
 def test_isolated_jobs_run_as_on_an_ideal_network_and_hashed_ones_slower():
-    found = study(SMALL, jobs(), policies_named(["vclos"], None, compare=True), Conditions())
+    found = answer(ClusterQuestion(SMALL, jobs(), policies_named(["vclos"], None, compare=True), Conditions()))
     assert found.timeline("vclos").mean_jrt_s == pytest.approx(found.timeline("ideal").mean_jrt_s)
     assert found.timeline("ecmp").mean_jrt_s > 1.05 * found.timeline("ideal").mean_jrt_s
     document = found.as_json()
@@ -68,7 +70,7 @@ def test_isolated_jobs_run_as_on_an_ideal_network_and_hashed_ones_slower():
 
 
 def test_the_state_of_a_moment_holds_exactly_who_runs_then():
-    found = study(SMALL, jobs(), [POLICIES["vclos"]], Conditions())
+    found = answer(ClusterQuestion(SMALL, jobs(), [POLICIES["vclos"]], Conditions()))
     (run,) = found.timelines
     by_name = {job.name: job for job in run.jobs}
     state = state_at(POLICIES["vclos"], SMALL, run, 1.5)
@@ -83,7 +85,7 @@ def test_the_state_of_a_moment_holds_exactly_who_runs_then():
 def test_the_state_before_a_failure_has_jobs_where_they_were_then():
     policy, dead = POLICIES["vclos"], Drained(leafs=[0])
     failures = (Failure(3.0, dead, until_s=500.0),)
-    run = study(SMALL, jobs()[:1], [policy], Conditions(failures=failures)).timelines[0]
+    run = answer(ClusterQuestion(SMALL, jobs()[:1], [policy], Conditions(failures=failures))).timelines[0]
     (job,) = run.jobs
     before, after = (state_at(policy, SMALL, run, when, failures=failures).jobs["a"].leafs for when in (2.0, 4.0))
     assert job.restarts == 1
@@ -95,7 +97,7 @@ def test_the_state_before_a_failure_has_jobs_where_they_were_then():
 
 def test_a_study_kept_in_files_goes_on_to_the_same_numbers(tmp_path):
     policies = [POLICIES["ecmp"], POLICIES["vclos"]]
-    kept = study(SMALL, jobs(), policies, Conditions(), checkpoint=tmp_path / "kept.json")
-    again = study(SMALL, jobs(), policies, Conditions(), checkpoint=tmp_path / "kept.json")
-    plain = study(SMALL, jobs(), policies, Conditions())
+    kept = answer(ClusterQuestion(SMALL, jobs(), policies, Conditions()), checkpoint=tmp_path / "kept.json")
+    again = answer(ClusterQuestion(SMALL, jobs(), policies, Conditions()), checkpoint=tmp_path / "kept.json")
+    plain = answer(ClusterQuestion(SMALL, jobs(), policies, Conditions()))
     assert kept.as_json(jobs=True) == again.as_json(jobs=True) == plain.as_json(jobs=True)

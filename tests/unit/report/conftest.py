@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ropewalk.sync import SyncQuestion, SyncStudy, study
+from ropewalk import sync
+from ropewalk.sync import SyncQuestion, SyncStudy
 
 
 @dataclass
@@ -88,4 +89,4 @@ def strings_in():
 @pytest.fixture(scope="session")
 def small_study() -> SyncStudy:
     """Ring, mesh and HiPS on a torus and a switch of 16 hosts."""
-    return study(SyncQuestion(logical=("ring", "mesh", "hips"), physical=("switch", "torus"), hosts=(16,)))
+    return sync.answer(SyncQuestion(logical=("ring", "mesh", "hips"), physical=("switch", "torus"), hosts=(16,)))

@@ -11,8 +11,9 @@ from ropewalk.cluster.failure import Failure
 from ropewalk.cluster.job import Job
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import POLICIES, policies_named
+from ropewalk.cluster.question import ClusterQuestion, Conditions
 from ropewalk.cluster.record import JobRecord, Stretch
-from ropewalk.cluster.study import Conditions, study
+from ropewalk.cluster.study import answer
 from ropewalk.cluster.timeline import Curves
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page, headline, waiting_rows
@@ -27,7 +28,7 @@ CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
 def replayed(name="a", isolate=("vclos",), **more):
     jobs = [Job(f"{name}{number}", gpus, float(number), 20, CHATTY) for number, gpus in enumerate((8, 8, 16, 2, 1))]
     policies = policies_named(isolate, None, **({"compare": True} | more))
-    return study(SMALL, jobs, policies, Conditions(), trace="tiny.csv")
+    return answer(ClusterQuestion(SMALL, jobs, policies, Conditions(), trace="tiny.csv"))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
 def test_a_job_that_a_failure_moved_is_drawn_in_both_places():
     jobs = [Job("a", 8, 0.0, 20, CHATTY)]
     failure = Failure(3.0, Drained(leafs=[0]))
-    (run,) = study(SMALL, jobs, [POLICIES["vclos"]], Conditions(failures=(failure,))).timelines
+    (run,) = answer(ClusterQuestion(SMALL, jobs, [POLICIES["vclos"]], Conditions(failures=(failure,)))).timelines
     drawn = list(rectangles(SMALL, run.jobs))
     early = {one.band for one in drawn if one.end_s == 3.0}
     late = {one.band for one in drawn if one.start_s == 3.0}
@@ -121,7 +122,7 @@ def test_jobs_that_waited_are_listed_with_their_reason(found):
 
 def test_a_page_without_waiting_has_no_reasons(read_page):
     jobs = [Job("alone", 4, 0.0, 5, CHATTY)]
-    quiet = study(SMALL, jobs, policies_named(["vclos"], None, compare=False), Conditions())
+    quiet = answer(ClusterQuestion(SMALL, jobs, policies_named(["vclos"], None, compare=False), Conditions()))
     assert set(read_page(cluster_page(quiet)).figure_keys) == {"means", "distribution", "over-time"}
 
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from ropewalk import synthesis
 from ropewalk.execute.runner import RunReport, RunRow
 from ropewalk.fabric import Dgx, FabricDraft, IdealSwitch, Mesh, Ring, Torus
 from ropewalk.report import collective_page
 from ropewalk.report.collective_study import IN_HALVES, collective_study_page
 from ropewalk.report.cut_drawing import draw_cut
 from ropewalk.report.tree_drawing import chosen, shape_of
-from ropewalk.synthesis import CollectiveQuestion, synthesise
+from ropewalk.synthesis import CollectiveQuestion
 
 EVIL = "<script>alert(1)</script>"
 SIZES = (1000, 10**6, 10**9)
@@ -19,7 +20,7 @@ SIZES = (1000, 10**6, 10**9)
 
 @pytest.fixture(scope="module")
 def on_mesh():
-    return synthesise(CollectiveQuestion("allreduce", Mesh((3, 3), bandwidth=10e9).build(), sizes=SIZES))
+    return synthesis.answer(CollectiveQuestion("allreduce", Mesh((3, 3), bandwidth=10e9).build(), sizes=SIZES))
 
 
 def classes(page, tag):
@@ -56,7 +57,7 @@ def test_the_fastest_of_each_size_is_marked(on_mesh, read_page):
 
 
 def test_trees_are_drawn_with_a_line_for_every_branch(read_page):
-    answer = synthesise(CollectiveQuestion("broadcast", Ring(5, bandwidth=1e9).build(), compare=False))
+    answer = synthesis.answer(CollectiveQuestion("broadcast", Ring(5, bandwidth=1e9).build(), compare=False))
     page = read_page(collective_page(answer))
     trees = sum("tree" in css for css in classes(page, "svg"))
     assert trees == 2
@@ -65,41 +66,43 @@ def test_trees_are_drawn_with_a_line_for_every_branch(read_page):
 
 
 def test_trees_of_more_ranks_than_an_eye_can_follow_are_not_drawn(read_page):
-    answer = synthesise(CollectiveQuestion("broadcast", IdealSwitch(65).build(), compare=False))
+    answer = synthesis.answer(CollectiveQuestion("broadcast", IdealSwitch(65).build(), compare=False))
     page = read_page(collective_page(answer))
     assert page.count("polygon") == 0
     assert "Trees of more than 64 ranks are not drawn" in page.text
 
 
 def test_a_schedule_alone_has_no_alternatives_and_no_curves(read_page):
-    answer = synthesise(CollectiveQuestion("allgather", Ring(4).build(), compare=False))
+    answer = synthesis.answer(CollectiveQuestion("allgather", Ring(4).build(), compare=False))
     page = read_page(collective_page(answer))
     assert page.figure_keys == ["bandwidth"]
     assert "It was compared with nothing" in page.text
 
 
 def test_an_all_to_all_has_paths_instead_of_trees(read_page):
-    page = read_page(collective_page(synthesise(CollectiveQuestion("alltoall", Ring(4).build(), sizes=SIZES))))
+    page = read_page(collective_page(synthesis.answer(CollectiveQuestion("alltoall", Ring(4).build(), sizes=SIZES))))
     assert "The trees" not in page.texts
     assert "paths of up to 2 links" in page.text
 
 
 def test_switches_that_add_up_are_a_bound_without_a_schedule(read_page):
-    answer = synthesise(CollectiveQuestion("allreduce", IdealSwitch(4).build(), in_network=True))
+    answer = synthesis.answer(CollectiveQuestion("allreduce", IdealSwitch(4).build(), in_network=True))
     text = read_page(collective_page(answer)).text
     assert "with switches that copy and add up" in text
     assert "schedules that do without" in text
 
 
 def test_hosts_outside_the_group_are_drawn_as_relays(read_page):
-    answer = synthesise(CollectiveQuestion("allgather", Torus((3, 3)).build(), group=[0, 4, 8], compare=False))
+    answer = synthesis.answer(CollectiveQuestion("allgather", Torus((3, 3)).build(), group=[0, 4, 8], compare=False))
     page = read_page(collective_page(answer))
     assert sum("relay" in css for css in classes(page, "circle")) == 6
     assert "not in the group, forwards" in page.text
 
 
 def test_branches_between_servers_have_a_colour_of_their_own(read_page):
-    page = read_page(collective_page(synthesise(CollectiveQuestion("allgather", Dgx(2, 2).build(), compare=False))))
+    page = read_page(
+        collective_page(synthesis.answer(CollectiveQuestion("allgather", Dgx(2, 2).build(), compare=False)))
+    )
     assert {"near", "far"} <= set(classes(page, "g"))
 
 
@@ -115,7 +118,7 @@ def test_a_run_is_shown_with_what_differs(on_mesh, read_page):
 def test_names_that_look_like_scripts_are_text(read_page):
     draft = FabricDraft(EVIL, [EVIL, "b", "c"])
     draft.add_links([0, 1, 2], [1, 2, 0], 1e9)
-    html = collective_page(synthesise(CollectiveQuestion("allreduce", draft.freeze(), sizes=SIZES)))
+    html = collective_page(synthesis.answer(CollectiveQuestion("allreduce", draft.freeze(), sizes=SIZES)))
     assert EVIL not in html
     assert EVIL in read_page(html).text
 
@@ -131,7 +134,7 @@ def test_the_cut_of_a_fabric_of_thousands_is_coloured_without_names():
 
 
 def test_trees_that_are_drawn_alike_have_one_shape_and_come_after_different_ones():
-    forest = synthesise(CollectiveQuestion("allgather", Torus((3, 3)).build(), compare=False)).made.forest
+    forest = synthesis.answer(CollectiveQuestion("allgather", Torus((3, 3)).build(), compare=False)).made.forest
     one = forest.trees[0]
     moved = replace(one, root=10 + one.root, branches=tuple(
         replace(branch, parent=10 + branch.parent, child=10 + branch.child) for branch in one.branches))  # fmt: skip

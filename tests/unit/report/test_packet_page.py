@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ropewalk import sync
 from ropewalk.fabric import IdealSwitch
 from ropewalk.report import sync_page, trace_page
 from ropewalk.report.combinations import combinations
 from ropewalk.report.sync_levels import packet_charts
 from ropewalk.routing import shortest
 from ropewalk.sim.level import LevelUse, PacketOptions, run_at_level
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 from ropewalk.task import Sketch
 
 
 @pytest.fixture(scope="module")
 def answer():
-    return study(
+    return sync.answer(
         SyncQuestion(
             logical=("ps", "ring"),
             physical=("switch:4",),
@@ -49,7 +50,7 @@ def test_marks_stand_at_the_times_of_the_rows_over_the_flow_level(answer, read_p
 
 def test_runs_of_one_collective_that_differ_much_in_length_are_shown_apart_under_names_of_their_own():
     """With short queues TCP waits for a timeout: it gets an axis of its own, and the button says whose it is."""
-    answer = study(
+    answer = sync.answer(
         SyncQuestion(
             logical=("ps",), physical=("switch:8",), sizes=(40_000,), start_up_s=0.0, hop_latency_s=1e-6,
             levels=("packet",), transports=("newreno", "rdma"), packet=PacketOptions(queue_bytes=6_000),
@@ -76,7 +77,7 @@ def test_the_curve_of_the_server_carries_what_it_received(answer, read_page):
 
 
 def test_of_a_sweep_the_largest_is_shown_over_time():
-    answer = study(
+    answer = sync.answer(
         SyncQuestion(
             logical=("ring",), physical=("switch:4",), sizes=(40_000, 400_000), start_up_s=0.0, hop_latency_s=1e-6,
             levels=("packet",),

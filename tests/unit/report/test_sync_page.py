@@ -6,17 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ropewalk import sync
 from ropewalk.report import sync_page
 from ropewalk.report.colours import DARK_OF_LIGHT
 from ropewalk.report.combinations import combinations
 from ropewalk.report.findings import headline, remarks
-from ropewalk.sync import SyncQuestion, SyncStudy, study
+from ropewalk.sync import SyncQuestion, SyncStudy
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)> %{x} &lt;"
 
 
 def test_the_same_question_gives_the_same_bytes(small_study):
-    assert sync_page(study(small_study.question)) == sync_page(small_study)
+    assert sync_page(sync.answer(small_study.question)) == sync_page(small_study)
 
 
 def test_every_simulated_time_is_a_bar_and_every_closed_form_a_mark(small_study, read_page):
@@ -59,13 +60,13 @@ def test_the_headline_names_the_fastest_and_compares_it_with_a_ring_on_the_first
 
 
 def test_a_fastest_ring_is_compared_with_the_next_best():
-    rows = study(SyncQuestion(logical=("ring", "ps"), physical=("torus:4x4",))).rows
+    rows = sync.answer(SyncQuestion(logical=("ring", "ps"), physical=("torus:4x4",))).rows
     assert headline(combinations(rows)).startswith("Ring on torus:4x4 is fastest")
     assert "parameter server on torus:4x4" in headline(combinations(rows))
 
 
 def test_one_combination_has_nobody_to_be_compared_with():
-    rows = study(SyncQuestion(logical=("mesh",), physical=("switch:4",))).rows
+    rows = sync.answer(SyncQuestion(logical=("mesh",), physical=("switch:4",))).rows
     assert headline(combinations(rows)).startswith("Mesh on switch:4 takes")
 
 
@@ -73,7 +74,7 @@ def test_the_price_of_hashing_is_said_in_words_and_its_closed_form_is_a_bound(re
     asked = SyncQuestion(
         logical=("mesh", "halving-doubling"), physical=("fat-tree",), hosts=(16,), routing=("dmodk", "ecmp")
     )
-    found = study(asked)
+    found = sync.answer(asked)
     slow = max((row for row in found.rows if row.level == "flow"), key=lambda row: row.sync_time_s)
     assert slow.routing == "ecmp"
     assert slow.closed_form_is_bound
@@ -87,7 +88,7 @@ def test_the_price_of_hashing_is_said_in_words_and_its_closed_form_is_a_bound(re
 
 def test_a_large_ratio_turns_the_axis_logarithmic_and_a_small_one_does_not(small_study, read_page):
     near = read_page(sync_page(small_study)).figures("sync-time")[0]["layout"]["xaxis"]
-    far = study(SyncQuestion(logical=("ps", "mesh"), physical=("switch:64",)))
+    far = sync.answer(SyncQuestion(logical=("ps", "mesh"), physical=("switch:64",)))
     assert near.get("type") != "log"
     assert read_page(sync_page(far)).figures("sync-time")[0]["layout"]["xaxis"]["type"] == "log"
 
@@ -100,7 +101,7 @@ def test_the_table_has_a_line_for_each_combination(small_study, read_page):
 
 def test_scalability_is_drawn_for_what_is_swept_and_for_nothing_else(small_study, read_page):
     assert read_page(sync_page(small_study)).figure_keys == ["sync-time", "link-load"]
-    swept = study(
+    swept = sync.answer(
         SyncQuestion(logical=("mesh", "hips"), physical=("torus", "switch"), hosts=(4, 16), sizes=(10**6, 10**8))
     )
     page = read_page(sync_page(swept))
@@ -137,7 +138,7 @@ def test_very_many_link_loads_are_drawn_through_quantiles_and_the_page_says_so(s
 
 
 def test_closed_forms_alone_are_drawn_as_bars_and_the_page_says_that_nothing_was_simulated(read_page):
-    page = read_page(sync_page(study(SyncQuestion(physical=("switch",), hosts=(8,), levels=("closed",)))))
+    page = read_page(sync_page(sync.answer(SyncQuestion(physical=("switch",), hosts=(8,), levels=("closed",)))))
     assert "nothing was simulated" in page.text
     bars = [x for trace in page.figures("sync-time")[0]["data"] if trace["type"] == "bar" for x in trace["x"]]
     assert len(bars) == 5
@@ -155,7 +156,7 @@ def test_a_fabric_file_of_the_study_is_drawn_too(tmp_path, read_page):
     path = tmp_path / "rack.yaml"
     links = "".join(f"  - {{from: h{number}, to: tor, bandwidth: 40Gbps}}\n" for number in range(3))
     path.write_text(f"name: rack\nhosts: [h0, h1, h2]\nswitches: [{{name: tor, level: 1}}]\nlinks:\n{links}")
-    page = read_page(sync_page(study(SyncQuestion(logical=("mesh",), physical=(str(path),)))))
+    page = read_page(sync_page(sync.answer(SyncQuestion(logical=("mesh",), physical=(str(path),)))))
     assert (page.count("svg"), page.count("circle"), page.count("rect")) == (1, 3, 1)
 
 
@@ -201,7 +202,7 @@ def test_agreement_to_rounding_is_said_in_words(small_study):
 
 
 def test_growth_of_the_fastest_is_said_in_words():
-    found = combinations(study(SyncQuestion(logical=("hips",), physical=("bcube",), hosts=(16, 64))).rows)
+    found = combinations(sync.answer(SyncQuestion(logical=("hips",), physical=("bcube",), hosts=(16, 64))).rows)
     (sentence,) = [remark for remark in remarks(found) if remark.startswith("From 16 to 64 hosts")]
     small, large = (row.time_s for row in found)
     assert f"(+{(large / small - 1) * 100:.1f}\u00a0%)" in sentence

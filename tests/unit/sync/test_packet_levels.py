@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ropewalk import sync
 from ropewalk.errors import InputError
 from ropewalk.sim.level import PacketOptions
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 
 TINY = SyncQuestion(
     logical=("ps", "hips"), physical=("bcube:2,2",), sizes=(200_000,), bandwidths=(5e9,), start_up_s=0.0,
@@ -16,7 +17,7 @@ TINY = SyncQuestion(
 
 @pytest.fixture(scope="module")
 def answer():
-    return study(TINY)
+    return sync.answer(TINY)
 
 
 def test_levels_that_know_packets_have_a_row_for_each_transport(answer):
@@ -42,12 +43,12 @@ def test_rows_tell_what_packets_met(answer):
 
 
 def test_the_same_question_gives_the_same_packets(answer):
-    again = study(TINY)
+    again = sync.answer(TINY)
     assert [row.as_json() for row in answer.rows] == [row.as_json() for row in again.rows]
 
 
 def test_auto_says_which_level_it_chose_and_why():
-    answer = study(
+    answer = sync.answer(
         SyncQuestion(
             logical=("ps", "ring"),
             physical=("switch:4",),
@@ -63,7 +64,7 @@ def test_auto_says_which_level_it_chose_and_why():
 
 def test_progress_counts_the_rows_of_all_transports():
     seen = []
-    study(TINY, lambda done, total, now: seen.append((done, total)))
+    sync.answer(TINY, lambda done, total, now: seen.append((done, total)))
     assert seen[0] == (0, 12)
     assert seen[-1] == (12, 12)
 
@@ -71,7 +72,7 @@ def test_progress_counts_the_rows_of_all_transports():
 def test_runs_that_would_take_hours_are_refused_before_anything_runs():
     seen = []
     with pytest.raises(InputError, match=r"1 of 1 combinations[\s\S]*mesh on fat-tree:8[\s\S]*--most-events"):
-        study(
+        sync.answer(
             SyncQuestion(logical=("mesh",), physical=("fat-tree:8",), levels=("packet",)),
             lambda *now: seen.append(now),
         )
@@ -80,7 +81,7 @@ def test_runs_that_would_take_hours_are_refused_before_anything_runs():
 
 def test_bad_packet_settings_are_found_with_all_else():
     with pytest.raises(InputError) as caught:
-        study(
+        sync.answer(
             SyncQuestion(
                 logical=("ringo",),
                 physical=("switch:4",),
@@ -95,4 +96,4 @@ def test_bad_packet_settings_are_found_with_all_else():
 
 def test_too_many_hosts_for_packets_are_sent_to_flows():
     with pytest.raises(InputError, match="too many for packets: use --level flow"):
-        study(SyncQuestion(logical=("ring",), physical=("torus:128x64",), levels=("packet",)))
+        sync.answer(SyncQuestion(logical=("ring",), physical=("torus:128x64",), levels=("packet",)))

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from ropewalk import sync
 from ropewalk.errors import InputError, PhysicsError
-from ropewalk.sync import SyncQuestion, study
+from ropewalk.sync import SyncQuestion
 
 TINY = SyncQuestion(logical=("ring", "hips"), physical=("torus", "bcube:3,2"), hosts=(16,), sizes=(64_000_000,))
 
 
 def test_every_combination_has_a_row_at_every_level():
-    rows = study(TINY).rows
+    rows = sync.answer(TINY).rows
     assert {(row.logical, row.fabric, row.level) for row in rows} == {
         (logical, fabric, level)
         for logical in ("ring", "hips")
@@ -20,11 +21,11 @@ def test_every_combination_has_a_row_at_every_level():
 
 
 def test_the_same_question_gives_the_same_rows():
-    assert [row.as_json() for row in study(TINY).rows] == [row.as_json() for row in study(TINY).rows]
+    assert [row.as_json() for row in sync.answer(TINY).rows] == [row.as_json() for row in sync.answer(TINY).rows]
 
 
 def test_the_hottest_link_is_the_bandwidth_term():
-    (row,) = study(
+    (row,) = sync.answer(
         SyncQuestion(logical=("mesh",), physical=("fat-tree",), hosts=(16,), start_up_s=0.0, levels=("flow",))
     ).rows
     assert row.max_link_share == pytest.approx(2 * 15 / 16)
@@ -32,13 +33,13 @@ def test_the_hottest_link_is_the_bandwidth_term():
 
 
 def test_symmetry_does_not_change_the_answer():
-    plain = study(SyncQuestion(logical=("mesh",), physical=("torus",), hosts=(16,), symmetry=False)).rows
-    folded = study(SyncQuestion(logical=("mesh",), physical=("torus",), hosts=(16,))).rows
+    plain = sync.answer(SyncQuestion(logical=("mesh",), physical=("torus",), hosts=(16,), symmetry=False)).rows
+    folded = sync.answer(SyncQuestion(logical=("mesh",), physical=("torus",), hosts=(16,))).rows
     assert [row.sync_time_s for row in plain] == pytest.approx([row.sync_time_s for row in folded], rel=1e-12)
 
 
 def test_the_published_torus_mesh_form_stands_beside_the_exact_one():
-    row = study(SyncQuestion(logical=("mesh",), physical=("torus:4x4",), start_up_s=0.0)).rows[0]
+    row = sync.answer(SyncQuestion(logical=("mesh",), physical=("torus:4x4",), start_up_s=0.0)).rows[0]
     assert row.closed_form_s == pytest.approx(1.0 * row.size_bytes / row.bandwidth)
     assert row.paper_form_s == pytest.approx(4.0 * row.size_bytes / row.bandwidth)
 
@@ -48,7 +49,7 @@ def test_hop_latency_comes_on_top_of_the_start_up():
         question = SyncQuestion(
             logical=("mesh",), physical=("switch",), hosts=(4,), levels=("flow",), hop_latency_s=hop_latency_s
         )
-        return study(question).rows[0].sync_time_s
+        return sync.answer(question).rows[0].sync_time_s
 
     assert seconds(1e-3) - seconds(0.0) == pytest.approx(2 * 2 * 1e-3)
 
@@ -58,13 +59,13 @@ def test_all_findings_come_at_once():
         logical=("ringo",), physical=("fat-tree", "cube"), hosts=(100,), levels=("deep",), routing=("magic",)
     )
     with pytest.raises(InputError) as caught:
-        study(question)
+        sync.answer(question)
     for part in ("'ringo'", "'deep'", "'magic'", "fat-tree with 100 hosts", "64, 125, 128", "cube"):
         assert part in str(caught.value)
 
 
 def test_nearest_moves_to_a_size_that_exists_and_says_so():
-    answer = study(SyncQuestion(logical=("mesh",), physical=("fat-tree",), hosts=(120,), nearest=True))
+    answer = sync.answer(SyncQuestion(logical=("mesh",), physical=("fat-tree",), hosts=(120,), nearest=True))
     assert {row.hosts for row in answer.rows} == {125}
     assert answer.notes == ("fat-tree has no size of 120 hosts, fat-tree:10,5 has 125",)
 
@@ -75,11 +76,11 @@ def test_a_result_below_the_bandwidth_bound_is_refused(monkeypatch):
     module = sys.modules["ropewalk.sync.study"]
     monkeypatch.setattr(module, "_flow", lambda *_: (1e-6, 1))
     with pytest.raises(PhysicsError, match="below the bandwidth bound"):
-        study(SyncQuestion(logical=("mesh",), physical=("switch",), hosts=(4,), levels=("flow",)))
+        sync.answer(SyncQuestion(logical=("mesh",), physical=("switch",), hosts=(4,), levels=("flow",)))
 
 
 def test_a_study_reports_its_progress():
     seen = []
-    study(TINY, lambda done, total, now: seen.append((done, total)))
+    sync.answer(TINY, lambda done, total, now: seen.append((done, total)))
     assert seen[0] == (0, 8)
     assert seen[-1] == (8, 8)

@@ -2,13 +2,14 @@
 
 import pytest
 
+from ropewalk import synthesis
 from ropewalk.fabric import FabricDraft, IdealSwitch, Mesh, Ring
-from ropewalk.synthesis import CollectiveQuestion, synthesise
+from ropewalk.synthesis import CollectiveQuestion
 from ropewalk.synthesis.words import limit_of
 
 
 def limit(kind, fabric, **options):
-    return limit_of(synthesise(CollectiveQuestion(kind, fabric, compare=False, **options)))
+    return limit_of(synthesis.answer(CollectiveQuestion(kind, fabric, compare=False, **options)))
 
 
 def path_of_three():

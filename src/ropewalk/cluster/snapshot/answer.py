@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +15,8 @@ from ropewalk.cluster.snapshot.question import SnapshotQuestion, iterations_of
 from ropewalk.cluster.snapshot.tasks import Together, written_together
 from ropewalk.cluster.snapshot.tenant import Moment, Tenant
 from ropewalk.cluster.snapshot.wires import Wires, wires_of
+from ropewalk.progress import Count, Progress, counting
 from ropewalk.sim.level import LevelRun, LevelUse, run_at_level
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is simulated, tasks done, of how many)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +118,7 @@ def answer(question: SnapshotQuestion, progress: Progress | None = None) -> Snap
     wires = wires_of(moment, question.hop_latency_s)
     together = written_together(wires, moment.tenants, counts)
     refuse_too_many_events(together, question)
-    run = _run(together, question.use, moment.seed, _told(progress, "all jobs"))
+    run = _run(together, question.use, moment.seed, counting(progress, "all jobs"))
     alone = replace(question.use, level=run.level)
     ends = together.ends_s(run.trace.end)
     window = max(float(end[0]) for end in ends), min(float(end[-1]) for end in ends)
@@ -129,7 +126,9 @@ def answer(question: SnapshotQuestion, progress: Progress | None = None) -> Snap
         JobSeen(
             tenant,
             tuple(moment.plant.leaf_names[leaf] for leaf in tenant.allocation.leafs),
-            _alone_s(wires, tenant, question.iterations, alone, moment.seed, _told(progress, f"{tenant.name} alone")),
+            _alone_s(
+                wires, tenant, question.iterations, alone, moment.seed, counting(progress, f"{tenant.name} alone")
+            ),
             _inside(end, *window),
             pace,
             end,
@@ -139,13 +138,13 @@ def answer(question: SnapshotQuestion, progress: Progress | None = None) -> Snap
     return Snapshot(question, moment, jobs, run, together, meetings_of(together, run.packet, len(jobs)))
 
 
-def _run(tasks: Together, use: LevelUse, seed: int, progress: Callable[[int, int], None] | None) -> LevelRun:
+def _run(tasks: Together, use: LevelUse, seed: int, progress: Count | None) -> LevelRun:
     return run_at_level(tasks.graph, tasks.routes, use, seed=seed, symmetry=False, progress=progress)
 
 
 def _alone_s(
     wires: Wires, tenant: Tenant, iterations: int, use: LevelUse, seed: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Count | None,
 ) -> float:  # fmt: skip
     tasks = written_together(wires, [replace(tenant, start_s=0.0)], [iterations])
     (end,) = tasks.ends_s(_run(tasks, use, seed, progress).trace.end)
@@ -160,7 +159,3 @@ def _inside(ends_s: NDArray[np.float64], first_s: float, last_s: float) -> NDArr
     whole = began & (end <= last_s + close)
     chosen = whole if whole.any() else began & (begin < last_s)
     return np.asarray((end - begin)[chosen], np.float64)
-
-
-def _told(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    return None if progress is None else lambda done, total: progress(what, done, total)

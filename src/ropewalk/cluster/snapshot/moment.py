@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,16 +12,14 @@ from ropewalk.cluster.job import Job, check_jobs
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import Plant
 from ropewalk.cluster.policies import Policy
+from ropewalk.cluster.question import Conditions
 from ropewalk.cluster.rates import SharedNetwork
 from ropewalk.cluster.running import Running
 from ropewalk.cluster.simulation import Rules, Simulation
 from ropewalk.cluster.snapshot.tenant import Moment, Tenant
-from ropewalk.cluster.study import Conditions
 from ropewalk.cluster.work import Work
 from ropewalk.errors import ClusterError, Findings
-
-Tell = Callable[[float], None]
-"""Called after every event of a replay with the simulated seconds."""
+from ropewalk.progress import Progress
 
 
 def moment_of_replay(
@@ -32,7 +30,7 @@ def moment_of_replay(
     at_s: float,
     *,
     trace: str = "the trace",
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Moment:
     """The jobs that run at a moment of a replay, each as far into its iteration as it is then.
 
@@ -55,8 +53,9 @@ def moment_of_replay(
     simulation = Simulation(jobs, Occupancy(place), policy.make, rules, conditions.failures)
     while simulation.next_s() <= at_s:
         simulation.advance()
-        if tell is not None:
-            tell(simulation.now_s)
+        if progress is not None:
+            done = len(simulation.records) + len(simulation.refused)
+            progress(done, len(jobs), f"{policy.name}: {simulation.now_s / 3600:.1f} h simulated")
     when = f"at {at_s:,.10g} s of {trace} under {policy.name}"
     if not simulation.running:
         raise ClusterError(f"no job runs {when}: {_better_moment(simulation)}")

@@ -5,7 +5,6 @@ The plain system of a task graph and the quotient of a symmetric one have the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -14,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError, PhysicsError
+from ropewalk.progress import Count
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.task import Kind, TaskGraph
-
-Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all) while a simulation runs."""
 
 SLICE_S = 0.2
 """Seconds of computing between two calls of the progress function (and two chances for Ctrl-C), about."""
@@ -121,7 +118,7 @@ def _flow_classes(
 
 
 def run_system(
-    system: System, *, record_rates: bool = False, progress: Progress | None = None, patience: int | None = None
+    system: System, *, record_rates: bool = False, progress: Count | None = None, patience: int | None = None
 ) -> Times:
     """Run a system to its end; `patience` is how long settling is tried before the whole is solved anew."""
     # Numba is imported here, not at the top: commands that only read input never pay for it.

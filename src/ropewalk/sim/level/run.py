@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ropewalk.errors import Findings, InputError
+from ropewalk.progress import Count
 from ropewalk.routing import Routes
 from ropewalk.sim.level.choose import MOST_EVENTS, choose_for_run, events_of_run
 from ropewalk.sim.level.options import PacketOptions
@@ -18,8 +19,6 @@ from ropewalk.sim.packet import simulate_packets
 from ropewalk.sim.simulate import simulate
 from ropewalk.sim.trace import Trace
 from ropewalk.task import Kind, TaskGraph
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Work:
     seed: int
     symmetry: bool
     record_rates: bool
-    progress: Progress | None
+    progress: Count | None
 
     def packets(self) -> WireFormat:
         return wire_format(self.use.options.settings(self.use.transport, self.routing, seed=self.seed))
@@ -107,7 +106,7 @@ def run_at_level(
     seed: int = 0,
     symmetry: bool = True,
     record_rates: bool = False,
-    progress: Progress | None = None,
+    progress: Count | None = None,
 ) -> LevelRun:
     """One run at the level asked for; `auto` first runs flows with headers and stays with them where they are enough.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import RouteError
+from ropewalk.progress import Count
 from ropewalk.routing import Routes
 from ropewalk.sim.packet import engine
 from ropewalk.sim.packet import world as w
@@ -19,9 +19,6 @@ from ropewalk.sim.packet.sampling import Sampler
 from ropewalk.sim.packet.settings import PacketSettings
 from ropewalk.sim.packet.trace import PacketTrace
 from ropewalk.task import TaskGraph
-
-Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all) while a simulation runs."""
 
 SLICE_EVENTS = 500_000
 """Events between two chances for Ctrl-C."""
@@ -36,7 +33,7 @@ def simulate_packets(
     settings: PacketSettings,
     *,
     ack_routes: Routes | None = None,
-    progress: Progress | None = None,
+    progress: Count | None = None,
 ) -> PacketTrace:
     """The packet-level run of a task graph: every start, every end, every pause, mark and drop.
 

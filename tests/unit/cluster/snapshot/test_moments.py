@@ -10,8 +10,8 @@ from ropewalk.cluster.job import Job
 from ropewalk.cluster.occupancy import Occupancy
 from ropewalk.cluster.plant import plant
 from ropewalk.cluster.policies import POLICIES
+from ropewalk.cluster.question import Conditions
 from ropewalk.cluster.snapshot import SnapshotQuestion, answer, moment_of_replay, moment_of_state
-from ropewalk.cluster.study import Conditions
 from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import ClusterError
 
