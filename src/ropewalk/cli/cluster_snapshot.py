@@ -135,12 +135,10 @@ def snapshot_command(
     moment.html`
     """
     from ropewalk.cluster.snapshot import answer
-    from ropewalk.sim.level import LevelUse
 
     require_outputs(page)
     refuse_without_packets(context, (look.level,))
-    use = LevelUse(look.level, packets.transport, packets.options(), packets.most_events)
-    use.check()
+    use = packets.use(look.level)
     which.check(context)
     plant = plant_of(cluster)
     with shown_progress("reading jobs") as progress:

@@ -14,7 +14,7 @@ from ropewalk.cli.lists import split
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
-    from ropewalk.sim.level import PacketOptions
+    from ropewalk.sim.level import LevelUse, PacketOptions
 
 PACKETS = "Packets and switches (levels wire, packet and auto)"
 
@@ -66,6 +66,14 @@ class PacketChoices:
     spread: str | None
     reduce: str | None
     most_events: float
+
+    def use(self, level: str) -> LevelUse:
+        """How finely to simulate, checked."""
+        from ropewalk.sim.level import LevelUse
+
+        use = LevelUse(level, self.transport, self.options(), self.most_events)
+        use.check()
+        return use
 
     def options(self) -> PacketOptions:
         from ropewalk.sim.level import PacketOptions

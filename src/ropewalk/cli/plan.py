@@ -12,14 +12,19 @@ from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import split
 from ropewalk.cli.model_options import TrainedOptions
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, SearchOptions
-from ropewalk.cli.plan_screen import print_design
+from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
+from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, RunOptions, SearchOptions
+from ropewalk.cli.plan_screen import print_at_level, print_design
 from ropewalk.cli.screen import FIRST_RUN, require_outputs, shown_progress, write_page
+from ropewalk.documents import json_text
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.codesign.answer import PlanAnswer
     from ropewalk.codesign.question import PlanQuestion
+    from ropewalk.plans import Plan
+    from ropewalk.sim.level import LevelUse
+    from ropewalk.training import TrainingAnswer
 
 
 @with_options
@@ -35,6 +40,8 @@ def plan_command(
     ports: PortOptions,
     search: SearchOptions,
     against: ComparisonOptions,
+    run: RunOptions,
+    packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
     """The wiring, routes, strategy and placement found for a model on servers with ports, against other networks.
@@ -47,9 +54,11 @@ def plan_command(
     if (model is None) == (outputs.again is None):
         raise InputError("name a model to plan for, or a plan to run again with --from: one of the two")
     refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
+    refuse_without_packets(context, (run.level,))
+    level = packets.use(run.level)
     if model is None:
         assert outputs.again is not None
-        _rerun(outputs.again, search.engine, outputs)
+        _rerun(outputs.again, search.engine, level, outputs)
         return
 
     from ropewalk.codesign.question import PlanQuestion
@@ -69,7 +78,7 @@ def plan_command(
         compare=against.names,
         seed=search.seed,
     )
-    _finish(_answered(question, search.engine), outputs)
+    _finish(_answered(question, search.engine), level, outputs)
 
 
 def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
@@ -79,14 +88,14 @@ def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
         return plan(question, engine=engine, advance=progress)
 
 
-def _rerun(path: Path, engine: str, outputs: Outputs) -> None:
+def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:
     from ropewalk.codesign.planned import plan_of, question_of
     from ropewalk.plans import dumps, read_plan
 
     before = read_plan(path)
     answer = _answered(question_of(before), engine)
     same = dumps(plan_of(answer)) == dumps(before)
-    _finish(answer, outputs)
+    _finish(answer, level, outputs)
     if not same:
         raise InputError(
             f"{path} does not rerun to the same plan: it was written by ropewalk {before.version} or changed since; "
@@ -95,16 +104,18 @@ def _rerun(path: Path, engine: str, outputs: Outputs) -> None:
     typer.echo(f"{path} reruns to the same plan", err=True)
 
 
-def _finish(answer: PlanAnswer, outputs: Outputs) -> None:
+def _finish(answer: PlanAnswer, level: LevelUse, outputs: Outputs) -> None:
     """Write the files, print the table or the JSON."""
+    from ropewalk.codesign.planned import plan_of
     from ropewalk.files import write_whole
+    from ropewalk.plans import dumps
 
-    design = answer.design
+    design, closer = answer.design, None
+    if outputs.plan is not None or level.knows_packets:
+        plan = plan_of(answer)
+        closer = _at_level(plan, level) if level.knows_packets else None
     if outputs.plan is not None:
-        from ropewalk.codesign.planned import plan_of
-        from ropewalk.plans import dumps
-
-        write_whole(outputs.plan, dumps(plan_of(answer)))
+        write_whole(outputs.plan, dumps(plan))
         typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.patch is not None:
         from ropewalk.export.wiring import patch_csv
@@ -121,6 +132,18 @@ def _finish(answer: PlanAnswer, outputs: Outputs) -> None:
 
         write_page(outputs.page, design_page(answer))
     if outputs.json:
-        typer.echo(design.dumps(), nl=False)
-    else:
-        print_design(design, hint=outputs.plan is None or outputs.page is None)
+        record = design.as_json() | ({} if closer is None else {"at_level": closer.network_as_json()})
+        typer.echo(json_text(record), nl=False)
+        return
+    print_design(design, hint=outputs.plan is None or outputs.page is None)
+    if closer is not None:
+        print_at_level(design, closer)
+
+
+def _at_level(plan: Plan, level: LevelUse) -> TrainingAnswer:
+    """The plan that was found, with the network simulated more finely than the search did."""
+    from ropewalk.training import answer
+    from ropewalk.training.planned import question_of
+
+    with shown_progress(f"simulating the plan at level {level.level}") as progress:
+        return answer(question_of(plan, level), progress)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ropewalk.cli import step_options
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.lists import not_empty, split
 
@@ -54,6 +55,7 @@ COMPARE = typer.Option(
     "ocs-reconfig, ocs-reconfig-no-relay (ocs-reconfig:100us for another delay).",
     rich_help_panel=AGAINST,
 )
+LEVEL = step_options.LEVEL
 AGAIN = typer.Option(
     None, "--from", metavar="FILE", help="Run the plan of a plan.json again and compare.", rich_help_panel=FILES
 )
@@ -118,6 +120,13 @@ class ComparisonOptions:
     @property
     def names(self) -> tuple[str, ...]:
         return () if self.compare == "none" else not_empty(split(self.compare), "--compare")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How finely the network of the plan that was found is simulated; the search itself looks at flows."""
+
+    level: str
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.codesign.design import Design
+    from ropewalk.training import TrainingAnswer
+
+
+def print_at_level(design: Design, closer: TrainingAnswer) -> None:
+    """What a finer simulation of the network says of the plan."""
+    seconds = closer.statistics.step_time_s
+    change = seconds / design.step_time_s - 1
+    say = console().print
+    say(
+        f"at level {closer.question.network.level.level}: {units.show_seconds(seconds)} per step, "
+        f"{abs(change):.2%} {'more' if change >= 0 else 'less'} than as flows",
+        soft_wrap=True,
+    )
+    for note in closer.notes:
+        say(note, soft_wrap=True)
 
 
 def print_design(design: Design, *, hint: bool) -> None:

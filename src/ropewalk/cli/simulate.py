@@ -63,10 +63,7 @@ def simulate_command(
     refuse_idle_options(context, subject, on_a_cluster=place.cluster is not None)
     refuse_without_packets(context, (talk.level,))
 
-    from ropewalk.sim.level import LevelUse
-
-    level = LevelUse(talk.level, packets.transport, packets.options(), packets.most_events)
-    level.check()
+    level = packets.use(talk.level)
     if subject is Subject.TASK_GRAPH:
         symmetry = what_if.symmetry is not False
         run_graph(

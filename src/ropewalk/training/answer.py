@@ -105,6 +105,11 @@ class TrainingAnswer:
             "versions": {"ropewalk": __version__},
         }
 
+    def network_as_json(self) -> dict[str, Any]:
+        """The step time at the level of the run, and what was seen of packets."""
+        seen = {} if self.run.network is None else self.run.network.as_json()
+        return {"step_time_s": self.statistics.step_time_s} | seen
+
     def stages(self) -> list[dict[str, Any]]:
         """Times (means over the GPUs of the stage) and bytes of every pipeline stage."""
         times = self.statistics.times

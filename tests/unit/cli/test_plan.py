@@ -80,3 +80,12 @@ def test_what_cannot_be_planned_exits_with_two_and_a_remedy(arguments, message):
     assert answer.returncode == 2
     assert message in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_the_plan_that_was_found_is_simulated_packet_by_packet():
+    answer = run(*TINY, "--compare", "none", "--level", "packet", "--transport", "rdma-pfc", "--json")
+    assert answer.returncode == 0, answer.stderr
+    record = json.loads(answer.stdout)
+    assert record["at_level"]["level"] == "packet"
+    assert record["at_level"]["step_time_s"] >= record["step_time_s"]
+    assert "add --level packet" in run(*TINY, "--buffer", "1MB").stderr
