@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     from ropewalk.cluster.policies import Policy
 
 WHERE = "The cluster"
+USUAL_GPUS, USUAL_BANDWIDTH, USUAL_SERVER_BANDWIDTH = 8, "100Gbps", "1000Gbps"
+"""Where neither a cluster nor an option says otherwise."""
 BARE = "leaf-spine"
 """Without numbers: the largest two tiers that its switches allow."""
 
+CLUSTER = typer.Option(
+    None,
+    help="A cluster file, a preset or servers x GPUs (64x8), whose network is a leaf-spine with numbers (--fabric).",
+    rich_help_panel=WHERE,
+)
 FABRIC = typer.Option(
     BARE, help="leaf-spine:LEAFSxSPINESxGPUS[xCABLES], or a file: Slurm topology.conf or .yaml, Volcano HyperNodes "
     "(.yaml), a table of leafs (.csv). leaf-spine alone is what two tiers of switches with --ports hold.",
@@ -29,14 +36,20 @@ FABRIC = typer.Option(
 )  # fmt: skip
 PORTS = typer.Option(64, min=2, help="Ports of a switch, for leaf-spine without numbers.", rich_help_panel=WHERE)
 GPUS_PER_SERVER = typer.Option(
-    8, min=1, help="GPUs of a server, each with a NIC of its own.", rich_help_panel=WHERE
-)  # fmt: skip
-BANDWIDTH = typer.Option("100Gbps", help="Speed of a NIC.", rich_help_panel=WHERE)
+    None, min=1, help="GPUs of a server, each with a NIC of its own.  [default: 8]", rich_help_panel=WHERE
+)
+BANDWIDTH = typer.Option(
+    None, help="Speed of one NIC, one direction; that of the cluster, or 100Gbps, unless given.", rich_help_panel=WHERE
+)
 LINK_BANDWIDTH = typer.Option(
     None, help="Speed of a leaf-spine cable; that of a NIC unless given.", rich_help_panel=WHERE
 )
 SERVER_BANDWIDTH = typer.Option(
-    "1000Gbps", help="Speed of a GPU towards others inside its server.", rich_help_panel=WHERE
+    None,
+    "--nvlink-bandwidth",
+    "--server-bandwidth",
+    help="Speed of one GPU inside its server, one direction; that of the cluster, or 1000Gbps, unless given.",
+    rich_help_panel=WHERE,
 )
 SPINES = typer.Option(None, min=1, help="Spines, where a file does not list them.", rich_help_panel=WHERE)
 CABLES = typer.Option(1, min=1, help="Parallel cables between a leaf and a spine, for files.", rich_help_panel=WHERE)
@@ -62,12 +75,13 @@ ISOLATE_ONE = typer.Option("vclos", "--isolate", help="The policy that isolates 
 class PlantOptions:
     """What was typed about the cluster."""
 
+    cluster: str | None = None
     fabric: str = BARE
     ports: int = 64
-    gpus_per_server: int = 8
-    bandwidth: str = "100Gbps"
+    gpus_per_server: int | None = None
+    bandwidth: str | None = None
     link_bandwidth: str | None = None
-    server_bandwidth: str = "1000Gbps"
+    server_bandwidth: str | None = None
     spines: int | None = None
     cables: int = 1
     levels: str | None = None
@@ -79,9 +93,11 @@ class PlantOptions:
 
 def plant_of(asked: PlantOptions) -> Plant:
     """The cluster that the options describe."""
-    nic = units.bandwidth(asked.bandwidth)
+    if asked.cluster is not None:
+        return _of_cluster(asked)
+    nic = units.bandwidth(asked.bandwidth or USUAL_BANDWIDTH)
     link = nic if asked.link_bandwidth is None else units.bandwidth(asked.link_bandwidth)
-    inside = units.bandwidth(asked.server_bandwidth)
+    inside = units.bandwidth(asked.server_bandwidth or USUAL_SERVER_BANDWIDTH)
     if not _is_file(asked.fabric):
         return _built(asked, nic, link, inside)
     from ropewalk.cluster.imports import Cabling, Hints, read_nodes, read_plant
@@ -91,7 +107,7 @@ def plant_of(asked: PlantOptions) -> Plant:
         levels=() if asked.levels is None else split(asked.levels),
     )
     cabling = Cabling(
-        gpus_per_server=asked.gpus_per_server,
+        gpus_per_server=asked.gpus_per_server or USUAL_GPUS,
         spines=asked.spines,
         cables=asked.cables,
         nic_bandwidth=nic,
@@ -103,16 +119,39 @@ def plant_of(asked: PlantOptions) -> Plant:
     return read_plant(asked.fabric, cabling, format_name=asked.topology_format, hints=hints)
 
 
+def _of_cluster(asked: PlantOptions) -> Plant:
+    """The plant of a cluster that is described as in every other command."""
+    from ropewalk.cluster.of_cluster import plant_of_cluster
+    from ropewalk.hardware import Given, read_cluster
+
+    _refuse_options_of_files(asked, f"--cluster {asked.cluster}")
+    given = Given(
+        gpus_per_server=asked.gpus_per_server,
+        nic_bandwidth=None if asked.bandwidth is None else units.bandwidth(asked.bandwidth),
+        nvlink_bandwidth=None if asked.server_bandwidth is None else units.bandwidth(asked.server_bandwidth),
+        network=None if asked.fabric == BARE else asked.fabric,
+    )
+    found = plant_of_cluster(read_cluster(asked.cluster, given))
+    if asked.link_bandwidth is None:
+        return found
+    return replace(found, link_bandwidth=units.bandwidth(asked.link_bandwidth))
+
+
 def _is_file(text: str) -> bool:
     return text.partition(":")[0] != BARE and (bool(Path(text).suffix) or Path(text).exists())
 
 
 def _built(asked: PlantOptions, nic: float, link: float, inside: float) -> Plant:
-    from dataclasses import replace
-
     from ropewalk.cluster.plant import plant
     from ropewalk.cluster.sizing import rearrangeable
 
+    _refuse_options_of_files(asked, asked.fabric)
+    text = rearrangeable(asked.ports).expression if asked.fabric == BARE else asked.fabric
+    found = plant(text, asked.gpus_per_server or USUAL_GPUS, bandwidth=nic, server_bandwidth=inside)
+    return found if found.link_bandwidth == link else replace(found, link_bandwidth=link)
+
+
+def _refuse_options_of_files(asked: PlantOptions, named: str) -> None:
     only_files = {
         "--spines": asked.spines,
         "--levels": asked.levels,
@@ -123,10 +162,7 @@ def _built(asked: PlantOptions, nic: float, link: float, inside: float) -> Plant
     }
     for option, value in only_files.items():
         if value is not None:
-            raise InputError(f"{option} is about topology files, and {asked.fabric} is none: leave it out")
-    text = rearrangeable(asked.ports).expression if asked.fabric == BARE else asked.fabric
-    found = plant(text, asked.gpus_per_server, bandwidth=nic, server_bandwidth=inside)
-    return found if found.link_bandwidth == link else replace(found, link_bandwidth=link)
+            raise InputError(f"{option} is about topology files, and {named} is none: leave it out")
 
 
 def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:
