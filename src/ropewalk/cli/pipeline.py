@@ -9,13 +9,14 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
-from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
 from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
 from ropewalk.cli.pipeline_subject import Subject, open_subject
 from ropewalk.cli.screen import print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.step_options import TalkOptions
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 USUAL_CLUSTER = "2x8"
 USUAL_MICRO_BATCHES = 4
 """Micro-batches for each GPU where no global batch is given."""
-OF_NETWORKS = ("fabric", "hop_latency", "rails")
-"""Options that the cost model of a planner leaves out of account: it knows NICs, and no network between them."""
 
 
 @with_options
@@ -44,20 +43,29 @@ def pipeline_command(
     place: ClusterOptions,
     costs: CostOptions,
     cut: CutOptions,
+    talk: TalkOptions,
+    packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
     """The stages, replicas, placement and timetable that make a step of a model shortest, against other planners.
 
     Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """
-    require_outputs(outputs.csv, outputs.page)
-    refuse(given(context, OF_NETWORKS), "the planner's cost model knows NICs and no network between them, leave it out")
+    require_outputs(outputs.csv, outputs.page, outputs.plan)
+    refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)
 
     from ropewalk.pipeline.costs import Costs
     from ropewalk.pipeline.links import machines_of
+    from ropewalk.pipeline.on_cluster import on_cluster
     from ropewalk.pipeline.planner import plan
+    from ropewalk.sim.level import LevelUse
+    from ropewalk.training import NetworkUse
+
+    level = LevelUse(talk.level, packets.transport, packets.options(), packets.most_events)
+    level.check()
+    network = NetworkUse(talk.routing, talk.algorithm, talk.collectives, level=level)
 
     machines = machines_of(
         cluster, collective_bandwidth=costs.collective_bytes_per_s, start_up_s=units.seconds(costs.start_up)
@@ -71,6 +79,8 @@ def pipeline_command(
         terms = _terms(subject, machines.gpus, what.batch, pieces.micro_batch, costs.memory_bytes, cut)
         bar.update(task, description="searching cuts, replicas, places and timetables")
         found = plan(subject.model, machines, terms)
+        bar.update(task, description="simulating the best plans")
+        found = on_cluster(found, subject.trained, cluster, network)
         # Whatever cannot be written is refused before anything is.
         timetable = None
         if outputs.csv is not None:
@@ -82,12 +92,13 @@ def _terms(
     subject: Subject, gpus: int, batch: int | None, micro_batch: int | None, memory: float | None, cut: CutOptions
 ) -> Terms:
     from ropewalk.pipeline.terms import Terms
+    from ropewalk.strategy.memory import usable_bytes
 
     smallest = micro_batch or subject.profile.batch
     return Terms(
         batch or USUAL_MICRO_BATCHES * gpus * smallest,
         smallest,
-        memory_bytes=subject.memory_bytes if memory is None else memory,
+        memory_bytes=usable_bytes(subject.memory_bytes if memory is None else memory),
         state_multiple=subject.state_multiple,
         schedules=cut.schedules,
         tensor=cut.degrees,
@@ -108,6 +119,14 @@ def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: O
         text, whose = timetable
         write_whole(outputs.csv, text)
         typer.echo(f"timetable: {outputs.csv} ({whose})", err=True)
+    if outputs.plan is not None:
+        from ropewalk.plans import write_plan
+        from ropewalk.training.planned import plan_of
+
+        write_plan(
+            plan_of(found.simulated[0].training, "pipeline", {"estimated_step_time_s": found.step_s}), outputs.plan
+        )
+        typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.json:
         print_json(found.as_json())
     else:

@@ -33,9 +33,7 @@ COLLECTIVE_BANDWIDTH = typer.Option(
     None, help="Speed that collectives reach on a NIC, where it differs.", rich_help_panel=PLACE
 )
 START_UP = typer.Option("0us", help="Before the first byte of a message moves.", rich_help_panel=PLACE)
-MEMORY = typer.Option(
-    None, help="Of a GPU, such as 16GB; that of the device unless given, none for profiles.", rich_help_panel=PLACE
-)
+MEMORY = typer.Option(None, help="Of a GPU, such as 16GB; that of the device unless given.", rich_help_panel=PLACE)
 SCHEDULE = typer.Option(
     "auto",
     help="auto, or names: {schedules.for_planners}.",
@@ -55,6 +53,12 @@ OVERLAP_SUMS = typer.Option(
 )
 CSV = typer.Option(
     None, metavar="FILE", help="Write the timetable for torch.distributed.pipelining.", rich_help_panel=FILES
+)
+PLAN = typer.Option(
+    None,
+    metavar="FILE",
+    help="Write the plan (JSON): every command reads it, and it has the same time again.",
+    rich_help_panel=FILES,
 )
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
 PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
@@ -117,6 +121,7 @@ class Outputs:
     """What is written."""
 
     csv: Path | None
+    plan: Path | None
     json: bool
     page: Path | None
 

@@ -24,11 +24,18 @@ def print_answer(found: PipelineAnswer, page: Path | None) -> None:
     plan = found.best.plan
     again = ", activations computed again" if plan.recompute else ""
     say(
-        f"{found.profile.name} on {found.machines.gpus} GPUs: {units.show_seconds(found.step_s)} a step of "
+        f"{found.profile.name} on {found.machines.gpus} GPUs: {units.show_seconds(found.promised_s)} per step of "
         f"{plan.global_batch} samples, {plan.strategy} with {plan.schedule}",
         style="bold",
         soft_wrap=True,
     )
+    if found.simulated:
+        where = found.simulated[0].training.fabric.name
+        say(
+            f"simulated on {where}; the planner's clock, which knows NICs and no network, estimates "
+            f"{units.show_seconds(found.step_s)}",
+            soft_wrap=True,
+        )
     print_whole(_stage_table(found))
     say(f"{plan.micro_batches} micro-batches of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
     print_whole(_table(found))
@@ -90,14 +97,15 @@ def _table(found: PipelineAnswer) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("plan", "step", "to best", "stages", "schedule", "memory"):
+    for name in ("plan", "simulated", "estimate", "to best", "stages", "schedule", "memory"):
         table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
     rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
     for name, judged in sorted(rows, key=lambda row: (row[1].step_s, row[0] != "found")):
         ratio = "" if judged is found.best else f"{judged.step_s / found.step_s:.3f} x"
+        simulated = found.simulated_s(judged)
         table.add_row(
-            name, units.show_seconds(judged.step_s), ratio, strategy_in_words(judged), judged.plan.schedule,
-            units.show_size(max(judged.memory_bytes)),
+            name, "" if simulated is None else units.show_seconds(simulated), units.show_seconds(judged.step_s), ratio,
+            strategy_in_words(judged), judged.plan.schedule, units.show_size(max(judged.memory_bytes)),
         )  # fmt: skip
     return table
 

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from ropewalk.errors import InputError, WorkloadError
 
 if TYPE_CHECKING:
+    from ropewalk.pipeline.on_cluster import Subject as Trained
     from ropewalk.pipeline.profile import Profile
     from ropewalk.pipeline.state_prices import Prices
 
 FLOAT_BYTES = 4.0
+MEASURED_PRECISION = "fp32"
+"""Profiles hold sizes of 32-bit numbers."""
 PROFILES = (".txt",)
 """Files of measured layers (DAPPLE, PipeDream)."""
 
@@ -22,10 +25,12 @@ class Subject:
     """A model with its prices, and what the GPU that it runs on holds."""
 
     model: Profile | Prices
+    trained: Trained
+    """The same for simulations."""
     state_multiple: float
     """Bytes of weights, gradients and optimiser for each byte of weights."""
-    memory_bytes: float | None
-    """Of the GPU, where one is known."""
+    memory_bytes: float
+    """Of the GPU."""
 
     @property
     def profile(self) -> Profile:
@@ -44,6 +49,8 @@ def open_subject(
 ) -> Subject:
     """A profile as it was measured, or a model priced for the device."""
     from ropewalk.device.device import precision
+    from ropewalk.device.pricer import pricer
+    from ropewalk.pipeline.on_cluster import Subject as Trained
     from ropewalk.strategy.memory import OPTIMISER_BYTES
 
     precision(dtype)  # a profile needs none, but a slip should not go unseen
@@ -55,12 +62,13 @@ def open_subject(
 
         if sequence is not None:
             raise WorkloadError(f"{text} was measured with sequences of one length: leave --seq {sequence} out")
-        measured = profile_of(from_profile(text, batch=profile_batch))
-        return Subject(measured, _multiple(FLOAT_BYTES, OPTIMISER_BYTES[optimiser]), None)
+        workload = from_profile(text, batch=profile_batch)
+        trained = Trained(text if profile_batch is None else workload, workload, MEASURED_PRECISION, optimiser)
+        multiple = _multiple(FLOAT_BYTES, OPTIMISER_BYTES[optimiser])
+        return Subject(profile_of(workload), trained, multiple, pricer(device, MEASURED_PRECISION).device.memory_bytes)
     if profile_batch is not None:
         raise InputError(f"{text} is no profile: leave --profile-batch {profile_batch} out")
 
-    from ropewalk.device.pricer import pricer
     from ropewalk.pipeline.profile import is_measured
     from ropewalk.pipeline.state_prices import WorkloadPrices
     from ropewalk.workload.source import open_workload
@@ -70,7 +78,8 @@ def open_subject(
         raise InputError(f"{text} has measured layers only: write it as a profile (.txt), which keeps its batch")
     prices = pricer(device, dtype)
     multiple = _multiple(prices.precision.element_bytes, OPTIMISER_BYTES[optimiser])
-    return Subject(WorkloadPrices(workload, prices), multiple, prices.device.memory_bytes)
+    trained = Trained(text, workload, dtype, optimiser, sequence)
+    return Subject(WorkloadPrices(workload, prices), trained, multiple, prices.device.memory_bytes)
 
 
 def _multiple(element_bytes: float, optimiser_bytes: float) -> float:

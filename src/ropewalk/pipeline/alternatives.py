@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.answer import DATA_PARALLEL, Alternative
+from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, Alternative
 from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
@@ -58,9 +58,7 @@ def _data_parallel(contest: Contest) -> Alternative:
 def _data_parallel_behind(costs: Costs) -> Alternative:
     terms = replace(costs.terms, overlap_sums=False)
     found = data_parallel(Costs(costs.prices, costs.machines, terms))
-    return _alternative(
-        "data-parallel-behind", "data parallel, gradients added up behind the last backward pass", found
-    )
+    return _alternative(BEHIND, "data parallel, gradients added up behind the last backward pass", found)
 
 
 def of_stages(

@@ -9,6 +9,8 @@ from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy import Strategy
+from ropewalk.training import TrainingAnswer
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,19 @@ class Alternative:
     @property
     def step_s(self) -> float | None:
         return None if self.judged is None else self.judged.step_s
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPlan:
+    """A plan whose step was simulated on the cluster's network."""
+
+    judged: Judged
+    strategy: Strategy
+    training: TrainingAnswer
+
+    @property
+    def step_s(self) -> float:
+        return self.training.statistics.step_time_s
 
 
 @dataclass(frozen=True)
@@ -51,10 +66,24 @@ class PipelineAnswer:
     searched: Searched
     single_gpu_s: float
     """All samples of a step at once on one GPU, were its memory large enough."""
+    contenders: tuple[Judged, ...] = ()
+    """The best plan of each schedule."""
+    simulated: tuple[SimulatedPlan, ...] = ()
+    """Plans that were simulated, the fastest first, which is the best; none where nobody asked."""
 
     @property
     def step_s(self) -> float:
+        """By the planner's clock, as all alternatives."""
         return self.best.step_s
+
+    @property
+    def promised_s(self) -> float:
+        """The step of the best plan: simulated on the network where it was, otherwise by the clock."""
+        return self.simulated[0].step_s if self.simulated else self.step_s
+
+    def simulated_s(self, judged: Judged | None) -> float | None:
+        """The simulated step of a plan, None where it was not simulated."""
+        return next((run.step_s for run in self.simulated if run.judged is judged), None)
 
     def alternative(self, name: str) -> Alternative:
         """The alternative of that name."""
@@ -67,6 +96,10 @@ class PipelineAnswer:
 
     @property
     def speedup_over_dp(self) -> float | None:
+        """Simulated against simulated where both were, otherwise by the clock."""
+        whole = self.simulated_s(self.alternative(DATA_PARALLEL).judged)
+        if whole is not None:
+            return whole / self.promised_s
         whole = self.data_parallel_s
         return None if whole is None else whole / self.step_s
 
@@ -94,6 +127,10 @@ class PipelineAnswer:
             "machines": list(self.machines.separators),
             "global_batch": self.terms.global_batch,
             **_described(best, self.profile),
+            "step_time_s": self.promised_s,
+            "estimated_step_time_s": self.step_s,
+            "samples_per_s": best.plan.global_batch / self.promised_s,
+            "simulated": bool(self.simulated),
             "why": self.why(),
             "speedup_over_dp": self.speedup_over_dp,
             "speedup_over_one_gpu": self.single_gpu_s / self.step_s,
@@ -104,6 +141,8 @@ class PipelineAnswer:
         }
 
 
+BEHIND = "data-parallel-behind"
+"""Data parallelism that adds up gradients behind the backward pass; the literature's yardstick."""
 DATA_PARALLEL = "data-parallel"
 """The alternative that every plan is measured against: gradients are added up while the last micro-batch runs back."""
 
@@ -141,12 +180,16 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
 
 def _alternative(other: Alternative, answer: PipelineAnswer) -> dict[str, Any]:
     """Without its stages where there is no plan, with the reason instead."""
-    row: dict[str, Any] = {"name": other.name, "what": other.what, "step_time_s": other.step_s}
+    simulated = answer.simulated_s(other.judged)
+    row: dict[str, Any] = {
+        "name": other.name, "what": other.what, "estimated_step_time_s": other.step_s,
+        "step_time_s": simulated if answer.simulated else other.step_s,
+    }  # fmt: skip
     if other.judged is None:
         return {**row, "reason": other.reason}
     return {
         **row,
-        "speedup_of_best": other.judged.step_s / answer.step_s,
+        "speedup_of_best": other.judged.step_s / answer.step_s if simulated is None else simulated / answer.promised_s,
         "strategy": other.judged.plan.strategy,
         "schedule": other.judged.plan.schedule,
         "plan": str(other.judged.plan),

@@ -58,6 +58,7 @@ def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Wi
         alternatives=others,
         searched=Searched(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
         single_gpu_s=costs.prices.at(terms.global_batch).seconds,
+        contenders=tuple(sorted(contest.best_by_schedule.values(), key=_step)),
     )
 
 

@@ -82,7 +82,7 @@ def pipeline_page(answer: PipelineAnswer) -> str:
 
 def headline(answer: PipelineAnswer) -> str:
     plan = answer.best.plan
-    name, step = answer.profile.name, quantity.seconds(answer.step_s)
+    name, step = answer.profile.name, quantity.seconds(answer.promised_s)
     sizes = [len(gpus) for gpus in plan.devices]
     if plan.gpus == 1:
         return f"{name} is fastest on one GPU alone: {step} a step"
@@ -152,10 +152,11 @@ def _facts(answer: PipelineAnswer) -> list[tuple[str, str]]:
     sizes = [end - begin for begin, end in zip((0, *machines.separators), machines.separators, strict=False)]
     shape = f"{len(sizes)} × {sizes[0]}" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
     return [
-        ("Step time", quantity.seconds(answer.step_s)),
-        ("Samples a second", quantity.rate(plan.global_batch / answer.step_s)),
+        ("Step time", quantity.seconds(answer.promised_s)),
+        ("Planner's estimate", quantity.seconds(answer.step_s)),
+        ("Samples per second", quantity.rate(plan.global_batch / answer.promised_s)),
         ("Against data parallelism", "it does not fit" if gain is None else quantity.times(gain)),
-        ("Against one GPU", quantity.times(answer.single_gpu_s / answer.step_s)),
+        ("Against one GPU", quantity.times(answer.single_gpu_s / answer.promised_s)),
         ("Timetable", plan.schedule),
         ("Micro-batches", f"{quantity.count(plan.micro_batches)} of {quantity.count(plan.micro_batch)} samples"),
         ("Idle", quantity.percent(best.run.bubble)),

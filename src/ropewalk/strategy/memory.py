@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.errors import StrategyError
 from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
@@ -30,6 +31,20 @@ WORKSPACE_BYTES = 1e9
 """Assumed for the context of the driver, workspaces of libraries and buffers of collectives on every GPU."""
 FRAGMENTATION = 0.05
 """Assumed fraction of all other bytes that lies idle between blocks of the allocator."""
+
+
+def usable_bytes(capacity_bytes: float) -> float:
+    """What of the memory of a GPU is left for weights, gradients, optimiser and activations.
+
+    >>> usable_bytes(80e9) / 1e9
+    75.23809523809523
+    """
+    if capacity_bytes <= WORKSPACE_BYTES:
+        raise StrategyError(
+            f"a GPU with {capacity_bytes / 1e9:g} GB has no room beside its workspace of {WORKSPACE_BYTES / 1e9:g} GB: "
+            "give more memory"
+        )
+    return (capacity_bytes - WORKSPACE_BYTES) / (1 + FRAGMENTATION)
 
 
 @dataclass(frozen=True, eq=False)

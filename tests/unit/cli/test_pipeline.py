@@ -33,13 +33,46 @@ def test_a_plan_comes_as_json_page_and_schedule_for_pytorch(tmp_path, run):
     assert [stage["gpus"] for stage in found["stages"]] == [[0], [1]]
     assert found["stages"][0]["layers"][1] + 1 == found["stages"][1]["layers"][0]
     assert found["speedup_over_dp"] > 2
-    steps = {row["name"]: row["step_time_s"] for row in found["alternatives"]}
+    estimates = {row["name"]: row["estimated_step_time_s"] for row in found["alternatives"]}
     for name in ("data-parallel", "pipedream", "dapple-released"):
-        assert steps[name] >= found["step_time_s"]
+        assert estimates[name] >= found["estimated_step_time_s"]
+    simulated = {row["name"]: row["step_time_s"] for row in found["alternatives"]}
+    assert found["simulated"]
+    assert simulated["data-parallel"] >= found["step_time_s"]
     table = read_compute_only(csv.read_text())
     assert (table.devices, table.micro_batches) == (2, found["micro_batches"])
     assert page.stat().st_size > 100_000
     assert "of the plan" in answer.stderr
+
+
+@pytest.mark.parametrize("level", ["flow", "packet"])
+def test_the_plan_in_the_file_takes_the_time_that_was_promised(tmp_path, run, ropewalk, level):
+    """Stages with three replicas and one, in the order that the planner made for them."""
+    plan = tmp_path / "plan.json"
+    schedules = "1f1b,zb-auto"
+    answer = run(
+        write_profile(tmp_path), "--cluster", "4x1", *SLOW, "--schedule", schedules, "--level", level, "--plan", plan,
+        "--json",
+    )  # fmt: skip
+    assert answer.code == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert [stage["replicas"] for stage in found["stages"]] == [3, 1]
+    again = ropewalk("simulate", plan, "--json")
+    assert again.code == 0, again.stderr
+    assert json.loads(again.stdout)["step_time_s"] == found["step_time_s"]
+
+
+def test_a_thin_network_between_servers_shows_in_the_promise_and_not_in_the_estimate(tmp_path, run):
+    def found(fabric):
+        answer = run(
+            write_profile(tmp_path), "--cluster", "4x1", *SLOW, "--schedule", "1f1b", "--fabric", fabric, "--json"
+        )
+        assert answer.code == 0, answer.stderr
+        return json.loads(answer.stdout)
+
+    wide, thin = found("switch"), found("ring")
+    assert thin["estimated_step_time_s"] <= wide["estimated_step_time_s"] * (1 + 1e-9)
+    assert thin["step_time_s"] != wide["step_time_s"]
 
 
 def test_the_table_shows_stages_and_every_other_plan(tmp_path, run):
@@ -70,13 +103,14 @@ def test_a_model_of_the_zoo_is_cut_within_the_memory_of_its_gpu(run):
         (("--cluster", "2 by 8"), "a shape such as 4x8"),
         (("--cluster", "0x8"), "a server without GPUs"),
         (("--nics", 3), "do not spread evenly over 3 NICs"),
-        (("--fabric", "torus:4x4"), "--fabric would change nothing"),
+        (("--buffer", "1MiB"), "--buffer would change nothing"),
         (("--batch", 63), "give a micro-batch that divides it"),
         (("--schedule", "2f2b"), "there is no schedule '2f2b'"),
         (("--recompute", "sometimes"), "write one of never, always, auto"),
         (("--tensor", "two"), "write degrees such as 1,2,4"),
         (("--tensor", "64"), "give a smaller --tensor"),
-        (("--memory", "1MB"), "no plan of tiny-pbs-8 fits"),
+        (("--memory", "1MB"), "no room beside its workspace of 1 GB: give more memory"),
+        (("--memory", "1.01GB"), "no plan of tiny-pbs-8 fits"),
         (("--bandwidth", "25"), "unit"),
         (("--profile-batch", 4), "was measured with 8 samples by its name"),
         (("--seq", 128), "leave --seq 128 out"),

@@ -1,0 +1,82 @@
+"""Plans simulated on the cluster's network: the clock proposes, the simulation decides.
+
+The planner's clock gives every hand-over links of its own and knows no network between servers. So the few plans that
+it thinks most of become strategies, their steps are lowered and simulated like any other step, and the fastest of these
+is the answer. Plain data parallelism is always among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ropewalk.errors import StrategyError
+from ropewalk.hardware import Cluster
+from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, PipelineAnswer, SimulatedPlan
+from ropewalk.pipeline.judge import Judged
+from ropewalk.pipeline.strategy import strategy_of
+from ropewalk.strategy import Strategy
+from ropewalk.training import NetworkUse, TrainingQuestion
+from ropewalk.training import answer as simulated
+from ropewalk.workload.workload import Workload
+
+MOST_SIMULATED = 4
+"""Plans that are simulated, data parallelism aside."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is trained, as simulations want to know it."""
+
+    model: str | Workload
+    """A workload made in Python, or what `open_workload` reads."""
+    workload: Workload
+    precision: str = "bf16"
+    optimiser: str = "adamw"
+    sequence: int | None = None
+
+
+def on_cluster(
+    answer: PipelineAnswer,
+    subject: Subject,
+    cluster: Cluster,
+    network: NetworkUse | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PipelineAnswer:
+    """The answer with its best plans simulated, the fastest of them first; those that do not fit are left out."""
+    chosen = _contenders(answer, subject)
+    runs, refused = [], []
+    for number, (strategy, plans) in enumerate(chosen.items()):
+        if progress is not None:
+            progress(number, len(chosen))
+        question = TrainingQuestion(
+            subject.model,
+            cluster,
+            sequence=subject.sequence,
+            decided=strategy,
+            precision=subject.precision,
+            network=network or NetworkUse(),
+        )
+        try:
+            training = simulated(question)
+        except StrategyError as error:
+            refused.append(error)
+        else:
+            runs += [SimulatedPlan(judged, strategy, training) for judged in plans]
+    if not runs:
+        raise refused[0]
+    runs.sort(key=lambda run: (run.step_s, run.judged.step_s))
+    return replace(answer, best=runs[0].judged, simulated=tuple(runs))
+
+
+def _contenders(answer: PipelineAnswer, subject: Subject) -> dict[Strategy, list[Judged]]:
+    """The strategies that the clock thinks most of, and data parallelism; plans may differ only in their names."""
+    plain = answer.alternative(DATA_PARALLEL).judged
+    others = [other.judged for other in answer.alternatives if other.judged is not None and other.name != BEHIND]
+    ranked = sorted((answer.best, *answer.contenders, *others), key=lambda judged: judged.step_s)
+    found: dict[Strategy, list[Judged]] = {}
+    for judged in [*ranked, *([] if plain is None else [plain])]:
+        strategy = strategy_of(judged, subject.workload, subject.optimiser, overlap_sums=answer.terms.overlap_sums)
+        if len(found) < MOST_SIMULATED or strategy in found or judged is plain:
+            found.setdefault(strategy, []).append(judged)
+    return found
