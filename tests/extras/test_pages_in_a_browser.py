@@ -14,7 +14,6 @@ from ropewalk import sync, synthesis
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.overlap.network_runs import on_fabric
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer as order_answer
 from ropewalk.overlap.study import over_speeds
@@ -211,8 +210,7 @@ def ordered(folder: Path) -> str:
     slow = read_cluster("2x2", Given(nics=1, nic_bandwidth=1.25e9, nvlink_bandwidth=1e11))
     asked = OverlapQuestion(str(write_profile(folder, name=EVIL)), slow)
     found = order_answer(asked)
-    place = slow.fabric()
-    return overlap_page(found, over_speeds(asked, (1.0, 10.0, 100.0)), on_fabric(found, place), place.name)
+    return overlap_page(found, over_speeds(asked, (1.0, 10.0, 100.0)))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,6 +3,7 @@
 from math import inf
 
 import numpy as np
+from data_parallel_steps import data_parallel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_gradients import gradients_of_layers, lowered_gradients
@@ -23,7 +24,6 @@ from ropewalk.task.passes import (
     with_barrier,
     woven,
 )
-from ropewalk.task.passes.data_parallel import data_parallel
 from ropewalk.task.step import Act
 
 BYTE_S = 0.25

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli import step_options
 from ropewalk.cli.screen import require_outputs
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.overlap.link import Kind
 
-ORDER, ESTIMATE, NETWORK, FILES = "Order", "Estimate", "On a network", "Output"
+ORDER, NETWORK, FILES = "Order", "On the network", "Output"
 
 SYNC = typer.Option("all-reduce", help="all-reduce, or ps (parameter servers).", rich_help_panel=ORDER)
 PS_SERVERS = typer.Option(
@@ -40,12 +41,20 @@ TUNE = typer.Option(
     rich_help_panel=ORDER,
 )
 SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
-ROUND_LATENCY = typer.Option("2us", help="Of a round of a collective.", rich_help_panel=ESTIMATE)
-LAUNCH = typer.Option("20us", help="What an operation costs besides its rounds and bytes.", rich_help_panel=ESTIMATE)
-ON_NETWORK = typer.Option(
-    False, "--on-network", help="Run every way on the fabric with the flow simulator, too.", rich_help_panel=NETWORK
+ROUND_LATENCY = typer.Option(
+    None, help="Of a round of a collective; as NCCL's rings have it unless given.", rich_help_panel=NETWORK
 )
-ROUTING = typer.Option(None, help="How transfers are routed: default, {routers}.", rich_help_panel=NETWORK)
+LAUNCH = typer.Option(
+    None,
+    help="What an operation costs besides its rounds and bytes; as NCCL's rings have it unless given.",
+    rich_help_panel=NETWORK,
+)
+SIMULATE = typer.Option(
+    True, "--simulate/--no-simulate", help="Simulate every way on the fabric, or estimate them alone.",
+    rich_help_panel=NETWORK,
+)  # fmt: skip
+LEVEL = step_options.LEVEL
+ROUTING = typer.Option("default", help="How transfers are routed: default, {routers}.", rich_help_panel=NETWORK)
 DDP = typer.Option(
     None,
     metavar="FILE",
@@ -87,19 +96,14 @@ class OrderOptions:
 
 
 @dataclass(frozen=True)
-class EstimateOptions:
-    """What an operation costs beside its bytes, where no network is simulated."""
-
-    round_latency: str
-    launch: str
-
-
-@dataclass(frozen=True)
 class NetworkOptions:
-    """Whether the fabric is simulated, too."""
+    """What operations cost beside their bytes, and how the fabric is simulated."""
 
-    on_network: bool
-    routing: str | None
+    round_latency: str | None
+    launch: str | None
+    simulate: bool
+    routing: str
+    level: str
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.overlap.answer import OverlapAnswer
-    from ropewalk.overlap.network_runs import NetworkRow
 
 MOST_GROUPS = 6
 """Groups of the best way that the screen lists."""
@@ -35,7 +34,7 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
     asked, best = found.question, found.best
     say(
         f"{found.tensors.model} on {asked.servers} x {asked.gpus_per_server} GPUs, {asked.sync}: "
-        f"{units.show_seconds(best.step_s)} a step with {best.name}, {units.show_seconds(found.bounds.step_s)} at best",
+        f"{units.show_seconds(best.time_s)} a step with {best.name}, {units.show_seconds(found.bounds.step_s)} at best",
         style="bold",
         soft_wrap=True,
     )
@@ -75,27 +74,10 @@ def _table(found: OverlapAnswer) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("way", "known as", "step", "to the best", "waiting", "operations"):
+    for name in ("way", "known as", "step", "estimate", "to the best", "operations"):
         table.add_column(name, justify="left" if name in ("way", "known as") else "right", no_wrap=True)
-    compute = found.tensors.compute_s
-    for way in sorted(found.ways, key=lambda way: (way.step_s, way.launches)):
-        ratio = "" if way is found.best else f"{way.step_s / found.best.step_s:.3f} x"
-        waiting = units.show_seconds(max(0.0, way.step_s - compute))
-        table.add_row(
-            way.name, KNOWN_AS[way.name], units.show_seconds(way.step_s), ratio, waiting, str(way.launches)
-        )  # fmt: skip
-    return table
-
-
-def network_table(rows: list[NetworkRow]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("way", "model", "network", "difference"):
-        table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
-    for row in sorted(rows, key=lambda row: row.network_s):
-        table.add_row(
-            row.way, units.show_seconds(row.model_s), units.show_seconds(row.network_s), f"{row.deviation:+.3%}"
-        )
+    for way in sorted(found.ways, key=lambda way: (way.time_s, way.launches)):
+        ratio = "" if way is found.best else f"{way.time_s / found.best.time_s:.3f} x"
+        step = "" if way.simulated_s is None else units.show_seconds(way.simulated_s)
+        table.add_row(way.name, KNOWN_AS[way.name], step, units.show_seconds(way.step_s), ratio, str(way.launches))
     return table

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ropewalk.errors import StrategyError
 from ropewalk.hardware import as_json
 from ropewalk.overlap.bounds import Bounds
 from ropewalk.overlap.link import Link
@@ -13,6 +14,8 @@ from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import Tuned
 from ropewalk.overlap.ways import Scene, Way, scene_of, whole
+from ropewalk.records import plain
+from ropewalk.strategy.order import Order
 
 AS_FAST = 1e-9
 """Parts of a step by which two ways may differ and still be equally fast; fewer launches decide then."""
@@ -33,10 +36,15 @@ class OverlapAnswer:
 
     @cached_property
     def best(self) -> Way:
-        """The fastest; of those that are as fast the one that hands over the fewest operations."""
-        least = min(way.step_s for way in self.ways)
-        near = [way for way in self.ways if way.step_s <= least * (1 + AS_FAST)]
+        """The fastest that was simulated; of those that are as fast the one that hands over the fewest operations."""
+        known = [way for way in self.ways if way.simulated_s is not None] or self.ways
+        least = min(way.time_s for way in known)
+        near = [way for way in known if way.time_s <= least * (1 + AS_FAST)]
         return min(near, key=lambda way: way.launches)
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.best.simulated_s is not None
 
     @property
     def scene(self) -> Scene:
@@ -55,7 +63,7 @@ class OverlapAnswer:
     @property
     def exposed_s(self) -> float:
         """Seconds of the best step in which the GPU waits for the network."""
-        return max(0.0, self.best.step_s - self.tensors.compute_s)
+        return max(0.0, self.best.time_s - self.tensors.compute_s)
 
     @property
     def network_s(self) -> float:
@@ -73,7 +81,7 @@ class OverlapAnswer:
 
     def why(self) -> str:
         """What the best step is made of, in a sentence."""
-        from_bound = self.best.step_s / self.bounds.step_s - 1
+        from_bound = self.best.time_s / self.bounds.step_s - 1
         return (
             f"computing takes {self.tensors.compute_s * 1e3:.4g} ms and the network {self.network_s * 1e3:.4g} ms; "
             f"{self.exposed_s * 1e3:.4g} ms stay exposed; the step is {from_bound:.2%} above the lower bound: "
@@ -110,25 +118,29 @@ class OverlapAnswer:
             "start_up_s": self.link.start_up_s,
             "compute_s": self.tensors.compute_s,
             "way": self.best.name,
-            "step_time_s": self.best.step_s,
+            "step_time_s": self.best.time_s,
+            "estimate_s": self.best.step_s,
             "lower_bound_s": self.bounds.step_s,
             "exposed_s": self.exposed_s,
             "why": self.why(),
-            "speedup": self.usual.step_s / self.best.step_s,
+            "speedup": self.usual.time_s / self.best.time_s,
             "speedup_over": self.usual.name,
             "groups": [[names[tensor] for tensor in group] for group in self.best.groups.members],
             "partition_bytes": whole(self.tuned.best.partition_bytes),
             "credit_bytes": whole(self.tuned.best.credit_bytes),
             "found_by": self.tuned.method,
             "order": self.order(),
+            "plan_order": None if self.best.order is None else plain(self.best.order),
             "alternatives": [
                 {
                     "name": way.name,
                     "what": way.what,
-                    "step_time_s": way.step_s,
+                    "step_time_s": way.time_s,
+                    "estimate_s": way.step_s,
+                    "simulated": way.simulated_s is not None,
                     "launches": way.launches,
-                    "exposed_s": max(0.0, way.step_s - self.tensors.compute_s),
-                    "speedup_of_best": way.step_s / self.best.step_s,
+                    "exposed_s": max(0.0, way.time_s - self.tensors.compute_s),
+                    "speedup_of_best": way.time_s / self.best.time_s,
                 }
                 for way in self.ways
             ],
@@ -136,3 +148,13 @@ class OverlapAnswer:
             "seed": asked.seed,
             "notes": list(self.notes),
         }
+
+
+def order_of(answer: OverlapAnswer) -> Order:
+    """The order of the best way that a lowered step can run: what a plan file keeps."""
+    known = [way for way in answer.ways if way.order is not None]
+    if not known:
+        raise StrategyError("parameter servers are no collectives of a step: plan the order of all-reduces")
+    best = answer.best if answer.best.order is not None else min(known, key=lambda way: (way.time_s, way.launches))
+    assert best.order is not None
+    return best.order

@@ -39,8 +39,10 @@ def lower_bounds(tensors: Tensors, link: Link) -> Bounds:
     17.0
     """
     free = link.without_start_up()
-    sums = one_stream_sums(tensors)
-    branches = step_graph(tensors).sums(free)
+    # Updates may be done while the GPU waits for something else.
+    waiting = replace(tensors, forward_s=tensors.forward_s - tensors.update_s)
+    sums = one_stream_sums(waiting)
+    branches = step_graph(waiting).sums(free)
     # Where gradients were seen earlier than their layers' backward passes add up to, what was seen counts.
     branches = replace(branches, head_s=np.minimum(branches.head_s, tensors.ready_s))
     work = tensors.total_bytes / link.bandwidth

@@ -9,6 +9,7 @@ and for the launch before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,14 +121,20 @@ def cut_as_planned(sums: Sums, link: Link, groups: Groups, arrival: Arrival, rou
     )
 
 
-def timed(sums: Sums, link: Link, launches: Launches, rounds_s: float = 0.0) -> LaunchTimes:
-    """Run a plan on a library that works in order, every launch with its start-up."""
+def timed(
+    sums: Sums, link: Link, launches: Launches, rounds_s: float = 0.0, collectives: Sequence[int] = ()
+) -> LaunchTimes:
+    """Run a plan on a library that works in order, every launch with its start-up.
+
+    `collectives` says by group how many operations its launches are, where they are more than one.
+    """
     costs = costs_of(link, launches.arrival, rounds_s)
     groups = launches.groups
+    start_up = costs.start_up_s * np.array(collectives or [1] * len(groups), np.float64)
     ready = np.zeros(len(groups))
     np.maximum.at(ready, groups.group_of, sums.head_s)
     begin, end = _in_order(
-        launches.group, launches.tensor, launches.size_bytes, ready, costs.start_up_s, costs.rounds_s,
+        launches.group, launches.tensor, launches.size_bytes, ready, start_up, costs.rounds_s,
         costs.seconds_per_byte,
     )  # fmt: skip
     arrival = np.zeros(len(sums))
@@ -160,10 +167,10 @@ def planned(
     sums: Sums, link: Link, groups: Groups, arrival: Arrival = Arrival.TOGETHER, rounds_s: float = 0.0
 ) -> LaunchTimes:
     """The better of two plans for the groups: the preemptive schedule with the cuts that pay, and no cuts at all."""
-    ways = (
-        mend(sums, link, cut_as_planned(sums, link, groups, arrival, rounds_s), rounds_s),
-        in_ready_order(sums, groups, arrival),
-    )
+    ways = [in_ready_order(sums, groups, arrival)]
+    if arrival is not Arrival.GATHERED:
+        # What is scattered as a whole and gathered tensor by tensor cannot be put aside in the middle.
+        ways.insert(0, mend(sums, link, cut_as_planned(sums, link, groups, arrival, rounds_s), rounds_s))
     return min((timed(sums, link, way, rounds_s) for way in ways), key=lambda run: (run.step_s, run.launches.count))
 
 
@@ -205,6 +212,6 @@ def _in_order(group, tensor, size, ready, start_up, rounds, seconds_per_byte):  
         if new:
             now = max(now, ready[group[piece]])
         begin[piece] = now
-        now += (start_up if new else rounds) + size[piece] * seconds_per_byte
+        now += (start_up[group[piece]] if new else rounds) + size[piece] * seconds_per_byte
         end[piece] = now
     return begin, end

@@ -73,16 +73,19 @@ def streamed_plan(
     rounds_s: float = 0.0,
     widest: int | None = None,
     arrivals: Sequence[Arrival] = (Arrival.THROUGH, Arrival.GATHERED),
+    blockings: Sequence[Groups] = (),
 ) -> StreamedPlan:
     """The best plan in which launches may stream, in one of the ways `arrivals`; of equals the first.
 
     A tensor that moves on its own goes through the rounds of the collective once more. So small tensors are first put
     together in blocks that take several times as long as rounds do, and launches stream blocks. Blocks that are whole
-    groups of the fused plan are tried too: then nothing streams unless it helps.
+    groups of the fused plan are tried too: then nothing streams unless it helps. `blockings` are tried instead of all
+    these where they are given.
     """
     sums = one_stream_sums(tensors)
     plans = []
-    for blocks in (*_fine_blocks(tensors, link, rounds_s), *_groupings(tensors, sums, link, widest)):
+    tried = blockings or (*_fine_blocks(tensors, link, rounds_s), *_groupings(tensors, sums, link, widest))
+    for blocks in tried:
         of_blocks = summed_blocks(sums, blocks)
         for arrival in arrivals:
             streams = fuse(of_blocks, link, arrival, rounds_s=rounds_s, widest=widest).groups

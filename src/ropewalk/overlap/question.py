@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ropewalk.device.device import precision
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.hardware import Cluster, read_cluster
-from ropewalk.overlap.link import Kind, Link, cluster_link, server_link
+from ropewalk.overlap.link import Kind, Link, server_link
+from ropewalk.overlap.simulated import measured_link
 from ropewalk.overlap.tensors import Tensors, tensors_of
 from ropewalk.pipeline.profile import is_measured
+from ropewalk.sim.level import LevelUse
+from ropewalk.strategy import Strategy
+from ropewalk.training import NetworkUse, TrainingQuestion, transport_of
 from ropewalk.workload.source import open_workload
+from ropewalk.workload.workload import Workload
 
-HOP_S = 2e-6
-"""A round of a collective between GPUs of today's servers."""
 USUAL_CLUSTER = "4x8"
 USUAL_BATCH = 32
 """Samples of one GPU unless told: with one sample most models wait for their host, and no order of sums matters."""
-LAUNCH_S = 20e-6
-"""Handing one operation to a library of collectives and its kernel to the GPU."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,12 @@ class OverlapQuestion:
     sequence: int | None = None
     precision: str = "bf16"
     optimiser: str = "adamw"
-    latency_s: float = HOP_S
-    """Of a round of a collective, and until a worker knows that an operation is done."""
-    launch_s: float = LAUNCH_S
-    """What an operation costs besides its rounds and bytes."""
+    latency_s: float | None = None
+    """Of a round of a collective; as NCCL's rings have it on the GPU unless given."""
+    launch_s: float | None = None
+    """What an operation costs besides its rounds and bytes; as NCCL's rings have it on the GPU unless given."""
+    network: NetworkUse = field(default_factory=NetworkUse)
+    """Routes, collectives and how finely they are simulated."""
     sync: Kind = Kind.ALL_REDUCE
     parameter_servers: int | None = None
     """Hosts that add up where `sync` is a parameter server; as many as there are servers of workers unless given."""
@@ -84,37 +87,61 @@ class OverlapQuestion:
         return self.cluster.equal.gpus
 
     @cached_property
-    def tensors(self) -> Tensors:
-        """The gradients of the model with their times on the GPU."""
-        precision(self.precision)  # a profile needs none, but a slip should not go unseen
+    def workload(self) -> Workload:
+        """The model for the samples of one GPU."""
         each = None if self.batch is None else self.batch // self.workers
-        workload = open_workload(self.model, each, self.sequence)
-        if self.batch is None and workload.batch == 1 and not is_measured(workload):
-            workload = workload.at_batch(USUAL_BATCH)
-        if is_measured(workload):
-            # A profile was measured on a GPU of its own, with whatever update it had.
-            return replace(tensors_of(workload, optimiser="none"), source=f"{workload.source}, as measured")
-        return tensors_of(workload, pricer(self.cluster.device, self.precision), optimiser=self.optimiser)
+        found = open_workload(self.model, each, self.sequence)
+        usual = self.batch is None and found.batch == 1 and not is_measured(found)
+        return found.at_batch(USUAL_BATCH) if usual else found
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """The gradients of the model, layer by layer, with their times on the GPU."""
+        prices = pricer(self.cluster.device, self.precision)
+        found = tensors_of(
+            self.workload, prices, gradient_bytes=prices.precision.element_bytes, optimiser=self.optimiser,
+            whole_layers=True,
+        )  # fmt: skip
+        return replace(found, source=f"{self.workload.source}, as measured") if is_measured(self.workload) else found
+
+    @cached_property
+    def use(self) -> NetworkUse:
+        """How collectives cross the fabric, with nothing left open."""
+        prices = pricer(self.cluster.device, self.precision)
+        gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
+        costs = self.network.transport or transport_of(gpu)
+        if self.latency_s is not None:
+            costs = replace(costs, round_inside_s=self.latency_s, round_across_s=self.latency_s)
+        if self.launch_s is not None:
+            costs = replace(costs, start_up_s=self.launch_s)
+        return replace(self.network, transport=costs, seed=self.seed)
+
+    @property
+    def training(self) -> TrainingQuestion:
+        """The same question about a step of data parallelism."""
+        return TrainingQuestion(
+            self.model, self.cluster, batch=self.workload.batch * self.workers, sequence=self.sequence,
+            data=self.workers, usual=Strategy(optimiser=self.optimiser), precision=self.precision, network=self.use,
+            memory_check=False,
+        )  # fmt: skip
 
     @cached_property
     def link(self) -> Link:
-        """The network as a scheduler of gradients sees it."""
-        each = self.cluster.equal
-        if self.sync is Kind.PARAMETER_SERVER:
-            # GPUs of a server add up among themselves first, which costs little beside the network and is left out.
-            hosts = self.parameter_servers or each.count
-            link = server_link(each.count, hosts, each.nic_bandwidth * each.nics, self.latency_s, self.latency_s)
-        else:
-            link = cluster_link(
-                each.count, each.gpus, each.nic_bandwidth, nvlink_bandwidth=each.nvlink_bandwidth,
-                nics_per_server=each.nics, alpha_s=self.latency_s, latency_s=self.latency_s,
-            )  # fmt: skip
-        return replace(link, start_up_s=link.start_up_s + self.launch_s)
+        """The network as a scheduler of gradients sees it: one all-reduce at a time, or pushes and pulls."""
+        if self.sync is Kind.ALL_REDUCE:
+            return measured_link(self.cluster.fabric(), self.workers, replace(self.use, level=LevelUse()))
+        # GPUs of a server add up among themselves first, which costs little beside the network and is left out.
+        each, costs = self.cluster.equal, self.use.transport
+        assert costs is not None
+        hosts, latency = self.parameter_servers or each.count, costs.round_across_s
+        link = server_link(each.count, hosts, each.nic_bandwidth * each.nics, latency, latency)
+        return replace(link, start_up_s=link.start_up_s + costs.start_up_s)
 
     @property
     def rounds_s(self) -> float:
         """The part of the link's start-up that is rounds of the collective."""
-        return self.link.start_up_s - self.launch_s
+        assert self.use.transport is not None
+        return max(0.0, self.link.start_up_s - self.use.transport.start_up_s)
 
     def at_bandwidth(self, nic_bandwidth: float) -> OverlapQuestion:
         """The same question on NICs of another speed (bytes/s, one direction)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.bounds import lower_bounds
@@ -12,6 +12,7 @@ from ropewalk.overlap.dear import THRESHOLDS_MIB
 from ropewalk.overlap.groups import Groups
 from ropewalk.overlap.link import Kind, Link
 from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import CREDIT_PIECES, Space, Trial, Tuned, bayesian, cost_of, exhaustive, space_of
 from ropewalk.overlap.ways import MOST_FREELY_GROUPED, WAYS, WIDEST, scene_of
@@ -23,7 +24,7 @@ SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """One way at one speed of the network."""
+    """One way at one speed of the network, as estimated."""
 
     way: str
     bandwidth: float
@@ -32,15 +33,25 @@ class SpeedRow:
     lower_bound_s: float
 
 
-def answer(question: OverlapQuestion, advance: Advance = lambda done, total, now: None) -> OverlapAnswer:
+def answer(
+    question: OverlapQuestion,
+    advance: Advance = lambda done, total, now: None,
+    *,
+    simulate: bool = True,
+) -> OverlapAnswer:
     """Every way that there is for this kind of synchronisation, and the best of them.
 
-    >>> found = answer(OverlapQuestion("vgg16", servers=4, batch=32, device="a100", bandwidth=1.25e9))
-    >>> found.bounds.step_s <= found.best.step_s <= found.way("buckets").step_s
+    Each is estimated on a model of one link; those that a lowered step can run are simulated on the fabric, which is
+    what they are compared by, unless `simulate` says that the estimate is enough.
+
+    >>> from ropewalk.hardware import Given, read_cluster
+    >>> slow = read_cluster("2x2", Given(device="a100", nics=1, nic_bandwidth=1.25e9))
+    >>> found = answer(OverlapQuestion("vgg16", slow, batch=128))
+    >>> found.bounds.step_s <= found.best.time_s <= found.way("buckets").time_s
     True
     """
     makers = WAYS[question.sync]
-    total = len(makers) + 1
+    total = 2 * len(makers) + 1
     advance(0, total, "pricing the model")
     tensors, link = question.tensors, question.link
     advance(0, total, "searching partition size and credit")
@@ -50,7 +61,14 @@ def answer(question: OverlapQuestion, advance: Advance = lambda done, total, now
     for number, (name, make) in enumerate(makers.items(), 1):
         advance(number, total, name)
         ways.append(make(scene))
-    return OverlapAnswer(question, tensors, link, tuple(ways), lower_bounds(tensors, link), tuned, _notes(question))
+    notes = _notes(question)
+    for number, way in enumerate(ways if simulate else ()):
+        advance(len(makers) + 1 + number, total, f"{way.name} on the network")
+        if way.order is not None:
+            found = simulated(question.training, way.order)
+            ways[number] = replace(way, simulated_s=found.statistics.step_time_s)
+            notes = tuple(dict.fromkeys([*notes, *(note for note in found.notes if "would not fit" in note)]))
+    return OverlapAnswer(question, tensors, link, tuple(ways), lower_bounds(tensors, link), tuned, notes)
 
 
 def settings(question: OverlapQuestion, tensors: Tensors, link: Link) -> Tuned:

@@ -9,7 +9,7 @@ next: what is computed is the same as from forward to forward, and the exchange 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -58,10 +58,14 @@ class Tensors:
     """The earlier layers that every layer reads; a chain where each reads the one before."""
     source: str = ""
     """Where sizes and times come from."""
+    update_s: Array = field(default_factory=lambda: np.zeros(0))
+    """What of `forward_s` is the update, by layer; nothing unless given. A GPU may do it earlier, while it waits."""
 
     def __post_init__(self) -> None:
         findings = Findings(WorkloadError, f"tensors of {self.model}")
         layers = len(self.layer_names)
+        if not len(self.update_s):
+            object.__setattr__(self, "update_s", np.zeros(layers))
         if not self.names:
             findings.add("there is nothing to synchronise: give at least one tensor")
         for label, wanted in (("size_bytes", len(self.names)), ("layer", len(self.names)), ("ready_s", len(self.names)),
@@ -151,8 +155,9 @@ class Tensors:
     def scaled(self, factor: float) -> Tensors:
         """The same model on a GPU that needs `factor` times as long."""
         return replace(
-            self, ready_s=self.ready_s * factor, forward_s=self.forward_s * factor, backward_s=self.backward_s * factor
-        )
+            self, ready_s=self.ready_s * factor, forward_s=self.forward_s * factor,
+            backward_s=self.backward_s * factor, update_s=self.update_s * factor,
+        )  # fmt: skip
 
 
 def from_layers(
@@ -167,6 +172,7 @@ def from_layers(
     inputs: tuple[tuple[int, ...], ...] | None = None,
     model: str = "model",
     source: str = "given",
+    update_s: ArrayLike = (),
 ) -> Tensors:
     """Tensors from plain numbers: one a layer unless `layer` says where each belongs.
 
@@ -193,6 +199,7 @@ def from_layers(
         layer_names or tuple(f"layer {number}" for number in range(len(forward))),
         tuple((number - 1,) if number else () for number in range(len(forward))) if inputs is None else inputs,
         source,
+        np.array(update_s, np.float64),
     )
 
 
@@ -213,19 +220,27 @@ def tensors_of_profile(profile: Profile) -> Tensors:
 
 
 def tensors_of(
-    workload: Workload, prices: Prices | None = None, *, gradient_bytes: float | None = None, optimiser: str = "none"
+    workload: Workload,
+    prices: Prices | None = None,
+    *,
+    gradient_bytes: float | None = None,
+    optimiser: str = "none",
+    whole_layers: bool = False,
 ) -> Tensors:
     """The gradients of a workload, operator by operator: one tensor for each operator that has parameters.
 
-    A layer is an operator with parameters and what follows it up to the next one. Without `prices` work is priced as on
-    an H200 in bf16. Gradients have as many bytes an element as the model trains in, unless `gradient_bytes` says so.
-    The update by `optimiser` is part of the forward pass that waits for it.
+    A layer is an operator with parameters and what follows it up to the next one; `whole_layers` takes those of the
+    workload, as a lowered step does. Without `prices` work is priced as on an H200 in bf16. Gradients have as many
+    bytes an element as the model trains in, unless `gradient_bytes` says so. The update by `optimiser` is part of the
+    forward pass that waits for it, shared out over the layers by their parameters.
     """
     prices = prices or pricer(precision_name="fp32" if _measured(workload) else "bf16")
     listed = PriceList(prices)
-    runs = [_runs(layer.operators) for layer in workload.layers]
+    runs = [[layer.operators] if whole_layers else _runs(layer.operators) for layer in workload.layers]
     operators = tuple(op for layer in workload.layers for op in layer.operators)
-    pace = pace_of(listed, listed.forward(operators) + listed.backward(operators))
+    every = sum(op.parameters() for op in operators), sum(op.parameter_tensors() for op in operators)
+    work = listed.forward(operators) + listed.backward(operators) + listed.update(*every, optimiser)
+    pace = pace_of(listed, work)
     element_bytes = gradient_bytes or (MEASURED_BYTES if _measured(workload) else listed.element_bytes)
     ends = np.cumsum([len(parts) for parts in runs]) - 1  # the last run of each layer of the workload
     parts = [part for of_layer in runs for part in of_layer]
@@ -234,22 +249,20 @@ def tensors_of(
         first = int(ends[number]) - len(of_layer) + 1
         inputs += [tuple(int(ends[read]) for read in layer.inputs), *((first + at,) for at in range(len(of_layer) - 1))]
         names += [layer.name if len(of_layer) == 1 else f"{layer.name}.{at}" for at in range(len(of_layer))]
-    parameters = [sum(op.parameters() for op in part) for part in parts]
-    owner = np.flatnonzero(np.array(parameters) > 0)
-    updates = [
-        listed.update(count, sum(op.parameter_tensors() for op in part), optimiser).seconds
-        for count, part in zip(parameters, parts, strict=True)
-    ]
+    parameters = np.array([sum(op.parameters() for op in part) for part in parts], np.float64)
+    owner = np.flatnonzero(parameters > 0)
+    updates = pace.update(*every, optimiser) * parameters / max(1.0, float(parameters.sum()))
     return from_layers(
-        np.array(parameters, np.float64)[owner] * element_bytes,
+        parameters[owner] * element_bytes,
         backward_s=[pace.backward(part) for part in parts],
-        forward_s=[pace.forward(part) + update for part, update in zip(parts, updates, strict=True)],
+        forward_s=np.array([pace.forward(part) for part in parts]) + updates,
         layer=owner,
         names=tuple(names[number] for number in owner),
         layer_names=tuple(names),
         inputs=tuple(inputs),
         model=workload.name,
         source=getattr(prices, "source", workload.source),
+        update_s=updates,
     )
 
 

@@ -6,7 +6,7 @@ A `Way` says how long a step takes and, where it can be drawn, what the network 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
@@ -21,10 +21,12 @@ from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import LaunchTimes, in_ready_order, timed
 from ropewalk.overlap.link import Kind, Link
 from ropewalk.overlap.merging import merged_gradients
+from ropewalk.overlap.orders import order_of_groups, order_of_launches, order_of_run
 from ropewalk.overlap.plans import fused_plan, streamed_plan
 from ropewalk.overlap.policy import Policy, byteps, fifo, released_bytescheduler
 from ropewalk.overlap.scheduler import OverlapRun, schedule
 from ropewalk.overlap.tensors import Tensors
+from ropewalk.strategy.order import DDP_BUCKET, Order
 
 Array = NDArray[np.float64]
 
@@ -52,6 +54,7 @@ class Way:
     name: str
     what: str
     step_s: float
+    """As the model of one link estimates it."""
     launches: int
     """Operations that are handed to the library in a step."""
     groups: Groups
@@ -60,6 +63,15 @@ class Way:
     """What the network carries when, in its order; empty where only the step is known."""
     forward_start_s: Array | None = None
     """When every layer starts in the next forward pass, where there are moves."""
+    order: Order | None = None
+    """The same for a lowered step; None where that cannot run it: halves of all-reduces, parameter servers."""
+    simulated_s: float | None = None
+    """A step of it on the fabric, None where it was not simulated."""
+
+    @property
+    def time_s(self) -> float:
+        """A step: simulated where it was, as estimated otherwise."""
+        return self.step_s if self.simulated_s is None else self.simulated_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +90,7 @@ def _by_policy(name: str, what: str, scene: Scene, policy: Policy) -> Way:
     run = schedule(scene.tensors, scene.link, policy)
     return Way(
         name, what, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
-        run.forward_start_s,
+        run.forward_start_s, None if scene.link.duplex else order_of_run(run),
     )  # fmt: skip
 
 
@@ -105,11 +117,10 @@ def _moves(run: OverlapRun) -> list[Move]:
     return found
 
 
-def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, *, barrier: bool, blocks: Groups | None) -> Way:
-    """A plan of launches; `blocks` says which tensors the numbers of a plan over blocks stand for."""
+def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, order: Order) -> Way:
+    """A plan of launches."""
     launches = run.launches
-    arrival = run.arrival_s if blocks is None else run.arrival_s[blocks.group_of]
-    starts = scene.tensors.forward_start(arrival, barrier=barrier)
+    starts = scene.tensors.forward_start(run.arrival_s, barrier=not order.across_steps)
     number = np.cumsum(launches.begins) - 1
     moves = []
     for _, part in groupby(range(len(number)), key=lambda piece: int(number[piece])):
@@ -118,39 +129,39 @@ def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, *, barrie
             carried = launches.groups.members[launches.group[pieces[0]]]
         else:
             carried = tuple(dict.fromkeys(launches.tensor[pieces].tolist()))
-        if blocks is not None:
-            carried = tuple(tensor for block in carried for tensor in blocks.members[block])
         moves.append(
             Move("all-reduce", float(run.begin_s[pieces[0]]), float(run.end_s[pieces[-1]]),
                  float(launches.size_bytes[pieces].sum()), carried)
         )  # fmt: skip
-    groups = launches.groups
-    if blocks is not None:
-        groups = Groups(tuple(tuple(t for b in group for t in blocks.members[b]) for group in groups.members))
     step = float(starts[-1] + scene.tensors.forward_s[-1])
-    return Way(name, what, step, launches.count, groups, tuple(moves), starts)
+    return Way(name, what, step, launches.count, launches.groups, tuple(moves), starts, order)
 
 
-def _in_order(name: str, what: str, scene: Scene, groups: Groups) -> Way:
+def _in_order(name: str, what: str, scene: Scene, groups: Groups, order: Order, collectives: Sequence[int] = ()) -> Way:
     """Groups one after the other as they are ready, and a barrier behind all of them."""
     sums = one_stream_sums(scene.tensors)
-    run = timed(sums, scene.link, in_ready_order(sums, groups))
-    return _by_launches(name, what, scene, run, barrier=True, blocks=None)
+    run = timed(sums, scene.link, in_ready_order(sums, groups), collectives=collectives)
+    return _by_launches(name, what, scene, run, order)
 
 
 def first_come(scene: Scene) -> Way:
     """Whole tensors as they appear."""
-    return _by_policy("fifo", "every tensor as it appears, then a barrier", scene, fifo())
+    return _by_policy("fifo", "every layer as its gradients appear, then a barrier", scene, fifo())
 
 
 def bucketed(scene: Scene) -> Way:
-    return _in_order("buckets", "25 MiB buckets as PyTorch DDP makes them, then a barrier", scene,
-                     buckets(scene.tensors))  # fmt: skip
+    """Layers collected as a lowered step collects them: one that overfills a bucket is several collectives."""
+    groups = buckets(scene.tensors, (DDP_BUCKET,))
+    sizes = [float(scene.tensors.size_bytes[list(group)].sum()) for group in groups.members]
+    filled = [max(1, round(size / DDP_BUCKET)) for size in sizes]
+    what = "25 MiB buckets as PyTorch DDP makes them, then a barrier"
+    return _in_order("buckets", what, scene, groups, Order(), filled)
 
 
 def merged(scene: Scene) -> Way:
     groups = merged_gradients(scene.tensors, scene.link)
-    return _in_order("merged", "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier", scene, groups)
+    what = "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier"
+    return _in_order("merged", what, scene, groups, order_of_groups(scene.tensors, groups))
 
 
 def by_priority(scene: Scene) -> Way:
@@ -186,13 +197,18 @@ def taken_apart(scene: Scene) -> Way:
 def fused(scene: Scene) -> Way:
     run = fused_plan(scene.tensors, scene.link, widest=scene.widest)
     what = "PACE: fused and cut, ordered by what waits behind, across the barrier"
-    return _by_launches("fused", what, scene, run, barrier=False, blocks=None)
+    return _by_launches("fused", what, scene, run, order_of_launches(scene.tensors, run.launches))
 
 
 def streamed(scene: Scene) -> Way:
-    plan = streamed_plan(scene.tensors, scene.link, rounds_s=scene.rounds_s, widest=scene.widest)
-    what = "fused, and each tensor of a launch is used as soon as it is there"
-    return _by_launches("streamed", what, scene, plan.run, barrier=False, blocks=plan.blocks)
+    """Layers that arrive one by one, or the fused plan where that is as good."""
+    tensors, link, widest = scene.tensors, scene.link, scene.widest
+    alone = (Groups.singles(range(len(tensors))),)
+    apart = streamed_plan(tensors, link, rounds_s=scene.rounds_s, widest=widest, blockings=alone).run
+    together = fused_plan(tensors, link, widest=widest)
+    run = together if together.step_s <= apart.step_s else apart
+    what = "fused, and each layer of a launch is used as soon as it is there"
+    return _by_launches("streamed", what, scene, run, order_of_launches(tensors, run.launches))
 
 
 Maker = Callable[[Scene], Way]

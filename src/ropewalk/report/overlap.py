@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ropewalk.overlap.answer import OverlapAnswer
-from ropewalk.overlap.network_runs import NetworkRow
 from ropewalk.overlap.study import SpeedRow
 from ropewalk.report import quantity
 from ropewalk.report.overlap_charts import settings_chart, speeds_chart, ways_chart
@@ -39,10 +38,8 @@ class GroupRow:
 def overlap_page(
     answer: OverlapAnswer,
     speeds: Sequence[SpeedRow] = (),
-    network: Sequence[NetworkRow] = (),
-    fabric: str = "",
 ) -> str:
-    """One self-contained HTML page; `speeds` adds a chart over networks, `network` a table of runs on a `fabric`."""
+    """One self-contained HTML page; `speeds` adds a chart over networks."""
     charts = [ways_chart(answer)]
     found = settings_chart(answer)
     if found is not None:
@@ -56,10 +53,8 @@ def overlap_page(
         headline=headline(answer),
         lead=f"{answer.why()[0].upper()}{answer.why()[1:]}.",
         facts=_facts(answer),
-        network=sorted(network, key=lambda row: row.network_s),
-        fabric=fabric,
         best=answer.best,
-        ways=sorted(answer.ways, key=lambda way: (way.step_s, way.launches)),
+        ways=sorted(answer.ways, key=lambda way: (way.time_s, way.launches)),
         compute_s=answer.tensors.compute_s,
         drawn=drawn(answer),
         groups=group_rows(answer)[:MOST_GROUPS],
@@ -70,8 +65,8 @@ def overlap_page(
 
 def headline(answer: OverlapAnswer) -> str:
     best, usual = answer.best, answer.usual
-    gain = usual.step_s / best.step_s
-    start = f"A step of {answer.tensors.model} takes {quantity.seconds(best.step_s)}"
+    gain = usual.time_s / best.time_s
+    start = f"A step of {answer.tensors.model} takes {quantity.seconds(best.time_s)}"
     if gain < 1 + 5e-4:
         return f"{start} whatever the order of communication"
     than = NAMES.get(usual.name, usual.name)
@@ -119,7 +114,8 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
     asked, best = answer.question, answer.best
     chosen = answer.tuned.best
     return [
-        ("Step time", quantity.seconds(best.step_s)),
+        ("Step time", quantity.seconds(best.time_s)),
+        ("Simulated on" if answer.is_simulated else "Estimated for", str(asked.cluster.network)),
         ("Lower bound", quantity.seconds(answer.bounds.step_s)),
         ("Computing", quantity.seconds(answer.tensors.compute_s)),
         ("Waiting for the network", quantity.seconds(answer.exposed_s)),
@@ -140,8 +136,9 @@ def _reading(answer: OverlapAnswer) -> list[str]:
     return [
         "Time 0 is the start of a backward pass; the step ends with the forward pass behind it, so that communication "
         "between the two is in the middle.",
-        f"One operation at a time, each {quantity.seconds(answer.link.start_up_s)} and its bytes: the network is quiet "
-        "and the same for all workers.",
+        "Timelines and speeds are estimates of one operation at a time, each "
+        f"{quantity.seconds(answer.link.start_up_s)} and its bytes, as one all-reduce takes on the fabric; steps are "
+        "simulated where a lowered step can run them.",
         "Ways with a barrier start no layer before all tensors are there; the others start each when its own are.",
         "The order is fixed beforehand and the same on all ranks: a library that works in order never waits for ever.",
     ]

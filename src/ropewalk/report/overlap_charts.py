@@ -31,17 +31,17 @@ WAYS = {
 
 def ways_chart(answer: OverlapAnswer) -> Chart:
     """Seconds of a step under every way, computing and waiting apart, and the bound that none can pass."""
-    ways = sorted(answer.ways, key=lambda way: (way.step_s, way.launches))
+    ways = sorted(answer.ways, key=lambda way: (way.time_s, way.launches))
     names = [way.name for way in ways]
     compute = answer.tensors.compute_s
-    waiting = [max(0.0, way.step_s - compute) for way in ways]
+    waiting = [max(0.0, way.time_s - compute) for way in ways]
     rows = list(range(len(ways)))
     best = answer.best
     texts = [
-        quantity.seconds(way.step_s) + ("" if way is best else f" · {quantity.times(way.step_s / best.step_s)}")
+        quantity.seconds(way.time_s) + ("" if way is best else f" · {quantity.times(way.time_s / best.time_s)}")
         for way in ways
     ]
-    longest = max(way.step_s for way in ways)
+    longest = max(way.time_s for way in ways)
     figure: Figure = {
         "data": [
             {

@@ -26,7 +26,8 @@ def test_an_order_comes_as_json_and_as_a_page(tmp_path, run):
     assert wanted <= set(found)
     steps = {row["name"]: row["step_time_s"] for row in found["alternatives"]}
     assert list(steps) == ["fifo", "buckets", "merged", "priority", "dear", "fused", "streamed"]
-    assert found["lower_bound_s"] <= found["step_time_s"] == min(steps.values())
+    assert found["lower_bound_s"] <= found["step_time_s"] * (1 + 1e-9)
+    assert found["step_time_s"] == min(row["step_time_s"] for row in found["alternatives"] if row["simulated"])
     # The head comes last in the forward pass but first out of the backward pass: whoever waits for it loses.
     assert steps["fused"] < 0.99 * steps["buckets"]
     assert sorted(name for group in found["groups"] for name in group) == sorted(f"layer {n}" for n in range(1, 7))
@@ -34,28 +35,43 @@ def test_an_order_comes_as_json_and_as_a_page(tmp_path, run):
     assert page.stat().st_size > 100_000
 
 
-def test_the_network_agrees_with_the_model_where_nothing_else_is_on_it(tmp_path, run):
-    answer = run(write_profile(tmp_path), *SLOW, "--on-network", "--json")
+def test_the_estimate_agrees_with_the_simulation_where_no_update_is_in_the_way(tmp_path, run):
+    answer = run(write_profile(tmp_path), *SLOW, "--optimiser", "none", "--json")
     assert answer.code == 0, answer.stderr
-    rows = json.loads(answer.stdout)["on_network"]
+    rows = {row["name"]: row for row in json.loads(answer.stdout)["alternatives"] if row["simulated"]}
     assert set(rows) == {"fifo", "buckets", "merged", "priority", "fused", "streamed"}
     for row in rows.values():
-        assert row["network_s"] == pytest.approx(row["model_s"], rel=1e-3)
+        assert row["step_time_s"] == pytest.approx(row["estimate_s"], rel=1e-9)
 
 
 def test_a_fabric_file_is_a_network_like_any_other(tmp_path, run):
     write_fabric(LeafSpine(2, 2, 1, bandwidth=1.25e9).build(), tmp_path / "net.yaml")
-    answer = run(write_profile(tmp_path), *SLOW[:4], "--on-network", "--fabric", tmp_path / "net.yaml", "--json")
+    answer = run(write_profile(tmp_path), *SLOW[:4], "--fabric", tmp_path / "net.yaml", "--json")
     assert answer.code == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert found["cluster"]["network"].endswith("net.yaml")
-    for row in found["on_network"].values():
-        assert row["network_s"] == pytest.approx(row["model_s"], rel=1e-3)
-    refused = run(
-        write_profile(tmp_path), *SLOW, "--bandwidth", "5Gbps", "--on-network", "--fabric", tmp_path / "net.yaml"
-    )
+    refused = run(write_profile(tmp_path), *SLOW, "--bandwidth", "5Gbps", "--fabric", tmp_path / "net.yaml")
     assert refused.code == 2
     assert "leave the speed of the NICs out, the file has it" in refused.stderr
+
+
+def test_the_same_question_has_the_same_answer_as_in_simulate(tmp_path, run, ropewalk):
+    """Data parallelism with DDP's buckets, and the best order from its JSON."""
+    asked = (write_profile(tmp_path), *SLOW, "--batch", 256, "--json")
+    overlap, simulate = run(*asked), ropewalk("simulate", *asked, "--dp", 4)
+    assert overlap.code == simulate.code == 0, overlap.stderr + simulate.stderr
+    steps = {row["name"]: row["step_time_s"] for row in json.loads(overlap.stdout)["alternatives"]}
+    assert steps["buckets"] == json.loads(simulate.stdout)["step_time_s"]
+
+
+def test_every_level_simulates_it(tmp_path, run):
+    seconds = {}
+    for level in ("flow", "wire", "packet"):
+        answer = run(write_profile(tmp_path), *SLOW, "--level", level, "--json")
+        assert answer.code == 0, answer.stderr
+        seconds[level] = json.loads(answer.stdout)["step_time_s"]
+    assert seconds["packet"] == pytest.approx(seconds["flow"], rel=0.15)
+    assert seconds["wire"] == pytest.approx(seconds["packet"], rel=0.1)
 
 
 def test_parameter_servers_have_their_own_ways(tmp_path, run):
@@ -89,15 +105,14 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
         (("--cluster", "8,4"), "give equal ones, such as 4x8"),
         (("--batch", 33), "does not spread evenly over 32 GPUs: give a multiple of 32, such as 32"),
         (("--nics", 3), "8 GPUs of a server do not spread evenly over 3 NICs"),
-        (("--rails",), "--rails would change nothing"),
         (("--cluster", "1x1"), "nobody to synchronise with"),
         (("--sync", "gossip"), "write --sync all-reduce or ps"),
         (("--ps-servers", 2), "an all-reduce has no parameter servers"),
         (("--partition", "4MB", "--credit", "8MB", "--tune"), "leave one of them out"),
         (("--partition", "1B"), "give a partition size of"),
-        (("--fabric", "torus:4x4"), "give --on-network too"),
-        (("--sync", "ps", "--on-network"), "run all-reduces on the network"),
-        (("--on-network", "--routing", "pigeon"), "there is no router 'pigeon'"),
+        (("--no-simulate", "--level", "packet"), "an estimate has no level"),
+        (("--ecn", "1kB,2kB,0.1"), "--ecn"),
+        (("--routing", "pigeon"), "there is no router 'pigeon'"),
         (("--round-latency", "2"), "unit"),
         (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
     ],

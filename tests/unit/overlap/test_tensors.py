@@ -73,10 +73,22 @@ def test_vgg16_is_sixteen_tensors_of_which_one_holds_three_quarters() -> None:
 
 
 def test_the_update_waits_with_the_forward_pass() -> None:
-    workload = build("vgg16", batch=1)
+    workload = build("vgg16", batch=64)
     plain, updated = tensors_of(workload), tensors_of(workload, optimiser="adamw")
-    assert updated.forward_s.sum() > plain.forward_s.sum()
-    assert updated.backward_s.tolist() == plain.backward_s.tolist()
+    assert (updated.forward_s - updated.update_s).tolist() == pytest.approx(plain.forward_s.tolist(), rel=1e-3)
+    assert updated.backward_s.tolist() == pytest.approx(plain.backward_s.tolist(), rel=1e-3)
+    assert updated.update_s[updated.layer] / updated.update_s.sum() == pytest.approx(
+        updated.size_bytes / updated.total_bytes
+    )
+
+
+def test_whole_layers_are_those_of_a_lowered_step() -> None:
+    workload = build("bert-large", batch=4)
+    fine, whole = tensors_of(workload), tensors_of(workload, whole_layers=True)
+    assert whole.names == tuple(layer.name for layer in workload.layers if layer.parameters())
+    assert len(fine) > len(whole)
+    assert whole.total_bytes == fine.total_bytes
+    assert whole.compute_s == pytest.approx(fine.compute_s)
 
 
 @pytest.mark.parametrize(

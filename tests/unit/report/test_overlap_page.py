@@ -7,7 +7,6 @@ from tiny_profiles import write_profile
 
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.link import Kind
-from ropewalk.overlap.network_runs import NetworkRow
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, over_speeds
 from ropewalk.report.overlap import drawn, group_rows, headline, overlap_page
@@ -49,7 +48,7 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
     (figure,) = page.figures("ways")
     computing, waiting = figure["data"]
     assert [a + b for a, b in zip(computing["x"], waiting["x"], strict=True)] == pytest.approx(
-        sorted(way.step_s for way in found.ways)
+        sorted(way.time_s for way in found.ways)
     )
     assert figure["layout"]["shapes"][0]["x0"] == found.bounds.step_s
     assert "25 MiB buckets as PyTorch DDP makes them" in page.text
@@ -57,18 +56,17 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
 
 def test_the_headline_says_the_gain_or_that_there_is_none(asked):
     assert "faster than with DDP's buckets" in headline(answer(asked()))
-    fast = answer(asked(cluster=slow(nic_bandwidth=1e15, nvlink_bandwidth=1e15), latency_s=0.0, launch_s=0.0))
+    fast = answer(asked(cluster=slow(nic_bandwidth=1e13, nvlink_bandwidth=1e13), latency_s=0.0, launch_s=0.0))
     assert "whatever the order" in headline(fast)
 
 
-def test_speeds_and_runs_on_a_network_are_shown_where_there_are_any(asked, read_page):
+def test_speeds_are_shown_where_there_are_any(asked, read_page):
     question = asked()
     found = answer(question)
     speeds = over_speeds(question, (1.0, 100.0))
-    page = read_page(overlap_page(found, speeds, [NetworkRow("fused", 0.5, 0.51)], "torus:4x4"))
+    page = read_page(overlap_page(found, speeds))
     assert set(page.figure_keys) == {"ways", "settings", "speeds"}
-    assert "torus:4x4" in page.text
-    assert "+2.0 %" in page.text
+    assert "Simulated on" in page.text
     for trace in page.figures("speeds")[0]["data"]:
         assert min(trace["y"]) >= 1 - 1e-9
     plain = read_page(overlap_page(found))

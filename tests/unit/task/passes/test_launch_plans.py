@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from data_parallel_steps import data_parallel, two_ranks
 
 from ropewalk.errors import GraphError
 from ropewalk.task.passes import (
@@ -21,7 +22,6 @@ from ropewalk.task.passes import (
     with_barrier,
     woven,
 )
-from ropewalk.task.passes.data_parallel import data_parallel, two_ranks
 from ropewalk.task.step import Act, StepSketch
 
 
