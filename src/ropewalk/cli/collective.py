@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,11 @@ from ropewalk.cli.lists import each
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, group_named, host_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
+from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.execute import RunReport
+    from ropewalk.plans import Plan
     from ropewalk.progress import Progress
     from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion
 
@@ -45,16 +47,20 @@ def collective_command(
 
     On a cluster: `ropewalk collective allreduce --cluster 2x8 --device a100`
     """
-    require_outputs(page, *runs.export)
+    require_outputs(page, runs.plan, *runs.export)
     for path in runs.export:
         format_of(path)
     if runs.run:
         from ropewalk.execute.torch_extra import require_torch
 
         require_torch()
-    question = _question(kind, named, place, who, how, what)
+    before = plan_named(named)
+    changed = None if runs.plan is None else _with_collective(before, who.group, how)
+    question = _question(kind, named, before, place, who, how, what)
     check_exports(question, runs.export, run=runs.run)
     answer, report = _answered(question, runs)
+    if runs.plan is not None and changed is not None:
+        _write_plan(changed, runs.plan)
     if page is not None:
         from ropewalk.report import collective_page
 
@@ -67,12 +73,43 @@ def collective_command(
         raise typer.Exit(1)
 
 
+def _with_collective(plan: Plan | None, group: str | None, how: MethodOptions) -> Plan:
+    """The plan with this collective for the purpose of the group."""
+    from ropewalk.collective.choice import PURPOSES, collective_choice
+
+    purpose = (group or "").partition(":")[0]
+    if plan is None or purpose not in PURPOSES:
+        raise InputError(
+            f"--plan needs a plan and one of its groups: name plan.json and --group {' or '.join(PURPOSES)}"
+        )
+    if how.in_network or how.name == "fixed":
+        raise InputError("--plan keeps collectives by name: leave --in-network and --trees-per-root out")
+    talk = plan.communication
+    chosen = collective_choice(talk.algorithm).having(purpose, how.name)
+    return replace(plan, communication=replace(talk, algorithm=str(chosen), digest=""))
+
+
+def _write_plan(plan: Plan, path: Path) -> None:
+    """Simulate the plan and write it with the time that it now promises."""
+    from ropewalk.plans import write_plan
+    from ropewalk.training import answer
+    from ropewalk.training.planned import plan_of, question_of
+
+    with shown_progress("simulating the plan") as progress:
+        made = plan_of(answer(question_of(plan), progress), "collective", plan.study)
+    write_plan(made, path)
+    assert made.prediction is not None
+    was = "" if plan.prediction is None else f", {units.show_seconds(plan.prediction.step_time_s)} before"
+    now = units.show_seconds(made.prediction.step_time_s)
+    typer.echo(f"plan: {path} ({made.communication.algorithm}: {now} per step{was})", err=True)
+
+
 def _question(
-    kind: str, named: str | None, place: ClusterOptions, who: GroupOptions, how: MethodOptions, what: SizeOptions
-) -> CollectiveQuestion:
+    kind: str, named: str | None, plan: Plan | None, place: ClusterOptions, who: GroupOptions, how: MethodOptions,
+    what: SizeOptions,
+) -> CollectiveQuestion:  # fmt: skip
     from ropewalk.synthesis import CollectiveQuestion
 
-    plan = plan_named(named)
     found = fabric_named(named, place, plan=plan, hosts=who.hosts)
     return CollectiveQuestion(
         kind,

@@ -52,6 +52,12 @@ SIZES = typer.Option(
     DEFAULT_SIZES, help="Sizes for which the fastest schedule is chosen; empty for none.", rich_help_panel=SIZE
 )
 COMPARE = typer.Option(True, help="Simulate the schedule and its alternatives.", rich_help_panel=SIZE)
+PLAN = typer.Option(
+    None,
+    metavar="FILE",
+    help="Of a plan and a group of it such as data: write the plan with this collective for that purpose, simulated.",
+    rich_help_panel=FILES,
+)
 EXPORT = typer.Option(
     [],
     metavar="FILE",
@@ -122,6 +128,7 @@ class SizeOptions:
 class RunOptions:
     """What is exported and run."""
 
+    plan: Path | None
     export: list[Path]
     segments: int | None
     run: bool

@@ -87,5 +87,18 @@ def test_a_group_that_a_plan_does_not_have_is_refused(ropewalk, tmp_path):
     assert "has 1 data groups" in ropewalk("collective", "allreduce", path, "--group", "data:7").stderr
 
 
+def test_a_collective_is_put_into_a_plan_with_the_time_it_then_has(ropewalk, tmp_path):
+    before, after = tmp_path / "plan.json", tmp_path / "forest.json"
+    ropewalk(*WRITERS["data parallel"], "--plan", before)
+    made = ropewalk("collective", "allreduce", before, "--group", "data", "--no-compare", "--plan", after)
+    assert made.code == 0, made.stderr
+    assert json.loads(after.read_text())["communication"]["algorithm"] == "data=forest"
+    again = ropewalk("simulate", after, "--json")
+    assert again.json["step_time_s"] == promised(after)
+    refused = ropewalk("collective", "allreduce", "torus:2x2", "--plan", tmp_path / "none.json")
+    assert refused.code == 2
+    assert "--plan needs a plan and one of its groups" in refused.stderr
+
+
 def promised(path) -> float:
     return json.loads(path.read_text())["prediction"]["step_time_s"]
