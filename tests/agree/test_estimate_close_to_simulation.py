@@ -11,7 +11,7 @@ from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.seats import space_of
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
-from ropewalk.task.lower_seating import lower_priced
+from ropewalk.task.lower.seats import lower_priced
 
 
 def both(pricer, seating, network, **rest):

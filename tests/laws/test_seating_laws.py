@@ -1,5 +1,7 @@
 """Laws of seatings: what is asked of the network is what the lowered step sends, number for number."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,9 +10,14 @@ from tiny_seats import as_dict, feed_forward, overlap_by_sample, priced, recomme
 
 from ropewalk.codesign.demand_of import demands_of, priced_demands
 from ropewalk.codesign.seats import space_of
+from ropewalk.errors import StrategyError
+from ropewalk.records import plain, record
 from ropewalk.strategy.between_seats import gradients_between, parts_between
-from ropewalk.strategy.seating import Manner, Seat, coset
-from ropewalk.task.lower_seating import lower_priced
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.seating import Manner, Seat, coset, seating_of, strategy_of
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower import lower
+from ropewalk.task.lower.seats import lower_priced
 from ropewalk.task.step import Act
 
 WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts, "blocks": feed_forward}
@@ -90,6 +97,18 @@ def test_demands_are_what_the_lowered_step_sends(world, bucket_bytes):
 
 def _groups_by_first_layer(pricer, seating):
     return [seating.seats[at].servers for at in reversed(range(len(seating.seats)))]
+
+
+@given(seated(), st.sampled_from([0.0, 300.0]))
+def test_seats_are_a_strategy_that_lowers_to_the_same_step(world, bucket_bytes):
+    pricer, seating = world
+    strategy = strategy_of(seating, pricer.batch, pricer.micro_batches, pricer.optimiser, bucket_bytes)
+    assert record(Strategy, json.loads(json.dumps(plain(strategy))), "strategy", StrategyError) == strategy
+    assert seating_of(strategy) == seating
+    known = lower_priced(pricer, seating, bucket_bytes=bucket_bytes)
+    step = lower(pricer.workload, strategy, Placement(strategy), pricer.prices, server=pricer.server)
+    for column in ("act", "rank", "peer", "group", "amount", "stream", "dep_start", "dep"):
+        assert getattr(step, column).tolist() == getattr(known, column).tolist()
 
 
 @given(seated())

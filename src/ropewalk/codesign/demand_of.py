@@ -11,7 +11,7 @@ from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.seat_work import SeatPricer
 from ropewalk.strategy.seating import Manner, Seating
-from ropewalk.task.lower_seating import check_seats
+from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.workload import Workload
 
 

@@ -29,7 +29,7 @@ from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seating
-from ropewalk.task.lower_seating import lower_priced
+from ropewalk.task.lower.seats import lower_priced
 from ropewalk.task.step import Step
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.zoo.topoopt import JOBS

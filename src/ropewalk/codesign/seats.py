@@ -18,7 +18,7 @@ from ropewalk.errors import MemoryShortage, StrategyError
 from ropewalk.strategy.columns import can_be_cut, can_be_split
 from ropewalk.strategy.seat_work import SeatPricer, expert_count
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
-from ropewalk.task.lower_seating import check_seats
+from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.table import EmbeddingBags
 from ropewalk.workload.workload import Layer

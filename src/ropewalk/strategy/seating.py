@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Manner as Manner
 from ropewalk.strategy.part import Part
 from ropewalk.strategy.strategy import SERVER, Strategy
@@ -62,8 +63,12 @@ def coset(servers: int, degree: int, start: int = 0) -> tuple[int, ...]:
     return tuple((start + number * stride) % servers for number in range(degree))
 
 
-def strategy_of(seating: Seating, batch: int, micro_batches: int = 1, optimiser: str = "sgd") -> Strategy:
+def strategy_of(
+    seating: Seating, batch: int, micro_batches: int = 1, optimiser: str = "sgd", bucket_bytes: float = 0.0
+) -> Strategy:
     """The strategy that a seating is; `batch` counts the samples of a whole step.
+
+    Gradients are summed layer by layer, or joined within a group until they are `bucket_bytes` large.
 
     >>> strategy_of(Seating(4, (Seat((0, 1, 2, 3)), Seat((2,), Manner.PINNED))), 64).said()
     '4 servers, seats of 4 and 1, 1 micro-batch of 64'
@@ -74,6 +79,7 @@ def strategy_of(seating: Seating, batch: int, micro_batches: int = 1, optimiser:
         workers=seating.servers,
         grain=SERVER,
         schedule="gpipe",
+        order=Order(fusion=bucket_bytes),
         micro_batch=batch // micro_batches,
         micro_batches=micro_batches,
         optimiser=optimiser,

@@ -20,7 +20,6 @@ from ropewalk.strategy.seat_work import SeatPricer, Server, seat_memory
 from ropewalk.strategy.seating import seating_of
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower import StepsInARow, lower, lower_steps
-from ropewalk.task.lower_seating import lower_priced
 from ropewalk.task.step import Step
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import STEPS_IN_A_ROW
@@ -108,7 +107,7 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     return Prepared(
         question, workload, strategy, prices, group.gpus, Pieces((0,), len(workload.layers), (0,)),
         needed, np.zeros(strategy.ranks, np.int64), fabric, question.network.router_on(fabric),
-        lambda: lower_priced(priced, seats),
+        lambda: lower(workload, strategy, Placement(strategy), prices, server=server),
     )  # fmt: skip
 
 

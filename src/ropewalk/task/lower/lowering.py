@@ -38,14 +38,16 @@ from ropewalk.strategy.memory import updated
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
+from ropewalk.strategy.seat_work import Server
 from ropewalk.strategy.shares import Share, computed_again, shares_of
 from ropewalk.strategy.stages import Pieces, cut
-from ropewalk.strategy.strategy import Strategy
+from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.task.lower.ending import finish
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.launching import Layers, launched
 from ropewalk.task.lower.passes import Passes, passes_of
 from ropewalk.task.lower.roster import Roster
+from ropewalk.task.lower.seats import lower_seats
 from ropewalk.task.lower.writer import Writer
 from ropewalk.task.step import Step
 from ropewalk.workload.exchange import Exchange
@@ -62,12 +64,17 @@ def lower(
     placement: Placement,
     prices: Prices | PriceList,
     detail: str = "auto",
+    server: Server | None = None,
 ) -> Step:
     """The step of this model under this strategy.
 
     `detail` says how finely: `layer` keeps every computation and collective of every layer, `stage` sums up what lies
-    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough.
+    between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough. Where
+    ranks are servers whose GPUs work as one, `server` says what they are, and layers are kept apart (`seats`).
     """
+    if strategy.grain == SERVER:
+        listed = prices.prices if isinstance(prices, PriceList) else prices
+        return lower_seats(workload, strategy, listed, server or Server())
     made = _Lowered(workload, strategy, placement, prices, detail)
     return made.step(made.gang()[0] if made.order.is_plain else made.launched(1)[0])
 

@@ -5,8 +5,11 @@ import pytest
 from tiny_seats import FlopPrices, priced, recommender, stacked, with_experts
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.seating import Manner, Seat, Seating
-from ropewalk.task.lower_seating import SUMS, lower_priced, lower_seating
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.seat_work import Server
+from ropewalk.strategy.seating import Manner, Seat, Seating, strategy_of
+from ropewalk.task.lower import lower
+from ropewalk.task.lower.seats import SUMS, lower_priced
 from ropewalk.task.step import Act
 
 
@@ -84,7 +87,8 @@ def test_a_server_without_layers_does_nothing():
 def test_a_step_counts_the_arithmetic_of_the_whole_batch():
     workload = recommender()
     seats = (Seat((0,), Manner.PINNED), Seat((1,), Manner.PINNED), *(Seat((0, 1)),) * 3)
-    step = lower_seating(workload, Seating(2, seats), FlopPrices(), batch=16)
+    strategy = strategy_of(Seating(2, seats), 16)
+    step = lower(workload, strategy, Placement(strategy), FlopPrices(), server=Server())
     assert step.flops == 2 * (workload.forward_flops() + workload.backward_flops())
 
 

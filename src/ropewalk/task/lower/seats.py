@@ -21,9 +21,11 @@ from dataclasses import dataclass, field
 
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.strategy.checks import check
 from ropewalk.strategy.prices import Prices
 from ropewalk.strategy.seat_work import SeatPricer, Server
-from ropewalk.strategy.seating import Seat, Seating
+from ropewalk.strategy.seating import Seat, Seating, seating_of
+from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.step import Act, Step, StepSketch
 from ropewalk.workload.workload import Workload
 
@@ -31,24 +33,16 @@ STREAMS = ("compute", "activations", "gradients", "expert", "data", "tensor")
 ACTIVATIONS, GRADIENTS, EXPERTS, SUMS, TENSOR = range(1, 6)
 
 
-def lower_seating(
-    workload: Workload,
-    seating: Seating,
-    prices: Prices,
-    *,
-    batch: int,
-    server: Server | None = None,
-    micro_batches: int = 1,
-    optimiser: str = "sgd",
-    bucket_bytes: float = 0.0,
-) -> Step:
-    """One step of `batch` samples in all; see `SeatPricer` for what a server takes for its part of a layer."""
-    pricer = SeatPricer(workload, prices, batch, server or Server(), micro_batches, optimiser)
-    return lower_priced(pricer, seating, bucket_bytes=bucket_bytes)
+def lower_seats(workload: Workload, strategy: Strategy, prices: Prices, server: Server) -> Step:
+    """One step of a strategy whose ranks are servers; `SeatPricer` says what they take for their parts of a layer."""
+    check(strategy, workload)
+    batch, parts = strategy.global_batch, strategy.micro_batches
+    pricer = SeatPricer(workload, prices, batch, server, parts, strategy.optimiser)
+    return lower_priced(pricer, seating_of(strategy), bucket_bytes=strategy.order.bucket_bytes)
 
 
 def lower_priced(pricer: SeatPricer, seating: Seating, *, bucket_bytes: float = 0.0) -> Step:
-    """The same with prices that are already there."""
+    """The same with prices that are already there, as a search has them."""
     check_seats(pricer.workload, seating)
     lowering = _Lowering(pricer, seating, bucket_bytes)
     for micro_batch in range(pricer.micro_batches):
