@@ -1,6 +1,7 @@
 """Laws of steps whose stages have their own replicas: nothing is lost between stages, and equal parts are degrees."""
 
 from itertools import pairwise
+from math import gcd
 
 import numpy as np
 from hypothesis import given
@@ -58,6 +59,8 @@ def test_messages_carry_every_part_of_a_micro_batch_once(replicas, tensor, other
     assert np.allclose(np.bincount(source, share), 1 / (replicas * tensor))
     assert np.allclose(np.bincount(target, share), 1 / (others * their_tensor))
     assert len(set(zip(source.tolist(), target.tolist(), strict=True))) == len(share)
+    many = replicas + others - gcd(replicas, others)
+    assert len(share) == many * (tensor + their_tensor - gcd(tensor, their_tensor))
 
 
 @given(st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from(["1f1b", "gpipe", "zb-h2"]), st.booleans())

@@ -1,12 +1,9 @@
-"""Laws of placement, handover and the pivot formula."""
-
-from fractions import Fraction
+"""Laws of placement and the pivot formula."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropewalk.pipeline.handover import message_count, messages
 from ropewalk.pipeline.latency import pivot_latencies, pivot_latency
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import mask_of, members
@@ -50,16 +47,6 @@ def test_every_candidate_is_as_many_free_gpus_as_needed_and_one_always_exists(wo
 @given(half_full())
 def test_whole_rounds_of_scattering_equal_one_gpu_at_a_time(world):
     assert scatter_first(*world) == scattered(*world)
-
-
-@given(st.integers(1, 24), st.integers(1, 24))
-def test_messages_carry_every_sample_once_from_its_owner_to_its_owner(m, n):
-    sent = messages(range(m), range(n))
-    assert len(sent) == message_count(m, n)
-    assert sum(message.share for message in sent) == 1
-    for message in sent:
-        assert Fraction(message.source, m) <= message.start < message.end <= Fraction(message.source + 1, m)
-        assert Fraction(message.target, n) <= message.start < message.end <= Fraction(message.target + 1, n)
 
 
 @given(st.sets(st.integers(0, 15), min_size=1), st.sets(st.integers(0, 15), min_size=1))

@@ -16,7 +16,7 @@ from ropewalk.pipeline.latency import extended, pivot_latency
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.planner import searched
 from ropewalk.pipeline.profile import Profile, from_states
 from ropewalk.pipeline.refine import neighbours
@@ -24,6 +24,7 @@ from ropewalk.pipeline.search import propose
 from ropewalk.pipeline.state_groups import every_state
 from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.width import Width
+from ropewalk.strategy.part import Part
 
 BY_HAND = ("1f1b", "1f1b-deep", "gpipe", "zb-h1", "zb-h2", "interleaved", "zb-v")
 NARROW = Width(timed=8, leaders=1, moves=10)
@@ -112,7 +113,7 @@ def formula(costs: Costs, plan: Plan) -> float:
     return work + left
 
 
-def placed(costs: Costs, size: int, last: int, occupied: int, behind: tuple[Stage, ...]):
+def placed(costs: Costs, size: int, last: int, occupied: int, behind: tuple[Part, ...]):
     """Every pipeline whose last stages are these, placed by the policies from the last stage to the first."""
     if last < 0:
         yield behind
@@ -123,7 +124,7 @@ def placed(costs: Costs, size: int, last: int, occupied: int, behind: tuple[Stag
         for taken in candidates(mirrored, occupied, need):
             chosen = tuple(sorted(gpus - 1 - gpu for gpu in members(taken)))
             for first in range(last + 1):
-                yield from placed(costs, size, first - 1, occupied | taken, (Stage(first, last, chosen), *behind))
+                yield from placed(costs, size, first - 1, occupied | taken, (Part(first, last, chosen), *behind))
 
 
 @settings(max_examples=60, deadline=None)

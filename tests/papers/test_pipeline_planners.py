@@ -46,10 +46,10 @@ NARROW = Width(slots=4, timed=24, leaders=1, moves=60, sizes=5)
 def test_pipedream_divides_vgg_19_as_dapples_paper_lists_it():
     """(0,11)@G0-7; (11,17)@G8-13; (17,19)@G14; (19,25)@G15, with NVLink at 130 GB/s and collectives at 3 GB/s."""
     stages = pipedream_stages(states("vgg-19").profile, Machines(16, (8, 16), inside=130e9))
-    assert [(stage.first, stage.last + 1, len(stage.gpus)) for stage in stages] == [
+    assert [(stage.first, stage.last + 1, len(stage.workers)) for stage in stages] == [
         (0, 11, 8), (11, 17, 6), (17, 19, 1), (19, 25, 1)
     ]  # fmt: skip
-    assert stages[1].gpus == tuple(range(8, 14))
+    assert stages[1].workers == tuple(range(8, 14))
 
 
 @pytest.mark.parametrize("name", ["amoeba-36", "xlnet-36"])

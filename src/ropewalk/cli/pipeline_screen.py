@@ -66,13 +66,13 @@ def _stage_table(found: PipelineAnswer) -> Table:
         stage = best.plan.stages[number]
         table.add_row(
             str(number),
-            f"{stage.first}-{stage.last}" if stage.states > 1 else str(stage.first),
-            gpus_in_words(stage.gpus),
+            f"{stage.first}-{stage.last}" if len(stage.layers) > 1 else str(stage.first),
+            gpus_in_words(stage.workers),
             f"{stage.replicas}" + (f" x {stage.tensor}" if stage.tensor > 1 else ""),
             units.show_seconds(float(times.forward[number])),
             units.show_seconds(float(times.backward[number] + times.weight[number])),
             units.show_seconds(float(times.all_reduce[number])),
-            units.show_size(memory[stage.gpus]),
+            units.show_size(memory[stage.workers]),
         )
     return table
 

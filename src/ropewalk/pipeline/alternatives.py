@@ -16,10 +16,11 @@ from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.data_parallel import data_parallel, data_parallel_plans
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.pipedream import pipedream_stages
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.released import released_plan
 from ropewalk.pipeline.state_groups import grouped
 from ropewalk.pipeline.twofold import even_cuts
+from ropewalk.strategy.part import Part
 
 EARLY_BACKWARD = ("1f1b", "1f1b-deep")
 MOST_STATES = 128
@@ -62,7 +63,7 @@ def _data_parallel_behind(costs: Costs) -> Alternative:
 
 
 def of_stages(
-    contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Stage, ...]], schedules: tuple[str, ...]
+    contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Part, ...]], schedules: tuple[str, ...]
 ) -> Alternative:
     """The stages of another planner under the best of its schedules and any size of micro-batches."""
     costs, terms = contest.costs, contest.costs.terms
@@ -85,7 +86,7 @@ def of_stages(
     return Alternative(name, what, found)
 
 
-def best_of_stages(contest: Contest, stages: tuple[Stage, ...], schedules: tuple[str, ...]) -> Judged | None:
+def best_of_stages(contest: Contest, stages: tuple[Part, ...], schedules: tuple[str, ...]) -> Judged | None:
     """These stages with the size of micro-batches and the schedule that suit them best."""
     terms = contest.costs.terms
     found = [
@@ -95,18 +96,18 @@ def best_of_stages(contest: Contest, stages: tuple[Stage, ...], schedules: tuple
     return min((judged for judged in found if judged is not None), key=lambda judged: judged.step_s, default=None)
 
 
-def even_stages(costs: Costs) -> tuple[Stage, ...]:
+def even_stages(costs: Costs) -> tuple[Part, ...]:
     """One GPU a stage, as many as there are states or GPUs, the longest as short as it can be."""
     count = min(costs.states, costs.machines.gpus)
     bounds = even_cuts(costs.profile.forward_s + costs.profile.backward_s, count)
-    return tuple(Stage(bounds[at], bounds[at + 1] - 1, (at,)) for at in range(count))
+    return tuple(Part(bounds[at], bounds[at + 1] - 1, (at,)) for at in range(count))
 
 
-def _pipedream(costs: Costs) -> tuple[Stage, ...]:
+def _pipedream(costs: Costs) -> tuple[Part, ...]:
     return pipedream_stages(costs.profile, costs.machines, grouped(costs.profile, MOST_STATES))
 
 
-def released_stages(costs: Costs) -> tuple[Stage, ...]:
+def released_stages(costs: Costs) -> tuple[Part, ...]:
     """The cuts and GPUs of DAPPLE's released planner; its copies side by side are the replicas of a stage."""
     terms, profile = costs.terms, costs.profile
     if costs.machines.gpus > MOST_GPUS_RELEASED:
@@ -116,7 +117,7 @@ def released_stages(costs: Costs) -> tuple[Stage, ...]:
         )
     row = AntichainProfile(profile, np.triu(np.ones((profile.states, profile.states), bool), 1))
     best = released_plan(row, costs.machines, terms.global_batch, terms.micro_batch).best
-    return tuple(Stage(stage.first, stage.last, stage.gpus) for stage in best.stages)
+    return tuple(Part(stage.first, stage.last, stage.gpus) for stage in best.stages)
 
 
 def _by_schedule(contest: Contest) -> list[Alternative]:

@@ -109,13 +109,13 @@ class PipelineAnswer:
         place = best.bottleneck // 2
         if best.bottleneck % 2:
             slowest = max(float(times.send_forward[place]), float(times.send_backward[place]))
-            where = f"the cut behind stage {place}, {slowest * 1e3:.3g} ms a micro-batch each way"
+            where = f"the cut behind stage {place}, {slowest * 1e3:.3g} ms per micro-batch each way"
         else:
             own = float(times.forward[place] + times.backward[place] + times.weight[place])
-            where = f"stage {place}, {own * 1e3:.3g} ms a micro-batch"
+            where = f"stage {place}, {own * 1e3:.3g} ms per micro-batch"
         return (
             f"the bottleneck is {where}; GPUs idle {best.run.bubble:.1%} of the step; "
-            f"{best.exposed_sums_s * 1e3:.3g} ms at its end are spent adding up gradients alone"
+            f"{best.exposed_sums_s * 1e3:.3g} ms of all-reduce is not hidden"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
             {
                 "layers": [stage.first, stage.last],
                 "names": [profile.names[stage.first], profile.names[stage.last]],
-                "gpus": list(stage.gpus),
+                "gpus": list(stage.workers),
                 "replicas": stage.replicas,
                 "tensor": stage.tensor,
                 "forward_s": float(times.forward[number]),
@@ -174,7 +174,7 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
             }
             for number, stage in enumerate(plan.stages)
         ],
-        "memory_bytes": [memory[stage.gpus] for stage in plan.stages],
+        "memory_bytes": [memory[stage.workers] for stage in plan.stages],
     }
 
 

@@ -12,8 +12,9 @@ from itertools import combinations, product
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, judge
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import FITTED, homes
+from ropewalk.strategy.part import Part
 
 MOST_STATES = 8
 MOST_GPUS = 4
@@ -49,7 +50,7 @@ def all_plans(costs: Costs) -> Iterator[Plan]:
                     if any(len(sets[device]) % tensors[device] for device in range(devices)):
                         continue
                     stages = tuple(
-                        Stage(cuts[at], cuts[at + 1] - 1, sets[home], tensors[home]) for at, home in enumerate(places)
+                        Part(cuts[at], cuts[at + 1] - 1, sets[home], tensors[home]) for at, home in enumerate(places)
                     )
                     for size, recompute in product(terms.micro_batch_sizes(), terms.recompute):
                         yield Plan(stages, schedule, size, terms.global_batch // size, recompute)

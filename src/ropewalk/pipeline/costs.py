@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.schedules import splits_backward
 from ropewalk.pipeline.state_prices import MeasuredPrices, Prices, StatePrices
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy.part import Part
 from ropewalk.timetable.stage_times import StageTimes
 
 Array = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Costs:
         """Samples of the fullest replica of a stage."""
         return float(ceil(micro_batch / replicas)) if self.terms.whole_samples else micro_batch / replicas
 
-    def of_share(self, micro_batch: int, stage: Stage) -> StatePrices:
+    def of_share(self, micro_batch: int, stage: Part) -> StatePrices:
         return self.prices.at(self.share(micro_batch, stage.replicas), stage.tensor)
 
     def summing(self, gpus: tuple[int, ...]) -> Line:
@@ -61,7 +62,7 @@ class Costs:
             self._sums[gpus] = Line(start_up, per_byte)
         return self._sums[gpus]
 
-    def summing_gradients(self, stage: Stage) -> Line:
+    def summing_gradients(self, stage: Part) -> Line:
         """What it takes the replicas of a stage to add up the gradients that one GPU holds.
 
         The GPUs of a replica hold different parts; between machines their sums share the NICs.
@@ -72,9 +73,9 @@ class Costs:
         across = len({self.machines.machine_of(gpu) for gpu in stage.sharers}) > 1
         return Line(line.start_up, line.per_byte * (ceil(stage.tensor / self.machines.nics) if across else 1))
 
-    def handover(self, source: Stage, target: Stage, micro_batch: int) -> float:
+    def handover(self, source: Part, target: Part, micro_batch: int) -> float:
         """Seconds in which a micro-batch crosses from one stage to the next, or its gradients back."""
-        rate = self.handover_rate(source.gpus, target.gpus)
+        rate = self.handover_rate(source.workers, target.workers)
         return self.machines.start_up_s + self.crossing(source.last, micro_batch) / rate
 
     def handover_rate(self, sources: tuple[int, ...], targets: tuple[int, ...]) -> float:
@@ -99,14 +100,14 @@ class Costs:
         """Bytes of a micro-batch that cross the cut behind a state."""
         return self.profile.handed_on(last) * micro_batch / self.profile.batch
 
-    def passes(self, stage: Stage, micro_batch: int) -> tuple[float, float]:
+    def passes(self, stage: Part, micro_batch: int) -> tuple[float, float]:
         """Seconds of the forward and of the backward pass of a micro-batch."""
         prices = self.of_share(micro_batch, stage)
         first, end = stage.first, stage.last + 1
         forward = float(prices.forward_s[end] - prices.forward_s[first])
         backward = float(prices.backward_s[end] - prices.backward_s[first])
         if stage.tensor > 1:
-            group = self.summing(stage.gpus[: stage.tensor])
+            group = self.summing(stage.workers[: stage.tensor])
             meetings = float(prices.meetings[end] - prices.meetings[first])
             forward += group.seconds(float(prices.met_forward_bytes[end] - prices.met_forward_bytes[first]), meetings)
             backward += group.seconds(
@@ -114,12 +115,12 @@ class Costs:
             )
         return forward, backward
 
-    def weight_pass(self, stage: Stage, micro_batch: int) -> float:
+    def weight_pass(self, stage: Part, micro_batch: int) -> float:
         """Seconds of the backward pass of a micro-batch for gradients of weights alone."""
         prices = self.of_share(micro_batch, stage)
         return float(prices.weight_s[stage.last + 1] - prices.weight_s[stage.first])
 
-    def all_reduce(self, stage: Stage, micro_batch: int, schedule: str) -> float:
+    def all_reduce(self, stage: Part, micro_batch: int, schedule: str) -> float:
         """Seconds for which gradients of a stage are still being added up when its last backward pass is done."""
         if stage.replicas == 1:
             return 0.0
@@ -150,17 +151,17 @@ class Costs:
         sums = np.array([self.all_reduce(stage, size, plan.schedule) for stage in stages])
         return StageTimes(forward, backward, weight, sends, sends, sums)
 
-    def state_bytes(self, stage: Stage, micro_batch: int) -> float:
+    def state_bytes(self, stage: Part, micro_batch: int) -> float:
         """Weights, gradients and optimiser of a stage on one GPU."""
         weights = self.of_share(micro_batch, stage).parameter_bytes
         return self.terms.state_multiple * float(weights[stage.last + 1] - weights[stage.first])
 
-    def kept_bytes(self, stage: Stage, micro_batch: int) -> float:
+    def kept_bytes(self, stage: Part, micro_batch: int) -> float:
         """What a GPU keeps of a micro-batch from its forward to its backward pass."""
         kept = self.of_share(micro_batch, stage).kept_bytes
         return float(kept[stage.last + 1] - kept[stage.first])
 
-    def input_bytes(self, stage: Stage, micro_batch: int) -> float:
+    def input_bytes(self, stage: Part, micro_batch: int) -> float:
         """What a GPU keeps of a micro-batch when it computes everything else again: the input of its stage."""
         if stage.first == 0:
             return 0.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, judge
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
+from ropewalk.strategy.part import Part
 
 
 def data_parallel_plans(costs: Costs) -> tuple[Plan, ...]:
@@ -17,7 +18,7 @@ def data_parallel_plans(costs: Costs) -> tuple[Plan, ...]:
     The longer the last backward pass, the more sums hide behind it; the smaller micro-batches, the less is kept.
     """
     terms = costs.terms
-    stage = Stage(0, costs.states - 1, tuple(range(costs.machines.gpus)))
+    stage = Part(0, costs.states - 1, tuple(range(costs.machines.gpus)))
     return tuple(
         Plan((stage,), "1f1b", size, terms.global_batch // size, recompute)
         for recompute in terms.recompute

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.refine import cuts_moved, refined
 from ropewalk.pipeline.schedules import FITTED
 from ropewalk.pipeline.state_groups import Groups, grouped
 from ropewalk.pipeline.twofold import even_cuts
 from ropewalk.pipeline.width import Width, width_for
+from ropewalk.strategy.part import Part
 
 Array = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class _Shape:
         for load in (self.work, self.work + self.sums):
             ends = even_cuts(load, len(self.sets), self.sends)
             bounds = [groups.bounds[end] for end in ends]
-            stages = (Stage(bounds[at], bounds[at + 1] - 1, gpus, self.tensor) for at, gpus in enumerate(self.sets))
+            stages = (Part(bounds[at], bounds[at + 1] - 1, gpus, self.tensor) for at, gpus in enumerate(self.sets))
             yield Plan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)
 
 
@@ -105,7 +106,7 @@ def _shapes(costs: Costs, groups: Groups) -> Iterator[_Shape]:
         forward, backward, weights = (
             groups.at_bounds(column) for column in (prices.forward_s, prices.backward_s, prices.parameter_bytes)
         )
-        sums = weights * costs.summing_gradients(Stage(0, costs.states - 1, sets[0], tensor)).per_byte
+        sums = weights * costs.summing_gradients(Part(0, costs.states - 1, sets[0], tensor)).per_byte
         sends = costs.entering(sets, size)[:, list(groups.bounds)] * count
         for recompute in terms.recompute:
             work = (forward * (2 if recompute else 1) + backward) * count

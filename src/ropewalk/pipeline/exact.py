@@ -14,8 +14,9 @@ import numpy as np
 
 from ropewalk.pipeline.contest import ROUNDING, Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import homes, splits_backward
+from ropewalk.strategy.part import Part
 
 MOST_STATES = 8
 MOST_GPUS = 4
@@ -60,7 +61,7 @@ def _plans(
             for last in range(first, costs.states):
                 if last < costs.states - 1 and sum(after) == costs.machines.gpus:
                     continue
-                stage = Stage(first, last, gpus, tensor)
+                stage = Part(first, last, gpus, tensor)
                 send = costs.handover(plan.stages[-1], stage, plan.micro_batch) if plan.stages else 0.0
                 forward, backward = costs.passes(stage, plan.micro_batch)
                 backward += forward * plan.recompute
@@ -84,7 +85,7 @@ def _twofold(costs: Costs, schedule: str, empty: Plan) -> Iterator[Plan]:
                 for cuts in combinations(range(1, costs.states), 2 * devices - 1):
                     bounds = (0, *cuts, costs.states)
                     stages = tuple(
-                        Stage(bounds[at], bounds[at + 1] - 1, sets[home], tensors[home])
+                        Part(bounds[at], bounds[at + 1] - 1, sets[home], tensors[home])
                         for at, home in enumerate(places)
                     )
                     yield Plan(stages, schedule, empty.micro_batch, empty.micro_batches, empty.recompute)

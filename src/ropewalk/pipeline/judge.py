@@ -90,7 +90,7 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array, again: 
     devices = len(plan.stages) // pieces_each(plan.schedule)
     if len(plan.stages) != len(homes(plan.schedule, devices)) or len(plan.devices) != devices:
         return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} pieces a device")
-    if any(plan.stages[at].gpus != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
+    if any(plan.stages[at].workers != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
         return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
     if memory is not None and (TIMETABLES[plan.schedule].within_memory or plan.schedule == FITTED):
         held = state_bytes(costs, plan)

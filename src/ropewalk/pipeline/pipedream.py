@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline._pipedream_kernel import divide
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Stage
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.state_groups import Groups, every_state
+from ropewalk.strategy.part import Part
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def pipedream(
     return tuple(Division(chosen.bounds[part.first], chosen.bounds[part.end], part.replicas) for part in found)
 
 
-def pipedream_stages(profile: Profile, machines: Machines, groups: Groups | None = None) -> tuple[Stage, ...]:
+def pipedream_stages(profile: Profile, machines: Machines, groups: Groups | None = None) -> tuple[Part, ...]:
     """Its stages on machines of equal size, consecutive GPUs of consecutive machines for consecutive stages."""
     sizes = set(np.diff([0, *machines.separators]).tolist())
     if len(sizes) > 1:
@@ -91,7 +91,7 @@ def pipedream_stages(profile: Profile, machines: Machines, groups: Groups | None
         if taken + own > each or across != outer:
             machine, taken, outer = machine + (outer if taken else 0), 0, across
         gpus = tuple((machine + other) * each + taken + gpu for other in range(across) for gpu in range(own))
-        stages.append(Stage(part.first, part.end - 1, gpus))
+        stages.append(Part(part.first, part.end - 1, gpus))
         taken += own
         if taken == each:
             machine, taken = machine + across, 0

@@ -5,36 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.errors import Findings, StrategyError
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Consecutive states of the model, and the GPUs that share its micro-batches.
-
-    >>> Stage(0, 11, (0, 1, 2, 3), tensor=2).replicas
-    2
-    """
-
-    first: int
-    last: int
-    """States first..last, both included."""
-    gpus: tuple[int, ...]
-    tensor: int = 1
-    """GPUs that work on the same samples together; each holds that part of the weights."""
-
-    @property
-    def replicas(self) -> int:
-        """Into how many parts a micro-batch is split here."""
-        return len(self.gpus) // self.tensor
-
-    @property
-    def states(self) -> int:
-        return self.last - self.first + 1
-
-    @property
-    def sharers(self) -> tuple[int, ...]:
-        """The first GPU of every replica: those that add up the same gradients."""
-        return self.gpus[:: self.tensor]
+from ropewalk.strategy.part import Part
 
 
 @dataclass(frozen=True)
@@ -46,7 +17,8 @@ class Plan:
     is a stage here and GPUs occur several times.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[Part, ...]
+    """States of the model where a part says layers, GPUs where it says workers."""
     schedule: str
     micro_batch: int
     """Samples of a micro-batch, over all replicas of a stage."""
@@ -60,7 +32,7 @@ class Plan:
     @property
     def devices(self) -> tuple[tuple[int, ...], ...]:
         """The GPU sets of the plan, each once, in the order in which the model first meets them."""
-        return tuple(dict.fromkeys(stage.gpus for stage in self.stages))
+        return tuple(dict.fromkeys(stage.workers for stage in self.stages))
 
     @property
     def gpus(self) -> int:
@@ -75,7 +47,7 @@ class Plan:
     def strategy(self) -> str:
         """As the literature writes it: `DP`, `straight`, or GPUs per stage.
 
-        >>> Plan((Stage(0, 3, (0, 1, 2)), Stage(4, 9, (3,))), "1f1b", 8, 4).strategy
+        >>> Plan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "1f1b", 8, 4).strategy
         '3:1'
         """
         if len(self.devices) == 1:
@@ -97,9 +69,9 @@ class Plan:
                     "give each state once and in order"
                 )
             expected = stage.last + 1
-            if not stage.gpus or stage.tensor < 1 or len(stage.gpus) % max(stage.tensor, 1):
+            if not stage.workers or stage.tensor < 1 or len(stage.workers) % max(stage.tensor, 1):
                 findings.add(
-                    f"stage {number} has {len(stage.gpus)} GPUs in groups of {stage.tensor}: give it whole groups"
+                    f"stage {number} has {len(stage.workers)} GPUs in groups of {stage.tensor}: give it whole groups"
                 )
         if self.stages and expected != states:
             findings.add(f"its stages end with state {expected - 1} of {states}: give the last stage the rest")
@@ -113,7 +85,7 @@ class Plan:
         findings.raise_if_any()
 
     def __str__(self) -> str:
-        parts = [f"{stage.first}-{stage.last}@{_listed(stage.gpus)}" for stage in self.stages]
+        parts = [f"{stage.first}-{stage.last}@{_listed(stage.workers)}" for stage in self.stages]
         again = " with recomputation" if self.recompute else ""
         return f"{' | '.join(parts)} {self.schedule}, {self.micro_batches} x {self.micro_batch} samples{again}"
 

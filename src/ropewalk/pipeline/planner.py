@@ -130,7 +130,7 @@ def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[floa
             proposals = propose(costs, groups, size, recompute, width, shallow=True)
         alike: dict[object, int] = {}
         for estimate, plan in proposals:
-            shape = tuple(len(stage.gpus) for stage in plan.stages), tuple(stage.tensor for stage in plan.stages)
+            shape = tuple(len(stage.workers) for stage in plan.stages), tuple(stage.tensor for stage in plan.stages)
             alike[shape] = alike.get(shape, 0) + 1
             if alike[shape] <= width.alike:
                 found.append((estimate, plan))
@@ -167,7 +167,7 @@ def _refined(contest: Contest, judged: list[Judged], schedules: tuple[str, ...],
     """The best of those that differ in more than their cuts, each moved about."""
     leaders: dict[object, Judged] = {}
     for found in sorted(judged, key=_step):
-        leaders.setdefault((found.plan.micro_batch, tuple(len(stage.gpus) for stage in found.plan.stages)), found)
+        leaders.setdefault((found.plan.micro_batch, tuple(len(stage.workers) for stage in found.plan.stages)), found)
     best = list(leaders.values())[: width.leaders]
     return [refined(contest, found, schedules, width.moves) for found in best]
 

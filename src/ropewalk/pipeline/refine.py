@@ -8,8 +8,9 @@ from dataclasses import replace
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import pieces_each
+from ropewalk.strategy.part import Part
 
 Moves = Callable[[Plan, Machines, int], Iterator[Plan]]
 
@@ -69,16 +70,16 @@ def _gpus_moved(plan: Plan) -> Iterator[Plan]:
     for cut in range(len(plan.stages) - 1):
         before, behind = plan.stages[cut : cut + 2]
         if before.tensor == behind.tensor:
-            ahead, back = before.gpus, behind.gpus
+            ahead, back = before.workers, behind.workers
             if before.replicas > 1:
                 yield _with(
-                    plan, cut, replace(before, gpus=ahead[: -before.tensor]),
-                    replace(behind, gpus=tuple(sorted(ahead[-before.tensor :] + back))),
+                    plan, cut, replace(before, workers=ahead[: -before.tensor]),
+                    replace(behind, workers=tuple(sorted(ahead[-before.tensor :] + back))),
                 )  # fmt: skip
             if behind.replicas > 1:
                 yield _with(
-                    plan, cut, replace(before, gpus=tuple(sorted(ahead + back[: behind.tensor]))),
-                    replace(behind, gpus=back[behind.tensor :]),
+                    plan, cut, replace(before, workers=tuple(sorted(ahead + back[: behind.tensor]))),
+                    replace(behind, workers=back[behind.tensor :]),
                 )  # fmt: skip
 
 
@@ -87,12 +88,12 @@ def _idle_used(plan: Plan, machines: Machines) -> Iterator[Plan]:
     used = {gpu for gpus in plan.devices for gpu in gpus}
     idle = [gpu for gpu in range(machines.gpus) if gpu not in used]
     for number, stage in enumerate(plan.stages):
-        at_home = {machines.machine_of(gpu) for gpu in stage.gpus}
+        at_home = {machines.machine_of(gpu) for gpu in stage.workers}
         nearest = sorted(idle, key=lambda gpu: (machines.machine_of(gpu) not in at_home, gpu))[: stage.tensor]
         if len(nearest) == stage.tensor:
-            more = replace(stage, gpus=tuple(sorted((*stage.gpus, *nearest))))
+            more = replace(stage, workers=tuple(sorted((*stage.workers, *nearest))))
             yield replace(plan, stages=(*plan.stages[:number], more, *plan.stages[number + 1 :]))
 
 
-def _with(plan: Plan, cut: int, before: Stage, behind: Stage) -> Plan:
+def _with(plan: Plan, cut: int, before: Part, behind: Part) -> Plan:
     return replace(plan, stages=(*plan.stages[:cut], before, behind, *plan.stages[cut + 2 :]))

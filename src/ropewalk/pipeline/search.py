@@ -22,9 +22,10 @@ from ropewalk.pipeline.costs import Costs, Line
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.state_groups import Groups
 from ropewalk.pipeline.width import Width
+from ropewalk.strategy.part import Part
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -141,7 +142,7 @@ class _Search:
         rate = np.ones(len(self.chosen))
         for other in used:
             rate[other] = costs.handover_rate(gpus, self.chosen[other][0])
-        stage = Stage(0, 0, gpus, option.tensor)
+        stage = Part(0, 0, gpus, option.tensor)
         line = costs.summing_gradients(stage)
         group = costs.summing(gpus[: option.tensor]) if option.tensor > 1 else Line(0.0, 0.0)
         if (option, group) not in self.priced:
@@ -198,6 +199,6 @@ class _Search:
             suffixes = self.kept[number]
             gpus, option = self.chosen[int(suffixes.gpus[first, slot])]
             source, end, before = (int(value) for value in suffixes.came[first, slot])
-            stages.append(Stage(self.groups.bounds[first], self.groups.bounds[end] - 1, gpus, option.tensor))
+            stages.append(Part(self.groups.bounds[first], self.groups.bounds[end] - 1, gpus, option.tensor))
             number, first, slot = source, end, before
         return Plan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)

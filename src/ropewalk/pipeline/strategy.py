@@ -6,7 +6,7 @@ from ropewalk.errors import StrategyError
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import pieces_each
-from ropewalk.strategy import Order, Part, Strategy
+from ropewalk.strategy import Order, Strategy
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.written import rows_of
@@ -38,11 +38,10 @@ def strategy_of(judged: Judged, workload: Workload, optimiser: str = "adamw", *,
         optimiser=optimiser,
     )
     ((stage, *others), size) = plan.stages, plan.micro_batch
-    if not others and stage.gpus == tuple(range(len(stage.gpus))) and size % stage.replicas == 0:
+    if not others and stage.workers == tuple(range(len(stage.workers))) and size % stage.replicas == 0:
         from_degrees = {"data": stage.replicas, "tensor": stage.tensor, "micro_batch": size // stage.replicas}
         return Strategy(**{**vars(usual), **from_degrees, "schedule": "1f1b"})
-    parts = tuple(Part(one.first, one.last, one.gpus, one.tensor) for one in plan.stages)
-    return Strategy(**{**vars(usual), "micro_batch": size, "parts": parts, "rows": rows})
+    return Strategy(**{**vars(usual), "micro_batch": size, "parts": plan.stages, "rows": rows})
 
 
 def _rows(plan: Plan, table: Timetable) -> tuple[str, ...]:

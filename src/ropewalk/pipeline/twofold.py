@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.schedules import homes, pieces_each
+from ropewalk.strategy.part import Part
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool
             sends = 2 * costs.entering(sets, micro_batch)
             for bounds in dict.fromkeys((even_cuts(work, pieces), even_cuts(work, pieces, sends))):
                 spans = zip(pairwise(bounds), sets, strict=True)
-                stages = tuple(Stage(first, end - 1, gpus, tensor) for (first, end), gpus in spans)
+                stages = tuple(Part(first, end - 1, gpus, tensor) for (first, end), gpus in spans)
                 yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
 
 

@@ -94,12 +94,16 @@ def headline(answer: PipelineAnswer) -> str:
     return f"{name} in {len(sizes)} stages of {each} takes {step} a step{over}"
 
 
+def _layers_in_words(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
 def device_names(judged: Judged) -> tuple[str, ...]:
     """What lanes are called: the stages of a device and its GPUs."""
     plan = judged.plan
     found = []
     for gpus in plan.devices:
-        stages = [str(number) for number, stage in enumerate(plan.stages) if stage.gpus == gpus]
+        stages = [str(number) for number, stage in enumerate(plan.stages) if stage.workers == gpus]
         noun = "stage" if len(stages) == 1 else "stages"
         found.append(f"{noun} {', '.join(stages)} · {gpus_in_words(gpus)}")
     return tuple(found)
@@ -121,14 +125,16 @@ def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
     return [
         StageRow(
             number,
-            names[stage.first] if stage.states == 1 else f"{names[stage.first]} … {names[stage.last]} ({stage.states})",
-            gpus_in_words(stage.gpus),
+            names[stage.first]
+            if len(stage.layers) == 1
+            else f"{names[stage.first]} … {names[stage.last]} ({len(stage.layers)})",
+            gpus_in_words(stage.workers),
             stage.replicas,
             stage.tensor,
             float(times.forward[number]),
             float(times.backward[number] + times.weight[number]),
             float(times.all_reduce[number]),
-            memory[stage.gpus],
+            memory[stage.workers],
         )
         for number, stage in enumerate(plan.stages)
     ]

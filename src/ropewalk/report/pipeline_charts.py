@@ -109,7 +109,7 @@ def stage_memory_chart(answer: PipelineAnswer, names: Sequence[str]) -> Chart:
     copies = answer.best.run.timetable.copies
     bars = []
     for name, gpus, total in zip(names, plan.devices, answer.best.memory_bytes, strict=True):
-        mine = [stage for stage in plan.stages if stage.gpus == gpus]
+        mine = [stage for stage in plan.stages if stage.workers == gpus]
         if any(stage.tensor > 1 for stage in mine):
             bars.append(MemoryBar(name, {"weights and activations": total}, terms.memory_bytes))
             continue

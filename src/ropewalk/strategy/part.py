@@ -56,3 +56,8 @@ class Part:
     @property
     def layers(self) -> range:
         return range(self.first, self.last + 1)
+
+    @property
+    def sharers(self) -> tuple[int, ...]:
+        """The first rank of every replica: those that reduce the same gradients."""
+        return self.workers[:: self.tensor]

@@ -196,7 +196,7 @@ class Strategy:
             words = [f"{self.ranks} servers", f"seats of {' and '.join(map(str, sizes))}"]
         elif self.parts:
             sets = dict.fromkeys(one.workers for one in self.parts)
-            words = [f"{':'.join(str(len(workers)) for workers in sets)} GPUs"]
+            words = [f"{':'.join(str(len(workers)) for workers in sets)} GPU{'s' if self.ranks > 1 else ''}"]
         if self.sequence_parallel:
             words.append("sequence parallel")
         if self.zero:

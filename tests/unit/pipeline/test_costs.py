@@ -5,10 +5,11 @@ from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.data_parallel import bucketed_tail
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.state_prices import MeasuredPrices, WorkloadPrices
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy.part import Part
 from ropewalk.workload.zoo import build
 
 THREE = from_states(
@@ -22,20 +23,20 @@ def costs(machines=None, **terms) -> Costs:
 
 
 def test_the_fullest_replica_sets_the_pace():
-    three = Stage(0, 0, (0, 1, 2))
+    three = Part(0, 0, (0, 1, 2))
     assert costs().passes(three, micro_batch=4) == (2.0, 4.0)  # two samples of four on one of three GPUs
     assert costs(whole_samples=False).passes(three, micro_batch=4) == (pytest.approx(4 / 3), pytest.approx(8 / 3))
 
 
 def test_a_micro_batch_crosses_at_the_speed_between_its_gpus():
-    before, behind = Stage(0, 0, (0, 1)), Stage(1, 2, (2, 3))
+    before, behind = Part(0, 0, (0, 1)), Part(1, 2, (2, 3))
     assert costs().handover(before, behind, micro_batch=2) == pytest.approx(2e9 / 1e9)
-    assert costs().handover(before, Stage(1, 2, (1,)), micro_batch=4) == pytest.approx(4e9 / 25e9)
+    assert costs().handover(before, Part(1, 2, (1,)), micro_batch=4) == pytest.approx(4e9 / 25e9)
 
 
 def test_sums_hide_behind_the_backward_pass_of_states_before():
     # Between machines 1 GB takes 1 / 3 s for two GPUs. All of 3 GB is ready when 8/2 s of the backward pass are left.
-    stage = Stage(0, 1, (0, 2))
+    stage = Part(0, 1, (0, 2))
     behind = costs(overlap_sums=False).all_reduce(stage, 4, "1f1b")
     assert behind == pytest.approx(3e9 / 3e9)
     assert costs().all_reduce(stage, 4, "1f1b") == pytest.approx(1e9 / 3e9)
@@ -43,7 +44,7 @@ def test_sums_hide_behind_the_backward_pass_of_states_before():
 
 def test_sums_hide_behind_gradients_of_weights_alone_where_these_are_put_off():
     slow = Machines(4, (2, 4), collective_between=3e8)
-    stage = Stage(0, 1, (0, 2))
+    stage = Part(0, 1, (0, 2))
     assert costs(slow).all_reduce(stage, 4, "1f1b") == pytest.approx(3e9 / 3e8 - 4)
     assert costs(slow).all_reduce(stage, 4, "zb-h1") == pytest.approx(3e9 / 3e8 - 2)
 
@@ -51,25 +52,25 @@ def test_sums_hide_behind_gradients_of_weights_alone_where_these_are_put_off():
 @pytest.mark.parametrize("speed", [1e8, 3e8, 1e9, 3e9])
 def test_buckets_of_single_states_end_when_the_closed_form_says(speed):
     made = costs(Machines(4, (2, 4), collective_between=speed))
-    plan = Plan((Stage(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
+    plan = Plan((Part(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
     assert bucketed_tail(made, plan, bucket_bytes=1.0) == pytest.approx(made.all_reduce(plan.stages[0], 4, "1f1b"))
 
 
 def test_one_bucket_hides_nothing():
     made = costs()
-    plan = Plan((Stage(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
+    plan = Plan((Part(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
     assert bucketed_tail(made, plan, bucket_bytes=1e12) == pytest.approx(made.machines.all_reduce(range(4), 6e9))
 
 
 def test_gpus_that_share_samples_divide_the_work_and_add_up_outputs():
-    forward, backward = costs(tensor=(1, 2)).passes(Stage(0, 0, (0, 1), tensor=2), micro_batch=4)
+    forward, backward = costs(tensor=(1, 2)).passes(Part(0, 0, (0, 1), tensor=2), micro_batch=4)
     met = 2 * 4e9 / 25e9  # the output, twice, at the speed of one pair: 2 (n - 1) / n = 1
     assert (forward, backward) == (pytest.approx(2 + met), pytest.approx(4 + met))
 
 
 def test_recomputation_lengthens_backward_and_keeps_only_what_enters():
     made = costs()
-    stages = (Stage(0, 0, (0,)), Stage(1, 2, (1,)))
+    stages = (Part(0, 0, (0,)), Part(1, 2, (1,)))
     plain, again = (made.times(Plan(stages, "1f1b", 4, 2, recompute)) for recompute in (False, True))
     assert np.array_equal(again.backward, plain.backward + plain.forward)
     assert made.input_bytes(stages[0], 4) == 0
@@ -77,7 +78,7 @@ def test_recomputation_lengthens_backward_and_keeps_only_what_enters():
 
 
 def test_a_backward_pass_in_two_parts_is_as_long_as_in_one():
-    stages = (Stage(0, 0, (0,)), Stage(1, 2, (1,)))
+    stages = (Part(0, 0, (0,)), Part(1, 2, (1,)))
     split, whole = (costs(weight_share=0.25).times(Plan(stages, name, 4, 2)) for name in ("zb-h1", "1f1b"))
     assert np.allclose(split.backward + split.weight, whole.backward)
     assert np.allclose(split.weight, whole.backward / 4)

@@ -8,10 +8,11 @@ from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.even_replicas import best_with_even_replicas
 from ropewalk.pipeline.judge import Judged, judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy.part import Part
 
 FALLING = from_states(
     "falling", 4, forward_s=[8e-3, 4e-3, 2e-3, 1e-3, 1e-3, 1e-3], backward_s=[16e-3, 8e-3, 4e-3, 2e-3, 2e-3, 2e-3],
@@ -29,7 +30,7 @@ def every_even_plan(costs):
         for inner in combinations(range(1, states), devices - 1):
             bounds = (0, *inner, states)
             stages = tuple(
-                Stage(bounds[at], bounds[at + 1] - 1, tuple(range(at * each, (at + 1) * each)))
+                Part(bounds[at], bounds[at + 1] - 1, tuple(range(at * each, (at + 1) * each)))
                 for at in range(devices)
             )  # fmt: skip
             for size, schedule in product(terms.micro_batch_sizes(), terms.schedules):

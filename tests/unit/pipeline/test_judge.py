@@ -4,15 +4,16 @@ from ropewalk.pipeline.contest import Contest, least_seconds, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.schedules import schedules, searched
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy.part import Part
 
 FOUR = from_states(
     "four", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[10] * 4, kept_bytes=[100] * 4
 )  # fmt: skip
-ONE_EACH = tuple(Stage(state, state, (state,)) for state in range(4))
+ONE_EACH = tuple(Part(state, state, (state,)) for state in range(4))
 
 
 def judged(schedule: str, memory=None, recompute=False, weight_share=0.5, stages=ONE_EACH) -> Judged | Unfit:
@@ -57,8 +58,8 @@ def test_recomputation_keeps_inputs_and_room_for_one_micro_batch():
 
 
 def test_two_pieces_a_device_have_to_be_where_the_timetable_wants_them():
-    valley = tuple(Stage(at, at, (home,)) for at, home in enumerate((0, 1, 1, 0)))
-    loop = tuple(Stage(at, at, (home,)) for at, home in enumerate((0, 1, 0, 1)))
+    valley = tuple(Part(at, at, (home,)) for at, home in enumerate((0, 1, 1, 0)))
+    loop = tuple(Part(at, at, (home,)) for at, home in enumerate((0, 1, 0, 1)))
     assert isinstance(judged("zb-v", stages=valley), Judged)
     assert isinstance(judged("interleaved", stages=loop), Judged)
     for schedule, stages in (("zb-v", loop), ("interleaved", valley), ("1f1b", valley), ("zb-v", ONE_EACH)):
@@ -74,7 +75,7 @@ def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
 def test_bounds_are_below_every_timetable():
     for schedule in schedules():
         homes = {"interleaved": (0, 1, 0, 1), "zb-v": (0, 1, 1, 0), "dualpipev": (0, 1, 1, 0)}
-        stages = tuple(Stage(at, at, (home,)) for at, home in enumerate(homes.get(schedule, (0, 1, 2, 3))))
+        stages = tuple(Part(at, at, (home,)) for at, home in enumerate(homes.get(schedule, (0, 1, 2, 3))))
         found = judged(schedule, stages=stages)
         assert least_seconds(found.run.times, found.plan) <= found.step_s
 
@@ -93,6 +94,6 @@ def test_the_bottleneck_is_a_stage_or_a_cut():
         "cut", 1, forward_s=[1, 1], backward_s=[1, 1], parameter_bytes=[0, 0], crossing_bytes=[5e9, 0]
     )
     costs = Costs(slow_cut, Machines(2, (1, 2)), Terms(4, 1))
-    found = judge(costs, Plan((Stage(0, 0, (0,)), Stage(1, 1, (1,))), "1f1b", 1, 4))
+    found = judge(costs, Plan((Part(0, 0, (0,)), Part(1, 1, (1,))), "1f1b", 1, 4))
     assert found.bottleneck == 1
     assert found.exposed_sums_s == pytest.approx(0)

@@ -3,8 +3,8 @@ import pytest
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.pipedream import Division, Level, pipedream, pipedream_stages
-from ropewalk.pipeline.plan import Stage
 from ropewalk.pipeline.profile import from_states
+from ropewalk.strategy.part import Part
 
 EVEN = from_states("even", 1, forward_s=[1] * 4, backward_s=[1] * 4, parameter_bytes=[0] * 4)
 HEAVY_END = from_states("heavy", 1, forward_s=[3, 3, 3, 1], backward_s=[0] * 4, parameter_bytes=[0, 0, 0, 1e12])
@@ -28,7 +28,7 @@ def test_hand_overs_count_unless_told_otherwise():
 
 def test_levels_divide_from_the_outside_in():
     stages = pipedream_stages(HEAVY_END, Machines(4, (2, 4)))
-    assert stages == (Stage(0, 1, (0, 1)), Stage(2, 2, (2,)), Stage(3, 3, (3,)))
+    assert stages == (Part(0, 1, (0, 1)), Part(2, 2, (2,)), Part(3, 3, (3,)))
 
 
 def test_machines_of_different_sizes_are_refused():

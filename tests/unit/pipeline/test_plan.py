@@ -1,27 +1,28 @@
 import pytest
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.terms import Terms
+from ropewalk.strategy.part import Part
 
 
 def test_a_plan_is_named_after_the_gpus_of_its_stages():
-    two = Plan((Stage(0, 3, tuple(range(11))), Stage(4, 9, tuple(range(11, 16)))), "1f1b", 8, 4)
+    two = Plan((Part(0, 3, tuple(range(11))), Part(4, 9, tuple(range(11, 16)))), "1f1b", 8, 4)
     assert two.strategy == "11:5"
     assert str(two) == "0-3@0-10 | 4-9@11-15 1f1b, 4 x 8 samples"
-    assert Plan((Stage(0, 3, (0, 1)),), "1f1b", 8, 4).strategy == "DP"
-    assert Plan((Stage(0, 3, (0,)), Stage(4, 9, (1,))), "1f1b", 8, 4).strategy == "straight"
+    assert Plan((Part(0, 3, (0, 1)),), "1f1b", 8, 4).strategy == "DP"
+    assert Plan((Part(0, 3, (0,)), Part(4, 9, (1,))), "1f1b", 8, 4).strategy == "straight"
 
 
 def test_pieces_of_one_device_are_counted_once():
-    stages = (Stage(0, 0, (0, 1)), Stage(1, 1, (2, 3)), Stage(2, 2, (2, 3)), Stage(3, 3, (0, 1)))
+    stages = (Part(0, 0, (0, 1)), Part(1, 1, (2, 3)), Part(2, 2, (2, 3)), Part(3, 3, (0, 1)))
     plan = Plan(stages, "zb-v", 8, 4)
     plan.check(states=4, gpus=4)
     assert (plan.devices, plan.gpus, plan.strategy) == (((0, 1), (2, 3)), 4, "2:2")
 
 
 def test_gpus_that_share_samples_are_one_replica():
-    stage = Stage(0, 5, (0, 1, 2, 3, 4, 5, 6, 7), tensor=4)
+    stage = Part(0, 5, (0, 1, 2, 3, 4, 5, 6, 7), tensor=4)
     assert (stage.replicas, stage.sharers) == (2, (0, 4))
 
 
@@ -29,11 +30,11 @@ def test_gpus_that_share_samples_are_one_replica():
     ("stages", "fact"),
     [
         ((), "no stages"),
-        ((Stage(1, 3, (0,)),), "where 0 comes next"),
-        ((Stage(0, 2, (0,)),), "end with state 2 of 4"),
-        ((Stage(0, 1, (0, 1)), Stage(2, 3, (1, 2))), "all of their GPUs or none"),
-        ((Stage(0, 3, (9,)),), "not there"),
-        ((Stage(0, 3, (0, 1, 2), tensor=2),), "whole groups"),
+        ((Part(1, 3, (0,)),), "where 0 comes next"),
+        ((Part(0, 2, (0,)),), "end with state 2 of 4"),
+        ((Part(0, 1, (0, 1)), Part(2, 3, (1, 2))), "all of their GPUs or none"),
+        ((Part(0, 3, (9,)),), "not there"),
+        ((Part(0, 3, (0, 1, 2), tensor=2),), "whole groups"),
     ],
 )
 def test_a_plan_that_makes_no_sense_says_why(stages, fact):

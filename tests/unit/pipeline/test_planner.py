@@ -8,13 +8,13 @@ from ropewalk.pipeline.brute_force import brute_force
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Stage
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.state_groups import every_state, grouped
 from ropewalk.pipeline.state_prices import WorkloadPrices
 from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.width import Width, width_for
+from ropewalk.strategy.part import Part
 from ropewalk.workload.zoo import build
 
 HEAVY_END = from_states(
@@ -98,7 +98,7 @@ def test_no_plan_is_worse_than_those_of_others_with_the_one_schedule_that_is_all
     """Baselines bring two schedules; the allowed one of them takes part although the other does not."""
     costs = Costs(HEAVY_END, FOUR_MACHINES, Terms(64, 8, schedules=("1f1b",)))
     contest = Contest(costs)
-    stages = (Stage(0, 4, (0, 1, 2)), Stage(5, 5, (3,)))
+    stages = (Part(0, 4, (0, 1, 2)), Part(5, 5, (3,)))
     found = of_stages(contest, "theirs", "stages of others", lambda _: stages, ("1f1b", "1f1b-deep"))
     assert contest.best is not None
     assert contest.best.plan.stages == stages

@@ -7,7 +7,7 @@ from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan, Stage
+from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.strategy import strategy_of
 from ropewalk.pipeline.terms import Terms
@@ -35,7 +35,7 @@ def judged(plan, **terms):
     return judge(costs, plan)
 
 
-THREE_TO_ONE = (Stage(0, 3, (0, 1, 2, 3)), Stage(4, 5, (4,)))
+THREE_TO_ONE = (Part(0, 3, (0, 1, 2, 3)), Part(4, 5, (4,)))
 
 
 def test_stages_become_parts_with_their_gpus():
@@ -47,14 +47,14 @@ def test_stages_become_parts_with_their_gpus():
 
 
 def test_data_parallelism_becomes_its_degree():
-    strategy = strategy_of(judged(Plan((Stage(0, 5, tuple(range(4)), 2),), "gpipe", 4, 8)), model())
+    strategy = strategy_of(judged(Plan((Part(0, 5, tuple(range(4)), 2),), "gpipe", 4, 8)), model())
     assert (strategy.data, strategy.tensor, strategy.micro_batch, strategy.parts) == (2, 2, 2, ())
-    odd = strategy_of(judged(Plan((Stage(0, 5, (0, 1, 2)),), "1f1b", 4, 8)), model())
+    odd = strategy_of(judged(Plan((Part(0, 5, (0, 1, 2)),), "1f1b", 4, 8)), model())
     assert odd.parts == (Part(0, 5, (0, 1, 2)),)
 
 
 def test_a_timetable_that_was_made_for_the_plan_goes_along():
-    plan = Plan((Stage(0, 4, (0,)), Stage(5, 5, (1, 2, 3, 4))), "1f1b", 4, 8)
+    plan = Plan((Part(0, 4, (0,)), Part(5, 5, (1, 2, 3, 4))), "1f1b", 4, 8)
     strategy = strategy_of(judged(plan, memory_bytes=max(judged(plan).memory_bytes) - 1.0), model())
     assert strategy.rows
     assert strategy.timetable.peak_live[0] < timetable("1f1b", 2, 8).peak_live[0]
@@ -91,7 +91,7 @@ def test_planner_and_strategy_count_the_same_memory(schedule, recompute):
 
 
 def test_interleaved_pieces_are_parts_of_their_own():
-    pieces = (Stage(0, 1, (0,)), Stage(2, 2, (1,)), Stage(3, 4, (0,)), Stage(5, 5, (1,)))
+    pieces = (Part(0, 1, (0,)), Part(2, 2, (1,)), Part(3, 4, (0,)), Part(5, 5, (1,)))
     strategy = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model())
     assert (strategy.pipeline, strategy.interleave, len(strategy.parts)) == (2, 2, 4)
     check(strategy, model(), 2)
