@@ -41,7 +41,7 @@ def parse_json(text: str, subject: str, error: Problem) -> object:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        raise error(f"{subject}: {where}: {problem.msg}: mend the JSON") from None
+        raise error(f"{subject}: {where}: {problem.msg}: fix the JSON") from None
     except RecursionError:
         raise error(f"{subject}: the JSON is nested too deeply: write flat lists") from None
 
@@ -92,9 +92,9 @@ def parse_yaml(text: str, subject: str, error: Problem) -> object:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise error(f"{subject}: {where}{problem.problem or problem.context}: mend the YAML there") from None
+        raise error(f"{subject}: {where}{problem.problem or problem.context}: fix the YAML there") from None
     except (yaml.YAMLError, ValueError, TypeError) as problem:
-        raise error(f"{subject}: {' '.join(str(problem).split())}: mend the YAML") from None
+        raise error(f"{subject}: {' '.join(str(problem).split())}: fix the YAML") from None
     except RecursionError:
         raise error(f"{subject}: the YAML is nested too deeply: write flat lists") from None
 

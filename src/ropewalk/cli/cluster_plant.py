@@ -162,7 +162,7 @@ def _refuse_options_of_files(asked: PlantOptions, named: str) -> None:
     }
     for option, value in only_files.items():
         if value is not None:
-            raise InputError(f"{option} is about topology files, and {named} is none: leave it out")
+            raise InputError(f"{option} is for topology files, and {named} is not one: leave it out")
 
 
 def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:

@@ -193,7 +193,7 @@ def conditions_of(asked: ReplayOptions, plant: Plant) -> Conditions:
     check_policy(asked.when_a_link_dies)
     delay = units.seconds(asked.circuit_delay)
     if delay < 0:
-        raise InputError(f"a circuit delay of {asked.circuit_delay} is none: give 0s or more")
+        raise InputError(f"--circuit-delay must be 0 s or more, got {asked.circuit_delay}: give a time such as 50ms")
     failures = failures_of(plant, asked.fail)
     check_failures(failures, plant)
     return Conditions(

@@ -55,7 +55,7 @@ def check_jobs(jobs: Sequence[Job], plant: Plant) -> None:
     """Refuse jobs that no cluster, or not this one, could run; all mistakes are reported together."""
     findings = Findings(ClusterError, "jobs")
     if not jobs:
-        findings.add("there is none: give at least one job")
+        findings.add("the list is empty: give at least one job")
     for job in jobs:
         for message in job.findings():
             findings.add(message)

@@ -1,4 +1,4 @@
-"""What a way of allocating is: a function from the state of a cluster and a request to an allocation or a reason."""
+"""What an allocator is: a function from the state of a cluster and a request to an allocation or a reason."""
 
 from __future__ import annotations
 

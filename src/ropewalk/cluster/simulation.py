@@ -212,7 +212,7 @@ class Simulation:
         self.network.cables = (self.plant.cables * dead.links_up(self.plant)).astype(np.int32)
 
     def _reroute(self, number: int, *, rerouted: bool) -> None:
-        """The flows of a running job take the ways that are there now; where there is none it stops."""
+        """The flows of a running job take the paths that are there now; where there are none it stops."""
         job, run = self.jobs[number], self.running[number]
         if len(run.allocation.leafs) < 2:
             return

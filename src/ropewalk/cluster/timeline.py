@@ -113,7 +113,7 @@ class Timeline:
 
     @property
     def network_fragmentation_events(self) -> int:
-        """Tries to start that failed for want of common spines alone."""
+        """Tries to start that failed only because no spines were common to its leafs."""
         return sum(one.for_spines_alone for one in self.blocked)
 
     def job(self, name: str) -> JobRecord | None:

@@ -52,7 +52,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Alternation:
-    """The best candidate, and how it was come by."""
+    """The best candidate, and how it was found."""
 
     best: Candidate
     history: tuple[Turn, ...]
@@ -73,8 +73,8 @@ def alternate(
 ) -> Alternation:
     """Plane 1, plane 2, plane 1, … until plane 1 finds nothing better or the rounds are used up.
 
-    Every start is timed on a wiring of its own. The first of them is gone on from, and the best others, `begin_with` in
-    all. A wiring that cannot be built has a time of infinity and is not gone on from.
+    Every start is timed on a wiring of its own. The search continues from the first and the best others,
+    `begin_with` in all. A wiring that cannot be built has a time of infinity and is not continued from.
     """
     record = _Record()
     say = tell or (lambda done, most, now: None)

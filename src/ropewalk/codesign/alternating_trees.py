@@ -67,7 +67,7 @@ def exists(f: Forest, b: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def meeting_of(f: Forest, u: int, v: int) -> int:
-    """The outer blossom where the ways of u and v to their roots meet, or -1 when they are in different trees."""
+    """The outer blossom where the paths of u and v to their roots meet, or -1 when they are in different trees."""
     passed = np.zeros(len(f.label), np.bool_)
     b = f.top[u]
     while True:

@@ -118,7 +118,7 @@ class _Board:
     def stir(self, edge: int, choice: int) -> None:
         """Make another colour free at an end of the edge, by exchanging it with the free one along a chain.
 
-        Without this the search would go round and round on two colours.
+        Without this the search would circle on two colours.
         """
         choice, end = divmod(choice, 2)
         vertex = self.ends[edge][end]

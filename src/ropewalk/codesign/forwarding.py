@@ -60,7 +60,7 @@ class Forwarding:
                 names = self.fabric.node_names
                 raise RouteError(
                     f"no way from {names[visited[0]]} to {names[target]} by link {first_link}: at {names[visited[-1]]} "
-                    "the rules end or go round; make tables of consistent routes"
+                    "the rules end or loop; make tables of consistent routes"
                 )
             link = self._rule[link, target]
             visited.append(int(self.fabric.link_dst[link]))

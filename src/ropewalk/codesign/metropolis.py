@@ -86,7 +86,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Found:
-    """The best seating of a chain, and how it was come by."""
+    """The best seating of a chain, and how it was found."""
 
     places: Places
     seconds: float

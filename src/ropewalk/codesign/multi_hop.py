@@ -1,6 +1,6 @@
 """Rings of groups that got no cables of their own: every hop is a way over the rings of others.
 
-A group of k servers, n/k apart, may go round by any jump p coprime to k, which is p*n/k on servers. Of these the ones
+A group of k servers, n/k apart, may form a ring with any jump p coprime to k, which is p*n/k on servers. Of these those
 with the fewest hops over the cables that are there are taken, and their hops are paid in coins.
 """
 

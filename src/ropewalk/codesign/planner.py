@@ -34,7 +34,7 @@ GREED, BACK_EVERY = 150.0, 200
 """How chains search here: a strategy that takes a hundredth longer is accepted one time in five, and a chain has at
 least so many proposals before it goes back to its best. Groups of layers have to move together, which takes time."""
 STARTS = 3
-"""So many strategies are gone on from: the common start and the best others."""
+"""The search continues from so many strategies: the common start and the best others."""
 LONG_SEARCH = 60_000
 """Proposals of all chains from which on processes of their own are worth starting."""
 

@@ -121,7 +121,7 @@ def _flows_of(step: Step, switch: CircuitSwitch) -> _Flows:
         lag[operation] = rounds * switch.latency
         carried = rounds * amount / len(members)
         hops = list(zip(members, [*members[1:], members[0]], strict=True))
-        if len(members) > 2:  # circuits are duplex: half of the bytes go round the other way
+        if len(members) > 2:  # circuits are duplex: half of the bytes take the other direction
             hops, carried = [*hops, *((b, a) for a, b in hops)], carried / 2
         rows += [(operation, a, b, carried) for a, b in hops]
     columns = list(zip(*rows, strict=True)) if rows else [()] * 4

@@ -214,7 +214,7 @@ def _most_cut(space: Space, layer: int, otherwise: Seat) -> Seat:
 
 
 def staged(space: Space, pricer: SeatPricer, stages: int) -> Seating:
-    """Layers in a row on disjoint cosets, cut where each stage holds about the same; tables go round all servers."""
+    """Layers in a row on disjoint cosets, cut into about equal stages; tables are spread over all servers."""
     if space.servers % stages:
         raise StrategyError(f"{space.servers} servers do not make {stages} equal stages: give a divisor")
     layers = pricer.workload.layers

@@ -78,7 +78,7 @@ def hierarchy(grid: NDArray[np.int64], inside: Inside) -> tuple[Rounds, Rounds]:
 
 
 def rotated(levels: int, insides: Sequence[Inside]) -> list[Process]:
-    """Processes that start at level 0, 1, … and wrap around, one for each way of exchanging."""
+    """Processes that start at level 0, 1, … and wrap around, one for each exchange."""
     orders = [tuple((first + level) % levels for level in range(levels)) for first in range(levels)]
     return [Process(order, inside) for order in orders for inside in insides]
 

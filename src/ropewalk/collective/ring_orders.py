@@ -166,9 +166,9 @@ def _known_cycles(network: Network) -> Iterator[INT]:
 
 
 def _snakes(network: Network, seed: int) -> Iterator[INT]:
-    """Rings that go round one block after the other, on the rings that suit a block.
+    """Rings that visit one block after the other, on the rings that suit a block.
 
-    They enter the first block at one place and leave it at the place before, enter the next one there and go round it
+    They enter the first block at one place and leave it at the place before, enter the next one there and traverse it
     the other way: blocks change between members of the same place, on a rail where there are rails. There is a ring for
     every place to start from, as far as `MOST_SNAKES` allow, and one alone.
     """

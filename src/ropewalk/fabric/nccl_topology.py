@@ -249,7 +249,7 @@ class _Reader:
             if back != cables:
                 self.findings.add(
                     f"line {element.line}: {here} has {cables} links to {there}, which has {back} back: links run both "
-                    "ways, mend one of the two counts"
+                    "ways, fix one of the two counts"
                 )
             if here < there or not back:
                 self._nvlink(here, there, cables * bandwidth, element, cables)

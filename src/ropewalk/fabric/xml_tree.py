@@ -74,7 +74,7 @@ def parse_xml(content: bytes | str, subject: str, error: Problem) -> Element:
     except expat.ExpatError as problem:
         what = expat.errors.messages[problem.code]
         where = f"line {problem.lineno}, column {problem.offset + 1}"
-        raise error(f"{subject}: {where}: {what}: mend the XML there") from None
+        raise error(f"{subject}: {where}: {what}: fix the XML there") from None
     except ValueError as problem:  # an encoding that is declared and does not exist
         raise error(f"{subject}: {problem}: save it as UTF-8") from None
     return outermost[0]

@@ -1,4 +1,4 @@
-"""What ordering gradients gains, by model, network speed, number of workers, and way of synchronising.
+"""What ordering gradients gains, by model, network speed, number of workers, and method of synchronising.
 
 The baseline hands whole tensors over as they appear; against it stands the best partition size and credit. Workers are
 GPUs in servers that share a NIC; they sum inside a server first, which costs little beside the network and is left out.
@@ -75,7 +75,7 @@ LINKS: Mapping[Kind, Callable[[int, float], Link]] = {
     Kind.ALL_REDUCE: _all_reduce,
     Kind.PARAMETER_SERVER: _parameter_server,
 }
-"""By way of synchronising: the link of this many servers with NICs of this many Gbps."""
+"""By method of synchronising: the link of this many servers with NICs of this many Gbps."""
 
 
 def gain(tensors: Tensors, link: Link, *, model: str, gbps: float, workers: int) -> Gain:

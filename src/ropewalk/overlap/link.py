@@ -126,7 +126,7 @@ def server_link(workers: int, servers: int, bandwidth: float, alpha_s: float = 0
 
 
 def shared_servers_link(workers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
-    """Every worker also serves 1/N of the parameters: pushes and pulls share both ways of every NIC, as in a mesh."""
+    """Every worker also serves 1/N of the parameters: pushes and pulls share both directions of a NIC, as in a mesh."""
     _at_least_two(workers)
     return all_reduce_link(mesh(workers), bandwidth, alpha_s, latency_s)
 

@@ -101,7 +101,7 @@ def _rings_in_words(design: Design) -> str:
     for rings in design.wiring.rings:
         jumps = ", ".join(f"+{jump}" for jump in rings.jumps)
         own = "" if rings.wired else " over the cables of others"
-        parts.append(f"groups of {rings.size} go round by {jumps}{own}")
+        parts.append(f"groups of {rings.size} form rings with jumps {jumps}{own}")
     return f"Rings: {'; '.join(parts)}." if parts else "There are no rings: nothing is summed over servers."
 
 

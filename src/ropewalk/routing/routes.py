@@ -1,6 +1,6 @@
 """Routes: for every pair of hosts that is used, one or more paths with shares that sum to one.
 
-Paths are rows of a CSR array of link ids. One validator, `Routes.check`, holds for every way of making routes.
+Paths are rows of a CSR array of link ids. One validator, `Routes.check`, holds for all routers.
 
 A pair has one row that everything between its hosts takes unless told otherwise. A collective that was made for the
 fabric has paths of its own between the same hosts: such rows are appended, and tasks name them (`rows_of`).
@@ -172,7 +172,7 @@ class Routes:
 
 
 Router = Callable[[Fabric, NDArray[np.int32], NDArray[np.int32]], Routes]
-"""A way of routing: (fabric, source hosts, destination hosts) -> Routes for the unique pairs among them."""
+"""A router: (fabric, source hosts, destination hosts) -> Routes for the unique pairs among them."""
 
 
 def pair_key(fabric: Fabric, src: ArrayLike, dst: ArrayLike) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ class Placement:
         strangers = [name for name in names if name not in AXES]
         if strangers or len(set(names)) < len(names) or not {"tp", "dp", "pp"} <= set(names):
             raise StrategyError(
-                f"placement order {self.order!r} is none: write tp, dp and pp, and if wanted cp and ep, each once, "
+                f"placement order {self.order!r} cannot be read: write tp, dp and pp, optionally cp and ep, each once, "
                 f"such as {DEFAULT_ORDER}, tp-dp-pp or tp-pp-dp"
             )
         if self.strategy.data % self.strategy.expert:

@@ -193,7 +193,7 @@ def test_bad_jobs_are_all_named_at_once(sixty_four: Plant) -> None:
         replay(sixty_four, jobs, allocate="none")
     for part in ("asks for 65 GPUs", "asks for 0 GPUs", "arrives at -1.0 s", "has 0 iterations", "'b' is listed twice"):
         assert part in str(caught.value)
-    with pytest.raises(ClusterError, match="there is none"):
+    with pytest.raises(ClusterError, match="the list is empty"):
         replay(sixty_four, [], allocate="none")
     with pytest.raises(ClusterError, match="no isolation 'luck'"):
         replay(sixty_four, jobs[2:], allocate="luck")

@@ -103,7 +103,7 @@ BAD = [
         head("[[a, s, 1Gbps], {from: s, to: b, bandwidth: 1Gbps, duplex: false}]"),
         "b cannot reach host a, though it reaches them",
     ),
-    ("hosts: [a, b\nlinks: []\n", "line 2.*mend the YAML"),
+    ("hosts: [a, b\nlinks: []\n", "line 2.*fix the YAML"),
     ("hosts: [a]\n\tlinks: []\n", "line 2"),
     ("hosts: *unknown\n", "line 1.*undefined alias"),
     (

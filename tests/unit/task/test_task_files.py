@@ -232,7 +232,7 @@ def test_all_mistakes_come_at_once() -> None:
         ("tasks: {a: b}", "has no tasks"),
         ("{}", "has no tasks"),
         ("tasks: [{marker: true, marker: true}]", "the key 'marker' is given twice"),
-        ("tasks: [", "mend the YAML"),
+        ("tasks: [", "fix the YAML"),
     ],
 )
 def test_a_file_that_is_no_list_of_tasks_is_refused(text: str, finding: str) -> None:

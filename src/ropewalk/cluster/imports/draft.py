@@ -83,7 +83,7 @@ class Draft:
         if not self._servers and not self.findings:
             self.findings.add("there is no leaf with hosts: list at least one")
         for switch in self._in_a_circle(above):
-            self.add(self._line[switch], f"switch {switch!r} is above itself: mend what is below it")
+            self.add(self._line[switch], f"switch {switch!r} is above itself: fix what is below it")
         self.findings.raise_if_any()
         leafs = {leaf: tuple(servers) for leaf, servers in self._servers.items()}
         return LeafMap(

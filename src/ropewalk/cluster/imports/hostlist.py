@@ -103,4 +103,4 @@ def _piece(piece: str, text: str) -> Iterator[str]:
 
 def _not_too_many(count: int, text: str) -> None:
     if count > MOST_NAMES:
-        raise FabricError(f"the host list {text[:60]!r} stands for more than {MOST_NAMES} names: mend its ranges")
+        raise FabricError(f"the host list {text[:60]!r} stands for more than {MOST_NAMES} names: fix its ranges")

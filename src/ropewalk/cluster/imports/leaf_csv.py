@@ -55,13 +55,13 @@ def leaf_csv(path: Path, hints: Hints) -> LeafMap:
                     dict(zip(header, cells, strict=False)), len(cells) - len(header), layout, reader.line_num, draft
                 )
     except csv.Error as problem:
-        raise FabricError(f"{path}: line {reader.line_num}: {problem}: mend the CSV there") from None
+        raise FabricError(f"{path}: line {reader.line_num}: {problem}: fix the CSV there") from None
     return draft.finish()
 
 
 def _server(cells: dict[str, str], excess: int, layout: Layout, line: int, draft: Draft) -> None:
     if excess:
-        draft.add(line, f"there are {abs(excess)} fields too {'many' if excess > 0 else 'few'}: mend the line")
+        draft.add(line, f"there are {abs(excess)} fields too {'many' if excess > 0 else 'few'}: fix the line")
         return
     values = [cells[column].strip() for column in (layout.server, *layout.levels)]
     if not all(values):

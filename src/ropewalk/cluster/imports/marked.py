@@ -58,9 +58,9 @@ def read_marked(path: Path) -> list[Marked]:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
-        raise FabricError(f"{path}: {where}{problem.problem or problem.context}: mend the YAML there") from None
+        raise FabricError(f"{path}: {where}{problem.problem or problem.context}: fix the YAML there") from None
     except yaml.YAMLError as problem:
-        raise FabricError(f"{path}: {' '.join(str(problem).split())}: mend the YAML") from None
+        raise FabricError(f"{path}: {' '.join(str(problem).split())}: fix the YAML") from None
     except RecursionError:
         raise FabricError(f"{path}: the YAML is nested too deeply, or within itself: write flat lists") from None
     return [document for document in documents if document.value]

@@ -98,7 +98,7 @@ def _picked(
 def _exact(match: Marked, among: Mapping[str, Labels] | None) -> list[str]:
     name = match.get("name", "exactMatch").text("name")
     if among is not None and name not in among:
-        raise match.wrong(f"{name!r} is not among the names that are known: mend the name, or add it to the list")
+        raise match.wrong(f"{name!r} is not among the names that are known: fix the name, or add it to the list")
     return [name]
 
 
@@ -107,7 +107,7 @@ def _regex(match: Marked, among: Mapping[str, Labels] | None) -> list[str]:
     try:
         search = re.compile(pattern).search
     except re.error as problem:
-        raise match.wrong(f"the pattern {pattern!r} cannot be read ({problem}): mend it") from None
+        raise match.wrong(f"the pattern {pattern!r} cannot be read ({problem}): fix it") from None
     return _some([name for name in among or {} if search(name)], match, f"the pattern {pattern!r}")
 
 
@@ -149,7 +149,7 @@ def _absent(key: str, values: tuple[str, ...]) -> Callable[[Labels], bool]:
 
 def _some(names: list[str], match: Marked, what: str) -> list[str]:
     if not names:
-        raise match.wrong(f"{what} fits none of the names that are known: mend it, or complete the list")
+        raise match.wrong(f"{what} fits none of the names that are known: fix it, or complete the list")
     return names
 
 

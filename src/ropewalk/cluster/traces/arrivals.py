@@ -59,5 +59,5 @@ def _moved(job: TraceJob, arrival_s: float) -> TraceJob:
 
 def _positive(value: float, what: str) -> float:
     if not 0 < value < math.inf:
-        raise ClusterError(f"a {what} of {value:g} is none: give more than 0")
+        raise ClusterError(f"the {what} must be above 0, got {value:g}")
     return value

@@ -25,9 +25,9 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         first = True
         while window.peek() != "]":
             if not first:
-                window.take(",", "there is neither ',' nor ']' after a job: mend the JSON there")
+                window.take(",", "there is neither ',' nor ']' after a job: fix the JSON there")
             if window.peek() != "{":
-                raise window.mistake("a job is not an object: mend the JSON there")
+                raise window.mistake("a job is not an object: fix the JSON there")
             line = window.line
             yield line, window.decode(decoder)
             first = False
@@ -72,7 +72,7 @@ class _Window:
             except json.JSONDecodeError as problem:
                 if len(self._text) - self._at > LONGEST or not self._more(wanted):
                     line = self.line + self._text.count("\n", self._at, problem.pos)
-                    raise ClusterError(f"trace {self.path}: line {line}: {problem.msg}: mend the JSON there") from None
+                    raise ClusterError(f"trace {self.path}: line {line}: {problem.msg}: fix the JSON there") from None
                 wanted *= 2
                 continue
             except RecursionError:

@@ -46,7 +46,7 @@ class Mix:
             )
         for what, weights in (("models", self.models), ("experts", self.experts)):
             if not weights or min(weights.values()) < 0 or not sum(weights.values()) > 0:
-                raise ClusterError(f"the {what} of a mix need weights of 0 or more, and one above: mend them")
+                raise ClusterError(f"the {what} of a mix need weights of 0 or more, and one above: fix them")
 
     def draw(self, seed: int, number: int, gpus: int) -> tuple[str, Trained]:
         """(collective, what is trained) of one job.

@@ -83,7 +83,7 @@ def _tasks(path: Path) -> dict[str, _Tasks]:
         if start is None or end is None:
             job.unfinished = True
         elif end < start:
-            row.mistake(f"end_time {end:g} is before start_time {start:g}, a negative time: mend the line")
+            row.mistake(f"end_time {end:g} is before start_time {start:g}, a negative time: fix the line")
         else:
             job.start_s, job.end_s = min(job.start_s, start), max(job.end_s, end)
     mistakes.raise_if_any()

@@ -60,7 +60,7 @@ class _Entry:
             return
         ran = [(start, end) for start, end in spans if start is not None and end is not None]
         if any(end < start for start, end in ran):
-            self.mistakes.add(self.line, "an attempt ends before it starts, a negative time: mend it")
+            self.mistakes.add(self.line, "an attempt ends before it starts, a negative time: fix it")
             return
         duration = sum(end - start for start, end in ran)
         if submitted is None:

@@ -83,7 +83,7 @@ class Durations:
         if not 0 < self.median_s <= self.mean_s:
             raise ClusterError(
                 f"durations {self.name}: a log-normal has a mean of at least its median, not {self.mean_s:g} s and "
-                f"{self.median_s:g} s: exchange or mend them"
+                f"{self.median_s:g} s: exchange or fix them"
             )
         if not 0 < self.shortest_s <= self.longest_s:
             raise ClusterError(

@@ -149,12 +149,12 @@ def rows(
             at = {name: place for place, name in enumerate(header)}
             for cells in itertools.chain([first] if starts_at_once else [], reader):
                 if cells and len(cells) != len(header):
-                    wrong = f"there are {len(cells)} fields, but {len(header)} columns: mend the line"
+                    wrong = f"there are {len(cells)} fields, but {len(header)} columns: fix the line"
                     mistakes.add(reader.line_num, wrong)
                 elif cells:
                     yield Row(reader.line_num, at, cells, mistakes)
         except csv.Error as problem:
-            raise ClusterError(f"trace {path}: line {reader.line_num}: {problem}: mend the CSV there") from None
+            raise ClusterError(f"trace {path}: line {reader.line_num}: {problem}: fix the CSV there") from None
         except UnicodeDecodeError:
             raise ClusterError(
                 f"trace {path} is not UTF-8 text after line {reader.line_num}: save it as UTF-8"

@@ -1,4 +1,4 @@
-"""All-to-all at the optimum: the ways of every pair that load a fabric least, and the programs that use them."""
+"""All-to-all at the optimum: the paths of every pair that load a fabric least, and the programs that use them."""
 
 from ropewalk.collective.all_to_all.decompose import best_paths
 from ropewalk.collective.all_to_all.paths import PairPaths

@@ -1,7 +1,7 @@
 """Ways for every pair of members, with the part of its bytes that takes each: what an all-to-all at the optimum needs.
 
 Amounts are whole numbers, so that the load of every arc, and with it the rate that all pairs can have together, is a
-fraction without rounding. Where shifts of the fabric make all members alike, only the ways of the first are kept.
+fraction without rounding. Where shifts of the fabric make all members alike, only the paths of the first are kept.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PairPaths:
         after = np.flatnonzero(joined)
         begins, ends = tail[self.arc_start[:-1]], head[self.arc_start[1:] - 1]
         if (tail[after] != head[after - 1]).any() or (begins != self.source).any() or (ends != self.destination).any():
-            raise ProofError("a way of an all-to-all does not lead from its source to its destination")
+            raise ProofError("a path of an all-to-all does not lead from its source to its destination")
         sent: dict[tuple[int, int], int] = {}
         for pair, amount in zip(
             zip(self.source.tolist(), self.destination.tolist(), strict=True), self.amount, strict=True
@@ -97,7 +97,7 @@ class PairPaths:
         members = network.members.tolist()
         pairs = {(u, v) for u in network.sinks.tolist() for v in members if u != v}
         if set(sent) != pairs or set(sent.values()) != {self.whole} or min(self.amount) < 1:
-            raise ProofError("the ways of an all-to-all do not carry all that every pair sends")
+            raise ProofError("the paths of an all-to-all do not carry all that every pair sends")
 
     def with_amounts(self, amounts: Iterable[int], whole: int) -> PairPaths:
         """The same ways with other amounts; those that carry nothing are left out."""
@@ -115,14 +115,14 @@ class PairPaths:
         )
 
     def of_all_members(self) -> PairPaths:
-        """The ways of every member, written out by shifting those of the first where only these are kept."""
+        """The paths of every member, written out by shifting those of the first where only these are kept."""
         moves = self.network.symmetry
         if moves is None:
             return self
         hosts = len(self.network.members)
         if hosts * len(self.arc) > MOST_HOPS:
             raise ProgramError(
-                f"the ways of an all-to-all on {self.network.fabric.name} have {hosts * len(self.arc):.3g} hops, more "
+                f"the paths of an all-to-all on {self.network.fabric.name} have {hosts * len(self.arc):.3g} hops, more "
                 f"than the {MOST_HOPS} that fit: use those of one sender, which stand for all"
             )
         link_of_arc = np.array([links[0] for links in self.network.links])

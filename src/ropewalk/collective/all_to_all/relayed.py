@@ -47,7 +47,7 @@ class _Moves:
 def relayed_all_to_all(
     paths: PairPaths, segments: int, *, relays_as_ranks: bool = False
 ) -> tuple[Program, INT, Routes]:
-    """The program over ways of all members whose amounts are pieces, the hosts of its ranks, the routes of its legs."""
+    """The program over paths of all members with amounts in pieces, the hosts of its ranks, the routes of its legs."""
     members, pieces = len(paths.network.members), paths.whole
     of_pair = pieces * segments
     if segments < 1:

@@ -187,7 +187,7 @@ def _chunks_in_round(busy: _Busy, number: int, segments: int) -> tuple[INT, INT]
 
 
 def _routes(fabric: Fabric, hosts: NDArray[np.int32], ways: Mapping[tuple[int, int], tuple[Way, ...]]) -> Routes:
-    """The ways of all pairs that are used, in the order of their hosts."""
+    """The paths of all pairs that are used, in the order of their hosts."""
     listed = sorted((int(hosts[w]), int(hosts[u]), way) for (w, u), way in ways.items())
     paths = [(pair, links, share) for pair, (_, _, way) in enumerate(listed) for links, share in way]
     return make_routes(

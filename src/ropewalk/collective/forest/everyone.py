@@ -86,7 +86,7 @@ def _negotiated(wiring: Wiring, pairs: list[tuple[int, int]], amounts: list[int]
 
 
 def _too_dear(asked: INT, first: INT, head: INT, capacity: INT, price: FLOAT, is_member: NDArray[np.bool_]) -> bool:
-    """Whether the cheapest ways of all pairs cost more than all arcs together: then they cannot all fit."""
+    """Whether the cheapest paths of all pairs cost more than all arcs together: then they cannot all fit."""
     worth = float((capacity * price).sum()) * (1 + 1e-9)
     unused = np.full(len(is_member), -1, np.int64)
     total = 0.0

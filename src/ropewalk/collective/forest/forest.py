@@ -105,7 +105,7 @@ def check_tree(members: set[int], number: int, tree: Tree) -> None:
 
 def _check_ways(number: int, tree: Tree, branch: Branch, members: set[int]) -> None:
     if sum((rate for _, rate in branch.ways), Fraction(0)) != tree.rate:
-        raise ProofError(f"tree {number}: the ways of {branch.parent}->{branch.child} do not carry its rate")
+        raise ProofError(f"tree {number}: the paths of {branch.parent}->{branch.child} do not carry its rate")
     for path, _ in branch.ways:
         if (path[0], path[-1]) != (branch.parent, branch.child) or members.intersection(path[1:-1]):
             raise ProofError(f"tree {number}: {path} is no way from {branch.parent} to {branch.child}")

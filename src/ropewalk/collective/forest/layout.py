@@ -31,7 +31,7 @@ class Layout:
 
 
 def layout_of(halves: Halves, relays_as_ranks: bool) -> Layout:
-    """The lanes and ways of a forest."""
+    """The lanes and paths of a forest."""
     alike = [half for half in halves.both if isinstance(half, SymmetricForest)]
     if len(alike) == len(halves.both):
         return _moved_layout(halves, alike)

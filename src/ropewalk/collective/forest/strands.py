@@ -87,7 +87,7 @@ def strands_of(network: Network, trees: Iterable[Tree], relays_as_ranks: bool) -
 
 
 _Bundle = tuple[Chain, tuple[tuple[Path, Fraction], ...], Fraction]
-"""The ways of a branch that have one chain of hosts, with the rate of each and of all."""
+"""The paths of a branch that have one chain of hosts, with the rate of each and of all."""
 
 
 def _strands_of_tree(tree: Tree, surveyor: Surveyor) -> Iterator[Strand]:

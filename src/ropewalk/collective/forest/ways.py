@@ -21,13 +21,13 @@ Way = tuple[tuple[int, ...], Fraction]
 """Links in the order of travel, and the share of the bytes that take them."""
 
 Ways = dict[Arc, tuple[Way, ...]]
-"""For every (sender, receiver) the ways of its bytes, whose shares sum to 1."""
+"""For every (sender, receiver) the paths of its bytes, whose shares sum to 1."""
 
 NOTHING = Fraction(0)
 
 
 def ways_of(fabric: Fabric, spreading: Sequence[Strand], reducing: Sequence[Strand]) -> Ways:
-    """The ways of all arcs: from parent to child where strands spread, from child to parent where they reduce."""
+    """The paths of all arcs: from parent to child where strands spread, from child to parent where they reduce."""
     # Amounts are whole numbers of one unit: a thousand hosts have millions of arcs, and fractions are slow to add.
     unit = common_unit(_amounts((*spreading, *reducing)))
     amounts: dict[Arc, dict[Trail, int]] = {}
@@ -43,7 +43,7 @@ def ways_of(fabric: Fabric, spreading: Sequence[Strand], reducing: Sequence[Stra
 
 
 def shared_ways(fabric: Fabric, amounts: Mapping[Arc, Mapping[Trail, int] | Mapping[Trail, Fraction]]) -> Ways:
-    """The ways of every (sender, receiver), from the amounts that take each trail."""
+    """The paths of every (sender, receiver), from the amounts that take each trail."""
     return {ends: _shared(fabric, trails) for ends, trails in sorted(amounts.items())}
 
 

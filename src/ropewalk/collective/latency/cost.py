@@ -30,7 +30,7 @@ class LinearTime:
 
     rounds: int
     latency_s: float
-    """Latency of the longest way of every round, all rounds together."""
+    """Latency of the longest path of every round, all rounds together."""
     seconds_per_byte: Fraction
 
     def fixed_s(self, start_up_s: float) -> float:

@@ -58,7 +58,7 @@ def read_addresses(path: str | Path, plant: Plant) -> AddressPlan:
             table.add(dict(zip(HEADER, cells, strict=True)))
         except (ValueError, KeyError) as problem:
             reason = f"{problem} is not a name of {plant.name}" if isinstance(problem, KeyError) else problem
-            findings.add(f"line {reader.line_num}: {reason}: mend the line")
+            findings.add(f"line {reader.line_num}: {reason}: fix the line")
     for what, found, count in (("leafs", len(table.subnets), plant.leafs), ("NICs", len(table.nics), plant.gpus)):
         if found < count and not findings:
             findings.add(f"{count - found} {what} of {plant.name} have no address: add a line for each")

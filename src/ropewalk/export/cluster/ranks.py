@@ -81,7 +81,7 @@ def read_rank_file(path: str | Path, plant: Plant) -> tuple[int, ...]:
     for line, text in enumerate(_text(path, subject).splitlines(), 1):
         told = _RANK_LINE.fullmatch(text.strip())
         if told is None:
-            raise ClusterError(f"{subject}: line {line}: {text!r} is not like 'rank 0=gpu000 slot=0': mend the line")
+            raise ClusterError(f"{subject}: line {line}: {text!r} is not like 'rank 0=gpu000 slot=0': fix the line")
         first, last = int(told[3]), int(told[4] or told[3])
         cores = last - first + 1
         if int(told[1]) in found:
@@ -101,7 +101,7 @@ def read_rank_table(path: str | Path, plant: Plant) -> tuple[int, ...]:
         or tuple(rows[0]) != RANK_COLUMNS
         or [row["rank"] for row in rows] != [str(n) for n in range(len(rows))]
     ):
-        raise ClusterError(f"{subject}: it is not a table of {','.join(RANK_COLUMNS)} with ranks from 0: mend it")
+        raise ClusterError(f"{subject}: it is not a table of {','.join(RANK_COLUMNS)} with ranks from 0: fix it")
     try:
         return _gpus(plant, [(row["server"], int(row["gpu"])) for row in rows], subject)
     except ValueError as problem:

@@ -181,11 +181,11 @@ def _check_leaf(
         if leaf != one.leaf:
             findings.add(f"{name}: GPU {rule.gpu} is on {plant.leaf_names[leaf]}: move its rule there")
         if rule.source != addresses.nics[rule.gpu]:
-            findings.add(f"{name}: GPU {rule.gpu} has {addresses.nics[rule.gpu]}, not {rule.source}: mend its rule")
+            findings.add(f"{name}: GPU {rule.gpu} has {addresses.nics[rule.gpu]}, not {rule.source}: fix its rule")
         towards = addresses.cable_to.get(rule.next_hop)
         if rule.spine != spine or towards != (one.leaf, spine, rule.cable):
             findings.add(
-                f"{name}: the rule of GPU {rule.gpu} leads elsewhere than to {plant.spine_names[spine]}: mend it"
+                f"{name}: the rule of GPU {rule.gpu} leads elsewhere than to {plant.spine_names[spine]}: fix it"
             )
         if alone and taken.setdefault(rule.next_hop, rule.gpu) != rule.gpu:
             findings.add(f"{name}: GPUs {taken[rule.next_hop]} and {rule.gpu} share an uplink: give each its own")

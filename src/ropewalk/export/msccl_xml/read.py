@@ -26,7 +26,7 @@ def parse_algo(text: str, subject: str) -> Algo:
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
-        raise ProgramError(f"{subject}: {problem}: mend the XML") from None
+        raise ProgramError(f"{subject}: {problem}: fix the XML") from None
     top = _Element(root, subject, "algo")
     if root.tag != "algo":
         raise top.wrong(f"the outermost element is {root.tag!r}: give an algo")

@@ -197,7 +197,7 @@ def _channel(channel: Element, findings: Findings) -> Channel:
         else:
             findings.add(f"line {element.line}: <{element.name}> in a channel is unknown: use gpu and net")
     if ends and [place for place, _ in ends] != [0, len(gpus)]:
-        findings.add(f"line {channel.line}: a ring begins and ends with a <net>, or has none: mend the channel")
+        findings.add(f"line {channel.line}: a ring begins and ends with a <net>, or has none: fix the channel")
         ends = []
     enters, leaves = (ends[0][1], ends[1][1]) if ends else (None, None)
     return Channel(tuple(gpus), enters, leaves)

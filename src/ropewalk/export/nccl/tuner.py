@@ -161,7 +161,7 @@ def read_tuner(path: str | Path) -> list[TunerRow]:
         try:
             low, high, *rest = (int(cell) for cell in (*cells[1:3], *cells[5:]))
         except ValueError:
-            findings.add(f"line {number}: sizes, channels, nodes and ranks are whole numbers: mend {line[:60]!r}")
+            findings.add(f"line {number}: sizes, channels, nodes and ranks are whole numbers: fix {line[:60]!r}")
             continue
         row = TunerRow(cells[0], low, high, cells[3], cells[4], *rest)
         for flaw in row.flaws():

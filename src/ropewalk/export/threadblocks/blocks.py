@@ -1,7 +1,7 @@
 """Events dealt out to thread blocks, and what each of them waits for in other thread blocks of its rank.
 
 A thread block does its events in the order of the rounds, sends before arrivals. As everything that an event waits for
-comes earlier in that order, no way of dealing can make thread blocks wait for each other in a circle.
+comes earlier in that order, no dealing can make thread blocks wait for each other in a circle.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A lowered step has its gradient collectives woven in. Here they are lifted out: `base` is everything else, and beside it
 stands a plan of launches that passes rewrite, each a pure function from `Gradients` to `Gradients`. `written` weaves
-them in again. So no pass has to mend dependencies, and none can lose a reader.
+them in again. So no pass has to repair dependencies, and none can lose a reader.
 
 - A *tensor* is what the model calls one: the gradient of a layer. Tensors are numbered as the forward pass reads them.
 - A *shard* is a tensor on one communicator (`lane`) in one step: what ranks of a group sum between them.

@@ -64,7 +64,7 @@ def _check(gradients: Gradients, plan: Plan) -> None:
         if not parts:
             findings.add(f"launch {number} is empty: leave it out")
         if any(not 0 <= part <= 1 + CONSERVED for _, part in parts):
-            findings.add(f"launch {number} sums a part of a tensor that is none: give 0 to 1")
+            findings.add(f"launch {number} reduces a part of a tensor outside 0 to 1: give a part from 0 to 1")
     findings.raise_if_any()
     for parts in plan:
         for tensor, part in parts:

@@ -100,7 +100,7 @@ def _on_meta(call: Callable[[], Any], subject: str) -> Any:
         remedy = (
             "put \"with torch.device('cpu'):\" around the part that needs numbers"
             if "meta" in reason
-            else "mend it there"
+            else "fix it there"
         )
         raise WorkloadError(f"{subject} failed with {reason}: {remedy}") from problem
 

@@ -156,7 +156,7 @@ def test_mistakes_in_topology_conf_are_told_with_their_line(tmp_path, text, mess
         (TREE.replace("cluster_default: true", "cluster_default: false"), "name the topology that is meant"),
         (TREE.replace("tree", "ring"), "is of type ring: only tree and block"),
         (TREE.replace("- {switch: leaf0,", "- {switch: leaf0, switch: x,"), "line 8: the key 'switch' is given twice"),
-        (TREE.replace("children", "[children"), "mend the YAML"),
+        (TREE.replace("children", "[children"), "fix the YAML"),
         ("- topology: a\n", "is of type nothing"),
         ("a: b\n", "line 1: the file is not a list"),
         ("", "0 documents"),

@@ -219,7 +219,7 @@ OWN = "name,gpus,arrival_s,duration_s\n"
         (OWN + "a,8,inf,60\n", "line 2: arrival_s is 'inf': give a number"),
         (OWN + "a,8,0,60\n\na,8,0,60\n", "line 4: the job 'a' is also on line 2"),
         (OWN + ",8,0,60\n", "line 2: name is empty"),
-        (OWN + 'a,8,0,"6\n', "mend the CSV"),
+        (OWN + 'a,8,0,"6\n', "fix the CSV"),
         ("name,gpus,arrival_s,hurry\na,1,0,1\n", "line 1: the column 'hurry' is unknown"),
         ("name,gpus,duration_s\na,1,1\n", "line 1: the column 'arrival_s' is missing"),
         ("name,gpus,arrival_s,gpus,duration_s\na,1,0,1,1\n", "'gpus' is there twice"),

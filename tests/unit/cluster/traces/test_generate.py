@@ -68,7 +68,7 @@ def test_deadlines_leave_the_slack():
         ({"jobs": 0}, "is empty"),
         ({"load": None}, "exactly one"),
         ({"mean_gap_s": 5.0}, "exactly one"),
-        ({"load": -1.0}, "load of -1"),
+        ({"load": -1.0}, "load must be above 0, got -1"),
         ({"slack": 0.5}, "slack"),
         ({"iteration_s": 0.0}, "iteration"),
         ({"seed": -1}, "seed"),

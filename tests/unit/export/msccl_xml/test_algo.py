@@ -138,7 +138,7 @@ def test_sends_that_nobody_receives_and_channels_shared_by_two_blocks_are_refuse
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<algo ", "<plan ", "mend the XML"),
+        ("<algo ", "<plan ", "fix the XML"),
         ('ngpus="2"', 'ngpus="3"', "there are 2 gpus"),
         ('proto="Simple" ', "", "has no attribute 'proto'"),
         ('type="rrc"', 'type="rrx"', "type 'rrx' is not one of"),
