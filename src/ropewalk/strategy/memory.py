@@ -87,8 +87,7 @@ def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, elemen
 def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tuple[float, float, float]:
     """Bytes of weights, gradients and optimiser state of a stage with these layers."""
     per_gradient = gradient_bytes(strategy, element_bytes)
-    has_master = strategy.master_weights and strategy.optimiser != "none" and element_bytes < 4
-    per_state = OPTIMISER_BYTES[strategy.optimiser] + (4.0 if has_master else 0.0)
+    per_state = state_bytes(strategy.optimiser, element_bytes, master_weights=strategy.master_weights)
     whole = sum(share.all_parameters for share in shares) + tied_copy(shares)
     mine, _ = updated(strategy, shares)
     largest = sorted((share.all_parameters for share in shares), reverse=True)
@@ -96,6 +95,16 @@ def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tu
     weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 and strategy.regather else whole
     gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole
     return weights * element_bytes, gradients * per_gradient, mine * per_state
+
+
+def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = True) -> float:
+    """Bytes of the optimiser's state for each parameter, with the copy in 32 bits of weights that have less.
+
+    >>> state_bytes("adamw", 2.0), state_bytes("sgd", 4.0)
+    (12.0, 0.0)
+    """
+    has_master = master_weights and optimiser != "none" and element_bytes < 4
+    return OPTIMISER_BYTES[optimiser] + (4.0 if has_master else 0.0)
 
 
 def updated(strategy: Strategy, shares: list[Share]) -> tuple[int, int]:

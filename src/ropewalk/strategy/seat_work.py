@@ -21,7 +21,7 @@ import numpy as np
 from ropewalk.collective.act import Act
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.columns import cut, split_by_tensor
-from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES, Memory
+from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES, Memory, state_bytes
 from ropewalk.strategy.prices import Prices
 from ropewalk.strategy.seating import Manner, Seat, Seating
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -228,7 +228,8 @@ class SeatPricer:
             weights += mine * self.element_bytes
             # A sparse table has gradients for the rows of one step alone, which its lookups' results stand for.
             gradients += 0.0 if sparse else mine * self.element_bytes
-            state += mine * OPTIMISER_BYTES[self.optimiser]
+            # Rows of a sparse table are updated in place, without a copy in 32 bits.
+            state += mine * state_bytes(self.optimiser, self.element_bytes, master_weights=not sparse)
             kept += (operator.saved_elements() * self.element_bytes + operator.saved_bytes()) * self.micro_batches
         return Held(weights, gradients, state, kept)
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from tiny_seats import FlopPrices, feed_forward, priced, recommender, stacked, with_experts
+from tiny_seats import FlopPrices, Wide, feed_forward, priced, recommender, stacked, with_experts
 
 from ropewalk.collective.act import Act
 from ropewalk.errors import StrategyError
@@ -138,3 +138,10 @@ def test_layers_of_language_models_are_split_as_the_lowering_of_strategies_split
             if seconds:
                 assert sum(seconds) == pytest.approx(sum(m.amount for m in moves if m.act is Act.COMPUTE))
         assert not can_be_split(sized.layers[1], 7, 1)
+
+
+def test_weights_in_two_bytes_have_a_copy_in_four_that_the_optimiser_updates():
+    narrow = SeatPricer(stacked(), FlopPrices(precision=Wide(2.0)), 48, Server(1))
+    wide = SeatPricer(stacked(), FlopPrices(), 48, Server(1))
+    assert narrow.work(0, Seat((0,))).held.optimiser == 4 * LAYER
+    assert wide.work(0, Seat((0,))).held.optimiser == 0
