@@ -56,6 +56,8 @@ def overlap_command(
 
         found = answer(question, advance, simulate=network.simulate)
         speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, advance=advance)
+    if outputs.plan is not None:
+        _write_plan(found, outputs.plan)
     if outputs.ddp is not None:
         _write_ddp(found, outputs.ddp)
     if outputs.page is not None:
@@ -100,6 +102,16 @@ def _question(
         tune=order.tune,
         seed=order.seed,
     )
+
+
+def _write_plan(found: OverlapAnswer, path: Path) -> None:
+    """The best order that a step can run, simulated."""
+    from ropewalk.overlap.planned import plan_of
+    from ropewalk.plans import write_plan
+
+    plan = plan_of(found)
+    write_plan(plan, path)
+    typer.echo(f"plan: {path} ({plan.strategy.order.said()})", err=True)
 
 
 def _write_ddp(found: OverlapAnswer, path: Path) -> None:

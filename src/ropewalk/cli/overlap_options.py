@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli import step_options
+from ropewalk.cli import step_options, step_outputs
 from ropewalk.cli.screen import require_outputs
 from ropewalk.errors import InputError
 
@@ -62,6 +62,7 @@ DDP = typer.Option(
     rich_help_panel=FILES,
 )
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
+PLAN = step_outputs.PLAN
 PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
 
 
@@ -111,12 +112,15 @@ class Outputs:
     """What is written."""
 
     ddp: Path | None
+    plan: Path | None
     json: bool
     page: Path | None
 
     def check(self, sync: str) -> None:
         """Refuse what cannot be written before anything is computed."""
-        require_outputs(self.page, self.ddp)
+        require_outputs(self.page, self.ddp, self.plan)
+        if self.plan is not None and sync != "all-reduce":
+            raise InputError(f"cannot write {self.plan}: a plan runs all-reduces: leave --sync {sync} out")
         if self.ddp is not None and sync != "all-reduce":
             raise InputError(
                 f"cannot write {self.ddp}: DistributedDataParallel knows all-reduces only: leave --sync {sync} out"

@@ -13,6 +13,8 @@ WRITERS = {
         "simulate", SMALL, "--seq", 128, "--cluster", "dgx-h100:1", "--tp", 2, "--pp", 2, "--batch", 16,
         "--rank-order", "tp-pp-dp", "--algorithm", "hierarchical", "--zero", 1,
     ),
+    "order of gradients": ("overlap", "vgg16", "--cluster", "2x2", "--bandwidth", "1Gbps", "--batch", 16),
+    "stages": ("pipeline", SMALL, "--seq", 128, "--cluster", "1x3", "--batch", 12, "--schedule", "1f1b,zb-h1"),
     "wired": (
         "plan", "vgg16", "--servers", 4, "--degree", 2, "--gpus-per-server", 2, "--device", "a100", "--dtype", "tf32",
         "--budget", 20, "--rounds", 1, "--compare", "none",
