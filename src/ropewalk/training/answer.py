@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ropewalk import __version__
 from ropewalk.fabric import Fabric
+from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
@@ -81,6 +82,7 @@ class TrainingAnswer:
             "bottleneck_link": worst.name if worst else None,
             "bottleneck": {"held_s": worst.held_s, "utilisation": worst.utilisation} if worst else None,
             "cost_source": self.cost_source,
+            "cluster": cluster_as_json(asked.place),
             "device": asked.device,
             "precision": asked.precision,
             "gpus": self.strategy.ranks,
