@@ -1,9 +1,13 @@
-"""Makes the plain-Python references and the recipes importable from every test; time never decides a test."""
+"""Makes the plain-Python references and the recipes importable from every test, and commands callable in this very
+process; time never decides a test."""
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
 from hypothesis import settings
 
 HERE = Path(__file__).parent
@@ -12,3 +16,28 @@ sys.path[:0] = [str(HERE / "reference"), str(HERE.parent / "recipes")]
 # At home every run tries other examples; in CI all runs try the same ones.
 settings.register_profile("ropewalk", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("ropewalk")
+
+
+class Answer(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self):
+        return json.loads(self.stdout)
+
+
+@pytest.fixture
+def ropewalk(monkeypatch, capsys):
+    """The whole command line: its exit code and what it printed."""
+
+    def ran(*arguments):
+        from ropewalk.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["ropewalk", *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        return Answer(leaving.value.code or 0, *capsys.readouterr())
+
+    return ran

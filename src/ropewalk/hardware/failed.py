@@ -35,10 +35,12 @@ def without(fabric: Fabric, failed: Iterable[str]) -> Fabric:
     gone_node = np.zeros(fabric.nodes, bool)
     gone_link = np.zeros(fabric.links, bool)
     number = {name: node for node, name in enumerate(fabric.node_names)}
+    if fabric.server is None:  # every host is a server of one GPU
+        number |= {f"gpu{host}.0": host for host in range(fabric.hosts)}
     links = _links_by_name(fabric)
     for name in names:
         server = _SERVER.fullmatch(name)
-        if server and fabric.server is not None and (fabric.server == int(server[1])).any():
+        if server and (_servers(fabric) == int(server[1])).any():
             gone_node |= _of_server(fabric, int(server[1]))
         elif name in number:
             gone_node[number[name]] = True
@@ -57,9 +59,13 @@ def _of_server(fabric: Fabric, server: int) -> NDArray[np.bool_]:
     """GPUs of a server, its NVSwitch and its NICs."""
     own = re.compile(rf"(?:nvswitch{server}|(?:nic|net){server}\.[0-9]+)")
     gone = np.array([own.fullmatch(name) is not None for name in fabric.node_names])
-    assert fabric.server is not None
-    gone[: fabric.hosts] |= fabric.server == server
+    gone[: fabric.hosts] |= _servers(fabric) == server
     return gone
+
+
+def _servers(fabric: Fabric) -> NDArray[np.int32]:
+    """The server of every host; where none are named, every host is one."""
+    return np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
 
 
 def _links_by_name(fabric: Fabric) -> dict[str, list[int]]:
@@ -73,8 +79,7 @@ def _links_by_name(fabric: Fabric) -> dict[str, list[int]]:
 
 
 def _hint(name: str, fabric: Fabric, known: list[str]) -> str:
-    if fabric.server is not None:
-        known = [f"server{number}" for number in np.unique(fabric.server).tolist()] + known
+    known = [f"server{number}" for number in np.unique(_servers(fabric)).tolist()] + known
     near = get_close_matches(name, known, n=NAMED, cutoff=0.4)
     examples = [*known[:1], f"{fabric.link_name(0)}"]
     return f"names near it are {', '.join(near)}" if near else f"write names such as {', '.join(examples)}"

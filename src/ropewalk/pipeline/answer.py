@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ropewalk.hardware import as_json
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import Profile
@@ -125,6 +126,7 @@ class PipelineAnswer:
             "model": self.profile.name,
             "gpus": self.machines.gpus,
             "machines": list(self.machines.separators),
+            "cluster": as_json(self.simulated[0].training.question.place) if self.simulated else None,
             "global_batch": self.terms.global_batch,
             **_described(best, self.profile),
             "step_time_s": self.promised_s,
