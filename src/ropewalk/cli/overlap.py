@@ -15,7 +15,7 @@ from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.overlap_options import NetworkOptions, OrderOptions, Outputs
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
-from ropewalk.cli.screen import print_json, progress_bar, write_page
+from ropewalk.cli.screen import FIRST_RUN, print_json, shown_progress, write_page
 
 if TYPE_CHECKING:
     from ropewalk.overlap.answer import OverlapAnswer
@@ -39,6 +39,8 @@ def overlap_command(
     """The order, groups and pieces in which gradients of a data-parallel step are best added up, against every other.
 
     Example: `ropewalk overlap vgg16 --batch 1024 --device a100 --cluster 4x8 --bandwidth 25Gbps --page overlap.html`
+
+    The best order as a plan for `ropewalk simulate plan.json`: `ropewalk overlap vgg16 --cluster 4x8 --plan plan.json`
     """
     outputs.check(order.sync)
     refuse_without_packets(context, (network.level,))
@@ -48,14 +50,9 @@ def overlap_command(
     from ropewalk.overlap.study import answer, over_speeds
 
     question = _question(model, what, place, order, network, packets)
-    with progress_bar() as bar:
-        task = bar.add_task("starting", total=None)
-
-        def advance(done: int, total: int, now: str) -> None:
-            bar.update(task, completed=done, total=total, description=now)
-
-        found = answer(question, advance, simulate=network.simulate)
-        speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, advance=advance)
+    with shown_progress(FIRST_RUN) as progress:
+        found = answer(question, progress, simulate=network.simulate)
+        speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, progress=progress)
     if outputs.plan is not None:
         _write_plan(found, outputs.plan)
     if outputs.ddp is not None:

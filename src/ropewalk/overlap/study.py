@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ropewalk.overlap.answer import OverlapAnswer
@@ -16,8 +16,7 @@ from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import CREDIT_PIECES, Space, Trial, Tuned, bayesian, cost_of, exhaustive, space_of
 from ropewalk.overlap.ways import MOST_FREELY_GROUPED, WAYS, WIDEST, scene_of
-
-Advance = Callable[[int, int, str], None]
+from ropewalk.progress import Progress, silent
 
 SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
 
@@ -33,12 +32,7 @@ class SpeedRow:
     lower_bound_s: float
 
 
-def answer(
-    question: OverlapQuestion,
-    advance: Advance = lambda done, total, now: None,
-    *,
-    simulate: bool = True,
-) -> OverlapAnswer:
+def answer(question: OverlapQuestion, progress: Progress = silent, *, simulate: bool = True) -> OverlapAnswer:
     """Every way that there is for this kind of synchronisation, and the best of them.
 
     Each is estimated on a model of one link; those that a lowered step can run are simulated on the fabric, which is
@@ -52,18 +46,18 @@ def answer(
     """
     makers = WAYS[question.sync]
     total = 2 * len(makers) + 1
-    advance(0, total, "pricing the model")
+    progress(0, total, "pricing the model")
     tensors, link = question.tensors, question.link
-    advance(0, total, "searching partition size and credit")
+    progress(0, total, "searching partition size and credit")
     tuned = settings(question, tensors, link)
     scene = scene_of(tensors, link, tuned.policy(), question.rounds_s)
     ways = []
     for number, (name, make) in enumerate(makers.items(), 1):
-        advance(number, total, name)
+        progress(number, total, name)
         ways.append(make(scene))
     notes = _notes(question)
     for number, way in enumerate(ways if simulate else ()):
-        advance(len(makers) + 1 + number, total, f"{way.name} on the network")
+        progress(len(makers) + 1 + number, total, f"{way.name} on the network")
         if way.order is not None:
             found = simulated(question.training, way.order)
             ways[number] = replace(way, simulated_s=found.statistics.step_time_s)
@@ -91,13 +85,13 @@ def settings(question: OverlapQuestion, tensors: Tensors, link: Link) -> Tuned:
 def over_speeds(
     question: OverlapQuestion,
     gbps: Iterable[float] = SPEEDS_GBPS,
-    advance: Advance = lambda done, total, now: None,
+    progress: Progress = silent,
 ) -> list[SpeedRow]:
     """Every way on NICs of several speeds; settings are searched anew for each."""
     speeds = tuple(gbps)
     rows = []
     for number, speed in enumerate(speeds):
-        advance(number, len(speeds), f"at {speed:g} Gbps")
+        progress(number, len(speeds), f"at {speed:g} Gbps")
         asked = question.at_bandwidth(speed * 1e9 / 8)
         tensors, link = question.tensors, asked.link
         scene = scene_of(tensors, link, settings(asked, tensors, link).policy(), asked.rounds_s)

@@ -115,6 +115,7 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
         (("--routing", "pigeon"), "there is no router 'pigeon'"),
         (("--round-latency", "2"), "unit"),
         (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
+        (("--sync", "ps", "--plan", "x.json"), "a plan runs all-reduces"),
     ],
 )
 def test_what_cannot_be_answered_exits_with_two_and_a_remedy(tmp_path, run, arguments, message):
