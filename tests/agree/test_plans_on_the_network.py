@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ordered_models import step_seconds
+from streamed_programs import arrivals, tensor_after_tensor, tensor_of_chunk
 
 from ropewalk.collective.ring import ring_all_reduce
 from ropewalk.fabric import IdealSwitch, LeafSpine
@@ -27,7 +28,6 @@ from ropewalk.overlap.policy import Policy, fifo
 from ropewalk.overlap.preemptive import preemptive_optimum
 from ropewalk.overlap.scheduler import schedule
 from ropewalk.overlap.simulated import measured_link
-from ropewalk.overlap.streamed import arrivals, tensor_after_tensor, tensor_of_chunk
 from ropewalk.overlap.tensors import from_layers
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
-from ropewalk.fabric import IdealSwitch
-from ropewalk.overlap.streamed import (
+from streamed_programs import (
     arrivals,
     gathered_in_turn,
     rank_major,
@@ -15,6 +12,9 @@ from ropewalk.overlap.streamed import (
     tensor_after_tensor,
     tensor_of_chunk,
 )
+
+from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.task import Kind, lockstep, unroll

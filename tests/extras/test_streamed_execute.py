@@ -6,9 +6,10 @@ import pytest
 
 pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]"')
 
+from streamed_programs import gathered_in_turn, rank_major, tensor_after_tensor
+
 from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.execute import run_locally
-from ropewalk.overlap.streamed import gathered_in_turn, rank_major, tensor_after_tensor
 
 pytestmark = pytest.mark.extras
 

@@ -6,6 +6,7 @@ import numpy as np
 from data_parallel_steps import data_parallel
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sequence_pass import sequence
 from tiny_gradients import gradients_of_layers, lowered_gradients
 from tiny_models import EvenPrices, clocked, transformer
 
@@ -18,7 +19,6 @@ from ropewalk.task.passes import (
     cross_barrier,
     fuse,
     prioritise,
-    sequence,
     split,
     stream,
     with_barrier,

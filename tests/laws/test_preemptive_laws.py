@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from gather_phases import best_gather_phase, gather_phase_s, streamed_gather_phase_s
+from grouping_oracles import fuse_exactly, judge, largest_subset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ropewalk.overlap.bounds import lower_bounds
 from ropewalk.overlap.buckets import buckets, groups_with_barrier_s
-from ropewalk.overlap.dear import best_gather_phase, dear, gather_phase_s, streamed_gather_phase_s
-from ropewalk.overlap.fusion import fuse, fuse_exactly, judge
+from ropewalk.overlap.dear import dear
+from ropewalk.overlap.fusion import fuse
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums, step_graph
 from ropewalk.overlap.launches import cut_as_planned, in_ready_order, mend, planned, timed
@@ -17,7 +19,7 @@ from ropewalk.overlap.link import Link
 from ropewalk.overlap.merging import merged_gradients
 from ropewalk.overlap.plans import fused_plan, streamed_plan
 from ropewalk.overlap.policy import fifo
-from ropewalk.overlap.preemptive import largest_subset, preemptive_jobs, preemptive_optimum
+from ropewalk.overlap.preemptive import preemptive_jobs, preemptive_optimum
 from ropewalk.overlap.scheduler import schedule
 from ropewalk.overlap.tensors import from_layers
 

@@ -128,23 +128,3 @@ def grown_groups(head, size, tail, widest, floor, costs):  # type: ignore[no-unt
         ends_of[last, : groups_of[before]] = ends_of[before, : groups_of[before]]
         ends_of[last, groups_of[before]] = last
     return best[tensors], ends_of[tensors, : groups_of[tensors]].copy()
-
-
-@kernel
-def best_groups(head, size, tail, floor, costs):  # type: ignore[no-untyped-def]
-    """The best of all 2^(n-1) groupings; of equals the one with the fewest groups, then the first."""
-    tensors = len(head)
-    room = room_for(tensors)
-    ends, kept = np.zeros(tensors, np.int64), np.zeros(tensors, np.int64)
-    best, kept_groups = np.inf, tensors + 1
-    for cuts in range(1 << (tensors - 1)):
-        groups = 0
-        for tensor in range(tensors):
-            if tensor == tensors - 1 or cuts >> tensor & 1:
-                ends[groups] = tensor + 1
-                groups += 1
-        value = max(judged(head, size, tail, ends, groups, costs, room)[0], floor)
-        if value < best or (value == best and groups < kept_groups):
-            best, kept_groups = value, groups
-            kept[:groups] = ends[:groups]
-    return best, kept[:kept_groups].copy()

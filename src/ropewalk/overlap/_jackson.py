@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
@@ -81,19 +80,3 @@ def largest_tail_first(head, seconds, tail, count, heap, left, end, piece_job, p
             pieces += 1
         now = stop
     return value, pieces
-
-
-@kernel
-def subset_bound(head, seconds, tail):  # type: ignore[no-untyped-def]
-    """The largest, over all sets of jobs, of smallest head + all seconds + smallest tail."""
-    jobs = len(head)
-    best = 0.0
-    for chosen in range(1, 1 << jobs):
-        first, work, last = np.inf, 0.0, np.inf
-        for job in range(jobs):
-            if chosen >> job & 1:
-                first = min(first, head[job])
-                work += seconds[job]
-                last = min(last, tail[job])
-        best = max(best, first + work + last)
-    return best

@@ -2,7 +2,7 @@
 
 An all-reduce is one resource: two of them at once share the same NICs. With servers on hosts of their own, pushes fill
 the way out of the workers and pulls the way in, so these are two resources that work at the same time. Servers that sit
-on the workers' hosts use both ways for both and gain nothing over an all-reduce: `shared_servers` is one resource.
+on the workers' hosts use both ways for both and gain nothing over an all-reduce.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import inf, isfinite
 
 from ropewalk.collective.cost.form import ClosedForm
-from ropewalk.collective.cost.star import dedicated_servers, mesh, ring
+from ropewalk.collective.cost.star import dedicated_servers, ring
 from ropewalk.errors import FabricError, Findings
 
 
@@ -86,29 +86,6 @@ def ring_link(workers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: f
     return all_reduce_link(ring(workers), bandwidth, alpha_s, latency_s)
 
 
-def cluster_link(
-    servers: int,
-    gpus_per_server: int,
-    nic_bandwidth: float,
-    *,
-    nvlink_bandwidth: float = inf,
-    nics_per_server: int = 1,
-    alpha_s: float = 0.0,
-    latency_s: float = 0.0,
-) -> Link:
-    """Rings over all GPUs, one for each NIC of a server: each passes every server once and every GPU once.
-
-    All rings together carry 2(n-1)/n of the bytes through the NICs of a server, and through the port of every GPU. α is
-    paid in every round; a round inside a server costs as much as one between servers, so this is on the safe side.
-    """
-    gpus = servers * gpus_per_server
-    _at_least_two(gpus)
-    outside = nic_bandwidth * nics_per_server if servers > 1 else inf
-    if outside == inf and nvlink_bandwidth == inf:
-        raise FabricError("one server without a speed of its NVLinks: give nvlink_bandwidth, or two servers or more")
-    return all_reduce_link(ring(gpus), min(outside, nvlink_bandwidth), alpha_s, latency_s)
-
-
 def server_link(workers: int, servers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
     """Workers and parameter servers on hosts of their own, each with a NIC of `bandwidth` bytes/s both ways.
 
@@ -123,12 +100,6 @@ def server_link(workers: int, servers: int, bandwidth: float, alpha_s: float = 0
     form = dedicated_servers(workers, servers)
     one_way = float(form.bandwidth_term) / 2
     return Link(bandwidth / one_way, form.rounds / 2 * alpha_s, latency_s, Kind.PARAMETER_SERVER)
-
-
-def shared_servers_link(workers: int, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
-    """Every worker also serves 1/N of the parameters: pushes and pulls share both directions of a NIC, as in a mesh."""
-    _at_least_two(workers)
-    return all_reduce_link(mesh(workers), bandwidth, alpha_s, latency_s)
 
 
 def _at_least_two(workers: int) -> None:

@@ -13,15 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import GraphError
-from ropewalk.overlap._jackson import largest_tail_first, subset_bound
+from ropewalk.overlap._jackson import largest_tail_first
 from ropewalk.overlap.heads_tails import Sums
 from ropewalk.overlap.link import Link
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-MOST_SUBSETS = 20
-"""Jobs for which all sets of them are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +56,6 @@ def preemptive_jobs(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) ->
 def preemptive_optimum(sums: Sums, link: Link) -> Preemptive:
     """The best preemptive schedule of sums that each start up once, however often they are put aside."""
     return preemptive_jobs(sums.head_s, link.start_up_s + sums.size_bytes / link.bandwidth, sums.tail_s)
-
-
-def largest_subset(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) -> float:
-    """The same value the slow way, over all sets of jobs: smallest head + all seconds + smallest tail.
-
-    >>> largest_subset([2, 4, 6], [3, 6, 3], [2, 4, 6])
-    17.0
-    """
-    columns = _three_columns(head_s, seconds, tail_s)
-    if len(columns[0]) > MOST_SUBSETS:
-        raise GraphError(
-            f"{len(columns[0])} jobs have too many subsets to look at them all: "
-            f"give {MOST_SUBSETS} or fewer, or use preemptive_jobs"
-        )
-    return float(subset_bound(*columns))
 
 
 def _three_columns(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) -> tuple[Array, Array, Array]:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, WorkloadError
-from ropewalk.pipeline.profile import Profile
 from ropewalk.strategy.prices import PriceList, Prices, pace_of
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Operator
@@ -200,22 +199,6 @@ def from_layers(
         tuple((number - 1,) if number else () for number in range(len(forward))) if inputs is None else inputs,
         source,
         np.array(update_s, np.float64),
-    )
-
-
-def tensors_of_profile(profile: Profile) -> Tensors:
-    """One tensor for every state of a profile that has parameters."""
-    sizes = np.diff(profile.parameter_bytes)
-    owner = np.flatnonzero(sizes > 0)
-    return from_layers(
-        sizes[owner],
-        backward_s=np.diff(profile.backward_s),
-        forward_s=np.diff(profile.forward_s),
-        layer=owner,
-        names=tuple(profile.names[number] for number in owner),
-        layer_names=profile.names,
-        model=profile.name,
-        source=profile.source,
     )
 
 

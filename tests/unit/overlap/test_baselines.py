@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from gather_phases import best_gather_phase, gather_phase_s, streamed_gather_phase_s
 
 from ropewalk.errors import GraphError
 from ropewalk.overlap.buckets import MIB, bucket_caps, buckets, groups_with_barrier_s
-from ropewalk.overlap.dear import best_gather_phase, dear, gather_phase_s, streamed_gather_phase_s, tuned
+from ropewalk.overlap.dear import dear, tuned
 from ropewalk.overlap.groups import Groups
 from ropewalk.overlap.link import Kind, Link
 from ropewalk.overlap.merging import merged_gradients

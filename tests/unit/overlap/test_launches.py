@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grouping_oracles import judge
 
-from ropewalk.overlap.fusion import judge
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import cut_as_planned, in_ready_order, mend, planned, timed

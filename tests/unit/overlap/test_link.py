@@ -11,10 +11,8 @@ from ropewalk.overlap.link import (
     Kind,
     Link,
     all_reduce_link,
-    cluster_link,
     ring_link,
     server_link,
-    shared_servers_link,
 )
 
 
@@ -30,18 +28,10 @@ def test_a_ring_of_four_carries_three_halves_of_the_bytes_in_six_rounds() -> Non
     assert ring_link(4, 1e9, 1e-6).seconds(2e9) == pytest.approx(3 + 6e-6)
 
 
-def test_servers_share_their_nics_and_one_server_only_has_nvlink() -> None:
-    assert cluster_link(2, 4, 1e9, nvlink_bandwidth=100e9, nics_per_server=2).bandwidth == pytest.approx(2e9 * 8 / 14)
-    assert cluster_link(1, 4, 1e9, nvlink_bandwidth=100e9).bandwidth == pytest.approx(100e9 * 4 / 6)
-
-
-def test_servers_on_their_own_hosts_push_and_pull_at_once_while_shared_ones_do_not() -> None:
-    apart, shared = server_link(4, 4, 1e9, 1e-6), shared_servers_link(4, 1e9, 1e-6)
+def test_servers_on_their_own_hosts_push_and_pull_at_once() -> None:
+    apart = server_link(4, 4, 1e9, 1e-6)
     assert (apart.kind, apart.bandwidth, apart.start_up_s) == (Kind.PARAMETER_SERVER, 1e9, 1e-6)
     assert apart.duplex
-    assert not shared.duplex
-    assert shared.bandwidth == ring_link(4, 1e9).bandwidth
-    assert shared.start_up_s == 2e-6
 
 
 def test_too_few_servers_are_the_bottleneck() -> None:
@@ -57,8 +47,6 @@ def test_links_that_carry_nothing_are_refused() -> None:
         Link(1.0, -1.0)
     with pytest.raises(FabricError, match="nobody to synchronise with"):
         ring_link(1, 1e9)
-    with pytest.raises(FabricError, match="give nvlink_bandwidth"):
-        cluster_link(1, 8, 1e9)
     with pytest.raises(FabricError, match="without workers"):
         server_link(0, 1, 1e9)
     with pytest.raises(ProgramError, match="at least one server"):

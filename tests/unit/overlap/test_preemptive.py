@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from grouping_oracles import largest_subset
 
 from ropewalk.errors import GraphError
 from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.link import Link
-from ropewalk.overlap.preemptive import largest_subset, preemptive_jobs, preemptive_optimum
+from ropewalk.overlap.preemptive import preemptive_jobs, preemptive_optimum
 from ropewalk.overlap.tensors import from_layers
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "fused_sums.json").read_text())["heads_tails"]

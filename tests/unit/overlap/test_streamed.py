@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from ropewalk.collective.halving_doubling import halving_doubling_all_reduce
-from ropewalk.collective.mesh import mesh_all_reduce
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
-from ropewalk.errors import ProgramError
-from ropewalk.overlap.streamed import (
+from streamed_programs import (
     arrivals,
     gathered_in_turn,
     rank_major,
@@ -18,6 +13,11 @@ from ropewalk.overlap.streamed import (
     tensor_of_chunk,
     widths_of,
 )
+
+from ropewalk.collective.halving_doubling import halving_doubling_all_reduce
+from ropewalk.collective.mesh import mesh_all_reduce
+from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.errors import ProgramError
 
 ORDER = [[0, 1, 2, 3]]
 PROGRAMS = [ring_all_reduce([[0, 1, 2], [0, 2, 1]]), halving_doubling_all_reduce(6), mesh_all_reduce(5)]

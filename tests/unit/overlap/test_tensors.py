@@ -5,8 +5,7 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import WorkloadError
-from ropewalk.overlap.tensors import from_layers, tensors_of, tensors_of_profile
-from ropewalk.pipeline.profile import from_states
+from ropewalk.overlap.tensors import from_layers, tensors_of
 from ropewalk.workload.zoo import build
 
 
@@ -33,16 +32,6 @@ def test_a_layer_starts_when_its_own_tensors_are_there_or_with_a_barrier_when_al
 
 def test_times_that_were_seen_replace_times_that_were_derived() -> None:
     assert from_layers([1], backward_s=[2], forward_s=[1], ready_s=[1.5]).ready_s.tolist() == [1.5]
-
-
-def test_states_without_parameters_have_nothing_to_synchronise() -> None:
-    profile = from_states("tiny", 4, forward_s=[1, 2, 3], backward_s=[2, 4, 6], parameter_bytes=[10, 0, 5],
-                          names=("a", "b", "c"))  # fmt: skip
-    tensors = tensors_of_profile(profile)
-    assert tensors.names == ("a", "c")
-    assert tensors.size_bytes.tolist() == [10.0, 5.0]
-    assert tensors.ready_s.tolist() == [12.0, 6.0]
-    assert tensors.layers == 3
 
 
 @pytest.mark.parametrize(("name", "batch"), [("vgg16", 32), ("bert-base", 2), ("inception-v3", 4)])

@@ -11,7 +11,6 @@ from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.passes.pack import pack
 from ropewalk.task.passes.prioritise import by_consumer, in_launch_order, prioritise
 from ropewalk.task.passes.repetition import cross_barrier, with_barrier
-from ropewalk.task.passes.sequence import sequence
 from ropewalk.task.passes.split import split
 from ropewalk.task.passes.stream import stream
 from ropewalk.task.passes.weave import Woven, woven
@@ -29,7 +28,6 @@ __all__ = [
     "launched_once",
     "pack",
     "prioritise",
-    "sequence",
     "split",
     "stream",
     "with_barrier",

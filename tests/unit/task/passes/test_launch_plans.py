@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 from data_parallel_steps import data_parallel, two_ranks
+from sequence_pass import sequence
 
 from ropewalk.errors import GraphError
 from ropewalk.task.passes import (
@@ -16,7 +17,6 @@ from ropewalk.task.passes import (
     in_launch_order,
     pack,
     prioritise,
-    sequence,
     split,
     stream,
     with_barrier,
