@@ -67,7 +67,7 @@ def dlrm_all_to_all_on_128_servers_batch_64_to_2048() -> Iterator[Row]:
             times = {
                 name: time_step(step, network).seconds
                 for name in ("ideal-switch", "fat-tree")
-                if (network := BASELINES[name](job.site).network) is not None
+                if (network := BASELINES[name].make(job.site).network) is not None
             }
             yield {
                 "degree": degree,

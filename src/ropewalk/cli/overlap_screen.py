@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 6
 """Groups of the best way that the screen lists."""
-KNOWN_AS = {
-    "fifo": "first come",
-    "buckets": "PyTorch DDP",
-    "merged": "MG-WFBP",
-    "priority": "ByteScheduler",
-    "released": "its defaults",
-    "byteps": "BytePS",
-    "dear": "DeAR",
-    "fused": "PACE",
-    "streamed": "PACE, streamed",
-}
 
 
 def print_answer(found: OverlapAnswer, page: Path | None) -> None:
@@ -73,11 +62,13 @@ def _table(found: OverlapAnswer) -> Table:
     from rich import box
     from rich.table import Table
 
+    from ropewalk.overlap.ways import METHODS
+
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("way", "known as", "step", "estimate", "to the best", "operations"):
         table.add_column(name, justify="left" if name in ("way", "known as") else "right", no_wrap=True)
     for way in sorted(found.ways, key=lambda way: (way.time_s, way.launches)):
         ratio = "" if way is found.best else f"{way.time_s / found.best.time_s:.3f} x"
         step = "" if way.simulated_s is None else units.show_seconds(way.simulated_s)
-        table.add_row(way.name, KNOWN_AS[way.name], step, units.show_seconds(way.step_s), ratio, str(way.launches))
+        table.add_row(way.name, METHODS[way.name].label, step, units.show_seconds(way.step_s), ratio, str(way.launches))
     return table

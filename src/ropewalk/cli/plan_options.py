@@ -51,8 +51,7 @@ ENGINE = typer.Option(
 )
 COMPARE = typer.Option(
     "ideal-switch,fat-tree",
-    help="all, none, or names: ideal-switch, fat-tree, fat-tree-ecmp, oversubscribed, expander, torus, sip-ml, "
-    "ocs-reconfig, ocs-reconfig-no-relay (ocs-reconfig:100us for another delay).",
+    help="all, none, or names: {baselines} (ocs-reconfig:100us for another delay).",
     rich_help_panel=AGAINST,
 )
 LEVEL = step_options.LEVEL

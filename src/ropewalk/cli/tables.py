@@ -27,6 +27,7 @@ TABLES = {
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
     "orders": ("ropewalk.strategy.order", "ORDERS"),
     "policies": ("ropewalk.cluster.policies", "POLICIES"),
+    "baselines": ("ropewalk.codesign.baselines", "BASELINES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }
 """Where the table of each kind is, by the plural that people type; read when it is needed."""

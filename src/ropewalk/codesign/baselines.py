@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from ropewalk import units
+from ropewalk.choices import Choice, Choices
 from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.permutations import select_jumps
 from ropewalk.codesign.prices import (
@@ -171,18 +172,21 @@ def reconfigured(site: Site, *, delay_s: float = 10e-3, forwarding: bool = True)
     )
 
 
-BASELINES: dict[str, Callable[[Site], Baseline]] = {
-    "ideal-switch": ideal_switch,
-    "fat-tree": fat_tree,
-    "fat-tree-ecmp": partial(fat_tree, hashed=True),
-    "oversubscribed": oversubscribed_fat_tree,
-    "expander": expander,
-    "torus": torus,
-    "sip-ml": sip_ml,
-    "ocs-reconfig": reconfigured,
-    "ocs-reconfig-no-relay": partial(reconfigured, forwarding=False),
-}
-"""Every network to compare with, by the name people type."""
+BASELINES: Choices[Choice[Callable[[Site], Baseline]]] = Choices(
+    "baseline",
+    (
+        Choice("ideal-switch", ideal_switch, "one NIC with the bandwidth of all ports on a switch that never blocks"),
+        Choice("fat-tree", fat_tree, "a fat-tree of full bisection for the cost of the plan, packets sprayed"),
+        Choice("fat-tree-ecmp", partial(fat_tree, hashed=True), "the same fat-tree, one hashed path for each pair"),
+        Choice("oversubscribed", oversubscribed_fat_tree, "a fat-tree with half of the uplinks of the first switches"),
+        Choice("expander", expander, "the same ports joined at random for good"),
+        Choice("torus", torus, "the same ports joined as a torus", where="servers that make sides of 3 or more"),
+        Choice("sip-ml", sip_ml, "circuits of silicon photonics between those that talk, and no relays"),
+        Choice("ocs-reconfig", reconfigured, "optical circuits that follow the demand inside the step"),
+        Choice("ocs-reconfig-no-relay", partial(reconfigured, forwarding=False), "the same circuits, and no relays"),
+    ),
+)
+"""Every network to compare with. Adding one is a function that makes it and a line here."""
 
 
 def chosen_baselines(names: Sequence[str], site: Site) -> tuple[list[Baseline], list[str]]:
@@ -193,12 +197,12 @@ def chosen_baselines(names: Sequence[str], site: Site) -> tuple[list[Baseline], 
     """
     unknown = [name for name in names if name.partition(":")[0] not in BASELINES and name != "all"]
     if unknown:
-        raise InputError(f"nothing to compare with is called {unknown[0]!r}: use all or {', '.join(BASELINES)}")
+        raise InputError(BASELINES.unknown(unknown[0], also=["all"]))
     wanted = [name for name in BASELINES if name in names or "all" in names]
     made, notes = [], []
     for name in [*wanted, *(name for name in dict.fromkeys(names) if ":" in name)]:
         try:
-            made.append(_with_delay(name, site) if ":" in name else BASELINES[name](site))
+            made.append(_with_delay(name, site) if ":" in name else BASELINES[name].make(site))
         except InputError as problem:
             if name in names:
                 raise

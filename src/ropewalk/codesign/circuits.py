@@ -11,8 +11,6 @@ import heapq
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 Cables = NDArray[np.int64]
 """cables[a, b] = cables[b, a]: how many join servers a and b."""
@@ -78,10 +76,19 @@ def _take_in_lone_servers(cables: Cables) -> None:
             cables[y, x] += change
 
 
+def _parts(cables: Cables) -> tuple[int, NDArray[np.int32]]:
+    """How many parts the graph falls into, and the part of every server."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, part_of = connected_components(coo_array(cables), directed=False)
+    return int(count), part_of
+
+
 def _merge_parts(cables: Cables) -> None:
     """Exchange far ends between a cable of the first part and one of another until the graph is whole or cannot be."""
     while True:
-        parts, part_of = connected_components(coo_array(cables), directed=False)
+        parts, part_of = _parts(cables)
         if parts == 1 or not _merged_with_another(cables, part_of, int(parts)):
             return
 
@@ -118,7 +125,7 @@ def _spare_cable(cables: Cables, part_of: NDArray[np.int32], part: int) -> tuple
         return None  # a tree: every cable is a bridge
     for a, b in zip(low.tolist(), high.tolist(), strict=True):
         cables[a, b] = cables[b, a] = 0
-        _, now = connected_components(coo_array(cables), directed=False)
+        _, now = _parts(cables)
         cables[a, b] = cables[b, a] = 1
         if now[a] == now[b]:
             return a, b

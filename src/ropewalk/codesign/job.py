@@ -141,7 +141,7 @@ def search_on_wiring(
 def search_on_baseline(question: PlanQuestion, micro_batches: int, name: str) -> tuple[Space, Estimate]:
     """The space and the cost of a search on a network to compare with."""
     job = job_of(question, micro_batches)
-    network = BASELINES[name](job.site).network
+    network = BASELINES[name].make(job.site).network
     if network is None:
         raise InputError(f"{name} changes while a step runs: take over the strategy of another network")
     return job.space, job.estimate(network)

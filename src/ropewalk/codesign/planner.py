@@ -102,7 +102,7 @@ class Planner:
         self.advance(0, None, "plan: every strategy on every wiring")
         space, site = self.space, replace(self.job.site, latency=0.0)
         seatings = {space.seating(places): places for places in every_seating(space)}
-        switch = BASELINES["ideal-switch"](site).network
+        switch = BASELINES["ideal-switch"].make(site).network
         assert switch is not None
         bound = self.job.estimate(switch)
 
@@ -158,7 +158,7 @@ class Planner:
         Its own search is among them. Taking the others into account keeps luck of one search out of the comparison.
         """
         if name not in self._strategies:
-            network = BASELINES[name](self.job.site).network
+            network = BASELINES[name].make(self.job.site).network
             assert network is not None
             self._strategies[name] = min(self._pool, key=lambda one: self.judge.on_network(one, network))
         return self._strategies[name]

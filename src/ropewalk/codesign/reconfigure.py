@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from ropewalk.codesign.circuits import Cables, greedy_circuits
 from ropewalk.errors import Findings, InputError, PhysicsError
@@ -265,6 +263,9 @@ class _Paths:
         self.capacity = (cables * bandwidth).astype(np.float64)
         self.before: NDArray[np.int32] | None = None
         if forwarding:
+            from scipy.sparse import csr_array
+            from scipy.sparse.csgraph import shortest_path
+
             _, self.before = shortest_path(csr_array(cables > 0), method="D", unweighted=True, return_predecessors=True)
 
     def seconds_to_end(self, src: Ids, dst: Ids, left: Column) -> tuple[Column, Ids]:

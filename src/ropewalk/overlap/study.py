@@ -15,7 +15,7 @@ from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import CREDIT_PIECES, Space, Trial, Tuned, bayesian, cost_of, exhaustive, space_of
-from ropewalk.overlap.ways import MOST_FREELY_GROUPED, WAYS, WIDEST, scene_of
+from ropewalk.overlap.ways import METHODS, MOST_FREELY_GROUPED, WIDEST, scene_of
 from ropewalk.progress import Progress, silent
 
 SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
@@ -44,20 +44,20 @@ def answer(question: OverlapQuestion, progress: Progress = silent, *, simulate: 
     >>> found.bounds.step_s <= found.best.time_s <= found.way("buckets").time_s
     True
     """
-    makers = WAYS[question.sync]
-    total = 2 * len(makers) + 1
+    methods = METHODS.names_for(question.sync)
+    total = 2 * len(methods) + 1
     progress(0, total, "pricing the model")
     tensors, link = question.tensors, question.link
     progress(0, total, "searching partition size and credit")
     tuned = settings(question, tensors, link)
     scene = scene_of(tensors, link, tuned.policy(), question.rounds_s)
     ways = []
-    for number, (name, make) in enumerate(makers.items(), 1):
+    for number, name in enumerate(methods, 1):
         progress(number, total, name)
-        ways.append(make(scene))
+        ways.append(METHODS[name].make(scene))
     notes = _notes(question)
     for number, way in enumerate(ways if simulate else ()):
-        progress(len(makers) + 1 + number, total, f"{way.name} on the network")
+        progress(len(methods) + 1 + number, total, f"{way.name} on the network")
         if way.order is not None:
             found = simulated(question.training, way.order)
             ways[number] = replace(way, simulated_s=found.statistics.step_time_s)
@@ -96,7 +96,8 @@ def over_speeds(
         tensors, link = question.tensors, asked.link
         scene = scene_of(tensors, link, settings(asked, tensors, link).policy(), asked.rounds_s)
         bound = lower_bounds(tensors, link).step_s
-        rows += [SpeedRow(name, speed * 1e9 / 8, make(scene).step_s, bound) for name, make in WAYS[asked.sync].items()]
+        steps = {name: METHODS[name].make(scene).step_s for name in METHODS.names_for(asked.sync)}
+        rows += [SpeedRow(name, speed * 1e9 / 8, step_s, bound) for name, step_s in steps.items()]
     return rows
 
 

@@ -1,12 +1,12 @@
 """Every way to bring gradients together, on one model and one link: what frameworks do, and what has been published.
 
-A `Way` says how long a step takes and, where it can be drawn, what the network carries when. `ALL_REDUCE_WAYS` and
-`SERVER_WAYS` list them from the plainest to the most elaborate.
+A `Way` says how long a step takes and, where it can be drawn, what the network carries when. `METHODS` is the table
+of them; some need all-reduces, some parameter servers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
@@ -14,6 +14,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.choices import Choice, Choices
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.dear import tuned
 from ropewalk.overlap.groups import Arrival, Groups
@@ -26,6 +27,7 @@ from ropewalk.overlap.plans import fused_plan, streamed_plan
 from ropewalk.overlap.policy import Policy, byteps, fifo, released_bytescheduler
 from ropewalk.overlap.scheduler import OverlapRun, schedule
 from ropewalk.overlap.tensors import Tensors
+from ropewalk.palette import AMBER, BLUE, GREEN, GREY, PINK, PURPLE, RED, RUST, SKY
 from ropewalk.strategy.order import DDP_BUCKET, Order
 
 Array = NDArray[np.float64]
@@ -52,7 +54,7 @@ class Way:
     """One way to bring gradients together, and the step that it makes."""
 
     name: str
-    what: str
+    """A method of `METHODS`."""
     step_s: float
     """As the model of one link estimates it."""
     launches: int
@@ -67,6 +69,11 @@ class Way:
     """The same for a lowered step; None where that cannot run it: halves of all-reduces, parameter servers."""
     simulated_s: float | None = None
     """A step of it on the fabric, None where it was not simulated."""
+
+    @property
+    def what(self) -> str:
+        """What its method does."""
+        return METHODS[self.name].about
 
     @property
     def time_s(self) -> float:
@@ -86,10 +93,10 @@ class Scene:
     """Tensors of a group at most, where there are so many that the search would take minutes."""
 
 
-def _by_policy(name: str, what: str, scene: Scene, policy: Policy) -> Way:
+def _by_policy(name: str, scene: Scene, policy: Policy) -> Way:
     run = schedule(scene.tensors, scene.link, policy)
     return Way(
-        name, what, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
+        name, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
         run.forward_start_s, None if scene.link.duplex else order_of_run(run),
     )  # fmt: skip
 
@@ -117,7 +124,7 @@ def _moves(run: OverlapRun) -> list[Move]:
     return found
 
 
-def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, order: Order) -> Way:
+def _by_launches(name: str, scene: Scene, run: LaunchTimes, order: Order) -> Way:
     """A plan of launches."""
     launches = run.launches
     starts = scene.tensors.forward_start(run.arrival_s, barrier=not order.across_steps)
@@ -134,19 +141,19 @@ def _by_launches(name: str, what: str, scene: Scene, run: LaunchTimes, order: Or
                  float(launches.size_bytes[pieces].sum()), carried)
         )  # fmt: skip
     step = float(starts[-1] + scene.tensors.forward_s[-1])
-    return Way(name, what, step, launches.count, launches.groups, tuple(moves), starts, order)
+    return Way(name, step, launches.count, launches.groups, tuple(moves), starts, order)
 
 
-def _in_order(name: str, what: str, scene: Scene, groups: Groups, order: Order, collectives: Sequence[int] = ()) -> Way:
+def _in_order(name: str, scene: Scene, groups: Groups, order: Order, collectives: Sequence[int] = ()) -> Way:
     """Groups one after the other as they are ready, and a barrier behind all of them."""
     sums = one_stream_sums(scene.tensors)
     run = timed(sums, scene.link, in_ready_order(sums, groups), collectives=collectives)
-    return _by_launches(name, what, scene, run, order)
+    return _by_launches(name, scene, run, order)
 
 
 def first_come(scene: Scene) -> Way:
     """Whole tensors as they appear."""
-    return _by_policy("fifo", "every layer as its gradients appear, then a barrier", scene, fifo())
+    return _by_policy("fifo", scene, fifo())
 
 
 def bucketed(scene: Scene) -> Way:
@@ -154,35 +161,29 @@ def bucketed(scene: Scene) -> Way:
     groups = buckets(scene.tensors, (DDP_BUCKET,))
     sizes = [float(scene.tensors.size_bytes[list(group)].sum()) for group in groups.members]
     filled = [max(1, round(size / DDP_BUCKET)) for size in sizes]
-    what = "25 MiB buckets as PyTorch DDP makes them, then a barrier"
-    return _in_order("buckets", what, scene, groups, Order(), filled)
+    return _in_order("buckets", scene, groups, Order(), filled)
 
 
 def merged(scene: Scene) -> Way:
     groups = merged_gradients(scene.tensors, scene.link)
-    what = "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier"
-    return _in_order("merged", what, scene, groups, order_of_groups(scene.tensors, groups))
+    return _in_order("merged", scene, groups, order_of_groups(scene.tensors, groups))
 
 
 def by_priority(scene: Scene) -> Way:
-    return _by_policy("priority", "ByteScheduler: pieces by priority within a credit, across the barrier", scene,
-                      scene.policy)  # fmt: skip
+    return _by_policy("priority", scene, scene.policy)  # fmt: skip
 
 
 def as_released(scene: Scene) -> Way:
-    what = "ByteScheduler with its default sizes; credit comes back with the pull"
-    return _by_policy("released", what, scene, released_bytescheduler())
+    return _by_policy("released", scene, released_bytescheduler())
 
 
 def as_byteps(scene: Scene) -> Way:
     """With scheduling on, whatever its piece size: a credit of several pieces."""
-    what = f"BytePS: pieces of 4 MB, {BYTEPS_CREDITS} on their way, what does not fit is passed over"
-    return _by_policy("byteps", what, scene, byteps(credits=BYTEPS_CREDITS))
+    return _by_policy("byteps", scene, byteps(credits=BYTEPS_CREDITS))
 
 
 def taken_apart(scene: Scene) -> Way:
     found = tuned(scene.tensors, scene.link, scene.rounds_s)
-    what = "DeAR: reduce-scatters behind the backward pass, all-gathers before the forward pass, best group size"
     members = found.groups.members
     halves = [("reduce-scatter", number, *times) for number, times in enumerate(found.scatter_s.tolist())]
     halves += [("all-gather", number, *times) for number, times in enumerate(found.gather_s.tolist())]
@@ -191,13 +192,12 @@ def taken_apart(scene: Scene) -> Way:
         for half, number, begin, end in sorted(halves, key=lambda half: half[2])
     )
     starts = scene.tensors.forward_start(found.arrival_s)
-    return Way("dear", what, found.step_s, len(moves), found.groups, moves, starts)
+    return Way("dear", found.step_s, len(moves), found.groups, moves, starts)
 
 
 def fused(scene: Scene) -> Way:
     run = fused_plan(scene.tensors, scene.link, widest=scene.widest)
-    what = "PACE: fused and cut, ordered by what waits behind, across the barrier"
-    return _by_launches("fused", what, scene, run, order_of_launches(scene.tensors, run.launches))
+    return _by_launches("fused", scene, run, order_of_launches(scene.tensors, run.launches))
 
 
 def streamed(scene: Scene) -> Way:
@@ -207,20 +207,43 @@ def streamed(scene: Scene) -> Way:
     apart = streamed_plan(tensors, link, rounds_s=scene.rounds_s, widest=widest, blockings=alone).run
     together = fused_plan(tensors, link, widest=widest)
     run = together if together.step_s <= apart.step_s else apart
-    what = "fused, and each layer of a launch is used as soon as it is there"
-    return _by_launches("streamed", what, scene, run, order_of_launches(tensors, run.launches))
+    return _by_launches("streamed", scene, run, order_of_launches(tensors, run.launches))
 
 
-Maker = Callable[[Scene], Way]
-ALL_REDUCE_WAYS: Mapping[str, Maker] = {
-    "fifo": first_come, "buckets": bucketed, "merged": merged, "priority": by_priority, "dear": taken_apart,
-    "fused": fused, "streamed": streamed,
-}  # fmt: skip
-SERVER_WAYS: Mapping[str, Maker] = {
-    "fifo": first_come, "priority": by_priority, "released": as_released, "byteps": as_byteps,
-}  # fmt: skip
-"""Fused sums and halves of sums need one resource; pushes and pulls are two."""
-WAYS: Mapping[Kind, Mapping[str, Maker]] = {Kind.ALL_REDUCE: ALL_REDUCE_WAYS, Kind.PARAMETER_SERVER: SERVER_WAYS}
+def _one_resource(kind: Kind) -> str | None:
+    return None if kind is Kind.ALL_REDUCE else "needs all-reduces, and pushes and pulls are two resources"
+
+
+def _two_directions(kind: Kind) -> str | None:
+    return None if kind is Kind.PARAMETER_SERVER else "pushes and pulls, and there are no parameter servers"
+
+
+ALL_REDUCES, SERVERS = "all-reduce", "parameter servers"
+
+METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
+    "method",
+    (
+        Choice("fifo", first_come, "every layer as its gradients appear, then a barrier", title="first come",
+               colour=GREY),
+        Choice("buckets", bucketed, "25 MiB buckets as PyTorch DDP makes them, then a barrier", _one_resource,
+               ALL_REDUCES, "PyTorch DDP", AMBER),
+        Choice("merged", merged, "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier",
+               _one_resource, ALL_REDUCES, "MG-WFBP", RUST),
+        Choice("priority", by_priority, "ByteScheduler: pieces by priority within a credit, across the barrier",
+               title="ByteScheduler", colour=BLUE),
+        Choice("released", as_released, "ByteScheduler with its default sizes; credit comes back with the pull",
+               _two_directions, SERVERS, "its defaults", SKY),
+        Choice("byteps", as_byteps, f"BytePS: pieces of 4 MB, {BYTEPS_CREDITS} in flight, what does not fit is passed "
+               "over", _two_directions, SERVERS, "BytePS", PURPLE),
+        Choice("dear", taken_apart, "DeAR: reduce-scatters behind the backward pass, all-gathers before the forward "
+               "pass, best group size", _one_resource, ALL_REDUCES, "DeAR", PINK),
+        Choice("fused", fused, "PACE: fused and cut, ordered by what waits behind, across the barrier", _one_resource,
+               ALL_REDUCES, "PACE", GREEN),
+        Choice("streamed", streamed, "fused, and each layer of a launch is used as soon as it is there", _one_resource,
+               ALL_REDUCES, "PACE, streamed", RED),
+    ),
+)  # fmt: skip
+"""All methods, from the plainest to the most elaborate. Adding one is a function that makes a `Way` and a line here."""
 
 MOST_FREELY_GROUPED = 300
 WIDEST = 64

@@ -8,25 +8,13 @@ from collections.abc import Callable, Sequence
 from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.study import SpeedRow
+from ropewalk.overlap.ways import METHODS
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
 
 Write = Callable[[float], str]
-
-WAYS = {
-    "fifo": colours.OTHER,
-    "buckets": palette.AMBER,
-    "merged": palette.RUST,
-    "priority": palette.BLUE,
-    "released": palette.SKY,
-    "byteps": palette.PURPLE,
-    "dear": palette.PINK,
-    "fused": palette.GREEN,
-    "streamed": palette.RED,
-}
-"""One colour for each way, everywhere."""
 
 
 def ways_chart(answer: OverlapAnswer) -> Chart:
@@ -137,8 +125,9 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
     bound = {row.bandwidth: row.lower_bound_s for row in rows}
     ratio = {name: [step[name, speed] / bound[speed] for speed in speeds] for name in names}
     high = max(max(values) for values in ratio.values())
+    colour = METHODS.colours()
     above: Figure = {
-        "data": [_curve(name, speeds, ratio[name], WAYS[name], quantity.bandwidth, quantity.times) for name in names],
+        "data": [_curve(name, speeds, ratio[name], colour[name], quantity.bandwidth, quantity.times) for name in names],
         "layout": layout(
             360,
             xaxis=_speed_axis(speeds),
@@ -149,7 +138,7 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
     absolute: Figure = {
         "data": [
             *(
-                _curve(name, speeds, [step[name, speed] for speed in speeds], WAYS[name], quantity.bandwidth)
+                _curve(name, speeds, [step[name, speed] for speed in speeds], colour[name], quantity.bandwidth)
                 for name in names
             ),
             _curve("lower bound", speeds, [bound[speed] for speed in speeds], palette.INK, quantity.bandwidth,
@@ -165,7 +154,10 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
         "speeds",
         f"Step time of {len(names)} ways over {len(speeds)} speeds of the network",
         (View("over the lower bound", above), View("time of a step", absolute)),
-        (*(Swatch(name, WAYS[name], "line", group=name) for name in names), Swatch("lower bound", palette.INK, "dash")),
+        (
+            *(Swatch(name, colour[name], "line", group=name) for name in names),
+            Swatch("lower bound", palette.INK, "dash"),
+        ),
         choose="Show",
         caption="Order matters where computing and the network take about as long; a network that is far too slow or "
         "more than fast enough leaves nothing to gain.",

@@ -13,7 +13,7 @@ from ropewalk.overlap.link import Kind
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.study import answer, best_behind_a_barrier, over_speeds, settings
-from ropewalk.overlap.ways import ALL_REDUCE_WAYS, SERVER_WAYS
+from ropewalk.overlap.ways import METHODS
 from ropewalk.report.overlap_timeline import way_timeline
 from ropewalk.sim.level import LevelUse
 from ropewalk.training import NetworkUse
@@ -37,7 +37,7 @@ def asked(tmp_path):
 
 def test_no_way_beats_the_bound_and_the_best_is_the_fastest(asked):
     found = answer(asked())
-    assert [way.name for way in found.ways] == list(ALL_REDUCE_WAYS)
+    assert [way.name for way in found.ways] == list(METHODS.names_for(Kind.ALL_REDUCE))
     assert all(min(way.step_s, way.time_s) >= found.bounds.step_s * (1 - 1e-9) for way in found.ways)
     assert found.best.time_s == min(way.time_s for way in found.ways if way.simulated_s is not None)
 
@@ -83,7 +83,7 @@ def test_an_answer_has_an_order_whichever_way_is_best(asked):
 
 def test_pushes_and_pulls_carry_every_byte_each(asked):
     found = answer(asked(sync=Kind.PARAMETER_SERVER))
-    assert [way.name for way in found.ways] == list(SERVER_WAYS)
+    assert [way.name for way in found.ways] == list(METHODS.names_for(Kind.PARAMETER_SERVER))
     for way in found.ways:
         for direction in ("push", "pull"):
             carried = sum(move.size_bytes for move in way.moves if move.way == direction)
@@ -122,7 +122,7 @@ def test_parameter_servers_that_are_few_are_slower(asked):
 
 def test_faster_networks_make_no_step_longer(asked):
     rows = over_speeds(asked(), (1.0, 10.0, 100.0))
-    for name in ALL_REDUCE_WAYS:
+    for name in METHODS.names_for(Kind.ALL_REDUCE):
         steps = [row.step_s for row in rows if row.way == name]
         assert steps == sorted(steps, reverse=True)
     assert all(row.step_s >= row.lower_bound_s * (1 - 1e-9) for row in rows)
@@ -131,7 +131,7 @@ def test_faster_networks_make_no_step_longer(asked):
 def test_every_way_but_halves_of_sums_is_simulated_and_the_estimate_is_the_same_without_updates(asked):
     found = answer(asked(optimiser="none"))
     simulated = {way.name: way for way in found.ways if way.simulated_s is not None}
-    assert set(simulated) == set(ALL_REDUCE_WAYS) - {"dear"}
+    assert set(simulated) == set(METHODS.names_for(Kind.ALL_REDUCE)) - {"dear"}
     for way in simulated.values():
         assert way.simulated_s == pytest.approx(way.step_s, rel=1e-9)
 
