@@ -50,7 +50,7 @@ LAUNCH = typer.Option(
     rich_help_panel=NETWORK,
 )
 SIMULATE = typer.Option(
-    True, "--simulate/--no-simulate", help="Simulate every way on the fabric, or estimate them alone.",
+    True, "--simulate/--no-simulate", help="Simulate every method on the fabric, or estimate them alone.",
     rich_help_panel=NETWORK,
 )  # fmt: skip
 LEVEL = step_options.LEVEL

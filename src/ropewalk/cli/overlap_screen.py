@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ropewalk.overlap.answer import OverlapAnswer
 
 MOST_GROUPS = 6
-"""Groups of the best way that the screen lists."""
+"""Groups of the best method that the screen lists."""
 
 
 def print_answer(found: OverlapAnswer, page: Path | None) -> None:
@@ -45,7 +45,7 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
 
 
 def _groups(found: OverlapAnswer) -> list[str]:
-    """The first groups of the best way that fuses, in the order in which they are ready."""
+    """The first groups of the best method that fuses, in the order in which they are ready."""
     names, sizes, groups = found.tensors.names, found.tensors.size_bytes, found.best.groups.members
     if len(groups) == len(names):
         return ["groups: none, every tensor on its own"]
@@ -65,8 +65,8 @@ def _table(found: OverlapAnswer) -> Table:
     from ropewalk.overlap.ways import METHODS
 
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("way", "known as", "step", "estimate", "to the best", "operations"):
-        table.add_column(name, justify="left" if name in ("way", "known as") else "right", no_wrap=True)
+    for name in ("method", "known as", "step", "estimate", "to the best", "operations"):
+        table.add_column(name, justify="left" if name in ("method", "known as") else "right", no_wrap=True)
     for way in sorted(found.ways, key=lambda way: (way.time_s, way.launches)):
         ratio = "" if way is found.best else f"{way.time_s / found.best.time_s:.3f} x"
         step = "" if way.simulated_s is None else units.show_seconds(way.simulated_s)

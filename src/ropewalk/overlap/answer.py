@@ -13,7 +13,7 @@ from ropewalk.overlap.link import Link
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import Tuned
-from ropewalk.overlap.ways import Scene, Way, scene_of, whole
+from ropewalk.overlap.ways import Way, whole
 from ropewalk.records import plain
 from ropewalk.strategy.order import Order
 
@@ -45,11 +45,6 @@ class OverlapAnswer:
     @property
     def is_simulated(self) -> bool:
         return self.best.simulated_s is not None
-
-    @property
-    def scene(self) -> Scene:
-        """What the ways were made for, to make them again on something else."""
-        return scene_of(self.tensors, self.link, self.tuned.policy(), self.question.rounds_s)
 
     def way(self, name: str) -> Way:
         return next(way for way in self.ways if way.name == name)

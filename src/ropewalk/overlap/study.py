@@ -120,7 +120,7 @@ def _notes(question: OverlapQuestion) -> tuple[str, ...]:
         hosts = question.parameter_servers or question.servers
         notes.append(
             f"{hosts} parameter servers stand on hosts of their own; GPUs of a server add up among themselves first, "
-            "which is left out; credit comes back when a push is done, unless a way says otherwise; the lower bound "
+            "which is left out; credit comes back when a push is done, unless a method says otherwise; the lower bound "
             "counts pushes alone"
         )
     if len(question.tensors) > MOST_FREELY_GROUPED:

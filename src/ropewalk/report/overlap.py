@@ -139,6 +139,6 @@ def _reading(answer: OverlapAnswer) -> list[str]:
         "Timelines and speeds are estimates of one operation at a time, each "
         f"{quantity.seconds(answer.link.start_up_s)} and its bytes, as one all-reduce takes on the fabric; steps are "
         "simulated where a lowered step can run them.",
-        "Ways with a barrier start no layer before all tensors are there; the others start each when its own are.",
+        "Methods with a barrier start no layer before all tensors are there; the others start each when its own are.",
         "The order is fixed beforehand and the same on all ranks: a library that works in order never waits for ever.",
     ]

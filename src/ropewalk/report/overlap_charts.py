@@ -63,7 +63,7 @@ def ways_chart(answer: OverlapAnswer) -> Chart:
     }  # fmt: skip
     return Chart(
         "ways",
-        f"Step time under {len(ways)} ways to order communication",
+        f"Step time under {len(ways)} methods of ordering communication",
         (View("", figure),),
         (
             Swatch("computing", colours.PURPOSES["compute"], group="computing"),
@@ -152,7 +152,7 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
     }  # fmt: skip
     return Chart(
         "speeds",
-        f"Step time of {len(names)} ways over {len(speeds)} speeds of the network",
+        f"Step time of {len(names)} methods over {len(speeds)} speeds of the network",
         (View("over the lower bound", above), View("time of a step", absolute)),
         (
             *(Swatch(name, colour[name], "line", group=name) for name in names),

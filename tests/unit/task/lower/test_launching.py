@@ -8,7 +8,7 @@ import pytest
 from tiny_models import EvenPrices, FlopPrices, clocked, transformer
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import ORDERS, Order, Placement, Strategy
+from ropewalk.strategy import ORDERS, Order, Part, Placement, Strategy
 from ropewalk.strategy.order import launches_of
 from ropewalk.task.lower import STREAMS, lower, lower_steps
 from ropewalk.task.step import Act
@@ -72,6 +72,16 @@ def test_experts_are_launched_with_their_layer_among_those_who_have_them():
         "block 0 … block 1 gradients", "block 0 experts … block 1 experts gradients"
     ]  # fmt: skip
     assert sorted({len(step.groups[at]) for at in step.group[step.stream == DATA]}) == [2, 4]
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_stages_with_replicas_of_their_own_reduce_among_those(name):
+    parts = Part(0, 1, (0, 1, 2)), Part(2, 3, (3, 4))
+    strategy = Strategy(pipeline=2, micro_batch=6, micro_batches=4, parts=parts)
+    step = ordered(strategy, ORDERS[name].make, blocks=4, batch=6)
+    groups = {tuple(step.groups[at].tolist()) for at in step.group[step.stream == DATA]}
+    assert groups == {(0, 1, 2), (3, 4)}
+    assert sum(size for _, size, _ in launches(step, 0)) == sum(size for _, size, _ in launches(step, 4))
 
 
 def test_launches_are_cut_into_pieces():
