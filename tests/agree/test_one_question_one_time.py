@@ -45,7 +45,14 @@ def test_vgg16_on_32_gpus_takes_as_long_through_simulate_overlap_and_pipeline(as
 
 @pytest.mark.parametrize(
     "changes",
-    [("--nics", "1"), ("--optimiser", "none"), ("--hop-latency", "5us"), ("--rails",), ("--fabric", "fat-tree")],
+    [
+        ("--nics", "1"),
+        ("--optimiser", "none"),
+        ("--hop-latency", "5us"),
+        ("--rails",),
+        ("--fabric", "fat-tree"),
+        ("--launch", "0us", "--round-latency", "0us", "--efficiency", "1"),
+    ],
     ids=" ".join,
 )
 def test_an_option_means_the_same_in_simulate_and_overlap(ask, changes):

@@ -17,7 +17,9 @@ OF_MODELS = (
 """Options that say how a model is trained: in a trace and in a task graph that is settled."""
 OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")
 """Options that describe servers: without a cluster, a task graph runs on the hosts of a fabric."""
-OF_STEPS = ("algorithm", "collectives", "chakra")
+OF_OVERHEADS = ("launch", "round_latency", "efficiency")
+"""Options that say what collectives cost beyond their bytes: a task graph knows none, a plan has decided it."""
+OF_STEPS = ("algorithm", "collectives", "chakra", *OF_OVERHEADS)
 """Options that say how collectives run: a task graph knows none."""
 OF_PLANS = ("jitter", "straggler", "memory_check", "detail")
 """Options that ask what if of a plan as of a model; all others a plan has decided."""
@@ -32,7 +34,7 @@ IDLE = {
     ),
     Subject.PLAN: (
         (*(name for name in OF_MODELS if name not in OF_PLANS), *OF_CLUSTERS, "cluster", "bandwidth", "fabric",
-         "hop_latency", "hosts", "seed"),
+         "hop_latency", "hosts", "seed", *OF_OVERHEADS),
         "the plan has decided it: leave it out, or simulate the model itself",
     ),
     Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),

@@ -12,6 +12,7 @@ from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.overlap_options import NetworkOptions, OrderOptions, Outputs
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
@@ -33,6 +34,7 @@ def overlap_command(
     place: ClusterOptions,
     order: OrderOptions,
     network: NetworkOptions,
+    overheads: OverheadOptions,
     packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
@@ -49,7 +51,7 @@ def overlap_command(
 
     from ropewalk.overlap.study import answer, over_speeds
 
-    question = _question(model, what, place, order, network, packets)
+    question = _question(model, what, place, order, network, overheads, packets)
     with shown_progress(FIRST_RUN) as progress:
         found = answer(question, progress, simulate=network.simulate)
         speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, progress=progress)
@@ -73,6 +75,7 @@ def _question(
     place: ClusterOptions,
     order: OrderOptions,
     network: NetworkOptions,
+    overheads: OverheadOptions,
     packets: PacketChoices,
 ) -> OverlapQuestion:
     from ropewalk.overlap.question import USUAL_CLUSTER, OverlapQuestion
@@ -82,16 +85,15 @@ def _question(
     level = LevelUse(network.level, packets.transport, packets.options(), packets.most_events)
     level.check()
 
+    cluster = place.read(USUAL_CLUSTER)
     return OverlapQuestion(
         model,
-        place.read(USUAL_CLUSTER),
+        cluster,
         batch=what.batch,
         sequence=what.seq,
         precision=what.dtype,
         optimiser=what.optimiser,
-        latency_s=None if network.round_latency is None else units.seconds(network.round_latency),
-        launch_s=None if network.launch is None else units.seconds(network.launch),
-        network=NetworkUse(routing=network.routing, level=level),
+        network=NetworkUse(routing=network.routing, level=level, transport=overheads.transport(cluster)),
         sync=order.kind,
         parameter_servers=order.ps_servers,
         partition_bytes=order.partition_bytes,

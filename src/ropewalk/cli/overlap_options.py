@@ -41,14 +41,6 @@ TUNE = typer.Option(
     rich_help_panel=ORDER,
 )
 SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
-ROUND_LATENCY = typer.Option(
-    None, help="Of a round of a collective; as NCCL's rings have it unless given.", rich_help_panel=NETWORK
-)
-LAUNCH = typer.Option(
-    None,
-    help="What an operation costs besides its rounds and bytes; as NCCL's rings have it unless given.",
-    rich_help_panel=NETWORK,
-)
 SIMULATE = typer.Option(
     True, "--simulate/--no-simulate", help="Simulate every method on the fabric, or estimate them alone.",
     rich_help_panel=NETWORK,
@@ -100,8 +92,6 @@ class OrderOptions:
 class NetworkOptions:
     """What operations cost beside their bytes, and how the fabric is simulated."""
 
-    round_latency: str | None
-    launch: str | None
     simulate: bool
     routing: str
     level: str

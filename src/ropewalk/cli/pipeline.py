@@ -11,6 +11,7 @@ from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
 from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
@@ -44,6 +45,7 @@ def pipeline_command(
     costs: CostOptions,
     cut: CutOptions,
     talk: TalkOptions,
+    overheads: OverheadOptions,
     packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
@@ -65,7 +67,9 @@ def pipeline_command(
 
     level = LevelUse(talk.level, packets.transport, packets.options(), packets.most_events)
     level.check()
-    network = NetworkUse(talk.routing, talk.algorithm, talk.collectives, level=level)
+    network = NetworkUse(
+        talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster), level=level
+    )
 
     machines = machines_of(
         cluster, collective_bandwidth=costs.collective_bytes_per_s, start_up_s=units.seconds(costs.start_up)

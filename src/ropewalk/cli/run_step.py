@@ -75,7 +75,12 @@ def _beside(promised: Prediction, seconds: float) -> str:
     return f"the plan promised {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
 
 
-def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUse, outputs: Outputs) -> None:
+def run_chakra(
+    prefix: str,
+    cluster_of: Callable[[int], Cluster],
+    use_of: Callable[[Cluster], NetworkUse],
+    outputs: Outputs,
+) -> None:
     """Run the step of a Chakra trace on a cluster with as many GPUs as it has ranks."""
     from ropewalk.export.chakra import read_chakra
     from ropewalk.hardware.complete import gpu_of
@@ -88,7 +93,7 @@ def run_chakra(prefix: str, cluster_of: Callable[[int], Cluster], use: NetworkUs
         show(0, None, "reading the trace")
         step = read_chakra(prefix)
         cluster = cluster_of(step.ranks)
-        fabric, use = cluster.fabric(), use.settled(gpu_of(cluster.device))
+        fabric, use = cluster.fabric(), use_of(cluster).settled(gpu_of(cluster.device))
         router = use.router_on(fabric)
         show(0, None, "writing its tasks")
         use, chosen = settled(step, fabric, use, lambda now: show(0, None, now))

@@ -14,6 +14,7 @@ from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.order_options import OrderOptions
+from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
@@ -23,6 +24,7 @@ from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
+    from ropewalk.hardware import Cluster
     from ropewalk.plans import Plan
     from ropewalk.training import NetworkUse, TrainingQuestion
 
@@ -42,6 +44,7 @@ def simulate_command(
     place: ClusterOptions,
     graph: GraphOptions,
     talk: TalkOptions,
+    overheads: OverheadOptions,
     packets: PacketChoices,
     what_if: WhatIfOptions,
     outputs: Outputs,
@@ -83,9 +86,22 @@ def simulate_command(
         plan = read_plan(what)
         run_model(_planned(context, plan, use, what_if), outputs, plan)
     elif subject is Subject.CHAKRA:
-        run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), use, outputs)
+        run_chakra(
+            what,
+            lambda ranks: place.of_gpus(ranks, ranks),
+            lambda cluster: replace(use, transport=overheads.transport(cluster)),
+            outputs,
+        )
     else:
-        run_model(_question(what, model, split, gradients, place, use, what_if), outputs)
+        cluster = place.of_gpus(split.gpus, _gpus_of(split))
+        use = replace(use, transport=overheads.transport(cluster))
+        run_model(_question(what, model, split, gradients, cluster, use, what_if), outputs)
+
+
+def _gpus_of(split: SplitOptions) -> int:
+    from ropewalk.training.question import gpus_of_degrees
+
+    return gpus_of_degrees(split.dp, split.tp, split.pp, split.cp)
 
 
 def _question(
@@ -93,17 +109,16 @@ def _question(
     model: ModelOptions,
     split: SplitOptions,
     gradients: OrderOptions,
-    place: ClusterOptions,
+    cluster: Cluster,
     use: NetworkUse,
     what_if: WhatIfOptions,
 ) -> TrainingQuestion:
     from ropewalk.strategy import Strategy
     from ropewalk.training import TrainingQuestion
-    from ropewalk.training.question import gpus_of_degrees
 
     return TrainingQuestion(
         what,
-        place.of_gpus(split.gpus, gpus_of_degrees(split.dp, split.tp, split.pp, split.cp)),
+        cluster,
         batch=model.batch,
         micro_batch=split.micro_batch,
         sequence=model.seq,

@@ -15,7 +15,7 @@ from ropewalk.overlap.tensors import Tensors, tensors_of
 from ropewalk.pipeline.profile import is_measured
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import Strategy
-from ropewalk.training import NetworkUse, TrainingQuestion, transport_of
+from ropewalk.training import NetworkUse, TrainingQuestion
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 
@@ -40,12 +40,8 @@ class OverlapQuestion:
     sequence: int | None = None
     precision: str = "bf16"
     optimiser: str = "adamw"
-    latency_s: float | None = None
-    """Of a round of a collective; as NCCL's rings have it on the GPU unless given."""
-    launch_s: float | None = None
-    """What an operation costs besides its rounds and bytes; as NCCL's rings have it on the GPU unless given."""
     network: NetworkUse = field(default_factory=NetworkUse)
-    """Routes, collectives and how finely they are simulated."""
+    """Routes, collectives, what they cost beyond their bytes, and how finely they are simulated."""
     sync: Kind = Kind.ALL_REDUCE
     parameter_servers: int | None = None
     """Hosts that add up where `sync` is a parameter server; as many as there are servers of workers unless given."""
@@ -109,12 +105,7 @@ class OverlapQuestion:
         """How collectives cross the fabric, with nothing left open."""
         prices = pricer(self.cluster.device, self.precision)
         gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
-        costs = self.network.transport or transport_of(gpu)
-        if self.latency_s is not None:
-            costs = replace(costs, round_inside_s=self.latency_s, round_across_s=self.latency_s)
-        if self.launch_s is not None:
-            costs = replace(costs, start_up_s=self.launch_s)
-        return replace(self.network, transport=costs, seed=self.seed)
+        return replace(self.network, seed=self.seed).settled(gpu)
 
     @property
     def training(self) -> TrainingQuestion:
