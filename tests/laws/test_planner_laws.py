@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plan_brute_force import brute_force
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.brute_force import brute_force
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.exact import search_all

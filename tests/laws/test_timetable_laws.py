@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from timetable_events import played
+from warm_up_rules import by_clock
 
 from ropewalk.export.torch_pipeline import compute_comms, compute_only, read_compute_comms, read_compute_only
-from ropewalk.timetable import automatic, by_clock, early_backward, gpipe, interleaved, v_homes
+from ropewalk.timetable import automatic, early_backward, gpipe, interleaved, v_homes
 from ropewalk.timetable.clock import run, stage_times
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Pass

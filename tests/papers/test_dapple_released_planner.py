@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 from measured_profiles import published, states
-
-from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.profile import profile_of
-from ropewalk.pipeline.released import ReleasedAnswer, released_plan
-from ropewalk.pipeline.released_data_parallel import (
+from released_data_parallel import (
     overlapped_speedup,
     plain_speedup,
     samples_as_released,
     samples_at_once,
 )
+
+from ropewalk.pipeline.links import Machines
+from ropewalk.pipeline.profile import profile_of
+from ropewalk.pipeline.released import ReleasedAnswer, released_plan
 from ropewalk.pipeline.released_estimate import Estimate, ReleasedPlan, ReleasedStage
 
 PLANS = json.loads((Path(__file__).parents[1] / "data" / "dapple_plans.json").read_text())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import bubbles
 import pytest
+from warm_up_rules import by_rule, gain_of_depth
 
 from ropewalk.timetable import (
     automatic,
@@ -31,7 +32,6 @@ from ropewalk.timetable import (
 )
 from ropewalk.timetable.automatic import longest_span
 from ropewalk.timetable.clock import run, stage_times
-from ropewalk.timetable.early_backward import by_rule, gain_of_depth
 from ropewalk.timetable.named import timetable
 
 KNOWN = json.loads((Path(__file__).parents[1] / "data" / "pipeline_clock.json").read_text())

@@ -125,9 +125,7 @@ def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
     return [
         StageRow(
             number,
-            names[stage.first]
-            if len(stage.layers) == 1
-            else f"{names[stage.first]} … {names[stage.last]} ({len(stage.layers)})",
+            _layers_in_words([names[at] for at in stage.layers]),
             gpus_in_words(stage.workers),
             stage.replicas,
             stage.tensor,

@@ -10,8 +10,6 @@
 from ropewalk.timetable.automatic import automatic as automatic
 from ropewalk.timetable.dual_pipe import dual_pipe as dual_pipe
 from ropewalk.timetable.dual_pipe import dual_pipe_v as dual_pipe_v
-from ropewalk.timetable.early_backward import by_clock as by_clock
-from ropewalk.timetable.early_backward import by_rule as by_rule
 from ropewalk.timetable.early_backward import early_backward as early_backward
 from ropewalk.timetable.gpipe import gpipe as gpipe
 from ropewalk.timetable.interleaved import interleaved as interleaved

@@ -1,10 +1,10 @@
 import json
 
 import pytest
+from plan_brute_force import brute_force
 
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.alternatives import of_stages
-from ropewalk.pipeline.brute_force import brute_force
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines

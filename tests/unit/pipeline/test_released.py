@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from released_data_parallel import overlapped_speedup, plain_speedup, samples_at_once
 
 from ropewalk.errors import StrategyError, WorkloadError
 from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.released import released_plan
-from ropewalk.pipeline.released_data_parallel import overlapped_speedup, plain_speedup, samples_at_once
 from ropewalk.pipeline.released_estimate import REPAIRED, Estimate, Habits, ReleasedStage
 
 SLOW = Machines(2, (1, 2), p2p_between=1.0, collective_between=1.0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from warm_up_rules import by_clock
 
 from ropewalk.errors import StrategyError
 from ropewalk.timetable import (
     automatic,
-    by_clock,
     dual_pipe,
     dual_pipe_v,
     early_backward,
