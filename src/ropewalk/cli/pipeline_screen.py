@@ -37,7 +37,8 @@ def print_answer(found: PipelineAnswer, page: Path | None) -> None:
             soft_wrap=True,
         )
     print_whole(_stage_table(found))
-    say(f"{plan.micro_batches} micro-batches of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
+    many = "micro-batch" if plan.micro_batches == 1 else "micro-batches"
+    say(f"{plan.micro_batches} {many} of {plan.micro_batch} samples{again}; {found.why()}", soft_wrap=True)
     print_whole(_table(found))
     for other in found.alternatives:
         if other.judged is None:
@@ -100,8 +101,8 @@ def _table(found: PipelineAnswer) -> Table:
     for name in ("plan", "simulated", "estimate", "to best", "stages", "schedule", "memory"):
         table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
     rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
-    for name, judged in sorted(rows, key=lambda row: (row[1].step_s, row[0] != "found")):
-        ratio = "" if judged is found.best else f"{judged.step_s / found.step_s:.3f} x"
+    for name, judged in sorted(rows, key=lambda row: (found.to_best(row[1]), row[0] != "found")):
+        ratio = "" if judged is found.best else f"{found.to_best(judged):.3f} x"
         simulated = found.simulated_s(judged)
         table.add_row(
             name, "" if simulated is None else units.show_seconds(simulated), units.show_seconds(judged.step_s), ratio,

@@ -86,6 +86,11 @@ class PipelineAnswer:
         """The simulated step of a plan, None where it was not simulated."""
         return next((run.step_s for run in self.simulated if run.judged is judged), None)
 
+    def to_best(self, judged: Judged) -> float:
+        """How many times as long a plan takes as the best: both simulated, or both by the clock."""
+        simulated = self.simulated_s(judged)
+        return judged.step_s / self.step_s if simulated is None else simulated / self.promised_s
+
     def alternative(self, name: str) -> Alternative:
         """The alternative of that name."""
         return next(other for other in self.alternatives if other.name == name)
@@ -191,7 +196,7 @@ def _alternative(other: Alternative, answer: PipelineAnswer) -> dict[str, Any]:
         return {**row, "reason": other.reason}
     return {
         **row,
-        "speedup_of_best": other.judged.step_s / answer.step_s if simulated is None else simulated / answer.promised_s,
+        "speedup_of_best": answer.to_best(other.judged),
         "strategy": other.judged.plan.strategy,
         "schedule": other.judged.plan.schedule,
         "plan": str(other.judged.plan),

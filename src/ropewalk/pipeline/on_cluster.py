@@ -1,8 +1,8 @@
 """Plans simulated on the cluster's network: the clock proposes, the simulation decides.
 
-The planner's clock gives every hand-over links of its own and knows no network between servers. So the few plans that
-it thinks most of become strategies, their steps are lowered and simulated like any other step, and the fastest of these
-is the answer. Plain data parallelism is always among them.
+The planner's clock gives every hand-over links of its own and knows no network between servers. So the best plan of
+every schedule becomes a strategy, with the plans of other planners beside it. Their steps are lowered and simulated
+like any other step, and the fastest is the answer. So another schedule never makes the answer slower.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import Cluster
-from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, PipelineAnswer, SimulatedPlan
+from ropewalk.pipeline.answer import BEHIND, PipelineAnswer, SimulatedPlan
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.strategy import strategy_of
 from ropewalk.strategy import Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion
 from ropewalk.training import answer as simulated
 from ropewalk.workload.workload import Workload
-
-MOST_SIMULATED = 4
-"""Plans that are simulated, data parallelism aside."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +67,10 @@ def on_cluster(
 
 
 def _contenders(answer: PipelineAnswer, subject: Subject) -> dict[Strategy, list[Judged]]:
-    """The strategies that the clock thinks most of, and data parallelism; plans may differ only in their names."""
-    plain = answer.alternative(DATA_PARALLEL).judged
+    """The best plan of every schedule and the plans of other planners; plans may differ only in their names."""
     others = [other.judged for other in answer.alternatives if other.judged is not None and other.name != BEHIND]
-    ranked = sorted((answer.best, *answer.contenders, *others), key=lambda judged: judged.step_s)
     found: dict[Strategy, list[Judged]] = {}
-    for judged in [*ranked, *([] if plain is None else [plain])]:
+    for judged in sorted((answer.best, *answer.contenders, *others), key=lambda judged: judged.step_s):
         strategy = strategy_of(judged, subject.workload, subject.optimiser, overlap_sums=answer.terms.overlap_sums)
-        if len(found) < MOST_SIMULATED or strategy in found or judged is plain:
-            found.setdefault(strategy, []).append(judged)
+        found.setdefault(strategy, []).append(judged)
     return found

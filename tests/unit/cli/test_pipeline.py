@@ -165,3 +165,24 @@ def test_a_schedule_for_pytorch_needs_equal_stages(tmp_path, run):
 def test_the_help_names_every_schedule_that_can_be_asked_for_and_no_other():
     text = filled(signature(pipeline_command).parameters["schedule"].default.help)
     assert set(text.partition(": ")[2].rstrip(".").split(", ")) == set(schedules())
+
+
+def test_a_schedule_more_never_makes_the_answer_slower(run):
+    model = (
+        "gpt:layers=4,hidden=512,heads=8,vocabulary=1024",
+        "--seq",
+        128,
+        "--cluster",
+        "2x2",
+        "--bandwidth",
+        "1Gbps",
+    )
+    seconds = []
+    for names in ("gpipe", "gpipe,1f1b", "gpipe,1f1b,zb-h1", "gpipe,1f1b,zb-h1,zb-v"):
+        answer = run(
+            *model, "--cluster", "2x2", "--bandwidth", "1Gbps", "--batch", 16, "--schedule", names, "--json"
+        )  # fmt: skip
+        assert answer.code == 0, answer.stderr
+        assert answer.json["simulated"]
+        seconds.append(answer.json["step_time_s"])
+    assert seconds == sorted(seconds, reverse=True)
