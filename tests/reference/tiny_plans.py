@@ -11,6 +11,7 @@ from ropewalk.codesign.network import wired_network
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.routing import shortest
+from ropewalk.routing.listed import listed
 from ropewalk.strategy.seating import Manner, Seat, Seating
 from ropewalk.task.step import Act, Step, StepSketch
 
@@ -81,4 +82,4 @@ def plan_by_hand(model: str = "dlrm", servers: int = 12) -> PlanAnswer:
         ended="rounds",
         notes=("Made by hand.",),
     )  # fmt: skip
-    return PlanAnswer(design, timed, demands)
+    return PlanAnswer(design, timed, demands, listed(timed.run.trace.routes))

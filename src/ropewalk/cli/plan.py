@@ -124,8 +124,9 @@ def _finish(answer: PlanAnswer, level: LevelUse, outputs: Outputs) -> None:
         typer.echo(f"patch list: {outputs.patch}", err=True)
     if outputs.tables is not None:
         from ropewalk.export.wiring import tables_csv
+        from ropewalk.routing.listed import routes_listed
 
-        write_whole(outputs.tables, tables_csv(answer.timed.run.trace.routes))
+        write_whole(outputs.tables, tables_csv(routes_listed(design.wiring.fabric(), answer.paths)))
         typer.echo(f"forwarding tables: {outputs.tables}", err=True)
     if outputs.page is not None:
         from ropewalk.report.design import design_page

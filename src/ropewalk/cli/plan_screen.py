@@ -42,6 +42,8 @@ def print_design(design: Design, *, hint: bool) -> None:
     for rings in wiring.rings:
         own = "" if rings.wired else ", over the cables of others"
         say(f"rings of {rings.size}: {', '.join(f'+{jump}' for jump in rings.jumps)}{own}", soft_wrap=True)
+    if design.collectives != "ring":
+        say(f"collectives: {design.collectives}, faster than the rings; the rings for all others", soft_wrap=True)
     say(
         f"ports: {wiring.degree_sums} for rings, {wiring.degree_pairs} for pairs; routes: "
         f"{design.routes.mean_hops:.2f} hops mean, {design.routes.max_hops} most; tax {design.tax:.3f}",

@@ -12,6 +12,7 @@ from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.design import Design, RouteFacts
 from ropewalk.codesign.evaluate import TimedStep
 from ropewalk.routing import Routes
+from ropewalk.routing.listed import Path
 from ropewalk.task import Kind, TaskGraph
 from ropewalk.task.step import Act
 
@@ -27,6 +28,8 @@ class PlanAnswer:
     design: Design
     timed: TimedStep
     demands: Demands
+    paths: tuple[Path, ...]
+    """The routes of everything that servers relay, whether or not the sums that run need them."""
 
     def sent(self) -> tuple[Bytes, Bytes]:
         """Bytes from server to server in a step: of sums, on the rings they took, and of transfers between pairs."""

@@ -68,6 +68,8 @@ class Design:
     history: tuple[Turn, ...]
     ended: str
     notes: tuple[str, ...] = ()
+    collectives: str = "ring"
+    """What sums run: `ring`, those of the wiring, or trees that were made for it, `sums=forest`."""
     micro_batches: int = 1
     """Equal parts of a step's batch, all forward before all backward."""
     version: str = __version__
@@ -109,6 +111,7 @@ class Design:
                 {"layer": layer, "manner": seat.manner.value, "degree": seat.degree, "servers": list(seat.servers)}
                 for layer, seat in zip(self.layers, self.seating.seats, strict=True)
             ],
+            "collectives": self.collectives,
             "micro_batches": self.micro_batches,
             "history": [asdict(turn) for turn in self.history],
             "ended": self.ended,

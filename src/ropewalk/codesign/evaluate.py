@@ -7,18 +7,25 @@ their way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
 from ropewalk.codesign.network import StepNetwork
+from ropewalk.collective.choice import AUTO, CollectiveChoice
 from ropewalk.collective.table import with_rings
 from ropewalk.progress import Count
 from ropewalk.sim import simulate
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
-from ropewalk.task.expand import expand
+from ropewalk.task.auto import Chosen, Tried, fastest
+from ropewalk.task.expand import Expansion, use_of
+from ropewalk.task.kinds import Use
 from ropewalk.task.step import Step
+
+MADE_FOR_THE_NETWORK = ("forest",)
+"""What is tried beside the rings of a network: trees reach its optimum, whatever its cables are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +49,13 @@ class TimedStep:
         return self.run.trace.tax
 
 
-def time_step(step: Step, network: StepNetwork, progress: Count | None = None) -> TimedStep:
-    """Run a step, rank r on server r.
+def time_step(
+    step: Step,
+    network: StepNetwork,
+    progress: Count | None = None,
+    collectives: CollectiveChoice | None = None,
+) -> TimedStep:
+    """Run a step, rank r on server r; its collectives are the rings of the network unless chosen.
 
     >>> from ropewalk.codesign.network import one_ring
     >>> from ropewalk.fabric import IdealSwitch
@@ -55,7 +67,47 @@ def time_step(step: Step, network: StepNetwork, progress: Count | None = None) -
     >>> round(time_step(sketch.step(), switch).seconds, 6)
     0.12
     """
-    expansion = expand(step, np.arange(step.ranks), network.fabric, table=with_rings(network.rings))
+    use = _use(step, network, collectives or CollectiveChoice())
+    return _timed(step, network, Expansion.of(step, use), progress)
+
+
+def fastest_collectives(step: Step, network: StepNetwork) -> Chosen:
+    """The rings of a network or trees along its cables, purpose by purpose, by simulation: never slower than rings.
+
+    Trees are taken where every send of theirs goes over one cable: servers relay for others by forwarding tables, which
+    know pairs of servers and not trees.
+
+    >>> from ropewalk.codesign.network import one_ring
+    >>> from ropewalk.fabric import Torus
+    >>> from ropewalk.routing import shortest
+    >>> from ropewalk.task.step import Act, StepSketch
+    >>> sketch = StepSketch(9, ("compute", "sums"))
+    >>> _ = sketch.collective(Act.ALL_REDUCE, range(9), 1e9)
+    >>> torus = StepNetwork("torus", Torus((3, 3)).build(), shortest, one_ring)
+    >>> str(fastest_collectives(sketch.step(), torus).choice)
+    'sums=forest'
+    """
+    use = _use(step, network, CollectiveChoice(AUTO))
+
+    def seconds(choice: CollectiveChoice) -> float:
+        expansion = Expansion.of(step, replace(use, choice=choice))
+        if expansion.own_paths is not None and (expansion.own_paths.hops > 1).any():
+            return inf  # servers would have to relay what their forwarding tables do not know
+        return _timed(step, network, expansion).seconds
+
+    if network.fabric.switches:
+        # Behind switches no server has a cable to another, and rings keep every NIC busy.
+        rings = CollectiveChoice()
+        return Chosen(rings, taken := seconds(rings), (Tried(str(rings), taken),))
+    return fastest(step, use, seconds, MADE_FOR_THE_NETWORK)
+
+
+def _use(step: Step, network: StepNetwork, choice: CollectiveChoice) -> Use:
+    table = with_rings(network.rings)
+    return use_of(step, np.arange(step.ranks), network.fabric, choice, table, network.router)
+
+
+def _timed(step: Step, network: StepNetwork, expansion: Expansion, progress: Count | None = None) -> TimedStep:
     routed, routes = expansion.routed(network.router)
     trace = simulate(routed.graph, routes, progress=progress)
     return TimedStep(network, StepRun(step, trace, expansion.operation_of_task))

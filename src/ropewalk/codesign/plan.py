@@ -17,13 +17,14 @@ from ropewalk.codesign.answer import PlanAnswer, route_facts
 from ropewalk.codesign.baselines import chosen_baselines
 from ropewalk.codesign.chains import ENGINES
 from ropewalk.codesign.design import Compared, Design
-from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import job_of, site_of
 from ropewalk.codesign.planner import Advance, Planner
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.remedies import with_remedies
 from ropewalk.codesign.seats import Space
 from ropewalk.errors import MemoryShortage, StrategyError
+from ropewalk.routing.listed import listed, router_listed
 
 SEATS = ("tensor", "expert")
 """Extensions that give layers further seats."""
@@ -125,7 +126,13 @@ class _Study:
         seating, wiring = found.best.seating, found.best.wiring
         planner.judge.patches(wiring)  # where nothing could be patched, this says why
         self.advance(0, None, "simulating the plan")
-        timed = time_step(planner.job.step(seating), planner.job.network(seating, wiring))
+        step = planner.job.step(seating)
+        rings = time_step(step, planner.job.network(seating, wiring))
+        # Whatever sums run, all that servers relay takes the routes that rings were simulated on.
+        paths = listed(rings.run.trace.routes)
+        network = replace(rings.network, router=router_listed(paths))
+        chosen = fastest_collectives(step, network)
+        timed = rings if chosen.seconds >= rings.seconds else time_step(step, network, collectives=chosen.choice)
         demands = planner.job.demands(seating)
         statistics = timed.statistics
         design = Design(
@@ -134,11 +141,11 @@ class _Study:
             seating=seating,
             micro_batches=planner.micro_batches,
             wiring=wiring,
-            routes=route_facts(timed.run.trace.routes),
+            routes=route_facts(rings.run.trace.routes),
             step_time_s=timed.seconds,
             compute_s=statistics.compute_s,
             exposed_communication_s=statistics.exposed_communication_s,
-            estimate_s=planner.judge.estimated(seating, timed.network),
+            estimate_s=planner.judge.estimated(seating, rings.network),
             tax=timed.tax,
             allreduce_bytes=demands.sum_wire_bytes,
             mp_bytes=demands.pair_bytes,
@@ -146,9 +153,10 @@ class _Study:
             baselines=self._compared(),
             history=found.history,
             ended=found.ended,
+            collectives="ring" if timed is rings else str(chosen.choice),
             notes=(*self.notes, *self._further_notes(best)),
         )
-        return PlanAnswer(design, timed, demands)
+        return PlanAnswer(design, timed, demands, paths)
 
     def _further_notes(self, best: _Searched) -> Iterator[str]:
         if best.planner.judge.by_estimate:

@@ -7,7 +7,6 @@ from ropewalk.codesign.job import job_of
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.errors import PlanError
 from ropewalk.plans import Communication, Designed, ModelUse, Plan
-from ropewalk.routing.listed import listed
 from ropewalk.strategy.seating import strategy_of
 from ropewalk.training import answer as simulated
 from ropewalk.training.network import DESIGNED
@@ -30,8 +29,8 @@ def plan_of(answer: PlanAnswer) -> Plan:
         ModelUse(asked.workload_name, asked.sequence, asked.precision),
         asked.cluster,
         strategy_of(design.seating, pricer.batch, design.micro_batches, pricer.optimiser),
-        communication=Communication(DESIGNED, seed=asked.seed),
-        designed=Designed(design.wiring, listed(answer.timed.run.trace.routes)),
+        communication=Communication(DESIGNED, design.collectives, seed=asked.seed),
+        designed=Designed(design.wiring, answer.paths),
     )
     record = design.as_json()
     return planned(simulated(asking(decided)), MADE_BY, {name: record[name] for name in KEPT})

@@ -9,7 +9,7 @@ from functools import partial
 from ropewalk.codesign.alternate import Alternation, Candidate, Tell, alternate, exhaust, judged
 from ropewalk.codesign.baselines import BASELINES, Baseline
 from ropewalk.codesign.chains import Setting, search_chains
-from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.evaluate import fastest_collectives
 from ropewalk.codesign.exhaustive import every_seating
 from ropewalk.codesign.job import Job, job_of, search_on_baseline, search_on_wiring
 from ropewalk.codesign.judge import Judge
@@ -74,7 +74,7 @@ class Planner:
         if baseline.circuits is not None:
             return run_on_circuits(step, baseline.circuits).seconds
         assert baseline.network is not None
-        return time_step(step, baseline.network).seconds
+        return fastest_collectives(step, baseline.network).seconds
 
     def _searched(self) -> Alternation:
         if self.space.size <= FEW_SEATINGS:

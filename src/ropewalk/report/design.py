@@ -136,7 +136,7 @@ def _servers_in_words(seat: Seat, servers: int) -> str:
 def _reading(design: Design) -> list[str]:
     """What is assumed, where that is not a fact of the run."""
     return [
-        "The step was simulated transfer by transfer at flow level; sums are rings of their groups, all rings of a "
+        f"The step was simulated transfer by transfer at flow level; collectives: {design.collectives}, all rings of a "
         f"group at once, and each round pays {quantity.seconds(design.wiring.latency)} for every hop of its way.",
         "A server works as one: its GPUs share its part of a layer.",
         "The bandwidth tax is bytes carried by links, relayed ones on every link of their path, over bytes asked for.",

@@ -7,7 +7,7 @@ beside it as chosen so far, so contention between groups decides, not a group al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ropewalk.collective.choice import AUTO, CollectiveChoice
@@ -43,8 +43,8 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-def fastest(step: Step, use: Use, cost: Cost) -> Chosen:
-    """Settle everything that a choice leaves open (`auto`); what it names stays."""
+def fastest(step: Step, use: Use, cost: Cost, names: Collection[str] | None = None) -> Chosen:
+    """Settle what a choice leaves open (`auto`), among all collectives or some `names`; what it names stays."""
     asked = use.choice
     default = "ring" if asked.default == AUTO else asked.default
     named = tuple((purpose, name) for purpose, name in asked.by_purpose if name != AUTO)
@@ -57,9 +57,9 @@ def fastest(step: Step, use: Use, cost: Cost) -> Chosen:
     tried, notes = [Tried(str(best), seconds)], []
     rings = {purpose: estimated(parts[purpose], "ring", use) for purpose in open_ones}
     for purpose in sorted(open_ones, key=lambda each: -rings[each].seconds):
-        names, why = ranked(parts[purpose], use, rings[purpose])
+        found, why = ranked(parts[purpose], use, rings[purpose], names)
         notes += [f"{purpose}: {note}" for note in why]
-        for name in names[:MOST_TRIED]:
+        for name in found[:MOST_TRIED]:
             other = best.having(purpose, name)
             taken = cost(other)
             tried.append(Tried(str(other), taken))

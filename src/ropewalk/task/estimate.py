@@ -6,6 +6,7 @@ than any transfer needs at its cap, and before that the start-ups and rounds of 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,7 +71,7 @@ def estimated(part: Step, name: str, use: Use) -> Estimate:
     return Estimate(float(graph.start_up[task].max() + max(load.max(), capped.max())), runs)
 
 
-def ranked(part: Step, use: Use, rings: Estimate) -> tuple[list[str], list[str]]:
+def ranked(part: Step, use: Use, rings: Estimate, names: Collection[str] | None = None) -> tuple[list[str], list[str]]:
     """Collectives that apply to a purpose and differ from rings and from each other, fastest first by estimate.
 
     Beside them notes on those that were not looked at.
@@ -80,7 +81,7 @@ def ranked(part: Step, use: Use, rings: Estimate) -> tuple[list[str], list[str]]
     found: dict[str, Estimate] = {"ring": rings}
     notes = []
     for name, one in use.table.items():
-        if not acts & one.make.keys() or one.auto_up_to == 0 or name in found:
+        if not acts & one.make.keys() or one.auto_up_to == 0 or name in found or name not in (names or use.table):
             continue
         if one.auto_up_to is not None and most > one.auto_up_to:
             notes.append(f"{name} was not tried for groups of {most} ranks, more than {one.auto_up_to}")

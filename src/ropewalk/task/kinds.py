@@ -192,7 +192,7 @@ def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iter
         place = np.full(len(members), -1)
         place[rows] = np.arange(len(rows))
         here = place[row] >= 0
-        template = with_paths(one.schedule, met.sat.servers, use.transport, use.mode)
+        template = with_paths(one.schedule, one.alone, met.sat.servers, use.transport, use.mode)
         yield Kind(
             met.operation[here], place[row[here]], members[rows], template, act, record.name, one.links, one.promise,
             one.alike.image,

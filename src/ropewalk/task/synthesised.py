@@ -38,6 +38,8 @@ class Placed:
 
     alike: Alike
     schedule: Schedule
+    alone: float
+    """Bytes/s of a group that has the links of its schedule for itself."""
     links: str
     """`own` or `shared`."""
 
@@ -64,12 +66,10 @@ class Wanted:
 
 def placed(wanted: Wanted) -> list[Placed]:
     """Schedules for all groups; refused where that would take too many of them."""
-    own = own_links(wanted.fabric, wanted.hosts, wanted.router)
-    if len(wanted.hosts) == 1:
-        # A group that shares with nobody has the whole fabric.
-        whole = wanted.fabric.links <= MOST_LINKS_ALONE
-        found = _on_shared_links(wanted) if whole else _on_own_links(wanted, own)
+    if len(wanted.hosts) == 1 and wanted.fabric.links <= MOST_LINKS_ALONE:
+        found = _on_shared_links(wanted)  # a group that shares with nobody has the whole fabric
     else:
+        own = own_links(wanted.fabric, wanted.hosts, wanted.router)
         found = _on_own_links(wanted, own)
         if _may_gain_by_sharing(wanted, own, found):
             shared = _on_shared_links(wanted)
@@ -88,7 +88,8 @@ def _slowest(way: list[Placed]) -> float:
 
 def _may_gain_by_sharing(wanted: Wanted, own: OwnLinks, found: list[Placed] | None) -> bool:
     """Whether equal parts of all links could promise more than own links do; on a large fabric that is not asked."""
-    if found is not None and (own.uses.all() or wanted.fabric.links > MOST_LINKS_SHARED):
+    alone = len(wanted.hosts) == 1
+    if found is not None and (alone or own.uses.all() or wanted.fabric.links > MOST_LINKS_SHARED):
         return False
     if found is None:
         return True
@@ -104,9 +105,8 @@ def _on_own_links(wanted: Wanted, own: OwnLinks) -> list[Placed] | None:
     classes = alike_by_paths(own)
     if len(classes) > MOST_SYNTHESES:
         return None
-    return [
-        Placed(alike, _made(wanted, int(alike.rows[0]), _divided(own, int(alike.rows[0]))), "own") for alike in classes
-    ]
+    parts = [_divided(own, int(alike.rows[0])) for alike in classes]
+    return [_placed(wanted, alike, part, "own") for alike, part in zip(classes, parts, strict=True)]
 
 
 def _on_shared_links(wanted: Wanted) -> list[Placed] | None:
@@ -114,7 +114,7 @@ def _on_shared_links(wanted: Wanted) -> list[Placed] | None:
     if len(classes) > MOST_SYNTHESES:
         return None
     whole = _Part(wanted.fabric, np.arange(wanted.fabric.links), len(wanted.hosts))
-    return [Placed(alike, _made(wanted, int(alike.rows[0]), whole), "shared") for alike in classes]
+    return [_placed(wanted, alike, whole, "shared") for alike in classes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +138,25 @@ def _divided(own: OwnLinks, group: int) -> _Part:
     return _Part(part, link, times)
 
 
-def _made(wanted: Wanted, group: int, part: _Part) -> Schedule:
-    """The schedule of one group over links of the whole fabric."""
-    members = tuple(wanted.hosts[group].tolist())
+def _placed(wanted: Wanted, alike: Alike, part: _Part, links: str) -> Placed:
+    """The schedule of the first of some groups that are alike, over links of the whole fabric."""
+    members = tuple(wanted.hosts[alike.rows[0]].tolist())
     where = Group(wanted.servers, fabric=part.fabric, members=members, segments=wanted.segments)
     schedule = wanted.record.schedule(wanted.act, where)
-    routes = replace(schedule.routes, fabric=wanted.fabric, link=part.link[schedule.routes.link].astype(np.int32))
     assert schedule.promise is not None
-    return replace(schedule, routes=routes, promise=schedule.promise / part.times)
+    load = _load(schedule)
+    divided, whole = (load / speed for speed in (part.fabric.bandwidth, wanted.fabric.bandwidth[part.link]))
+    routes = replace(schedule.routes, fabric=wanted.fabric, link=part.link[schedule.routes.link].astype(np.int32))
+    alone = float(schedule.promise) * float(divided.max() / whole.max())
+    return Placed(alike, replace(schedule, routes=routes, promise=schedule.promise / part.times), alone, links)
+
+
+def _load(schedule: Schedule) -> NDArray[np.float64]:
+    """Bytes on every link for each byte that the collective is of."""
+    program, hosts, routes = schedule.program, schedule.hosts, schedule.routes
+    repeats = np.bincount(program.pattern_of_round, minlength=len(program.patterns))
+    total = np.zeros(routes.fabric.links)
+    for pattern, repeat in zip(program.patterns, repeats.tolist(), strict=True):
+        row = routes.find(hosts[pattern.src], hosts[pattern.dst])
+        total += repeat * routes.link_bytes(row, pattern.chunks.astype(np.float64))
+    return np.asarray(total / program.buffer_chunks, np.float64)

@@ -150,11 +150,14 @@ def _framed(column: NDArray[Any], edge: float) -> NDArray[Any]:
     return np.concatenate([[edge], column, [edge]]).astype(column.dtype)
 
 
-def on_own_paths(poured: Template, schedule: Schedule, servers: Servers, transport: Transport) -> Template:
+def on_own_paths(
+    poured: Template, schedule: Schedule, alone: float, servers: Servers, transport: Transport
+) -> Template:
     """A template that was poured from the program of a schedule, over the paths of the schedule.
 
-    Every path is a transfer of its own, at most as fast as the schedule promises: links then carry what they were
-    planned to carry, where even shares would give a heavy tree too little while light ones run ahead.
+    Every path is a transfer of its own, at most as fast as where the collective has the links for itself and runs at
+    `alone` bytes/s: they then carry what they were planned to carry, where even shares would give a heavy tree too
+    little while light ones run ahead. Where other traffic is in the way, max-min decides.
     """
     routes, sends = schedule.routes, np.flatnonzero(poured.src >= 0)
     pair = routes.find(schedule.hosts[poured.src[sends]], schedule.hosts[poured.dst[sends]])
@@ -165,11 +168,10 @@ def on_own_paths(poured: Template, schedule: Schedule, servers: Servers, transpo
     split = replace(
         poured, **{name: getattr(poured, name)[task] for name in ("src", "dst", "wire", "start_up", "cap", "deps")}
     )
-    assert schedule.promise is not None
     split.wire[1:-1] = wire
     server = np.repeat(np.arange(len(servers)), servers)
     payload = wire / transport.wire_bytes(server[split.src[1:-1]] == server[split.dst[1:-1]])
-    split.cap[1:-1] = np.minimum(split.cap[1:-1], payload * float(schedule.promise))
+    split.cap[1:-1] = np.minimum(split.cap[1:-1], payload * alone)
     split.deps[-1] = len(path)
     single = single_paths(
         routes.fabric, routes.pair_src[routes.pair_of_path], routes.pair_dst[routes.pair_of_path], routes.link_start,
@@ -195,9 +197,9 @@ MODES: dict[str, Writer] = {"fluid": fluid, "rounds": rounds}
 """How programs are written out, by the name people type."""
 
 
-def with_paths(schedule: Schedule, servers: Servers, transport: Transport, mode: str) -> Template:
+def with_paths(schedule: Schedule, alone: float, servers: Servers, transport: Transport, mode: str) -> Template:
     """A schedule that brings its paths, written out in one of the modes."""
     template = MODES[mode](schedule.program, servers, transport)
-    return (
-        on_own_paths(template, schedule, servers, transport) if mode == "fluid" else on_named_rows(template, schedule)
-    )
+    if mode == "fluid":
+        return on_own_paths(template, schedule, alone, servers, transport)
+    return on_named_rows(template, schedule)

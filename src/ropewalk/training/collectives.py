@@ -12,6 +12,7 @@ from ropewalk.collective.choice import CollectiveChoice, collective_choice
 from ropewalk.collective.table import COLLECTIVES
 from ropewalk.fabric import Fabric
 from ropewalk.task.auto import FASTER, Chosen, Tried, fastest
+from ropewalk.task.estimate import purposes_of
 from ropewalk.task.expand import Expansion
 from ropewalk.task.kinds import missing_acts
 from ropewalk.task.step import Act, Step
@@ -83,7 +84,10 @@ def collectives_of(step: Step, expansion: Expansion) -> tuple[GroupCollective, .
 
 def notes_of(step: Step, use: NetworkUse, chosen: Chosen | None) -> tuple[str, ...]:
     """What whoever asked for collectives should know."""
-    notes = list(missing_acts(step, collective_choice(use.algorithm), COLLECTIVES))
+    choice = collective_choice(use.algorithm)
+    notes = list(missing_acts(step, choice, COLLECTIVES))
+    absent = [purpose for purpose, _ in choice.by_purpose if purpose not in purposes_of(step)]
+    notes += [f"This step has no collectives for {', '.join(absent)}."] if absent else []
     if chosen is not None:
         rings = chosen.tried[0]
         gain = f", {chosen.seconds / rings.seconds - 1:+.2%}" if chosen.seconds < rings.seconds else ""

@@ -1,12 +1,14 @@
 """Steps on wirings: rings at once, latency round by round, relayed bytes on every link."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tiny_plans import circle
 
 from codesign import PLANS
 from ropewalk.codesign.baselines import chosen_baselines
-from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import site_of
 from ropewalk.codesign.network import wired_network
 from ropewalk.fabric.wiring import regular_rings
@@ -56,3 +58,21 @@ def test_every_recipe_asks_for_networks_that_exist(recipe):
     for asked in recipe():
         made, _ = chosen_baselines(asked.compare, site_of(asked))
         assert made
+
+
+def test_trees_use_the_cables_that_rings_leave_idle():
+    network = wired_network(circle(12, (1, 5), matched=False), shortest)
+    narrow = replace(network, rings=lambda size: regular_rings(size, (1,), both_ways=True))
+    chosen = fastest_collectives(all_reduce(1e9), narrow)
+    assert str(chosen.choice) == "communication=forest"
+    assert chosen.seconds < 0.51 * time_step(all_reduce(1e9), narrow).seconds
+    assert time_step(all_reduce(1e9), narrow, collectives=chosen.choice).seconds == chosen.seconds
+
+
+def test_where_trees_are_not_faster_rings_stay():
+    network = wired_network(circle(12, (1, 5), matched=False), shortest)
+    sketch = StepSketch(12)
+    for group in ([0, 3, 6, 9], [1, 4, 7, 10]):
+        sketch.collective(Act.ALL_REDUCE, group, 1e9)
+    step = sketch.step()
+    assert fastest_collectives(step, network).seconds <= time_step(step, network).seconds

@@ -208,3 +208,17 @@ def test_models_that_do_not_exist_or_do_not_fit_are_refused():
 def test_a_question_with_unknown_entries_is_refused():
     with pytest.raises(StrategyError, match="unknown entry 'colour'"):
         PlanQuestion.from_json({"model": "dlrm", "colour": "red"})
+
+
+def test_a_plan_whose_sums_run_on_trees_keeps_its_word_when_it_is_simulated_from_its_file(tmp_path):
+    """Hops of a millisecond: trees are shallower than rings are long."""
+    found = plan(question(model="topoopt-vgg16-dedicated", servers=6, degree=3, latency_s=1e-3, budget=20, rounds=1))
+    assert found.design.collectives == "data=forest"
+    job = job_of(found.design.question, found.design.micro_batches)
+    seating, wiring = found.design.seating, found.design.wiring
+    assert found.design.step_time_s < time_step(job.step(seating), job.network(seating, wiring)).seconds
+    write_plan(plan_of(found), tmp_path / "plan.json")
+    kept = read_plan(tmp_path / "plan.json")
+    assert kept.communication.algorithm == "data=forest"
+    again = training.answer(training_question_of(kept))
+    assert again.statistics.step_time_s == kept.prediction.step_time_s == found.design.step_time_s

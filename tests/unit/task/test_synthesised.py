@@ -160,7 +160,7 @@ def test_the_depth_of_the_trees_is_paid_in_rounds_and_latency():
 def test_the_same_question_is_answered_with_the_same_fingerprint():
     torus = Torus((4, 4)).build()
     prints = {run(together(16, ROWS), torus, "forest")[1].kinds[0].digest() for _ in range(2)}
-    others = {run(together(16, ROWS), torus, name)[1].kinds[0].digest() for name in ("ring", "best-ring")}
+    others = {run(together(16, ROWS), torus, name)[1].kinds[0].digest() for name in ("ring", "mesh")}
     assert len(prints) == 1
     assert len(prints | others) == 3
 
