@@ -72,7 +72,7 @@ def replay_command(
     ),
     compare: bool = typer.Option(True, help="Also replay {policies.compared}."),
     resume: Path | None = typer.Option(
-        None, metavar="FILE", help="Keep the replay in files named like this while it runs, and go on from them."
+        None, metavar="FILE", help="Keep the replay in files named like this while it runs, and continue from them."
     ),
     details: bool = typer.Option(False, "--details", help="In the JSON, also every job and the cluster over time."),
     json: bool = JSON,

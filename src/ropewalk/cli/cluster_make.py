@@ -61,14 +61,14 @@ def generate_command(
     out: Path = typer.Argument(metavar="FILE", help="The jobs.csv to write."),
     jobs: int = typer.Option(1000, min=1, help="How many."),
     load: float | None = typer.Option(
-        None, help="Part of all GPU time that they ask for, such as 0.8; this or --mean-gap. 0.8 unless given."
+        None, help="Fraction of all GPU time that they ask for, such as 0.8; this or --mean-gap. 0.8 unless given."
     ),
     mean_gap: str | None = typer.Option(None, help="Mean time between arrivals, such as 300s."),
     sizes: str = typer.Option("histogram-10000", help="histogram-10000, histogram-18825 or tpu-v4-slices."),
     durations: str = typer.Option("helios", help="helios, philly, seren, kalos or pai."),
-    shortest: str = typer.Option("1000s", help="Shorter jobs are made so long."),
-    longest: str = typer.Option("100000s", help="Longer jobs are cut to this."),
-    slack: float | None = typer.Option(None, help="Deadlines: 1 to so many durations after arrival."),
+    shortest: str = typer.Option("1000s", help="Durations below this are raised to it."),
+    longest: str = typer.Option("100000s", help="Durations above this are cut to it."),
+    slack: float | None = typer.Option(None, help="Deadlines between 1 and this many durations after arrival."),
     seed: int = typer.Option(0, min=0, help="The same seed gives the same file."),
     json: bool = JSON,
     *,

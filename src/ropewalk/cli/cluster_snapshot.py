@@ -61,7 +61,7 @@ ROUTING = typer.Option(
 )
 ONLY = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs, with commas.")
 LEVEL = step_options.LEVEL
-ITERATIONS = typer.Option(3, min=1, help="Of the job whose iterations are longest; the others go on meanwhile.")
+ITERATIONS = typer.Option(3, min=1, help="Of the job whose iterations are longest; the others continue meanwhile.")
 SCALE = typer.Option(
     1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
 )

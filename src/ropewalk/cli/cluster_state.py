@@ -41,10 +41,10 @@ def allocate_command(
         None, metavar="FILE", help="Write the state with the job placed; without it nothing changes."
     ),
     prove: str | None = typer.Option(
-        None, metavar="COLLECTIVE", help="Prove that this collective meets nothing, or show a round that does."
+        None, metavar="COLLECTIVE", help="Prove that this collective has no contention, or show a round that has."
     ),
     metrics: Path | None = typer.Option(
-        None, metavar="FILE", help="Write what is used, free and waited for, as Prometheus reads it."
+        None, metavar="FILE", help="Write what is used, free and waited for, in Prometheus format."
     ),
     json: bool = JSON,
     *,

@@ -31,14 +31,14 @@ TRACE_FORMAT = typer.Option(
     None, help="jobs, helios, acme, philly, philly-muri, philly-gavel, pai or tiresias; recognised unless given.",
     rich_help_panel=TRACE,
 )  # fmt: skip
-FIRST = typer.Option(None, min=1, help="Only so many jobs, in order of arrival.", rich_help_panel=TRACE)
+FIRST = typer.Option(None, min=1, help="Only the first jobs, in order of arrival.", rich_help_panel=TRACE)
 LARGEST = typer.Option(None, min=1, help="Leave out jobs with more GPUs.", rich_help_panel=TRACE)
 PREPARE = typer.Option(
     False, "--prepare", help="As the vClos study does: clip durations, round sizes up, map them to TPU v4 slices.",
     rich_help_panel=TRACE,
 )  # fmt: skip
 LOAD = typer.Option(
-    None, help="Poisson arrivals that ask for this part of all GPU time, instead of the trace's own times.",
+    None, help="Poisson arrivals that ask for this fraction of all GPU time, instead of the trace's own times.",
     rich_help_panel=TRACE,
 )  # fmt: skip
 ITERATION_TIME = typer.Option(
@@ -54,7 +54,7 @@ BACKFILL_RULE = typer.Option(
     "easy", help="easy (the head is not delayed) or conservative (nobody is).", rich_help_panel=LINE
 )
 FAIL = typer.Option(
-    [], metavar="PART@TIME[-TIME]", help="leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE dies, may come back: "
+    [], metavar="PART@TIME[-TIME]", help="leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE fails, may recover: "
     "spine:spine3@2000s-9000s. May be repeated.", rich_help_panel=LINE,
 )  # fmt: skip
 WHEN_A_LINK_DIES = typer.Option(

@@ -26,11 +26,11 @@ ROOT = typer.Option(None, help="Host that a broadcast starts from or a reduce en
 SHARDS = typer.Option(None, help="Parts that ranks bring or end with, such as 1,1,2,0.", rich_help_panel=WHO)
 HOST_LIMIT = typer.Option(
     None,
-    help="What a host can send, and as much receive, over all its links; one for all, or one for each host.",
+    help="Bandwidth of a host over all its links, each direction; one for all, or one for each host.",
     rich_help_panel=WHO,
 )
 IN_NETWORK = typer.Option(
-    False, help="Switches copy and add up (NVLS, SHARP): the bound, without trees.", rich_help_panel=HOW
+    False, help="Switches multicast and reduce (NVLS, SHARP): the bound alone, without trees.", rich_help_panel=HOW
 )
 METHOD = typer.Option(
     "forest",
@@ -67,10 +67,13 @@ EXPORT = typer.Option(
 )
 SEGMENTS = typer.Option(None, min=1, help="Pipeline segments of what is exported or run.", rich_help_panel=FILES)
 RUN = typer.Option(
-    False, "--run", help="Run the schedule in local processes (needs torch); check the sums.", rich_help_panel=FILES
+    False,
+    "--run",
+    help="Run the schedule in local processes (needs torch); check results.",
+    rich_help_panel=FILES,
 )
 RUN_SIZE = typer.Option("1kB,1MB", help="Sizes to run.", rich_help_panel=FILES)
-SEED = typer.Option(0, help="Seed of the data that --run sums.", rich_help_panel=FILES)
+SEED = typer.Option(0, help="Seed of the data that --run reduces.", rich_help_panel=FILES)
 
 
 @dataclass(frozen=True)

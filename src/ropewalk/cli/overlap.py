@@ -1,4 +1,4 @@
-"""`ropewalk overlap`: in which order and in which pieces should gradients be added up?"""
+"""`ropewalk overlap`: in which order and in which pieces should gradients be all-reduced?"""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def overlap_command(
     packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
-    """The order, groups and pieces in which gradients of a data-parallel step are best added up, against every other.
+    """In which order, groups and pieces a data-parallel step should all-reduce its gradients, against known methods.
 
     Example: `ropewalk overlap vgg16 --batch 1024 --device a100 --cluster 4x8 --bandwidth 25Gbps --page overlap.html`
 

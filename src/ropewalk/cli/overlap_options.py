@@ -31,9 +31,7 @@ PARTITION = typer.Option(
     help="Largest piece that priorities hand over, such as 4MB; searched unless given.",
     rich_help_panel=ORDER,
 )
-CREDIT = typer.Option(
-    None, help="Bytes that may be on their way at once; searched unless given.", rich_help_panel=ORDER
-)
+CREDIT = typer.Option(None, help="Bytes that may be in flight at once; searched unless given.", rich_help_panel=ORDER)
 TUNE = typer.Option(
     False,
     "--tune",
@@ -42,7 +40,7 @@ TUNE = typer.Option(
 )
 SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
 SIMULATE = typer.Option(
-    True, "--simulate/--no-simulate", help="Simulate every method on the fabric, or estimate them alone.",
+    True, "--simulate/--no-simulate", help="Simulate every method on the fabric, or only estimate it.",
     rich_help_panel=NETWORK,
 )  # fmt: skip
 LEVEL = step_options.LEVEL

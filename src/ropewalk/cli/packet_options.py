@@ -25,13 +25,13 @@ BUFFER = typer.Option(None, "--buffer", help="Shared buffer of every switch, suc
 PORT_QUEUE = typer.Option(
     None,
     "--port-queue",
-    help="Most that one port of a lossy switch holds (TCP), such as 100kB.",
+    help="Queue limit of one port of a lossy switch (TCP), such as 100kB.",
     rich_help_panel=PACKETS,
 )
 ECN = typer.Option(None, "--ecn", metavar="KMIN,KMAX,PMAX", help="Marking: 160kB,640kB,0.2.", rich_help_panel=PACKETS)
 PAYLOAD = typer.Option(None, "--payload", help="Payload of a packet, such as 4096B.", rich_help_panel=PACKETS)
 MIN_RTO = typer.Option(
-    None, "--min-rto", help="Least retransmission timeout of TCP, such as 10ms.", rich_help_panel=PACKETS
+    None, "--min-rto", help="Minimum retransmission timeout of TCP, such as 10ms.", rich_help_panel=PACKETS
 )
 SPREAD = typer.Option(
     None,
@@ -40,10 +40,10 @@ SPREAD = typer.Option(
     rich_help_panel=PACKETS,
 )
 REDUCE = typer.Option(
-    None, "--reduce", help="Speed at which receivers add up what arrives, such as 100GB/s.", rich_help_panel=PACKETS
+    None, "--reduce", help="Speed at which receivers reduce what arrives, such as 100GB/s.", rich_help_panel=PACKETS
 )
 MOST_EVENTS = typer.Option(
-    1e9, "--most-events", min=1.0, help="Packet-level runs beyond this are not begun.", rich_help_panel=PACKETS
+    1e9, "--most-events", min=1.0, help="Refuse packet-level runs with more events than this.", rich_help_panel=PACKETS
 )
 
 FLUID = {"closed", "flow", "wire"}

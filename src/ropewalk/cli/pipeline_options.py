@@ -48,7 +48,7 @@ RECOMPUTE = typer.Option(
 OVERLAP_SUMS = typer.Option(
     True,
     "--overlap/--no-overlap",
-    help="All-reduce gradients while the last micro-batch runs back.",
+    help="All-reduce gradients during the backward pass of the last micro-batch.",
     rich_help_panel=HOW,
 )
 CSV = typer.Option(

@@ -85,7 +85,7 @@ def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
     from ropewalk.codesign.plan import plan
 
     with shown_progress(FIRST_RUN) as progress:
-        return plan(question, engine=engine, advance=progress)
+        return plan(question, engine=engine, progress=progress)
 
 
 def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:

@@ -27,7 +27,7 @@ DEGREE = typer.Option(
 DUPLEX = typer.Option(
     None,
     "--duplex/--simplex",
-    help="Cables both ways (a ring takes two ports), or one way (a sending and a receiving one).  [default: duplex]",
+    help="Duplex cables (a ring takes two ports), or simplex ones (a sending and a receiving port).  [default: duplex]",
     rich_help_panel=PORTS,
 )
 SINGLE_PANEL = typer.Option(

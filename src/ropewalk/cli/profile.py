@@ -20,7 +20,7 @@ def profile_command(
         None, "--small/--full", help="Only what a CPU measures in minutes (default on a CPU), or the whole grid."
     ),
 ) -> None:
-    """Measure kernels and launches on this machine's GPU (or CPU) with PyTorch: two minutes a precision on an H200.
+    """Measure kernels and launches on this machine's GPU (or CPU) with PyTorch: two minutes per precision on an H200.
 
     Example: `ropewalk profile my-gpu.csv.gz`, then `ropewalk cost gpt2 --device my-gpu.csv.gz`
     """

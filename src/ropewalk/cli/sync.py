@@ -40,12 +40,12 @@ def sync_command(
     bandwidth: str = typer.Option("40Gbps", help="Speed of a link per direction; several make a sweep."),
     latency: str = typer.Option("10us", help="Start-up of every transfer (the α of the closed forms)."),
     hop_latency: str | None = typer.Option(
-        None, help="Latency of every link on the way, on top of --latency.  [default: 0us; packet by packet 1us]"
+        None, help="Latency of every link of the path, on top of --latency.  [default: 0us; packet by packet 1us]"
     ),
     level: str = typer.Option(
         "closed,flow",
-        help="How to know the time: closed (formula), flow (fluid), wire (fluid with headers), packet (every packet), "
-        "auto (wire or packet, whichever is enough). With packet and auto come closed and flow, to compare.",
+        help="How times are found: closed (formula), flow (fluid), wire (fluid with headers), packet (every packet), "
+        "auto (wire or packet, whichever is enough). packet and auto add closed and flow for comparison.",
     ),
     routing: str = typer.Option(
         "default",
@@ -53,7 +53,7 @@ def sync_command(
     ),
     seed: int = typer.Option(0, help="Seed of hashed routing, and of marks on packets."),
     symmetry: bool = typer.Option(True, help="Simulate one of each class of equal transfers (exact)."),
-    nearest: bool = typer.Option(False, help="Where a family has no such size, take the nearest one it has."),
+    nearest: bool = typer.Option(False, help="Where a family has no such size, take its nearest size."),
     json: bool = JSON,
     page: Path | None = PAGE,
     *,

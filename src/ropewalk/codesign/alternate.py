@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.progress import Progress
 from ropewalk.strategy.seating import Seating
 
 Search = Callable[[Wiring, Seating, int], Seating]
@@ -24,8 +25,6 @@ Rewire = Callable[[Seating], Wiring]
 """Plane 2: the wiring for what a strategy sends."""
 Time = Callable[[Seating, Wiring], float]
 """Seconds of a step."""
-Tell = Callable[[int, int | None, str], None]
-"""Called with (steps done, steps at most if known, what is being done)."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def alternate(
     time: Time,
     rounds: int,
     begin_with: int = 1,
-    tell: Tell | None = None,
+    tell: Progress | None = None,
 ) -> Alternation:
     """Plane 1, plane 2, plane 1, … until plane 1 finds nothing better or the rounds are used up.
 
@@ -136,7 +135,7 @@ def judged(pairs: Sequence[Candidate], *, time: Time) -> Alternation:
 
 
 def exhaust(
-    seatings: Sequence[Seating], wirings: Sequence[Wiring], *, time: Time, tell: Tell | None = None
+    seatings: Sequence[Seating], wirings: Sequence[Wiring], *, time: Time, tell: Progress | None = None
 ) -> Alternation:
     """Every strategy on every wiring; ties go to the first."""
     say = tell or (lambda done, most, now: None)

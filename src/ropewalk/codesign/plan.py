@@ -19,11 +19,12 @@ from ropewalk.codesign.chains import ENGINES
 from ropewalk.codesign.design import Compared, Design
 from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import job_of, site_of
-from ropewalk.codesign.planner import Advance, Planner
+from ropewalk.codesign.planner import Planner
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.remedies import with_remedies
 from ropewalk.codesign.seats import Space
 from ropewalk.errors import MemoryShortage, StrategyError
+from ropewalk.progress import Progress, silent
 from ropewalk.routing.listed import listed, router_listed
 
 SEATS = ("tensor", "expert")
@@ -31,12 +32,12 @@ SEATS = ("tensor", "expert")
 
 
 def plan(
-    question: PlanQuestion, *, engine: str = "processes", workers: int | None = None, advance: Advance | None = None
+    question: PlanQuestion, *, engine: str = "processes", workers: int | None = None, progress: Progress | None = None
 ) -> PlanAnswer:
     """The best wiring and strategy found, timed by flow simulation, beside every network it is compared with."""
     if engine not in ENGINES:
         raise StrategyError(f"there is no engine {engine!r}: use {' or '.join(ENGINES)}")
-    return _Study(question, engine, workers, advance or (lambda done, total, now: None)).run()
+    return _Study(question, engine, workers, progress or silent).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +66,12 @@ class _Study:
     question: PlanQuestion
     engine: str
     workers: int | None
-    advance: Advance
+    progress: Progress
     searched: list[_Searched] = field(default_factory=list)
 
     def run(self) -> PlanAnswer:
         self.baselines, self.notes = chosen_baselines(self.question.compare, site_of(self.question))
-        self.advance(0, None, "reading and pricing the model")
+        self.progress(0, None, "reading and pricing the model")
         for allowed in self._spaces():
             self._search(allowed)
         # Ties go to the first, the smaller space.
@@ -113,11 +114,11 @@ class _Study:
             return None
         words = "".join(f"{name}, " for name in allowed) + (f"{parts} micro-batches, " if parts > 1 else "")
 
-        def advance(done: int, total: int | None, now: str) -> None:
-            self.advance(done, total, words + now)
+        def progress(done: int, total: int | None, now: str) -> None:
+            self.progress(done, total, words + now)
 
         try:
-            return Planner(question, parts, self.baselines, self.engine, self.workers, advance)
+            return Planner(question, parts, self.baselines, self.engine, self.workers, progress)
         except MemoryShortage:
             return None
 
@@ -125,7 +126,7 @@ class _Study:
         planner, found = best.planner, best.found
         seating, wiring = found.best.seating, found.best.wiring
         planner.judge.patches(wiring)  # where nothing could be patched, this says why
-        self.advance(0, None, "simulating the plan")
+        self.progress(0, None, "simulating the plan")
         step = planner.job.step(seating)
         rings = time_step(step, planner.job.network(seating, wiring))
         # Whatever sums run, all that servers relay takes the routes that rings were simulated on.
@@ -169,7 +170,7 @@ class _Study:
         """Every network to compare with, with the best strategy of all spaces."""
         compared = {}
         for number, baseline in enumerate(self.baselines):
-            self.advance(number, len(self.baselines), f"comparing with {baseline.name}")
+            self.progress(number, len(self.baselines), f"comparing with {baseline.name}")
             seconds = min(one.planner.seconds_on(baseline) for one in self.searched)
             cost = baseline.cost * self.question.servers
             compared[baseline.name] = Compared(seconds, cost, baseline.about, baseline.strategy_of)

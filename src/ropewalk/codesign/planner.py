@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ropewalk.codesign.alternate import Alternation, Candidate, Tell, alternate, exhaust, judged
+from ropewalk.codesign.alternate import Alternation, Candidate, alternate, exhaust, judged
 from ropewalk.codesign.baselines import BASELINES, Baseline
 from ropewalk.codesign.chains import Setting, search_chains
 from ropewalk.codesign.evaluate import fastest_collectives
@@ -20,10 +20,9 @@ from ropewalk.codesign.seats import Places, check_memory
 from ropewalk.codesign.small_spaces import best_pairs
 from ropewalk.errors import StrategyError
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.progress import Progress
 from ropewalk.strategy.seating import Seat, Seating, coset
 
-Advance = Callable[[int, int | None, str], None]
-"""Called with (done, of how many, what is being done)."""
 FEW_SEATINGS = 200
 """Spaces up to this size are simulated whole, every strategy on every wiring that is made for one of them."""
 MANY_SEATINGS, MANY_PAIRS = 25_000, 1_000_000
@@ -49,7 +48,7 @@ class Planner:
     baselines: Sequence[Baseline]
     engine: str
     workers: int | None
-    advance: Advance
+    progress: Progress
     _pool: dict[Seating, None] = field(default_factory=dict)
     """Strategies that were found so far, wherever that was; in order."""
     _strategies: dict[str, Seating] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class Planner:
 
     def _all_pairs(self) -> list[Candidate] | None:
         """The fastest pairs of strategy and wiring by estimate, of all there are; None where these are too many."""
-        self.advance(0, None, "plan: every strategy on every wiring")
+        self.progress(0, None, "plan: every strategy on every wiring")
         space, site = self.space, replace(self.job.site, latency=0.0)
         seatings = {space.seating(places): places for places in every_seating(space)}
         switch = BASELINES["ideal-switch"].make(site).network
@@ -133,7 +132,7 @@ class Planner:
         own = [one.strategy_of or one.name for one in self.baselines]
         names = list(dict.fromkeys(["ideal-switch", *own]))
         for number, name in enumerate(names):
-            self.advance(number, len(names), f"searching a strategy for {name}")
+            self.progress(number, len(names), f"searching a strategy for {name}")
             setting = partial(search_on_baseline, self.question, self.micro_batches, name)
             # It has all the proposals that a plan has in its rounds.
             found = self._chains(setting, 0, self.space.start, self.question.budget * self.question.rounds)
@@ -178,5 +177,5 @@ class Planner:
         )
         return [self.space.seating(places) for places in dict.fromkeys(found.places for found in searched.chains)]
 
-    def _tell(self, what: str) -> Tell:
-        return lambda done, most, now: self.advance(done, most, f"{what}: {now}")
+    def _tell(self, what: str) -> Progress:
+        return lambda done, most, now: self.progress(done, most, f"{what}: {now}")

@@ -7,7 +7,6 @@ like any other step, and the fastest is the answer. So another schedule never ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ropewalk.errors import StrategyError
@@ -15,6 +14,7 @@ from ropewalk.hardware import Cluster
 from ropewalk.pipeline.answer import BEHIND, PipelineAnswer, SimulatedPlan
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.strategy import strategy_of
+from ropewalk.progress import Count
 from ropewalk.strategy import Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion
 from ropewalk.training import answer as simulated
@@ -38,7 +38,7 @@ def on_cluster(
     subject: Subject,
     cluster: Cluster,
     network: NetworkUse | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Count | None = None,
 ) -> PipelineAnswer:
     """The answer with its best plans simulated, the fastest of them first; those that do not fit are left out."""
     chosen = _contenders(answer, subject)

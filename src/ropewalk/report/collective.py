@@ -94,7 +94,7 @@ def headline(answer: CollectiveAnswer) -> str:
     best = quantity.gigabytes(float(answer.optimum.algbw))
     said = f"{article} {name} over {quantity.count(answer.ranks)} ranks of {answer.fabric.name} can reach {best}"
     if answer.made is None:
-        return f"{said} with switches that copy and add up"
+        return f"{said} with switches that multicast and reduce"
     if answer.algbw == answer.optimum.algbw:
         return f"{said}, and {answer.made.shape} do" if not answer.made.trees else f"{said}, and {_trees(answer)}"
     reached = float(answer.algbw) / float(answer.optimum.algbw)

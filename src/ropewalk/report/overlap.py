@@ -28,7 +28,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """Tensors that are added up together."""
+    """Tensors that are all-reduced together."""
 
     tensors: str
     count: int

@@ -183,7 +183,7 @@ def _notes(answer: PipelineAnswer) -> list[str]:
         "Every plan here, others' too, was timed by the same event simulation of its timetable; formulas only propose.",
         "A micro-batch is split over the replicas of a stage; between stages with m and n replicas go m + n − gcd(m, "
         "n) messages.",
-        "Gradients of a stage are added up when its last backward pass is done"
+        "Gradients of a stage are all-reduced when its last backward pass is done"
         + (", and while it still runs" if answer.terms.overlap_sums else "")
         + "; later stages hide theirs behind the backward passes of earlier ones.",
         f"Costs: {answer.profile.source}.",

@@ -88,7 +88,7 @@ def test_an_all_to_all_has_paths_instead_of_trees(read_page):
 def test_switches_that_add_up_are_a_bound_without_a_schedule(read_page):
     answer = synthesis.answer(CollectiveQuestion("allreduce", IdealSwitch(4).build(), in_network=True))
     text = read_page(collective_page(answer)).text
-    assert "with switches that copy and add up" in text
+    assert "with switches that multicast and reduce" in text
     assert "schedules that do without" in text
 
 

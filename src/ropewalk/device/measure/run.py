@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from ropewalk.device.measure.grid import grid
 from ropewalk.device.measure.host import host_seconds
 from ropewalk.device.measure.network import network_factor
 from ropewalk.device.table import Row
+from ropewalk.progress import Progress
 from ropewalk.workload.kernel import PRODUCTS, Kernel
 
 DTYPES = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
@@ -46,7 +47,7 @@ def hardware(where: str) -> Hardware:
 
 
 def measure_grid(
-    where: str, precisions: Sequence[str], *, small: bool, progress: Callable[[int, int, str], None] | None
+    where: str, precisions: Sequence[str], *, small: bool, progress: Progress | None
 ) -> tuple[list[Row], list[str]]:
     """Rows of the table, and what could not be measured, with the reason."""
     every = grid(small=small)
