@@ -19,7 +19,7 @@ from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, interconnect
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, MOST_GPUS, Cluster, Ports, Servers, problems
-from ropewalk.hardware.draft import Draft, GroupDraft
+from ropewalk.hardware.draft import ClusterDraft, GroupDraft
 
 
 def gpu_of(device: str) -> str:
@@ -67,7 +67,7 @@ def _of_fabric(read: Fabric) -> Outside:
     return Outside(read.hosts, float(read.host_bandwidth().min()))
 
 
-def completed(draft: Draft, findings: Findings) -> Cluster:
+def completed(draft: ClusterDraft, findings: Findings) -> Cluster:
     """The cluster, or all findings at once."""
     network = DEFAULT_NETWORK if draft.network is None else draft.network
     total = sum(max(0, one.count) * max(0, one.gpus) for one in draft.groups)
@@ -85,7 +85,7 @@ def completed(draft: Draft, findings: Findings) -> Cluster:
     return Cluster(servers, network, draft.latency_s, bool(draft.rails), draft.failed)
 
 
-def _fits_servers(draft: Draft, network: str | Ports, outside: Outside, findings: Findings) -> None:
+def _fits_servers(draft: ClusterDraft, network: str | Ports, outside: Outside, findings: Findings) -> None:
     """Find what the network says otherwise than the description of the servers."""
     sizes = tuple(one.gpus for one in draft.groups for _ in range(min(one.count, MOST_GPUS)))
     if outside.sizes and sizes != outside.sizes:
@@ -107,11 +107,13 @@ def _fits_servers(draft: Draft, network: str | Ports, outside: Outside, findings
             )
 
 
-def _in_words(draft: Draft) -> str:
+def _in_words(draft: ClusterDraft) -> str:
     return " and ".join(f"{one.count} of {one.gpus}" for one in draft.groups)
 
 
-def _group(group: GroupDraft, draft: Draft, network: str | Ports, outside: Outside, findings: Findings) -> Servers:
+def _group(
+    group: GroupDraft, draft: ClusterDraft, network: str | Ports, outside: Outside, findings: Findings
+) -> Servers:
     device = DEFAULT_DEVICE if group.device is None else group.device
     nvlink = outside.nvlink_bandwidth if group.nvlink_bandwidth is None else group.nvlink_bandwidth
     nic = outside.nic_bandwidth if group.nic_bandwidth is None else group.nic_bandwidth

@@ -57,7 +57,7 @@ class GroupDraft:
 
 
 @dataclass(frozen=True)
-class Draft:
+class ClusterDraft:
     """A cluster as far as it is said."""
 
     source: str
@@ -71,7 +71,7 @@ class Draft:
     """Do options that say otherwise contradict it? A preset is a start: its speeds and its network can be replaced."""
 
 
-def merged(draft: Draft, given: Given, findings: Findings) -> Draft:
+def merged(draft: ClusterDraft, given: Given, findings: Findings) -> ClusterDraft:
     """The draft with what options add; an option that says something else is a finding that names both facts."""
     total = sum(one.count * one.gpus for one in draft.groups)
     if given.gpus is not None and given.gpus != total:
@@ -86,7 +86,7 @@ def merged(draft: Draft, given: Given, findings: Findings) -> Draft:
     return replace(draft, groups=groups, network=network, latency_s=latency, rails=rails)
 
 
-def _network(draft: Draft, given: Given, findings: Findings) -> str | Ports | None:
+def _network(draft: ClusterDraft, given: Given, findings: Findings) -> str | Ports | None:
     """The network that is described or named."""
     if given.network is None:
         return draft.network
@@ -96,7 +96,7 @@ def _network(draft: Draft, given: Given, findings: Findings) -> str | Ports | No
     return given.network
 
 
-def _ports(draft: Draft, groups: tuple[GroupDraft, ...], given: GivenPorts, findings: Findings) -> Ports | None:
+def _ports(draft: ClusterDraft, groups: tuple[GroupDraft, ...], given: GivenPorts, findings: Findings) -> Ports | None:
     """The ports to be wired; every NIC is one where both are described."""
     if isinstance(draft.network, str) and draft.firm:
         findings.add(

@@ -18,14 +18,14 @@ from ropewalk.fabric.document import Name, Quantity, Strict, quantity
 from ropewalk.fabric.expression import is_path
 from ropewalk.hardware.cluster import MOST_GPUS, Cluster, Ports, Servers
 from ropewalk.hardware.complete import groups_of, outside_of
-from ropewalk.hardware.draft import Draft, GroupDraft
+from ropewalk.hardware.draft import ClusterDraft, GroupDraft
 from ropewalk.hardware.entries import read_entry
 
 Count = Annotated[StrictInt, Field(ge=1, le=MOST_GPUS)]
 
 
-class ClusterSheet(BaseModel):
-    """A cluster file."""
+class ClusterFile(BaseModel):
+    """The keys of a cluster file."""
 
     model_config = Strict
     name: Name | None = None
@@ -68,9 +68,9 @@ def is_cluster_document(document: object) -> bool:
     return not any(isinstance(row, str) or (isinstance(row, Mapping) and "topology" in row) for row in listed)
 
 
-def draft_of_document(document: object, source: str, folder: Path, findings: Findings) -> Draft:
+def draft_of_document(document: object, source: str, folder: Path, findings: Findings) -> ClusterDraft:
     """What a document says of a cluster; network files are looked for from its folder."""
-    sheet = read_entry(ClusterSheet, document, "", findings)
+    sheet = read_entry(ClusterFile, document, "", findings)
     if sheet is None:
         findings.raise_if_any()
         raise AssertionError("a sheet that is not valid has findings")
@@ -89,7 +89,7 @@ def draft_of_document(document: object, source: str, folder: Path, findings: Fin
     if not sheet.servers:
         groups = _servers_of(network, sheet.device, findings)
     latency = None if sheet.latency is None else quantity(units.seconds, sheet.latency, "latency", findings)
-    return Draft(source, groups, network, latency, sheet.rails, tuple(sheet.failed))
+    return ClusterDraft(source, groups, network, latency, sheet.rails, tuple(sheet.failed))
 
 
 def _group(row: object, where: str, device: str | None, findings: Findings) -> GroupDraft | None:

@@ -10,13 +10,13 @@ from difflib import get_close_matches
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import ClusterError
 from ropewalk.hardware.complete import usual_size
-from ropewalk.hardware.draft import Draft, GroupDraft
+from ropewalk.hardware.draft import ClusterDraft, GroupDraft
 
 _PRESET = re.compile(r"([a-z][a-z0-9-]*):([0-9]{1,6})")
 
 
 @dataclass(frozen=True)
-class Preset(Choice[Callable[[int], Draft]]):
+class Preset(Choice[Callable[[int], ClusterDraft]]):
     """A kind of server and how its vendor joins many of them; `make` takes the number of servers."""
 
     def facts(self) -> dict[str, str]:
@@ -24,9 +24,9 @@ class Preset(Choice[Callable[[int], Draft]]):
 
 
 def _preset(name: str, device: str, about: str, *, rails: bool) -> Preset:
-    def make(count: int) -> Draft:
+    def make(count: int) -> ClusterDraft:
         group = GroupDraft(count, usual_size(device), device)
-        return Draft(f"cluster {name}:{count}", (group,), "leaf-spine", None, rails, firm=False)
+        return ClusterDraft(f"cluster {name}:{count}", (group,), "leaf-spine", None, rails, firm=False)
 
     return Preset(name, make, about, where=_RAILS if rails else _PLAIN)
 
@@ -53,7 +53,7 @@ PRESETS: Choices[Preset] = Choices(
 """By name; `name:servers` is a cluster."""
 
 
-def preset(text: str) -> Draft:
+def preset(text: str) -> ClusterDraft:
     """The cluster that a preset and its number of servers say.
 
     >>> preset("dgx-h100:64").groups[0].device

@@ -19,7 +19,7 @@ from ropewalk.fabric.server_fabric import ServerGroup, filled
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, Cluster
 from ropewalk.hardware.complete import completed, groups_of, outside_of, usual_size
-from ropewalk.hardware.draft import Draft, Given, GroupDraft, merged
+from ropewalk.hardware.draft import ClusterDraft, Given, GroupDraft, merged
 from ropewalk.hardware.presets import preset
 from ropewalk.hardware.shape import is_shape, shape
 
@@ -82,7 +82,7 @@ def as_json(cluster: Cluster) -> dict[str, Any]:
     return document_of(cluster)
 
 
-def _of_file(path: Path, source: str, findings: Findings) -> Draft:
+def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
     from ropewalk.fabric.files import PARSERS
     from ropewalk.hardware.files import draft_of_document, is_cluster_document
 
@@ -100,11 +100,11 @@ def _of_file(path: Path, source: str, findings: Findings) -> Draft:
             f"{source}: it is a fabric file that names no servers: give it as the network (--fabric {path}) of servers "
             "such as --cluster 4x8"
         )
-    return Draft(source, groups_of(sizes), str(path))
+    return ClusterDraft(source, groups_of(sizes), str(path))
 
 
-def _of_shape(text: str) -> Draft:
-    return Draft(f"cluster {text}", tuple(GroupDraft(*group) for group in shape(text)))
+def _of_shape(text: str) -> ClusterDraft:
+    return ClusterDraft(f"cluster {text}", tuple(GroupDraft(*group) for group in shape(text)))
 
 
 def _of_options(given: Given) -> Cluster:
@@ -119,8 +119,8 @@ def _of_options(given: Given) -> Cluster:
                 f"{given.gpus}"
             )
         if sizes:
-            return completed(merged(Draft("cluster", groups_of(sizes), network), given, findings), findings)
-    draft = Draft("cluster", _filled(given), network, given.latency_s, given.rails)
+            return completed(merged(ClusterDraft("cluster", groups_of(sizes), network), given, findings), findings)
+    draft = ClusterDraft("cluster", _filled(given), network, given.latency_s, given.rails)
     return completed(draft, findings)
 
 
