@@ -62,15 +62,6 @@ def test_the_plan_in_the_file_takes_the_time_that_was_promised(tmp_path, run, ro
     assert json.loads(again.stdout)["step_time_s"] == found["step_time_s"]
 
 
-def test_data_parallelism_takes_as_long_through_pipeline_as_through_simulate(run, ropewalk):
-    common = ("gpt2", "--seq", 64, "--cluster", "2x2", "--nics", 1, "--bandwidth", "25Gbps", "--batch", 16, "--json")
-    planned = run(*common, "--micro-batch", 16, "--schedule", "1f1b")
-    asked = ropewalk("simulate", *common)
-    assert (planned.code, asked.code) == (0, 0), planned.stderr + asked.stderr
-    rows = {row["name"]: row["step_time_s"] for row in json.loads(planned.stdout)["alternatives"]}
-    assert rows["data-parallel"] == pytest.approx(json.loads(asked.stdout)["step_time_s"], rel=1e-9)
-
-
 def test_a_thin_network_between_servers_shows_in_the_promise_and_not_in_the_estimate(tmp_path, run):
     def found(fabric):
         answer = run(
