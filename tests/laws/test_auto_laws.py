@@ -1,6 +1,7 @@
 """Collectives chosen by simulation: never slower than rings, and what was promised when they are named again."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,5 +57,5 @@ def test_auto_is_never_slower_than_rings_and_keeps_its_word(step, fabric, transp
     use = use_of(step, np.arange(RANKS), fabric, CollectiveChoice("auto"), router=router, transport=transport)
     chosen = fastest(step, use, seconds)
     assert chosen.seconds <= seconds(CollectiveChoice("ring"))
-    assert chosen.seconds == min(tried.seconds for tried in chosen.tried)
+    assert chosen.seconds == pytest.approx(min(tried.seconds for tried in chosen.tried), rel=1e-9)
     assert seconds(collective_choice(str(chosen.choice))) == chosen.seconds
