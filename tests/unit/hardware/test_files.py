@@ -1,5 +1,6 @@
 """Cluster files as people write them: what they say, and one message with all that is wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,11 @@ def test_a_file_that_contradicts_itself_is_refused_with_everything_that_is_wrong
 def test_the_example_of_the_documentation_is_a_cluster():
     found = read_cluster(Path(__file__).parents[3] / "examples" / "cluster.yaml")
     assert (found.gpus, found.device, found.rails, found.fabric().hosts) == (32, "a100", True, 32)
+
+
+def test_every_example_of_the_documentation_is_a_cluster(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "cluster-files.md").read_text()
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    found = [read(tmp_path, example) for example in examples]
+    assert [cluster.shape for cluster in found] == ["4x8", "6x8,2x4", "16x4"]
+    assert [cluster.gpus for cluster in found] == [32, 48, 64]
