@@ -10,8 +10,8 @@ from ropewalk.errors import Findings, ProgramError
 AUTO = "auto"
 """Left to whoever can simulate the step."""
 
-PURPOSES = ("tensor", "context", "expert", "tables", "data", "zero", "pipeline", "sums", "experts")
-"""What ranks meet for, as the streams of a step are called; the last two where servers hold single layers."""
+PURPOSES = ("tensor", "context", "expert", "tables", "data", "zero", "pipeline")
+"""What ranks meet for, as the streams of a step are called."""
 
 
 @dataclass(frozen=True)

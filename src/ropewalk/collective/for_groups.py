@@ -15,7 +15,7 @@ from ropewalk.collective.exchange import direct_all_to_all, hierarchical_all_to_
 from ropewalk.collective.group import Group
 from ropewalk.collective.hips import Process, hips, near_square
 from ropewalk.collective.on_fabric import best_hierarchy, fabric_cycles
-from ropewalk.collective.over_servers import chain_broadcast_over, chain_reduce_over, ring_orders
+from ropewalk.collective.over_servers import chain_broadcast_over, chain_reduce_over, server_rings
 from ropewalk.collective.peers import Inside, mesh_inside
 from ropewalk.collective.program import Program
 from ropewalk.collective.ring import rings
@@ -58,16 +58,12 @@ CHAINS: dict[Act, Maker] = {
 
 def rings_of(group: Group) -> ScatterGather:
     cycles = fabric_cycles(group.fabric) if group.fabric is not None and group.is_whole_fabric else []
-    return rings(cycles, both_ways=True) if cycles else rings(_orders(group))
+    return rings(cycles, both_ways=True) if cycles else server_rings(group.servers)
 
 
 def one_ring(group: Group, both_ways: bool) -> ScatterGather:
     cycles = fabric_cycles(group.fabric) if group.fabric is not None and group.is_whole_fabric else []
     return rings(cycles[:1] or [np.arange(group.ranks)], both_ways)
-
-
-def _orders(group: Group) -> list[np.ndarray]:
-    return [np.arange(group.ranks)] if max(group.servers) == 1 else ring_orders(group.servers)
 
 
 def hierarchy_of_fabric(group: Group) -> ScatterGather:
@@ -141,14 +137,13 @@ def equal_shards(act: Act, group: Group) -> str | None:
     return None
 
 
-def made_for_network(method: str, acts: tuple[Act, ...]) -> dict[Act, Maker]:
+def made_for_network(name: str, acts: tuple[Act, ...]) -> dict[Act, Maker]:
     """Makers that load Numba and SciPy when they are called."""
 
     def make(act: Act, group: Group) -> Schedule:
-        from ropewalk.collective import synthesised
+        from ropewalk.collective.synthesised import MAKERS
 
-        maker: Callable[[Act, Group], Schedule] = getattr(synthesised, method)
-        return maker(act, group)
+        return MAKERS[name](act, group)
 
     return {act: partial(make, act) for act in acts}
 

@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.hips import Process, hips
 from ropewalk.collective.lanes import Rounds, side_by_side
-from ropewalk.collective.peers import mesh_inside
 from ropewalk.collective.program import Program, everyone, only
 from ropewalk.collective.ring import rings
 from ropewalk.collective.scatter_gather import ScatterGather, at_least_two
@@ -58,17 +56,6 @@ def chain_reduce_over(servers: Servers, root: int = 0, segments: int = SEGMENTS)
     )
 
 
-def server_hierarchy(servers: Servers) -> ScatterGather:
-    """Inside every server first, then across the servers between GPUs of the same number (HiPS); a mesh in each."""
-    if len(set(servers)) > 1:
-        raise ProgramError(
-            f"a hierarchy of servers with {_listed(servers)} ranks: it needs as many ranks in every server; use rings"
-        )
-    at_least_two(sum(servers), "a hierarchy")
-    grid = np.arange(sum(servers)).reshape(len(servers), servers[0])
-    return hips(grid, [Process((1, 0), mesh_inside)])
-
-
 def ring_orders(servers: Servers) -> list[NDArray[np.int64]]:
     """The order in which each ring visits the ranks: the ranks of a server one after the other, server after server.
 
@@ -83,8 +70,8 @@ def ring_orders(servers: Servers) -> list[NDArray[np.int64]]:
     if min(servers, default=0) < 1:
         raise ProgramError(f"servers with {_listed(servers)} ranks: list only servers that hold a rank")
     first = np.cumsum(servers) - servers
-    if len(servers) == 1:
-        return [np.arange(servers[0])]
+    if len(servers) == 1 or max(servers) == 1:
+        return [np.arange(sum(servers))]
     turns = _turns(len(servers))
     return [
         np.concatenate(

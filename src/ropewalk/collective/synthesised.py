@@ -89,3 +89,13 @@ def _root_host(group: Group) -> int:
 
 def _root_of(act: Act, group: Group) -> int | None:
     return _root_host(group) if act in (Act.BROADCAST, Act.REDUCE) else None
+
+
+MAKERS: Mapping[str, Callable[[Act, Group], Schedule]] = {
+    "forest": forest,
+    "topoadopt": topoadopt,
+    "breadth-first": breadth_first,
+    "best-ring": searched_ring,
+    "paths": paths,
+}
+"""What makes each of them, for an act that it has."""

@@ -158,7 +158,7 @@ COLLECTIVES: Choices[Collective] = Choices(
                 halves(partial(one_ring, both_ways=True), "double-ring"),
                 fits=equal_shards, title="double ring", colour=palette.NAVY),
         _record("best-ring", "the rings that a search over orders finds best on this network",
-                made_for_network("searched_ring", ALL_BUT_EXCHANGES), fits=equal_shards, own_paths=True,
+                made_for_network("best-ring", ALL_BUT_EXCHANGES), fits=equal_shards, own_paths=True,
                 in_libraries=True, title="best rings", colour=palette.STEEL, auto_up_to=64),
         _record("mesh", "every rank exchanges with every other at once", of_ranks(
                     all_reduce=mesh_all_reduce, all_gather=mesh_all_gather, reduce_scatter=mesh_reduce_scatter,
@@ -205,7 +205,7 @@ COLLECTIVES: Choices[Collective] = Choices(
                 made_for_network("topoadopt", ALL_BUT_EXCHANGES), own_paths=True, title="TopoAdopt",
                 colour=palette.INK, auto_up_to=0),
         _record("breadth-first", "everything arrives on a shortest path: the fewest rounds on this network",
-                made_for_network("breadth_first", ALL_BUT_EXCHANGES), own_paths=True, title="breadth first",
+                made_for_network("breadth-first", ALL_BUT_EXCHANGES), own_paths=True, title="breadth first",
                 colour=palette.AMBER, in_libraries=True, auto_up_to=64),
         _record("direct", "all pairs at once", of_ranks(all_to_all=direct_all_to_all), colour=palette.GREEN,
                 in_libraries=True),

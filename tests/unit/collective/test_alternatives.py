@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from ropewalk.collective.alternatives import alternatives
 from ropewalk.collective.blocks import blocks_of
-from ropewalk.collective.breadth_first import bfb_schedule
 from ropewalk.collective.bruck import bruck_all_gather, bruck_all_reduce, bruck_reduce_scatter
-from ropewalk.collective.chooser import Chooser, choose
 from ropewalk.collective.optimum import OPTIMA, ROOTED_OPTIMA, network_of
 from ropewalk.collective.spread_routes import spread_routes
 from ropewalk.collective.trees import binomial_all_reduce
@@ -101,59 +97,3 @@ def test_a_binomial_all_reduce_goes_up_and_down_one_tree(ranks):
     program = binomial_all_reduce(ranks)
     program.check()
     assert len(program.rounds) == 2 * (ranks - 1).bit_length()
-
-
-def _chooser(start_up_s: float = 1e-5) -> Chooser:
-    network = network_of(Torus((3, 3), bandwidth=10e9).build())
-    candidates = alternatives(network, "allreduce")
-    return Chooser({**candidates, "breadth-first": lambda: bfb_schedule(network, "allreduce")}, start_up_s)
-
-
-def test_the_choice_is_never_slower_than_any_candidate():
-    chooser = _chooser()
-    for size in [0.0, *10.0 ** np.arange(12)]:
-        chosen = chooser.choose(size)
-        assert chosen.seconds == min(chooser.seconds(size).values())
-        assert chosen.schedule.name == chosen.name
-
-
-def test_larger_buffers_never_take_less_time_and_never_more_seconds_per_byte():
-    chooser = _chooser()
-    table = chooser.table(list(10.0 ** np.arange(1, 12)))
-    seconds = [row[2] for row in table]
-    assert seconds == sorted(seconds)
-    slopes = [chooser.costs[name].seconds_per_byte for _, name, _ in table]
-    assert slopes == sorted(slopes, reverse=True)
-
-
-def test_stretches_are_where_the_choice_changes():
-    chooser = _chooser()
-    stretches = chooser.stretches()
-    assert stretches[0].from_bytes == 0.0
-    assert len(stretches) > 1
-    ends = [stretch.from_bytes for stretch in stretches[1:]]
-    assert ends == sorted(set(ends))
-    for stretch, end in zip(stretches, [*ends, 4 * ends[-1]], strict=True):
-        middle = (stretch.from_bytes + end) / 2
-        assert chooser.seconds(middle)[stretch.name] == pytest.approx(chooser.choose(middle).seconds, rel=1e-12)
-
-
-def test_where_starting_up_costs_nothing_bandwidth_decides_from_the_first_byte():
-    chooser = _chooser(0.0)
-    (only,) = chooser.stretches()
-    assert chooser.costs[only.name].seconds_per_byte == min(cost.seconds_per_byte for cost in chooser.costs.values())
-
-
-def test_small_buffers_take_few_rounds_and_large_ones_many_links():
-    network = network_of(Ring(8, bandwidth=1e9).build())
-    candidates = {"breadth-first": lambda: bfb_schedule(network, "allgather"), **alternatives(network, "allgather")}
-    small, large = (choose(candidates, size, 1e-6) for size in (8.0, 8e9))
-    assert len(small.schedule.program.rounds) < len(large.schedule.program.rounds)
-    assert large.schedule.promise == Fraction(16, 7) * 10**9
-
-
-def test_a_choice_among_nothing_is_refused():
-    with pytest.raises(ProgramError, match="give at least one"):
-        Chooser({}, 1e-6)
-    with pytest.raises(ProgramError, match="give 0 s or more"):
-        Chooser({"breadth-first": lambda: bfb_schedule(network_of(Ring(3).build()), "allgather")}, -1.0)

@@ -7,7 +7,6 @@ from ropewalk.collective.over_servers import (
     chain_broadcast_over,
     chain_reduce_over,
     ring_orders,
-    server_hierarchy,
     server_rings,
 )
 from ropewalk.errors import ProgramError
@@ -64,16 +63,9 @@ def test_the_programs_prove_themselves(servers):
         program.check()
 
 
-@pytest.mark.parametrize("servers", [(4,), (1, 1, 1), (4, 4), (2, 2, 2)], ids=str)
-def test_the_hierarchy_proves_itself(servers):
-    server_hierarchy(servers).all_reduce("all").check()
-
-
-def test_servers_of_unequal_size_have_as_many_rings_as_the_smallest_and_no_hierarchy():
+def test_servers_of_unequal_size_have_as_many_rings_as_the_smallest():
     assert len(ring_orders((3, 1, 2))) == 1
     assert len(ring_orders((3, 2))) == 2
-    with pytest.raises(ProgramError, match="as many ranks in every server"):
-        server_hierarchy((3, 2))
 
 
 def test_an_empty_server_is_refused():
