@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure import best_cpu, cpu, machine, options, short, summary, table, warm_up
-from ropewalk.collective import Program, direct_all_to_all, ring_all_reduce
+from ropewalk.collectives import Program, direct_all_to_all, ring_all_reduce
 from ropewalk.fabric import Builder, IdealSwitch, Ring
 from ropewalk.routing import Routes, shortest
 from ropewalk.sim import simulate, simulate_rounds

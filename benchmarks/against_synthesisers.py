@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from measure import best_cpu, machine, options, short, summary, table
-from ropewalk.collective.forest import Forest, all_gather_forest, fixed_forest
-from ropewalk.collective.optimum import Network, all_gather, network_of
+from ropewalk.collectives.forest import Forest, all_gather_forest, fixed_forest
+from ropewalk.collectives.optimum import Network, all_gather, network_of
 from ropewalk.fabric.expression import fabric
 
 FORESTCOLL = (

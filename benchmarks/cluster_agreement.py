@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
 from leaf_spine_program import solve_leafs
 from leaf_spine_states import KINDS, state_of
 
-from ropewalk.cluster.vclos.search import Found, common_spines, search_leafs
+from ropewalk.tenancy.vclos.search import Found, common_spines, search_leafs
 
 
 def answer(seed: int) -> tuple[str, bool]:

@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "reference"))
 
 from leaf_spine_program import solve_leafs
 
-from ropewalk.cluster.allocation import Allocation, Waiting
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.vclos.policy import vclos
-from ropewalk.cluster.vclos.search import Found, Undecided, search_leafs
-from ropewalk.cluster.vclos.shapes import doubling
+from ropewalk.tenancy.allocation import Allocation, Waiting
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.vclos.policy import vclos
+from ropewalk.tenancy.vclos.search import Found, Undecided, search_leafs
+from ropewalk.tenancy.vclos.shapes import doubling
 
 PLANTS = {2048: "leaf-spine:64x32x32", 8192: "leaf-spine:128x64x64", 32768: "leaf-spine:256x128x128"}
 """GPUs of a plant of switches with 64, 128 and 256 ports, all ports used."""

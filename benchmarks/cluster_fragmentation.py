@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from measure import machine, options, summary, table
-from ropewalk.cluster.allocation import Allocation, Reason, Waiting
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policy import Allocate
-from ropewalk.cluster.vclos.policy import vclos
-from ropewalk.cluster.vclos.shapes import all_divisors
+from ropewalk.tenancy.allocation import Allocation, Reason, Waiting
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant, plant
+from ropewalk.tenancy.policy import Allocate
+from ropewalk.tenancy.vclos.policy import vclos
+from ropewalk.tenancy.vclos.shapes import all_divisors
 
 PLANTS = ("leaf-spine:32x16x16", "leaf-spine:64x32x32")
 FILLS = (0.5, 0.7, 0.8, 0.9)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from measure import best_cpu, cpu, machine, options, short, summary, table
-from ropewalk.collective.forest import all_gather_forest, all_reduce_forest
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.forest import all_gather_forest, all_reduce_forest
+from ropewalk.collectives.optimum import network_of
 from ropewalk.fabric.expression import fabric
 
 FABRICS = (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measure import best_cpu, machine, options, short, summary, table
-from ropewalk.collective.optimum import Network, Optimum, all_gather, all_reduce, all_to_all, network_of
+from ropewalk.collectives.optimum import Network, Optimum, all_gather, all_reduce, all_to_all, network_of
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.expression import fabric
 

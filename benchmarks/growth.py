@@ -16,8 +16,8 @@ import numpy as np
 
 from chart import Panel, Series, write_chart
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table, warm_up
-from ropewalk.collective.cost import closed_form
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.cost import closed_form
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import Fabric, FatTree
 from ropewalk.fabric.expression import builder
 from ropewalk.routing import Routes, default_router_name, dmodk, router_for

@@ -43,7 +43,7 @@ def peak_mib() -> float:
 
 def warm_up() -> None:
     """Load every compiled kernel, so that what follows measures simulation and not the compiler."""
-    from ropewalk.collective import ring_all_reduce
+    from ropewalk.collectives import ring_all_reduce
     from ropewalk.fabric import IdealSwitch
     from ropewalk.routing import shortest
     from ropewalk.sim import simulate, simulate_rounds

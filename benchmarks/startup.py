@@ -14,7 +14,7 @@ from measure import in_a_fresh_process, machine, options, short, summary, table,
 
 HELP_GOAL_S = 0.5
 COMMANDS = ("--help", "cost gpt2 --json", "simulate gpt2 --gpus 8 --json")
-IMPORTS = ("ropewalk", "ropewalk.fabric", "ropewalk.routing", "ropewalk.collective", "ropewalk.sim", "numba")
+IMPORTS = ("ropewalk", "ropewalk.fabric", "ropewalk.routing", "ropewalk.collectives", "ropewalk.sim", "numba")
 
 
 def main() -> None:

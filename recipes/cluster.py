@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ropewalk.cli.screen import shown_progress
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.imports import Cabling, read_plant
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.modelled import Model, work_of_model
-from ropewalk.cluster.of_trace import jobs_of
-from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import POLICIES, Policy, policies_named
-from ropewalk.cluster.question import ClusterQuestion, Conditions
-from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.study import ClusterStudy, answer
-from ropewalk.cluster.traces import DURATIONS, SIZES, Sizes, Synthetic, mean_gap_for, poisson, read_trace
-from ropewalk.cluster.work import Work
 from ropewalk.report.cluster import cluster_page
 from ropewalk.strategy import derive
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.imports import Cabling, read_plant
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.modelled import Model, work_of_model
+from ropewalk.tenancy.of_trace import jobs_of
+from ropewalk.tenancy.plant import Plant, plant
+from ropewalk.tenancy.policies import POLICIES, Policy, policies_named
+from ropewalk.tenancy.question import ClusterQuestion, Conditions
+from ropewalk.tenancy.rates import SharedNetwork
+from ropewalk.tenancy.study import ClusterStudy, answer
+from ropewalk.tenancy.traces import DURATIONS, SIZES, Sizes, Synthetic, mean_gap_for, poisson, read_trace
+from ropewalk.tenancy.work import Work
 
 GBPS = 1e9 / 8
 SEEDS = 12

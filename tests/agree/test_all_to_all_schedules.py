@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from optimum_worlds import known_fabric, known_fabrics
 
-from ropewalk.collective.all_to_all import best_paths, direct_schedule, relayed_schedule
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.all_to_all import best_paths, direct_schedule, relayed_schedule
+from ropewalk.collectives.optimum import network_of
 from ropewalk.fabric import Torus
 from ropewalk.sim.simulate import simulate_rounds
 from ropewalk.task import lockstep

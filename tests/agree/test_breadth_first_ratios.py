@@ -8,9 +8,9 @@ from itertools import pairwise, product
 import pytest
 from optimum_worlds import fabric_of, known_fabric, known_fabrics
 
-from ropewalk.collective.breadth_first import bfb_schedule, neighbours_of
-from ropewalk.collective.latency import schedule_cost
-from ropewalk.collective.optimum import all_gather, all_reduce, network_of, reduce_scatter_then_all_gather
+from ropewalk.collectives.breadth_first import bfb_schedule, neighbours_of
+from ropewalk.collectives.latency import schedule_cost
+from ropewalk.collectives.optimum import all_gather, all_reduce, network_of, reduce_scatter_then_all_gather
 from ropewalk.fabric import Fabric, Hypercube, Mesh, Ring, Torus
 from ropewalk.sim import simulate_rounds
 from ropewalk.task import lockstep

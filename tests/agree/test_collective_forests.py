@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from optimum_worlds import known_fabric, known_fabrics
 
-from ropewalk.collective.forest import all_gather_forest, all_reduce_forest
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.forest import all_gather_forest, all_reduce_forest
+from ropewalk.collectives.optimum import network_of
 
 MOST_MEMBERS = 128
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics, known_rates
 
-from ropewalk.collective.optimum import (
+from ropewalk.collectives.optimum import (
     all_gather,
     all_reduce,
     all_to_all,
@@ -22,7 +22,7 @@ from ropewalk.collective.optimum import (
     reduce_scatter,
     reduce_scatter_then_all_gather,
 )
-from ropewalk.collective.optimum.optima import BY_STRENGTH
+from ropewalk.collectives.optimum.optima import BY_STRENGTH
 from ropewalk.fabric import Torus
 
 KNOWN = known_fabrics()

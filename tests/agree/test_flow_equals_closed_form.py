@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from collective_names import PUBLISHED
 
-from ropewalk.collective.cost import closed_form
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.cost import closed_form
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import BCube, FatTree, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS, default_router_name
 from ropewalk.sim import simulate, simulate_rounds

@@ -9,7 +9,7 @@ the length of the whole collective instead of that of a round.
 import numpy as np
 import pytest
 
-from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Torus
 from ropewalk.routing import router_for
 from ropewalk.sim import simulate

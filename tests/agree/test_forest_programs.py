@@ -13,10 +13,10 @@ import pytest
 from forest_worlds import GROWERS, depth_of, paced_seconds, proved_schedule, shared_seconds
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics
 
-from ropewalk.collective.forest.loads import prove_loads
-from ropewalk.collective.forest.program import forest_schedule
-from ropewalk.collective.forest.segments import best_segments, forest_seconds
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.forest.loads import prove_loads
+from ropewalk.collectives.forest.program import forest_schedule
+from ropewalk.collectives.forest.segments import best_segments, forest_seconds
+from ropewalk.collectives.optimum import network_of
 from ropewalk.fabric import Dgx, Torus
 
 SLOW = {"mi250x4x16", "dragonfly(a=4,p=2,h=2)"}

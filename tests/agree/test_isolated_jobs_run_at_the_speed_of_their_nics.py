@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from source_routes_of_jobs import source_routes_of_jobs
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.contention import Counterexample, Proof, contention_free
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import allocator_named
-from ropewalk.collective.exchange import shift_all_to_all
-from ropewalk.collective.program import Program
-from ropewalk.collective.ring import ring_all_reduce
+from ropewalk.collectives.exchange import shift_all_to_all
+from ropewalk.collectives.program import Program
+from ropewalk.collectives.ring import ring_all_reduce
 from ropewalk.sim import simulate_rounds
 from ropewalk.task import lockstep
 from ropewalk.task.routed import route_rounds
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.contention import Counterexample, Proof, contention_free
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import allocator_named
 
 SIZE = 1e9
 

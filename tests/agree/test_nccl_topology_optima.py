@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from optimum_worlds import known_fabrics
 
-from ropewalk.collective.optimum import all_gather, all_reduce, network_of
+from ropewalk.collectives.optimum import all_gather, all_reduce, network_of
 from ropewalk.fabric.expression import fabric
 
 TOPOLOGIES = Path(__file__).parents[1] / "data" / "topologies"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ropewalk import sync
-from ropewalk.collective import ring_all_reduce
-from ropewalk.collective.act import Act
-from ropewalk.collective.table import program_on
+from ropewalk.collectives import ring_all_reduce
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.table import program_on
 from ropewalk.errors import GraphError, ProgramError
 from ropewalk.fabric import BCube, FatTree, Hypercube, IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.routing import ROUTERS, Routes, dimension, dmodk, ecmp

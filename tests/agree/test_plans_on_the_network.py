@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ordered_models import step_seconds
 from streamed_programs import arrivals, tensor_after_tensor, tensor_of_chunk
 
-from ropewalk.collective.ring import ring_all_reduce
+from ropewalk.collectives.ring import ring_all_reduce
 from ropewalk.fabric import IdealSwitch, LeafSpine
 from ropewalk.overlap.buckets import buckets, groups_with_barrier_s
 from ropewalk.overlap.groups import Arrival, Groups

@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import POLICIES
-from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.snapshot import Moment, Tenant
-from ropewalk.cluster.snapshot.tasks import written_together
-from ropewalk.cluster.snapshot.wires import wires_of
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.sim import simulate
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.plant import Plant, plant
+from ropewalk.tenancy.policies import POLICIES
+from ropewalk.tenancy.rates import SharedNetwork
+from ropewalk.tenancy.snapshot import Moment, Tenant
+from ropewalk.tenancy.snapshot.tasks import written_together
+from ropewalk.tenancy.snapshot.wires import wires_of
+from ropewalk.tenancy.work import Exchange, Work
 
 
 def on(where: Plant, job: str, gpus: list[int]) -> Allocation:

@@ -13,7 +13,7 @@ from streamed_programs import (
     tensor_of_chunk,
 )
 
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics, known_rates
 
-from ropewalk.collective.optimum import all_reduce, network_of
-from ropewalk.collective.topoadopt import topoadopt_all_gather, topoadopt_forest
+from ropewalk.collectives.optimum import all_reduce, network_of
+from ropewalk.collectives.topoadopt import topoadopt_all_gather, topoadopt_forest
 
 MOST_MEMBERS = 32
 NEAR = Fraction(97, 100)

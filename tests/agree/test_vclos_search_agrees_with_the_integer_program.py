@@ -6,8 +6,8 @@ import pytest
 from leaf_spine_program import solve_leafs
 from leaf_spine_states import KINDS, state_of
 
-from ropewalk.cluster.vclos.compact import decide_leafs
-from ropewalk.cluster.vclos.search import Found, common_spines, search_leafs
+from ropewalk.tenancy.vclos.compact import decide_leafs
+from ropewalk.tenancy.vclos.search import Found, common_spines, search_leafs
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)), ids=[kind.__name__ for kind in KINDS])

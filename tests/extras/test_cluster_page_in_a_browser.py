@@ -5,13 +5,13 @@ import re
 import pytest
 from browser import browse, needs_browser, plots
 
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import policies_named
-from ropewalk.cluster.question import ClusterQuestion
-from ropewalk.cluster.study import answer
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import policies_named
+from ropewalk.tenancy.question import ClusterQuestion
+from ropewalk.tenancy.study import answer
+from ropewalk.tenancy.work import Exchange, Work
 
 EVIL = "<script>document.title='broken'</script>"
 

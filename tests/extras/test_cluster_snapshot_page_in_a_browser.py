@@ -6,12 +6,12 @@ import pytest
 from browser import browse, needs_browser, plots
 from snapshot_worlds import moment
 
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.snapshot import SnapshotQuestion, answer
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster_snapshot import snapshot_page
 from ropewalk.sim.level import LevelUse, PacketOptions
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
+from ropewalk.tenancy.work import Exchange, Work
 
 EVIL = "<script>document.title='broken'</script>"
 

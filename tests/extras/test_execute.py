@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]
 import execute_jobs as jobs
 import numpy as np
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     binomial_broadcast,
     chain_reduce,
     dedicated_servers,
@@ -23,10 +23,10 @@ from ropewalk.collective import (
     ring_reduce_scatter,
     shift_all_to_all,
 )
-from ropewalk.collective.all_to_all import all_to_all_schedule
-from ropewalk.collective.forest import all_gather_forest, all_reduce_forest, broadcast_forest, reduce_scatter_forest
-from ropewalk.collective.forest.program import forest_schedule
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.all_to_all import all_to_all_schedule
+from ropewalk.collectives.forest import all_gather_forest, all_reduce_forest, broadcast_forest, reduce_scatter_forest
+from ropewalk.collectives.forest.program import forest_schedule
+from ropewalk.collectives.optimum import network_of
 from ropewalk.errors import ProgramError
 from ropewalk.execute import NUMBERS, LocalRanks, run_locally
 

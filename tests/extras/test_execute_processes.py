@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]
 
 import execute_jobs as jobs
 
-from ropewalk.collective import ring_all_reduce
+from ropewalk.collectives import ring_all_reduce
 from ropewalk.errors import ProgramError
 from ropewalk.execute import LocalRanks, RunFailed, run_locally
 

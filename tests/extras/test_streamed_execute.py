@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]
 
 from streamed_programs import gathered_in_turn, rank_major, tensor_after_tensor
 
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.execute import run_locally
 
 pytestmark = pytest.mark.extras

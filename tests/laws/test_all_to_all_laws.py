@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.all_to_all import best_paths, direct_schedule, in_pieces, relayed_schedule
-from ropewalk.collective.all_to_all.balance import balanced_flow
-from ropewalk.collective.all_to_all.decompose import paths_of_flow
-from ropewalk.collective.optimum import all_to_all, network_of
+from ropewalk.collectives.all_to_all import best_paths, direct_schedule, in_pieces, relayed_schedule
+from ropewalk.collectives.all_to_all.balance import balanced_flow
+from ropewalk.collectives.all_to_all.decompose import paths_of_flow
+from ropewalk.collectives.optimum import all_to_all, network_of
 from ropewalk.sim.simulate import simulate_rounds
 from ropewalk.task import lockstep
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective.choice import CollectiveChoice, collective_choice
+from ropewalk.collectives.choice import CollectiveChoice, collective_choice
 from ropewalk.fabric import Circulant, Dgx, IdealSwitch, LeafSpine, Torus
 from ropewalk.routing import ROUTERS, router_for
 from ropewalk.sim import simulate

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.breadth_first import bfb_schedule, neighbours_of
-from ropewalk.collective.breadth_first.split import Parcels, divide, least_time
-from ropewalk.collective.optimum import all_gather, all_reduce, network_of, reduce_scatter
+from ropewalk.collectives.breadth_first import bfb_schedule, neighbours_of
+from ropewalk.collectives.breadth_first.split import Parcels, divide, least_time
+from ropewalk.collectives.optimum import all_gather, all_reduce, network_of, reduce_scatter
 
 
 @settings(max_examples=60, deadline=None)

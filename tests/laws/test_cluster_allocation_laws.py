@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.cluster.allocation import Allocation, Waiting
-from ropewalk.cluster.contention import Proof, contention_free
-from ropewalk.cluster.drained import Drained
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.invariants import check_circuits
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import POLICIES, allocator_named, isolations
+from ropewalk.tenancy.allocation import Allocation, Waiting
+from ropewalk.tenancy.contention import Proof, contention_free
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.invariants import check_circuits
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant, plant
+from ropewalk.tenancy.policies import POLICIES, allocator_named, isolations
 
 SIZES = [1, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 28, 32, 48]
 

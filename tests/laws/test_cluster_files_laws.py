@@ -9,13 +9,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.imports import compress, expand
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.policies import allocator_named
-from ropewalk.cluster.traces import Sizes, Synthetic, TraceJob, read_trace, write_jobs
-from ropewalk.cluster.traces.prepare import matched
 from ropewalk.export.cluster import (
     AddressPlan,
     addresses_csv,
@@ -29,6 +22,13 @@ from ropewalk.export.cluster import (
     rules_json,
     sonic_documents,
 )
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.imports import compress, expand
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.policies import allocator_named
+from ropewalk.tenancy.traces import Sizes, Synthetic, TraceJob, read_trace, write_jobs
+from ropewalk.tenancy.traces.prepare import matched
 
 name = st.from_regex(r"[a-z]{0,3}[0-9]{0,4}[a-z-]{0,2}", fullmatch=True).filter(bool)
 

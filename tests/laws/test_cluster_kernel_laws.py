@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.cluster._paths_kernel import hashed, least_loaded
-from ropewalk.cluster._sharing_kernel import sample
+from ropewalk.tenancy._paths_kernel import hashed, least_loaded
+from ropewalk.tenancy._sharing_kernel import sample
 
 Phase = tuple[float, float, int, list[tuple[int, int]]]
 """(floor, seconds of a flow, flows of a NIC, (up, down) of its flows)."""

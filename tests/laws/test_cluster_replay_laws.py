@@ -7,19 +7,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from job_exchanges import EXCHANGES, applies
 
-from ropewalk.cluster.allocation import Allocation, Waiting
-from ropewalk.cluster.collectives import job_group
-from ropewalk.cluster.drained import Drained
-from ropewalk.cluster.failure import Failure
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import allocator_named
-from ropewalk.cluster.rates import SharedNetwork
-from ropewalk.cluster.replay import replay
-from ropewalk.cluster.rounds import patterns
-from ropewalk.cluster.timeline import Timeline
-from ropewalk.cluster.work import Exchange, Work
+from ropewalk.tenancy.allocation import Allocation, Waiting
+from ropewalk.tenancy.collectives import job_group
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.failure import Failure
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import allocator_named
+from ropewalk.tenancy.rates import SharedNetwork
+from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.rounds import patterns
+from ropewalk.tenancy.timeline import Timeline
+from ropewalk.tenancy.work import Exchange, Work
 
 WHERE = plant("leaf-spine:4x4x4", gpus_per_server=2)
 NIC = WHERE.nic_bandwidth

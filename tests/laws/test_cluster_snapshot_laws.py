@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from snapshot_worlds import SIX_LEAFS, moment, random_jobs
 
-from ropewalk.cluster.policies import POLICIES, isolations
-from ropewalk.cluster.snapshot import SnapshotQuestion, answer
+from ropewalk.tenancy.policies import POLICIES, isolations
+from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
 
 FEW = settings(max_examples=8, deadline=None, derandomize=True)
 
@@ -57,8 +57,8 @@ def test_scaling_all_jobs_alike_changes_no_slowdown_of_flows(seed: int, scale: f
 
 
 def test_the_model_says_of_a_moment_what_the_replay_went_by() -> None:
-    from ropewalk.cluster.occupancy import Occupancy
-    from ropewalk.cluster.simulation import Rules, Simulation
+    from ropewalk.tenancy.occupancy import Occupancy
+    from ropewalk.tenancy.simulation import Rules, Simulation
 
     jobs = random_jobs(3)
     simulation = Simulation(jobs, Occupancy(SIX_LEAFS), POLICIES["ecmp"].make, Rules(), ())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     Pattern,
     Process,
     Program,

@@ -6,7 +6,7 @@ from collective_names import FOR_ALL_ACTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.fabric import Dgx
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate

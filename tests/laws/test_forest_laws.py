@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.forest import all_gather_forest, all_reduce_forest, broadcast_forest, reduce_scatter_forest
-from ropewalk.collective.forest._layering import brought
-from ropewalk.collective.forest.fixed import fixed_forest
-from ropewalk.collective.forest.mixing import mixed_forest
-from ropewalk.collective.optimum import all_gather, all_reduce, broadcast, network_of, reduce_scatter
-from ropewalk.collective.optimum.gather import largest_ratio
-from ropewalk.collective.optimum.maxflow import FlowNetwork
-from ropewalk.collective.optimum.rational import common_unit
+from ropewalk.collectives.forest import all_gather_forest, all_reduce_forest, broadcast_forest, reduce_scatter_forest
+from ropewalk.collectives.forest._layering import brought
+from ropewalk.collectives.forest.fixed import fixed_forest
+from ropewalk.collectives.forest.mixing import mixed_forest
+from ropewalk.collectives.optimum import all_gather, all_reduce, broadcast, network_of, reduce_scatter
+from ropewalk.collectives.optimum.gather import largest_ratio
+from ropewalk.collectives.optimum.maxflow import FlowNetwork
+from ropewalk.collectives.optimum.rational import common_unit
 from ropewalk.fabric import Torus
 
 

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.forest.loads import prove_loads
-from ropewalk.collective.forest.segments import forest_seconds
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.forest.loads import prove_loads
+from ropewalk.collectives.forest.segments import forest_seconds
+from ropewalk.collectives.optimum import network_of
 from ropewalk.errors import ProgramError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropewalk.collective import ring_all_reduce
+from ropewalk.collectives import ring_all_reduce
 from ropewalk.export.nccl import (
     TunerRow,
     orders_of,

@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optical_plants import optical_plant
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos
-from ropewalk.cluster.optical.circuits import circuits_of
-from ropewalk.cluster.optical.clos import Network, exact_network, quick_network
-from ropewalk.cluster.optical.cover import cheapest_cover
-from ropewalk.cluster.optical.fibres import FreeFibres, free_fibres
-from ropewalk.cluster.optical.invariants import check_circuits
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.optical.programs import network_program, star_program
-from ropewalk.cluster.optical.star import around_one_spine
-from ropewalk.cluster.optical.straight import joined_straight
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.allocate import ocs_vclos
+from ropewalk.tenancy.optical.circuits import circuits_of
+from ropewalk.tenancy.optical.clos import Network, exact_network, quick_network
+from ropewalk.tenancy.optical.cover import cheapest_cover
+from ropewalk.tenancy.optical.fibres import FreeFibres, free_fibres
+from ropewalk.tenancy.optical.invariants import check_circuits
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.programs import network_program, star_program
+from ropewalk.tenancy.optical.star import around_one_spine
+from ropewalk.tenancy.optical.straight import joined_straight
 
 seeds = st.integers(0, 2**32 - 1)
 

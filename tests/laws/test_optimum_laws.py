@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.optimum import (
+from ropewalk.collectives.optimum import (
     all_gather,
     all_reduce,
     all_to_all,
@@ -21,9 +21,9 @@ from ropewalk.collective.optimum import (
     reduce,
     reduce_scatter,
 )
-from ropewalk.collective.optimum.bounds import all_members_exchange, distances, narrowest_cut, one_member_gathers
-from ropewalk.collective.optimum.sharing import best_sharing
-from ropewalk.collective.optimum.strength import strength
+from ropewalk.collectives.optimum.bounds import all_members_exchange, distances, narrowest_cut, one_member_gathers
+from ropewalk.collectives.optimum.sharing import best_sharing
+from ropewalk.collectives.optimum.strength import strength
 from ropewalk.fabric import Fabric, Hypercube, IdealSwitch, LeafSpine, Torus
 
 COLLECTIVES = (all_gather, reduce_scatter, all_reduce, all_to_all)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     Program,
     binomial_broadcast,
     chain_reduce,
@@ -21,7 +21,7 @@ from ropewalk.collective import (
     ring_all_reduce,
     shift_all_to_all,
 )
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import ProofError
 from ropewalk.export.chakra import program_of, program_traces, read_chakra, replay, write_program
 from ropewalk.export.chakra.program_read import decode_program

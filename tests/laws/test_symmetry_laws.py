@@ -7,9 +7,9 @@ from flow_worlds import graphs, routed, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective import ring_all_reduce
-from ropewalk.collective.act import Act
-from ropewalk.collective.table import program_on
+from ropewalk.collectives import ring_all_reduce
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import BCube, Builder, FatTree, Hypercube, IdealSwitch, LeafSpine, Mesh, RandomRegular, Ring, Torus
 from ropewalk.routing import Routes, default_router_name
 from ropewalk.sim.flow.symmetry import fold

@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective.optimum import all_gather, all_reduce, broadcast, network_of, reduce_scatter
-from ropewalk.collective.topoadopt import (
+from ropewalk.collectives.optimum import all_gather, all_reduce, broadcast, network_of, reduce_scatter
+from ropewalk.collectives.topoadopt import (
     topoadopt_all_gather,
     topoadopt_broadcast,
     topoadopt_forest,
     topoadopt_reduce_scatter,
 )
-from ropewalk.collective.topoadopt._arborescence import cheapest_arborescence, cheapest_spanning_tree
-from ropewalk.collective.topoadopt._ways import shortest_ways, write_way
-from ropewalk.collective.topoadopt.apportioning import apportioned
-from ropewalk.collective.topoadopt.graph import graph_of
+from ropewalk.collectives.topoadopt._arborescence import cheapest_arborescence, cheapest_spanning_tree
+from ropewalk.collectives.topoadopt._ways import shortest_ways, write_way
+from ropewalk.collectives.topoadopt.apportioning import apportioned
+from ropewalk.collectives.topoadopt.graph import graph_of
 
 
 def _within(found, optimum):

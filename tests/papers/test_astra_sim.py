@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.fabric import IdealSwitch, Ring
 from ropewalk.routing import router_for
 from ropewalk.sim import simulate

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import pytest
 
-from ropewalk.collective.cost import closed_form, closed_forms
+from ropewalk.collectives.cost import closed_form, closed_forms
 from ropewalk.fabric import BCube, FatTree, Torus
 
 LINK = 5e9

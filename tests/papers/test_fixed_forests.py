@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics
 
-from ropewalk.collective.forest.fixed import fixed_forest
-from ropewalk.collective.optimum import Network, all_gather, network_of
+from ropewalk.collectives.forest.fixed import fixed_forest
+from ropewalk.collectives.optimum import Network, all_gather, network_of
 
 KNOWN = {known["name"]: known for known in known_fabrics()}
 

@@ -1,8 +1,8 @@
 """Names of collectives that tests go through."""
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.group import Group
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.group import Group
+from ropewalk.collectives.table import COLLECTIVES
 
 PUBLISHED = (
     "ring", "ring-one-way", "double-ring", "mesh", "ps", "ps-dedicated", "ps-sharded", "halving-doubling",

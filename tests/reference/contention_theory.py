@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.contention import Seats
-from ropewalk.collective.program import Program
+from ropewalk.collectives.program import Program
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.contention import Seats
 
 
 def uncontended(seats: Seats, src, dst, load=1) -> bool:

@@ -1,6 +1,6 @@
 """The estimate once more in plain Python: dictionaries and sorted lists, no arrays, nothing kept between calls."""
 
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.strategy.between_seats import gradients_between, parts_between
 
 

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     chain_broadcast,
     dedicated_servers,
     halving_doubling_all_reduce,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ropewalk.collective.forest import (
+from ropewalk.collectives.forest import (
     AllReduceForest,
     Forest,
     all_gather_forest,
@@ -16,10 +16,10 @@ from ropewalk.collective.forest import (
     reduce_forest,
     reduce_scatter_forest,
 )
-from ropewalk.collective.forest.loads import prove_loads
-from ropewalk.collective.forest.program import forest_schedule
-from ropewalk.collective.optimum import Network
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives.forest.loads import prove_loads
+from ropewalk.collectives.forest.program import forest_schedule
+from ropewalk.collectives.optimum import Network
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.sim import simulate, simulate_rounds
 from ropewalk.task import Kind, lockstep, unroll
 

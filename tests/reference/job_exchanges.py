@@ -1,8 +1,8 @@
 """Everything that a job may exchange, by name."""
 
-from ropewalk.cluster.collectives import PATTERNS, USUAL, collective_named
-from ropewalk.collective.group import Group
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.group import Group
+from ropewalk.collectives.table import COLLECTIVES
+from ropewalk.tenancy.collectives import PATTERNS, USUAL, collective_named
 
 PROGRAMS = tuple(name for name, one in COLLECTIVES.items() if not one.own_paths and name != "ps-dedicated")
 EXCHANGES = (*PROGRAMS, *USUAL, *PATTERNS)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.cluster import highs
-from ropewalk.cluster.linear_rows import Rows
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.vclos.search import Found, Nothing
 from ropewalk.errors import PhysicsError
+from ropewalk.tenancy import highs
+from ropewalk.tenancy.linear_rows import Rows
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.vclos.search import Found, Nothing
 
 
 def solve_leafs(state: Occupancy, leafs: int, spines: int) -> Found | Nothing:

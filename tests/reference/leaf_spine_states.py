@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.drained import Drained
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.plant import Plant
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.plant import Plant
 
 Links = NDArray[np.bool_]
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from ropewalk.choices import Choice
-from ropewalk.cluster.policies import POLICIES, Policy, cables_may_die
-from ropewalk.cluster.shared import gpus_only
-from ropewalk.collective.act import Act
-from ropewalk.collective.for_groups import of_ranks
-from ropewalk.collective.group import Group
-from ropewalk.collective.mesh import mesh_all_reduce
-from ropewalk.collective.table import COLLECTIVES, Collective
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.for_groups import of_ranks
+from ropewalk.collectives.group import Group
+from ropewalk.collectives.mesh import mesh_all_reduce
+from ropewalk.collectives.table import COLLECTIVES, Collective
 from ropewalk.fabric.families import FAMILIES, family
 from ropewalk.fabric.sizing import sized_ring
 from ropewalk.fabric.torus import Ring
@@ -21,6 +19,8 @@ from ropewalk.routing.fit import GRIDS, needs_a_grid
 from ropewalk.routing.shortest import shortest
 from ropewalk.routing.table import ROUTERS, RouterChoice
 from ropewalk.sim.transports import TRANSPORTS, rdma
+from ropewalk.tenancy.policies import POLICIES, Policy, cables_may_die
+from ropewalk.tenancy.shared import gpus_only
 from ropewalk.timetable.early_backward import early_backward
 from ropewalk.timetable.named import TIMETABLES, TimetableChoice
 

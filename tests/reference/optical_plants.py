@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ropewalk.cluster.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant, spread_over
 from ropewalk.fabric.parameters import numbered
+from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant, spread_over
 
 
 def optical_plant(

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos
-from ropewalk.cluster.optical.fibres import FreeFibres
-from ropewalk.cluster.optical.plant import OpticalPlant
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.allocate import ocs_vclos
+from ropewalk.tenancy.optical.fibres import FreeFibres
+from ropewalk.tenancy.optical.plant import OpticalPlant
 
 
 def random_fibres(seed: int, leafs: int, spines: int, switches: int, most: int = 2) -> FreeFibres:

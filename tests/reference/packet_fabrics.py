@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.routing import Router, Routes
 from ropewalk.routing.ecmp import _FIRST_SOURCE_PORT, _address

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     Pattern,
     Program,
     Round,
@@ -29,9 +29,9 @@ from ropewalk.collective import (
     ring_reduce_scatter,
     shift_all_to_all,
 )
-from ropewalk.collective.forest import all_gather_forest, all_reduce_forest, reduce_scatter_forest
-from ropewalk.collective.forest.program import forest_schedule
-from ropewalk.collective.optimum import network_of
+from ropewalk.collectives.forest import all_gather_forest, all_reduce_forest, reduce_scatter_forest
+from ropewalk.collectives.forest.program import forest_schedule
+from ropewalk.collectives.optimum import network_of
 from ropewalk.fabric import Torus
 
 Named = tuple[Program, str]

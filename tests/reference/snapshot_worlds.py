@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import Plant, plant
-from ropewalk.cluster.policies import POLICIES
-from ropewalk.cluster.question import Conditions
-from ropewalk.cluster.snapshot import Moment, moment_of_replay
-from ropewalk.cluster.work import Exchange, Work
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import Plant, plant
+from ropewalk.tenancy.policies import POLICIES
+from ropewalk.tenancy.question import Conditions
+from ropewalk.tenancy.snapshot import Moment, moment_of_replay
+from ropewalk.tenancy.work import Exchange, Work
 
 SIX_LEAFS = plant("leaf-spine:6x4x8", gpus_per_server=2)
 COLLECTIVES = (("ring", 1.83), ("halving-doubling", 1.83), ("all-to-all", 0.92))

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.paths import Network, source
-from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.routes import links_of_flows
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Router, Routes, single_paths, unique_pairs
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.paths import Network, source
+from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.routes import links_of_flows
 
 
 def source_routes_of_jobs(plant: Plant, jobs: list[Allocation]) -> Router:

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropewalk.collective.program import Chunks, Condition, Pattern, Program, Round
+from ropewalk.collectives.program import Chunks, Condition, Pattern, Program, Round
 from ropewalk.errors import ProgramError
 
 Indices = NDArray[np.int64]
@@ -40,7 +40,7 @@ def rank_major(program: Program, widths: Sequence[int]) -> Program:
 def tensor_after_tensor(program: Program, widths: Sequence[int]) -> Program:
     """Every tensor goes through the whole program on its own, one after the other, in the order of the buffer.
 
-    >>> from ropewalk.collective.ring import ring_all_reduce
+    >>> from ropewalk.collectives.ring import ring_all_reduce
     >>> fused = tensor_after_tensor(ring_all_reduce([[0, 1, 2, 3]]), [1, 2])
     >>> fused.check(), len(fused.rounds), fused.chunks
     (None, 12, 12)

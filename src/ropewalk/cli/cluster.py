@@ -35,7 +35,7 @@ from ropewalk.cli.tables import DescribedCommand
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ropewalk.cluster.study import ClusterStudy
+    from ropewalk.tenancy.study import ClusterStudy
 
 REPLAY = "replay"
 HELP = ("-h", "--help")
@@ -85,9 +85,9 @@ def replay_command(
 
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """
-    from ropewalk.cluster.policies import policies_named
-    from ropewalk.cluster.question import ClusterQuestion
-    from ropewalk.cluster.study import answer
+    from ropewalk.tenancy.policies import policies_named
+    from ropewalk.tenancy.question import ClusterQuestion
+    from ropewalk.tenancy.study import answer
 
     require_outputs(page, resume)
     policies = policies_named(

@@ -18,12 +18,12 @@ from ropewalk.cli.screen import JSON, console, print_json, shown_progress
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
-    from ropewalk.cluster.occupancy import Occupancy
-    from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.policies import Policy
-    from ropewalk.cluster.question import Conditions
-    from ropewalk.cluster.record import JobRecord
-    from ropewalk.cluster.timeline import Timeline
+    from ropewalk.tenancy.occupancy import Occupancy
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.policies import Policy
+    from ropewalk.tenancy.question import Conditions
+    from ropewalk.tenancy.record import JobRecord
+    from ropewalk.tenancy.timeline import Timeline
 
 
 @with_options
@@ -63,8 +63,8 @@ def explain_command(
             if job not in {one.name for one in listed}:
                 some = ", ".join(one.name for one in listed[:5])
                 raise ClusterError(f"{jobs} has no job {job!r}: name one of its jobs, such as {some}")
-            from ropewalk.cluster.question import ClusterQuestion
-            from ropewalk.cluster.study import answer
+            from ropewalk.tenancy.question import ClusterQuestion
+            from ropewalk.tenancy.study import answer
 
             found = answer(ClusterQuestion(plant, listed, [policy], conditions), progress)
         document = _Story(policy, plant, found.timelines[0], conditions).of(job, at) | {"warnings": read.warnings}
@@ -128,7 +128,7 @@ class _Story:
 
     def _asked(self, record: JobRecord, when: float) -> dict[str, Any]:
         """What the allocator says of a job at a moment, with everybody else where they are then."""
-        from ropewalk.cluster.study import state_at
+        from ropewalk.tenancy.study import state_at
 
         now = state_at(
             self.policy, self.plant, self.timeline, when, without=record.name, failures=self.conditions.failures

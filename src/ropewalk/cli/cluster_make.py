@@ -23,7 +23,7 @@ def size_command(
 
     Example: `ropewalk cluster size --ports 64`
     """
-    from ropewalk.cluster.sizing import rearrangeable, strictly_non_blocking
+    from ropewalk.tenancy.sizing import rearrangeable, strictly_non_blocking
 
     kinds = {"rearrangeable": rearrangeable(ports), "strictly non-blocking": strictly_non_blocking(ports)}
     if json:
@@ -81,7 +81,7 @@ def generate_command(
     from dataclasses import replace
 
     from ropewalk import units
-    from ropewalk.cluster.traces import DURATIONS, SIZES, Synthetic, load_of, write_jobs
+    from ropewalk.tenancy.traces import DURATIONS, SIZES, Synthetic, load_of, write_jobs
 
     require_outputs(out)
     plant = plant_of(cluster)

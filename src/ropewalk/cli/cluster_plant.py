@@ -13,10 +13,10 @@ from ropewalk.cli.lists import split
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
-    from ropewalk.cluster.drained import Drained
-    from ropewalk.cluster.occupancy import Occupancy
-    from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.policies import Policy
+    from ropewalk.tenancy.drained import Drained
+    from ropewalk.tenancy.occupancy import Occupancy
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.policies import Policy
 
 WHERE = "The cluster"
 USUAL_GPUS, USUAL_BANDWIDTH, USUAL_SERVER_BANDWIDTH = 8, "100Gbps", "1000Gbps"
@@ -100,7 +100,7 @@ def plant_of(asked: PlantOptions) -> Plant:
     inside = units.bandwidth(asked.server_bandwidth or USUAL_SERVER_BANDWIDTH)
     if not _is_file(asked.fabric):
         return _built(asked, nic, link, inside)
-    from ropewalk.cluster.imports import Cabling, Hints, read_nodes, read_plant
+    from ropewalk.tenancy.imports import Cabling, Hints, read_nodes, read_plant
 
     hints = Hints(
         nodes=None if asked.nodes is None else read_nodes(asked.nodes),
@@ -121,8 +121,8 @@ def plant_of(asked: PlantOptions) -> Plant:
 
 def _of_cluster(asked: PlantOptions) -> Plant:
     """The plant of a cluster that is described as in every other command."""
-    from ropewalk.cluster.of_cluster import plant_of_cluster
     from ropewalk.hardware import Given, read_cluster
+    from ropewalk.tenancy.of_cluster import plant_of_cluster
 
     _refuse_options_of_files(asked, f"--cluster {asked.cluster}")
     given = Given(
@@ -142,8 +142,8 @@ def _is_file(text: str) -> bool:
 
 
 def _built(asked: PlantOptions, nic: float, link: float, inside: float) -> Plant:
-    from ropewalk.cluster.plant import plant
-    from ropewalk.cluster.sizing import rearrangeable
+    from ropewalk.tenancy.plant import plant
+    from ropewalk.tenancy.sizing import rearrangeable
 
     _refuse_options_of_files(asked, asked.fabric)
     text = rearrangeable(asked.ports).expression if asked.fabric == BARE else asked.fabric
@@ -167,8 +167,8 @@ def _refuse_options_of_files(asked: PlantOptions, named: str) -> None:
 
 def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:
     """The state in a file, or the empty plant."""
-    from ropewalk.cluster.occupancy import Occupancy
     from ropewalk.documents import decode, parse_json, read_bytes
+    from ropewalk.tenancy.occupancy import Occupancy
 
     if path is None:
         return policy.occupancy(plant)
@@ -181,7 +181,7 @@ def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:
 
 def drained_of(plant: Plant, parts: list[str]) -> Drained:
     """Parts as people type them: `leaf:leaf3`, `spine:2`, `link:leaf3-spine2`, `server:server7`, by name or number."""
-    from ropewalk.cluster.drained import Drained
+    from ropewalk.tenancy.drained import Drained
 
     names = {"server": plant.server_names, "leaf": plant.leaf_names, "spine": plant.spine_names}
     found: dict[str, list[int]] = {kind: [] for kind in names}

@@ -33,15 +33,15 @@ from ropewalk.errors import ClusterError, Findings, InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ropewalk.cluster.job import Job
-    from ropewalk.cluster.occupancy import Occupancy
-    from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.policies import Policy
-    from ropewalk.cluster.question import Conditions
-    from ropewalk.cluster.snapshot import Moment, Snapshot, SnapshotQuestion
-    from ropewalk.cluster.work import Work
     from ropewalk.progress import Progress
     from ropewalk.sim.level import LevelUse
+    from ropewalk.tenancy.job import Job
+    from ropewalk.tenancy.occupancy import Occupancy
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.policies import Policy
+    from ropewalk.tenancy.question import Conditions
+    from ropewalk.tenancy.snapshot import Moment, Snapshot, SnapshotQuestion
+    from ropewalk.tenancy.work import Work
 
 OF_REPLAYS = (
     "at", "queue", "backfill", "backfill_rule", "first", "largest", "prepare", "load", "fail", "when_a_link_dies",
@@ -85,7 +85,7 @@ class MomentOptions:
 
     def policy(self) -> Policy:
         """An isolating policy, or one under which jobs share links."""
-        from ropewalk.cluster.policies import SHARED, policies_named
+        from ropewalk.tenancy.policies import SHARED, policies_named
 
         if self.routing is None:
             return policy_named(self.isolate)
@@ -108,7 +108,7 @@ class LookOptions:
     hop_latency: str
 
     def question(self, moment: Moment, use: LevelUse) -> SnapshotQuestion:
-        from ropewalk.cluster.snapshot import SnapshotQuestion
+        from ropewalk.tenancy.snapshot import SnapshotQuestion
 
         only = None if self.only is None else tuple(not_empty(split(self.only), "--jobs"))
         return SnapshotQuestion(moment, use, self.iterations, self.scale, only, units.seconds(self.hop_latency))
@@ -134,7 +134,7 @@ def snapshot_command(
     Packet by packet: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level packet --scale 0.001 --page
     moment.html`
     """
-    from ropewalk.cluster.snapshot import answer
+    from ropewalk.tenancy.snapshot import answer
 
     require_outputs(page)
     refuse_without_packets(context, (look.level,))
@@ -161,7 +161,7 @@ def _moment(
     progress: Progress,
 ) -> Moment:  # fmt: skip
     """Who runs then: in a replay up to the moment, or in the state."""
-    from ropewalk.cluster.snapshot import moment_of_replay, moment_of_state
+    from ropewalk.tenancy.snapshot import moment_of_replay, moment_of_state
 
     policy = which.policy()
     if which.at is None:

@@ -14,10 +14,10 @@ from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
-    from ropewalk.cluster.allocation import Allocation, Waiting
-    from ropewalk.cluster.occupancy import Occupancy
-    from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.policies import Policy
+    from ropewalk.tenancy.allocation import Allocation, Waiting
+    from ropewalk.tenancy.occupancy import Occupancy
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.policies import Policy
 
 NUMBERED = "numbered"
 """Addresses that are made up, for a plant that has none yet."""
@@ -89,7 +89,7 @@ def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation |
 
 
 def policy_named(isolate: str) -> Policy:
-    from ropewalk.cluster.policies import POLICIES, policies_named
+    from ropewalk.tenancy.policies import POLICIES, policies_named
 
     (policy,) = policies_named([isolate], None, compare=False) if isolate != "none" else (POLICIES["ecmp"],)
     return policy
@@ -97,7 +97,7 @@ def policy_named(isolate: str) -> Policy:
 
 def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> dict[str, Any]:
     """An answer by the names of the plant."""
-    from ropewalk.cluster.allocation import Waiting
+    from ropewalk.tenancy.allocation import Waiting
 
     asked = {"job": job, "gpus": gpus, "plant": plant.name}
     if isinstance(got, Waiting):
@@ -134,9 +134,9 @@ def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> di
 
 
 def _proof(now: Occupancy, got: Allocation | Waiting, collective: str) -> dict[str, Any]:
-    from ropewalk.cluster.allocation import Allocation
-    from ropewalk.cluster.contention import Proof, contention_free
-    from ropewalk.cluster.optical.circuits import as_virtual_clos
+    from ropewalk.tenancy.allocation import Allocation
+    from ropewalk.tenancy.contention import Proof, contention_free
+    from ropewalk.tenancy.optical.circuits import as_virtual_clos
 
     assert isinstance(got, Allocation)
     if got.size < 2:
@@ -160,9 +160,9 @@ def _save(now: Occupancy, path: Path) -> None:
 
 
 def _write_metrics(now: Occupancy, got: Allocation | Waiting, path: Path) -> None:
-    from ropewalk.cluster.allocation import Waiting
     from ropewalk.export.cluster import metrics
     from ropewalk.files import write_whole
+    from ropewalk.tenancy.allocation import Waiting
 
     write_whole(path, metrics(now, [got] if isinstance(got, Waiting) else ()))
 

@@ -17,11 +17,11 @@ from ropewalk.cli.cluster_screen import some
 from ropewalk.errors import ClusterError, InputError
 
 if TYPE_CHECKING:
-    from ropewalk.cluster.failure import Failure
-    from ropewalk.cluster.job import Job
-    from ropewalk.cluster.plant import Plant
-    from ropewalk.cluster.question import Conditions
-    from ropewalk.cluster.traces import TraceJob
+    from ropewalk.tenancy.failure import Failure
+    from ropewalk.tenancy.job import Job
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.question import Conditions
+    from ropewalk.tenancy.traces import TraceJob
 
 TRACE, LINE = "The jobs", "The queue"
 JOBS = typer.Argument(
@@ -98,8 +98,8 @@ class ListedJobs:
 
 def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> ListedJobs:
     """Read a trace, prepare it as asked, and fill in what it leaves open."""
-    from ropewalk.cluster.of_trace import is_drawn, jobs_of
-    from ropewalk.cluster.traces import VCLOS_STUDY, Selection, mean_gap_for, poisson, prepare, read_trace
+    from ropewalk.tenancy.of_trace import is_drawn, jobs_of
+    from ropewalk.tenancy.traces import VCLOS_STUDY, Selection, mean_gap_for, poisson, prepare, read_trace
 
     selection = Selection(most_gpus=asked.largest, first=asked.first)
     trace = read_trace(path, asked.trace_format, selection=selection)
@@ -128,7 +128,7 @@ def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> ListedJobs:
 
 def _about_models(jobs: Sequence[TraceJob]) -> list[str]:
     """Models that are not known, perhaps by a slip: what their jobs send is made up."""
-    from ropewalk.cluster.of_trace import unknown_models
+    from ropewalk.tenancy.of_trace import unknown_models
 
     unknown = unknown_models(jobs)
     if not unknown:
@@ -143,7 +143,7 @@ def _about_models(jobs: Sequence[TraceJob]) -> list[str]:
 
 def _about_deadlines(path: Path, jobs: Sequence[TraceJob], queue: str) -> list[str]:
     """A queue by deadlines needs some."""
-    from ropewalk.cluster.queue import earliest_deadline, order_named
+    from ropewalk.tenancy.queue import earliest_deadline, order_named
 
     if order_named(queue) is not earliest_deadline:
         return []
@@ -168,7 +168,7 @@ def _line_of(path: Path, name: str) -> str:
 
 def failures_of(plant: Plant, texts: list[str]) -> tuple[Failure, ...]:
     """Failures as people type them: a part, when it dies, and when it comes back if it does."""
-    from ropewalk.cluster.failure import Failure
+    from ropewalk.tenancy.failure import Failure
 
     found = []
     for text in texts:
@@ -183,10 +183,10 @@ def failures_of(plant: Plant, texts: list[str]) -> tuple[Failure, ...]:
 
 def conditions_of(asked: ReplayOptions, plant: Plant) -> Conditions:
     """How the queue is run and what breaks; what is not known is refused before anything is read."""
-    from ropewalk.cluster.backfill import backfill_named
-    from ropewalk.cluster.failure import check_failures, check_policy
-    from ropewalk.cluster.question import Conditions
-    from ropewalk.cluster.queue import order_named
+    from ropewalk.tenancy.backfill import backfill_named
+    from ropewalk.tenancy.failure import check_failures, check_policy
+    from ropewalk.tenancy.question import Conditions
+    from ropewalk.tenancy.queue import order_named
 
     order_named(asked.queue)
     backfill_named(asked.backfill_rule)

@@ -75,7 +75,7 @@ def collective_command(
 
 def _with_collective(plan: Plan | None, group: str | None, how: MethodOptions) -> Plan:
     """The plan with this collective for the purpose of the group."""
-    from ropewalk.collective.choice import PURPOSES, collective_choice
+    from ropewalk.collectives.choice import PURPOSES, collective_choice
 
     purpose = (group or "").partition(":")[0]
     if plan is None or purpose not in PURPOSES:

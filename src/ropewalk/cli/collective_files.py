@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ropewalk.errors import InputError, ProofError
 
 if TYPE_CHECKING:
-    from ropewalk.collective.schedule import Schedule
+    from ropewalk.collectives.schedule import Schedule
     from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion
 
 MOST_SEGMENTS = 8

@@ -23,10 +23,10 @@ TABLES = {
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
-    "collectives": ("ropewalk.collective.table", "COLLECTIVES"),
+    "collectives": ("ropewalk.collectives.table", "COLLECTIVES"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
     "orders": ("ropewalk.strategy.order", "ORDERS"),
-    "policies": ("ropewalk.cluster.policies", "POLICIES"),
+    "policies": ("ropewalk.tenancy.policies", "POLICIES"),
     "baselines": ("ropewalk.codesign.baselines", "BASELINES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }

@@ -29,7 +29,7 @@ from ropewalk.codesign.prices import (
 )
 from ropewalk.codesign.reconfigure import CircuitSwitch
 from ropewalk.codesign.totient import totient_jumps
-from ropewalk.collective.hamiltonian import hamiltonian_cycles
+from ropewalk.collectives.hamiltonian import hamiltonian_cycles
 from ropewalk.errors import InputError
 from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
 from ropewalk.fabric.wiring import Orders, regular_rings

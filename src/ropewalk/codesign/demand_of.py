@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.codesign.demands import Demands, GroupSum
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.columns import cut, split_by_tensor

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ropewalk.codesign._estimate_kernel import Loads, Model, Places, Seated, step_seconds
 from ropewalk.codesign.link_loads import Load, Network
 from ropewalk.codesign.seats import Changes
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.strategy.between_seats import Parts, gradients_between, parts_between
 from ropewalk.strategy.seat_work import Met, SeatPricer
 from ropewalk.strategy.seating import Seat, Seating

@@ -14,8 +14,8 @@ from math import inf
 import numpy as np
 
 from ropewalk.codesign.network import StepNetwork
-from ropewalk.collective.choice import AUTO, CollectiveChoice
-from ropewalk.collective.table import with_rings
+from ropewalk.collectives.choice import AUTO, CollectiveChoice
+from ropewalk.collectives.table import with_rings
 from ropewalk.progress import Count
 from ropewalk.sim import simulate
 from ropewalk.sim.step import StepRun, StepStatistics, statistics

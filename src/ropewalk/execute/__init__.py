@@ -1,6 +1,6 @@
 """Programs run for real: on tensors over torch.distributed, as the hook of a training, in processes of this machine.
 
->>> from ropewalk.collective import halving_doubling_all_reduce
+>>> from ropewalk.collectives import halving_doubling_all_reduce
 >>> plan = rank_plan(halving_doubling_all_reduce(4), rank=1)
 >>> [[message.peer for message in step.sends] for step in plan.steps]
 [[0], [3], [3], [0]]

@@ -22,8 +22,8 @@ from ropewalk.execute.plan import RankPlan
 from ropewalk.execute.run import Group, Tensor, plan_here, run_plan
 
 if TYPE_CHECKING:
-    from ropewalk.collective.program import Program
-    from ropewalk.collective.schedule import Schedule
+    from ropewalk.collectives.program import Program
+    from ropewalk.collectives.schedule import Schedule
 
 _TAGS_OF_A_HOOK = 1 << 20
 _MOST_HOOKS = 1 << 11

@@ -12,7 +12,7 @@ from ropewalk.execute.run import Group, Tensor
 def kind_of(plan: RankPlan) -> str:
     """The collective, by the name it has on the command line.
 
-    >>> from ropewalk.collective import chain_reduce, ring_all_gather
+    >>> from ropewalk.collectives import chain_reduce, ring_all_gather
     >>> from ropewalk.execute.plan import rank_plan
     >>> kind_of(rank_plan(ring_all_gather([[0, 1, 2]]), 0)), kind_of(rank_plan(chain_reduce(3, segments=2), 0))
     ('allgather', 'reduce')

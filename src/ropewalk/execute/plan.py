@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from ropewalk.errors import ProgramError
 
 if TYPE_CHECKING:
-    from ropewalk.collective.program import Condition, Program, Round
-    from ropewalk.collective.schedule import Schedule
+    from ropewalk.collectives.program import Condition, Program, Round
+    from ropewalk.collectives.schedule import Schedule
 
 INT = NDArray[np.int64]
 BOOL = NDArray[np.bool_]
@@ -115,7 +115,7 @@ def program_of(given: Program | Schedule) -> Program:
 def rank_plans(program: Program) -> tuple[RankPlan, ...]:
     """The plans of all ranks.
 
-    >>> from ropewalk.collective import ring_all_gather
+    >>> from ropewalk.collectives import ring_all_gather
     >>> plans = rank_plans(ring_all_gather([[0, 1, 2]]))
     >>> [(step.sends[0].peer, step.sends[0].places.tolist()) for step in plans[1].steps]
     [(2, [1]), (2, [0])]

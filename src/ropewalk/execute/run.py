@@ -24,8 +24,8 @@ from ropewalk.execute.spans import DIRECT, SizedPlan, SizedStep, Span, Transfer,
 from ropewalk.execute.torch_extra import require_torch
 
 if TYPE_CHECKING:
-    from ropewalk.collective.program import Program
-    from ropewalk.collective.schedule import Schedule
+    from ropewalk.collectives.program import Program
+    from ropewalk.collectives.schedule import Schedule
 
 Tensor = Any
 Group = Any

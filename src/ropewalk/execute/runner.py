@@ -19,8 +19,8 @@ from ropewalk.execute.plan import RankPlan, program_of, rank_plans
 from ropewalk.progress import Progress
 
 if TYPE_CHECKING:
-    from ropewalk.collective.program import Program
-    from ropewalk.collective.schedule import Schedule
+    from ropewalk.collectives.program import Program
+    from ropewalk.collectives.schedule import Schedule
 
 
 @dataclass(frozen=True)

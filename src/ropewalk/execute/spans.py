@@ -70,7 +70,7 @@ class SizedPlan:
 def sized(plan: RankPlan, whole: int) -> SizedPlan:
     """The plan for `whole` elements in all chunks together.
 
-    >>> from ropewalk.collective import ring_all_reduce
+    >>> from ropewalk.collectives import ring_all_reduce
     >>> from ropewalk.execute.plan import rank_plan
     >>> at_rank_0 = sized(rank_plan(ring_all_reduce([[0, 1, 2, 3]]), 0), 10)
     >>> [step.sends[0].spans for step in at_rank_0.steps[:3]], at_rank_0.staging_elements

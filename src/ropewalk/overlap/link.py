@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite
 
-from ropewalk.collective.cost.form import ClosedForm
-from ropewalk.collective.cost.star import dedicated_servers, ring
+from ropewalk.collectives.cost.form import ClosedForm
+from ropewalk.collectives.cost.star import dedicated_servers, ring
 from ropewalk.errors import FabricError, Findings
 
 
@@ -70,7 +70,7 @@ class Link:
 def all_reduce_link(form: ClosedForm, bandwidth: float, alpha_s: float = 0.0, latency_s: float = 0.0) -> Link:
     """A link that runs one all-reduce after the other in the time of its closed form, on links of `bandwidth` bytes/s.
 
-    >>> from ropewalk.collective.cost import closed_form
+    >>> from ropewalk.collectives.cost import closed_form
     >>> from ropewalk.fabric import Torus
     >>> round(all_reduce_link(closed_form("ring", Torus((4, 4)), "dimension"), 1.25e9).bandwidth / 1e9, 3)
     2.667

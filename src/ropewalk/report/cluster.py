@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ropewalk.cluster.policies import POLICIES, routings
-from ropewalk.cluster.record import BEHIND_HEAD, JobRecord
-from ropewalk.cluster.study import ClusterStudy
 from ropewalk.report import quantity
 from ropewalk.report.cluster_charts import distribution_chart, means_chart, over_time_chart, reasons_chart
 from ropewalk.report.cluster_map import cluster_map
 from ropewalk.report.cluster_words import duration, reason
 from ropewalk.report.page import render
+from ropewalk.tenancy.policies import POLICIES, routings
+from ropewalk.tenancy.record import BEHIND_HEAD, JobRecord
+from ropewalk.tenancy.study import ClusterStudy
 
 COMMON, IDEAL = "ecmp", "ideal"
 """What isolation is compared with first, and never."""

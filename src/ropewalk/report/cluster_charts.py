@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import palette
-from ropewalk.cluster.policies import POLICIES
-from ropewalk.cluster.record import BEHIND_HEAD
-from ropewalk.cluster.study import ClusterStudy
-from ropewalk.cluster.timeline import Curves, Timeline
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
 from ropewalk.report.cluster_words import REASONS, duration, reason
+from ropewalk.tenancy.policies import POLICIES
+from ropewalk.tenancy.record import BEHIND_HEAD
+from ropewalk.tenancy.study import ClusterStudy
+from ropewalk.tenancy.timeline import Curves, Timeline
 
 REASON_COLOURS = {
     "behind-the-head": colours.IDLE,

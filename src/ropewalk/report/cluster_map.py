@@ -16,17 +16,17 @@ import numpy as np
 from markupsafe import Markup
 
 from ropewalk import palette
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.optical.circuits import ends_of
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.plant import Plant
-from ropewalk.cluster.policies import Policy
-from ropewalk.cluster.record import JobRecord
-from ropewalk.cluster.study import ClusterStudy
-from ropewalk.cluster.timeline import Timeline
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
 from ropewalk.report.cluster_words import duration
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.optical.circuits import ends_of
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.policies import Policy
+from ropewalk.tenancy.record import JobRecord
+from ropewalk.tenancy.study import ClusterStudy
+from ropewalk.tenancy.timeline import Timeline
 
 MOST_BANDS = 64
 """Leafs, and spines, that are drawn; of more the first ones."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ropewalk.cluster.rounds import MOST_PATTERNS, is_thinned_out
-from ropewalk.cluster.snapshot import JobSeen, Snapshot
 from ropewalk.report import quantity
 from ropewalk.report.cluster_snapshot_charts import by_slowdown, course_chart, places_chart, slowdown_chart
 from ropewalk.report.cluster_words import duration
 from ropewalk.report.packet_charts import network_section
 from ropewalk.report.page import render
+from ropewalk.tenancy.rounds import MOST_PATTERNS, is_thinned_out
+from ropewalk.tenancy.snapshot import JobSeen, Snapshot
 
 NOTICED = 5e-4
 """Slowdowns below this part are none."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import palette
-from ropewalk.cluster.snapshot import JobSeen, Snapshot
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
@@ -17,6 +16,7 @@ from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
 from ropewalk.report.cluster_words import duration
 from ropewalk.report.timeline import time_unit
 from ropewalk.task import Kind
+from ropewalk.tenancy.snapshot import JobSeen, Snapshot
 
 ALONE, ADDED, MODEL = palette.BLUE, palette.RED, palette.INK
 SENDS, COMPUTES = palette.BLUE, colours.GRID

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ropewalk.collective.forest import AllReduceForest
+from ropewalk.collectives.forest import AllReduceForest
 from ropewalk.report import colours, quantity
 from ropewalk.report.collective_charts import bandwidth_chart, candidates, time_chart
 from ropewalk.report.cut_drawing import draw_cut

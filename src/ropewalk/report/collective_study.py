@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ropewalk import palette
-from ropewalk.collective.optimum import reduce_scatter_then_all_gather
+from ropewalk.collectives.optimum import reduce_scatter_then_all_gather
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout
 from ropewalk.report.chart import Chart, Swatch, View, plain

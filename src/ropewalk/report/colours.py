@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.palette import (
     AMBER,
     BLUE,

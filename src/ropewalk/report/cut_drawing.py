@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.collective.optimum import Cut
+from ropewalk.collectives.optimum import Cut
 from ropewalk.fabric import Fabric
 from ropewalk.report import quantity
 from ropewalk.report.drawing import Drawing, draw

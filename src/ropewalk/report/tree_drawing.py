@@ -9,9 +9,9 @@ from itertools import islice
 
 from markupsafe import Markup
 
-from ropewalk.collective.forest import AllReduceForest, Forest
-from ropewalk.collective.forest.forest import Branch, Tree
-from ropewalk.collective.optimum import Network
+from ropewalk.collectives.forest import AllReduceForest, Forest
+from ropewalk.collectives.forest.forest import Branch, Tree
+from ropewalk.collectives.optimum import Network
 from ropewalk.fabric import Fabric
 from ropewalk.report import quantity
 from ropewalk.synthesis.words import listed

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.memory import FRAGMENTATION, OPTIMISER_BYTES, WORKSPACE_BYTES, Memory, state_bytes

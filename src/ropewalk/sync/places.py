@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.group import whole_fabric
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.group import whole_fabric
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import fabric, is_path

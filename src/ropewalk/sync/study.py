@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from ropewalk.collective.cost import ClosedForm, bandwidth_bound, closed_forms
-from ropewalk.collective.program import MOST_ARROWS
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.cost import ClosedForm, bandwidth_bound, closed_forms
+from ropewalk.collectives.program import MOST_ARROWS
+from ropewalk.collectives.table import program_on
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
 from ropewalk.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ropewalk.collective.optimum import Cut, Network, Optimum
+from ropewalk.collectives.optimum import Cut, Network, Optimum
 from ropewalk.fabric import Fabric
 from ropewalk.synthesis.made import Made
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ropewalk.collective.alternatives import alternatives
-from ropewalk.collective.latency import LinearTime, schedule_cost
-from ropewalk.collective.optimum import Network
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives.alternatives import alternatives
+from ropewalk.collectives.latency import LinearTime, schedule_cost
+from ropewalk.collectives.optimum import Network
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import InputError
 from ropewalk.sim import simulate_rounds
 from ropewalk.synthesis.answer import Alternative, AtSize

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.all_to_all.decompose import best_paths
-from ropewalk.collective.all_to_all.paths import PairPaths
-from ropewalk.collective.all_to_all.schedule import direct_schedule, relayed_schedule
-from ropewalk.collective.forest import AllReduceForest, Forest
-from ropewalk.collective.forest.fixed import fixed_forest
-from ropewalk.collective.forest.program import forest_schedule
-from ropewalk.collective.forest.segments import best_segments, forest_seconds
-from ropewalk.collective.group import group_on
-from ropewalk.collective.latency import LinearTime, schedule_cost
-from ropewalk.collective.optimum import Network
-from ropewalk.collective.schedule import Schedule
-from ropewalk.collective.synthesised import ADOPTED, FORESTS, AnyForest
-from ropewalk.collective.table import COLLECTIVES
-from ropewalk.collective.topoadopt import TopoAdopt
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.all_to_all.decompose import best_paths
+from ropewalk.collectives.all_to_all.paths import PairPaths
+from ropewalk.collectives.all_to_all.schedule import direct_schedule, relayed_schedule
+from ropewalk.collectives.forest import AllReduceForest, Forest
+from ropewalk.collectives.forest.fixed import fixed_forest
+from ropewalk.collectives.forest.program import forest_schedule
+from ropewalk.collectives.forest.segments import best_segments, forest_seconds
+from ropewalk.collectives.group import group_on
+from ropewalk.collectives.latency import LinearTime, schedule_cost
+from ropewalk.collectives.optimum import Network
+from ropewalk.collectives.schedule import Schedule
+from ropewalk.collectives.synthesised import ADOPTED, FORESTS, AnyForest
+from ropewalk.collectives.table import COLLECTIVES
+from ropewalk.collectives.topoadopt import TopoAdopt
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.optimum import Network, network_of
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.optimum import Network, network_of
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.fabric import Fabric
 

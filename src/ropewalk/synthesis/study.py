@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from time import perf_counter
 
-from ropewalk.collective.optimum import OPTIMA, ROOTED_OPTIMA, Network, Optimum
+from ropewalk.collectives.optimum import OPTIMA, ROOTED_OPTIMA, Network, Optimum
 from ropewalk.progress import Progress, silent
 from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
 from ropewalk.synthesis.compared import rivals, simulated

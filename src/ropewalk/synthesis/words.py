@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ropewalk.collective.optimum import Cut
+from ropewalk.collectives.optimum import Cut
 from ropewalk.synthesis.answer import GIGA, CollectiveAnswer
 
 LONGEST_FRACTION = 24

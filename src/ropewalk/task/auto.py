@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ropewalk.collective.choice import AUTO, CollectiveChoice
+from ropewalk.collectives.choice import AUTO, CollectiveChoice
 from ropewalk.task.estimate import estimated, of_purpose, purposes_of, ranked
 from ropewalk.task.kinds import Use
 from ropewalk.task.step import Step

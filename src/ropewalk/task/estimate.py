@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.errors import InputError
 from ropewalk.task.expand import Expansion
 from ropewalk.task.graph import Kind

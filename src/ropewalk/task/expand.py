@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.choices import Choices
-from ropewalk.collective.choice import CollectiveChoice
-from ropewalk.collective.table import COLLECTIVES, Collective
+from ropewalk.collectives.choice import CollectiveChoice
+from ropewalk.collectives.table import COLLECTIVES, Collective
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.choices import Choices
-from ropewalk.collective.choice import CollectiveChoice
-from ropewalk.collective.group import Group
-from ropewalk.collective.over_servers import SEGMENTS
-from ropewalk.collective.table import Collective, beside
+from ropewalk.collectives.choice import CollectiveChoice
+from ropewalk.collectives.group import Group
+from ropewalk.collectives.over_servers import SEGMENTS
+from ropewalk.collectives.table import Collective, beside
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Router, Routes

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Pattern, Program
-from ropewalk.collective.every_pair import EveryPair
+from ropewalk.collectives import Pattern, Program
+from ropewalk.collectives.every_pair import EveryPair
 from ropewalk.errors import GraphError
 from ropewalk.ragged import ranges
 from ropewalk.task.graph import Kind, TaskGraph, make_graph

@@ -11,7 +11,7 @@ from ropewalk.task.lockstep import Lockstep
 def route_rounds(rounds: Lockstep, fabric: Fabric, router: Router, *, symmetry: bool = True) -> Routes | OneSender:
     """What `simulate_rounds` needs; without `symmetry`, always the routes of all pairs.
 
-    >>> from ropewalk.collective import mesh_all_reduce
+    >>> from ropewalk.collectives import mesh_all_reduce
     >>> from ropewalk.fabric import Torus
     >>> from ropewalk.routing import dimension
     >>> from ropewalk.task import lockstep

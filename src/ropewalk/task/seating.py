@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.over_servers import Servers
+from ropewalk.collectives.over_servers import Servers
 
 
 @dataclass(frozen=True, eq=False)

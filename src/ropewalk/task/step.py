@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.errors import Findings, GraphError
 
 __all__ = ["COMPUTE_STREAM", "Act", "Step", "StepSketch"]

@@ -13,11 +13,11 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.act import Act
-from ropewalk.collective.group import Group
-from ropewalk.collective.over_servers import Servers
-from ropewalk.collective.schedule import Schedule
-from ropewalk.collective.table import Collective
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.group import Group
+from ropewalk.collectives.over_servers import Servers
+from ropewalk.collectives.schedule import Schedule
+from ropewalk.collectives.table import Collective
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Router
@@ -93,7 +93,7 @@ def _may_gain_by_sharing(wanted: Wanted, own: OwnLinks, found: list[Placed] | No
         return False
     if found is None:
         return True
-    from ropewalk.collective.optimum import OPTIMA, ROOTED_OPTIMA, network_of  # loads Numba
+    from ropewalk.collectives.optimum import OPTIMA, ROOTED_OPTIMA, network_of  # loads Numba
 
     first, key = wanted.hosts[0].tolist(), wanted.act.key
     network = network_of(wanted.fabric, first)

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Program
-from ropewalk.collective.over_servers import Servers
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives import Program
+from ropewalk.collectives.over_servers import Servers
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.routing.routes import single_paths

@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from ropewalk.collective.choice import CollectiveChoice, collective_choice
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.choice import CollectiveChoice, collective_choice
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
 from ropewalk.task.auto import FASTER, Chosen, Tried, fastest
 from ropewalk.task.estimate import purposes_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ropewalk.collective.choice import collective_choice
-from ropewalk.collective.table import COLLECTIVES, with_rings
+from ropewalk.collectives.choice import collective_choice
+from ropewalk.collectives.table import COLLECTIVES, with_rings
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.plans import Designed

@@ -6,14 +6,6 @@ import pytest
 from new_choices import NEW, one_more_of_each
 
 from ropewalk import sync
-from ropewalk.cluster.drained import Drained
-from ropewalk.cluster.failure import Failure
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import policies_named
-from ropewalk.cluster.question import ClusterQuestion, Conditions
-from ropewalk.cluster.study import answer as replayed
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.errors import InputError
 from ropewalk.pipeline.study import communication_study
 from ropewalk.pipeline.terms import Terms
@@ -22,6 +14,14 @@ from ropewalk.report.cluster import cluster_page
 from ropewalk.report.pipeline_charts import communication_chart
 from ropewalk.strategy import Strategy
 from ropewalk.sync import SyncQuestion
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.failure import Failure
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import policies_named
+from ropewalk.tenancy.question import ClusterQuestion, Conditions
+from ropewalk.tenancy.study import answer as replayed
+from ropewalk.tenancy.work import Exchange, Work
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
 JOBS = [Job("a", 8, 0.0, 20, Work(0.5, (Exchange("all-to-all", 5e9),)))]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_interpreter import Deadlock, expected_results, inputs_of, run_interleaved
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     Program,
     arrows,
     binomial_broadcast,
@@ -30,9 +30,9 @@ from ropewalk.collective import (
     ring_reduce_scatter,
     shift_all_to_all,
 )
-from ropewalk.collective.lanes import side_by_side
-from ropewalk.collective.program import Pattern, Round
-from ropewalk.collective.segments import pipelined
+from ropewalk.collectives.lanes import side_by_side
+from ropewalk.collectives.program import Pattern, Round
+from ropewalk.collectives.segments import pipelined
 from ropewalk.execute import rank_plans
 
 RANKS = st.integers(2, 6)

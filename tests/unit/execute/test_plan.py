@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     Program,
     Round,
     arrows,

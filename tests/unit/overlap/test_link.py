@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from ropewalk.collective.cost import closed_form
+from ropewalk.collectives.cost import closed_form
 from ropewalk.errors import FabricError, ProgramError
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.overlap.link import (

@@ -14,9 +14,9 @@ from streamed_programs import (
     widths_of,
 )
 
-from ropewalk.collective.halving_doubling import halving_doubling_all_reduce
-from ropewalk.collective.mesh import mesh_all_reduce
-from ropewalk.collective.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
+from ropewalk.collectives.halving_doubling import halving_doubling_all_reduce
+from ropewalk.collectives.mesh import mesh_all_reduce
+from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.errors import ProgramError
 
 ORDER = [[0, 1, 2, 3]]

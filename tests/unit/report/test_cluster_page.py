@@ -5,21 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.drained import Drained
-from ropewalk.cluster.failure import Failure
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import POLICIES, policies_named
-from ropewalk.cluster.question import ClusterQuestion, Conditions
-from ropewalk.cluster.record import JobRecord, Stretch
-from ropewalk.cluster.study import answer
-from ropewalk.cluster.timeline import Curves
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster import cluster_page, headline, waiting_rows
 from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, sampled
 from ropewalk.report.cluster_map import Rectangle, rectangles, window
 from ropewalk.report.cluster_words import duration, reason
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.failure import Failure
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import POLICIES, policies_named
+from ropewalk.tenancy.question import ClusterQuestion, Conditions
+from ropewalk.tenancy.record import JobRecord, Stretch
+from ropewalk.tenancy.study import answer
+from ropewalk.tenancy.timeline import Curves
+from ropewalk.tenancy.work import Exchange, Work
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
 CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))

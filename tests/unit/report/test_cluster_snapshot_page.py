@@ -3,13 +3,13 @@
 import pytest
 from snapshot_worlds import moment, random_jobs
 
-from ropewalk.cluster.job import Job
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.snapshot import SnapshotQuestion, answer
-from ropewalk.cluster.work import Exchange, Work
 from ropewalk.report.cluster_snapshot import headline, lead, pair_rows, remarks, snapshot_page
 from ropewalk.report.cluster_snapshot_charts import by_slowdown, course_chart, places_chart, sending, slowdown_chart
 from ropewalk.sim.level import LevelUse, PacketOptions
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
+from ropewalk.tenancy.work import Exchange, Work
 
 EVIL = "<script>alert(1)</script>"
 SHIFTED = plant("leaf-spine:3x4x4", gpus_per_server=2)

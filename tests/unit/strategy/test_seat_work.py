@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from tiny_seats import FlopPrices, Wide, feed_forward, priced, recommender, stacked, with_experts
 
-from ropewalk.collective.act import Act
+from ropewalk.collectives.act import Act
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.columns import can_be_cut, can_be_split, cut
 from ropewalk.strategy.seat_work import Met, SeatPricer, Server

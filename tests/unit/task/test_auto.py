@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ropewalk.collective.choice import CollectiveChoice, collective_choice
-from ropewalk.collective.table import COLLECTIVES
+from ropewalk.collectives.choice import CollectiveChoice, collective_choice
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric, Torus
 from ropewalk.routing import ROUTERS, router_for
 from ropewalk.sim import simulate

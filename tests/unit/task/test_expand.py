@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective.choice import CollectiveChoice
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Dgx, IdealSwitch
 from ropewalk.routing import shortest

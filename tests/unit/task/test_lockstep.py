@@ -6,14 +6,14 @@ from collective_names import PUBLISHED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     binomial_reduce,
     direct_all_to_all,
     halving_doubling_all_reduce,
     mesh_all_reduce,
     ring_all_reduce,
 )
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.table import program_on
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Torus
 from ropewalk.task import Kind, TaskGraph, lockstep, unroll, write_out

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective.choice import CollectiveChoice
-from ropewalk.collective.table import COLLECTIVES, Collective
+from ropewalk.collectives.choice import CollectiveChoice
+from ropewalk.collectives.table import COLLECTIVES, Collective
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Dgx, Fabric, RandomRegular, Ring, Torus
 from ropewalk.routing import ROUTERS, router_for, shortest

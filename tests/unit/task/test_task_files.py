@@ -7,7 +7,7 @@ import pytest
 from flow_worlds import graphs
 from hypothesis import given, settings
 
-from ropewalk.collective import ring_all_reduce
+from ropewalk.collectives import ring_all_reduce
 from ropewalk.errors import GraphError, InputError
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.routing import shortest

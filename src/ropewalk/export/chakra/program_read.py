@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Condition, Pattern, Program, Round
+from ropewalk.collectives import Condition, Pattern, Program, Round
 from ropewalk.errors import GraphError
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.chunk_runs import runs_numbers

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Program, Round
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives import Program, Round
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import GraphError, InputError
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.chunk_runs import runs_text

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from ropewalk.cluster.plant import Plant
 from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.export.cluster.addresses import AddressPlan, Cable
 from ropewalk.export.cluster.names import Names
+from ropewalk.tenancy.plant import Plant
 
 HEADER = ("kind", "leaf", "server", "gpu", "spine", "cable", "address", "port")
 

@@ -12,8 +12,8 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 
-from ropewalk.cluster.plant import Plant
 from ropewalk.errors import ClusterError, Findings
+from ropewalk.tenancy.plant import Plant
 
 Cable = tuple[int, int, int]
 """(leaf, spine, which of their parallel cables)."""
@@ -70,7 +70,7 @@ class AddressPlan:
     def numbered(cls, plant: Plant, nics: str = NICS, uplinks: str = UPLINKS) -> AddressPlan:
         """A plan by counting: equal subnets for all leafs, NICs from 1 in each, two addresses a cable.
 
-        >>> from ropewalk.cluster.plant import plant
+        >>> from ropewalk.tenancy.plant import plant
         >>> plan = AddressPlan.numbered(plant("leaf-spine:2x4x4", gpus_per_server=2))
         >>> str(plan.subnets[1]), str(plan.nics[4]), str(plan.next_hops[1, 0, 0])
         ('10.0.0.8/29', '10.0.0.9', '172.16.0.9')

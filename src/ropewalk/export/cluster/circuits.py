@@ -13,11 +13,11 @@ import io
 import json
 from dataclasses import dataclass
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.optical.circuits import circuits_of, is_straight, virtual_leaf
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.plant import Plant
 from ropewalk.export.cluster.addresses import AddressPlan
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.optical.circuits import circuits_of, is_straight, virtual_leaf
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant
 
 COLUMNS = ("switch", "leaf", "far_end")
 FORMAT = "ropewalk-circuits"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.plant import Plant
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.export.cluster.circuits import circuit_files
 from ropewalk.export.cluster.links import links_csv, links_json
@@ -15,6 +13,8 @@ from ropewalk.export.cluster.rule_files import rules_json
 from ropewalk.export.cluster.rules import leaf_rules
 from ropewalk.export.cluster.sonic import sonic_documents
 from ropewalk.files import write_whole
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.plant import Plant
 
 
 def job_files(plant: Plant, allocation: Allocation, addresses: AddressPlan | None = None) -> dict[str, str]:

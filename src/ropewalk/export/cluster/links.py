@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.plant import Plant
 from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.plant import Plant
 
 COLUMNS = ("leaf", "spine", "cable")
 Link = tuple[int, int, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropewalk.cluster.plant import Plant
+from ropewalk.tenancy.plant import Plant
 
 
 class Names:

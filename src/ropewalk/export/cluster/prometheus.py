@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.cluster.allocation import Reason, Waiting
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.fibres import free_fibres
-from ropewalk.cluster.optical.plant import OpticalPlant
+from ropewalk.tenancy.allocation import Reason, Waiting
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.fibres import free_fibres
+from ropewalk.tenancy.optical.plant import OpticalPlant
 
 Sample = tuple[Mapping[str, str], float]
 """(labels, value)."""

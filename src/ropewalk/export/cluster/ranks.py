@@ -7,12 +7,12 @@ import io
 import re
 from pathlib import Path
 
-from ropewalk.cluster.allocation import OWN_LEAF, Allocation
-from ropewalk.cluster.imports.hostlist import compress
-from ropewalk.cluster.plant import Plant
 from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
+from ropewalk.tenancy.allocation import OWN_LEAF, Allocation
+from ropewalk.tenancy.imports.hostlist import compress
+from ropewalk.tenancy.plant import Plant
 
 RANK_COLUMNS = ("rank", "server", "gpu", "leaf", "spine")
 _RANK_LINE = re.compile(r"rank (\d+)=(\S+) slot=(\d+)(?:-(\d+))?")
@@ -43,7 +43,7 @@ def slurm_host_file(plant: Plant, allocation: Allocation) -> str:
 def rank_file(plant: Plant, allocation: Allocation, cores_per_gpu: int = 1) -> str:
     """OpenMPI's rankfile: rank r on its server, bound to the cores that its GPU's number stands for.
 
-    >>> from ropewalk.cluster.plant import plant
+    >>> from ropewalk.tenancy.plant import plant
     >>> job = Allocation("a", (2, 3), "server", (0,), (), (), (-1, -1), (0, 0))
     >>> print(rank_file(plant("leaf-spine:2x4x4", gpus_per_server=2), job, cores_per_gpu=4), end="")
     rank 0=server1 slot=0-3

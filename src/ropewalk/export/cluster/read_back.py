@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.plant import Plant
 from ropewalk.errors import PhysicsError
 from ropewalk.export.cluster.address_files import read_addresses
 from ropewalk.export.cluster.addresses import AddressPlan
@@ -18,6 +16,8 @@ from ropewalk.export.cluster.ranks import read_rank_file, read_rank_table
 from ropewalk.export.cluster.rule_files import read_rules
 from ropewalk.export.cluster.rules import LeafRules, leaf_rules
 from ropewalk.export.cluster.sonic import read_sonic
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.plant import Plant
 
 
 def check_written(

@@ -12,11 +12,11 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from ropewalk.cluster.plant import Plant
 from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
 from ropewalk.export.cluster.rules import LeafRules, SourceRule
+from ropewalk.tenancy.plant import Plant
 
 FORMAT = "ropewalk-leaf-rules"
 VERSION = 1

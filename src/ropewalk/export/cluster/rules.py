@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from ropewalk.cluster.allocation import OWN_LEAF, Allocation
-from ropewalk.cluster.optical.circuits import ends_of
-from ropewalk.cluster.optical.plant import OpticalPlant
-from ropewalk.cluster.plant import Plant
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.export.cluster.addresses import AddressPlan
+from ropewalk.tenancy.allocation import OWN_LEAF, Allocation
+from ropewalk.tenancy.optical.circuits import ends_of
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant
 
 LOCAL_PRIORITY = 2000
 SOURCE_PRIORITY = 1000
@@ -54,7 +54,7 @@ class LeafRules:
 def leaf_rules(plant: Plant, allocations: Iterable[Allocation], addresses: AddressPlan) -> tuple[LeafRules, ...]:
     """The rules of every leaf that has any, for jobs that run at the same time; checked before they are handed out.
 
-    >>> from ropewalk.cluster.plant import plant
+    >>> from ropewalk.tenancy.plant import plant
     >>> small = plant("leaf-spine:2x2x2", gpus_per_server=2)
     >>> links = ((0, 0), (0, 1), (1, 0), (1, 1))
     >>> job = Allocation("a", (0, 1, 2, 3), "clos", (0, 1), (0, 1), links, (0, 1, 0, 1), (0, 0, 1, 1))

@@ -13,11 +13,11 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from ropewalk.cluster.plant import Plant
 from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.export.cluster.rules import LeafRules, SourceRule
+from ropewalk.tenancy.plant import Plant
 
 TABLE = "ROPEWALK_SOURCE"
 LOCAL = "LOCAL"

@@ -1,7 +1,7 @@
 """MSCCL algorithm files: programs as the XML that MSCCL, its executor and older RCCL load, and such files proved.
 
 >>> import tempfile, pathlib
->>> from ropewalk.collective import ring_all_gather
+>>> from ropewalk.collectives import ring_all_gather
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "ring.xml"
 >>> algo = write_msccl_xml(ring_all_gather([[0, 1, 2, 3]]), path, collective="allgather")
 >>> prove_algo(read_msccl_xml(path), slots=0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from ropewalk.collective.program import Program
+from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 from ropewalk.export.msccl_xml.algo import Algo, Step
 from ropewalk.export.msccl_xml.build import algo_of_moves

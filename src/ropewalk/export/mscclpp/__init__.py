@@ -1,7 +1,7 @@
 """MSCCL++ execution plans: programs as the JSON files that its executor loads, and such files read, run and proved.
 
 >>> import tempfile, pathlib
->>> from ropewalk.collective import ring_all_reduce
+>>> from ropewalk.collectives import ring_all_reduce
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "ring.json"
 >>> plan = write_mscclpp(ring_all_reduce([[0, 1, 2, 3]]), path, collective="allreduce")
 >>> prove_plan(read_mscclpp(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ropewalk.collective.program import Program
+from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 from ropewalk.export.mscclpp.build import gpus_of
 from ropewalk.export.mscclpp.plan import ALIGNMENT, MEMORY, MOST_BYTES, Gpu, Plan

@@ -12,8 +12,8 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective import Program
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives import Program
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import ProgramError
 
 MOST_CHANNELS = 64
@@ -25,7 +25,7 @@ Order = tuple[int, ...]
 def ring_orders(program: Program) -> list[Order]:
     """The rings of a program, one for each channel, each from rank 0 on; a ring with twice the chunks is there twice.
 
-    >>> from ropewalk.collective import ring_all_reduce
+    >>> from ropewalk.collectives import ring_all_reduce
     >>> ring_orders(ring_all_reduce([[0, 1, 3, 2]], both_ways=True))
     [(0, 1, 3, 2), (0, 2, 3, 1)]
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collective.program import Program
+from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 
 MOST_PLACES = 1 << 20
@@ -40,7 +40,7 @@ class Layout:
 def layout_of(program: Program, collective: str) -> Layout:
     """The layout of a program that does what `collective` says; refuses programs that do something else.
 
-    >>> from ropewalk.collective import ring_all_gather
+    >>> from ropewalk.collectives import ring_all_gather
     >>> layout = layout_of(ring_all_gather([[0, 1, 2], [0, 2, 1]]), "allgather")
     >>> layout.inputs, layout.outputs, layout.at_output[0].tolist()
     (2, 6, [0, 2, 4, 1, 3, 5])

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ropewalk.collective.program import Program
+from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 from ropewalk.export.threadblocks.layout import Layout
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ropewalk.collective import chain_reduce, mesh_all_reduce, ring_all_gather, ring_all_reduce
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives import chain_reduce, mesh_all_reduce, ring_all_gather, ring_all_reduce
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import GraphError, InputError, ProofError
 from ropewalk.export.chakra import (
     names,

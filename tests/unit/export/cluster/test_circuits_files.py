@@ -5,11 +5,11 @@ import json
 import pytest
 from optical_plants import optical_plant
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos
-from ropewalk.cluster.optical.circuits import circuits_of, way
 from ropewalk.export.cluster import AddressPlan, circuits_csv, circuits_json, job_files, spine_rules
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.allocate import ocs_vclos
+from ropewalk.tenancy.optical.circuits import circuits_of, way
 
 
 def placed(state, job, gpus):

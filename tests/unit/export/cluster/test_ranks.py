@@ -1,7 +1,5 @@
 import pytest
 
-from ropewalk.cluster.allocation import Allocation
-from ropewalk.cluster.plant import plant
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster import (
     links_csv,
@@ -15,6 +13,8 @@ from ropewalk.export.cluster import (
     slurm_host_file,
     slurm_host_list,
 )
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.plant import plant
 
 SMALL = plant("leaf-spine:2x4x4", gpus_per_server=2)
 CLOS = Allocation(

@@ -5,11 +5,6 @@ from ipaddress import IPv4Address
 import pytest
 from optical_plants import optical_plant
 
-from ropewalk.cluster.allocation import Allocation, Reason, Waiting
-from ropewalk.cluster.occupancy import Occupancy
-from ropewalk.cluster.optical.allocate import ocs_vclos
-from ropewalk.cluster.plant import plant
-from ropewalk.cluster.policies import allocator_named
 from ropewalk.errors import ClusterError, PhysicsError
 from ropewalk.export.cluster import (
     AddressPlan,
@@ -27,6 +22,11 @@ from ropewalk.export.cluster import (
     sonic_documents,
     write_files,
 )
+from ropewalk.tenancy.allocation import Allocation, Reason, Waiting
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.allocate import ocs_vclos
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import allocator_named
 
 SMALL = plant("leaf-spine:2x4x4", gpus_per_server=2)
 PLAN = AddressPlan.numbered(SMALL)

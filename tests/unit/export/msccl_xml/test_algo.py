@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     double_tree_all_reduce,
     halving_doubling_all_reduce,
     mesh_all_reduce,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from plan_worlds import overtaken_all_reduce
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     double_tree_all_reduce,
     mesh_reduce_scatter,
     ring_all_gather,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ropewalk.collective import ring_all_reduce
+from ropewalk.collectives import ring_all_reduce
 from ropewalk.errors import ProgramError
 from ropewalk.export.nccl import graph_advice, orders_of, read_ring_graph, ring_graphs, ring_orders, write_ring_graphs
 

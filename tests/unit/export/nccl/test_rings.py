@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     binomial_broadcast,
     chain_broadcast,
     double_tree_all_reduce,
@@ -12,9 +12,9 @@ from ropewalk.collective import (
     ring_all_reduce,
     ring_reduce_scatter,
 )
-from ropewalk.collective.lanes import side_by_side
-from ropewalk.collective.program import Program, everyone
-from ropewalk.collective.schedule import Schedule
+from ropewalk.collectives.lanes import side_by_side
+from ropewalk.collectives.program import Program, everyone
+from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import ProgramError
 from ropewalk.export.nccl import channel_speed, ring_orders
 from ropewalk.fabric import IdealSwitch

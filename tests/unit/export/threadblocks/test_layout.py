@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from plan_worlds import program_of
 
-from ropewalk.collective import (
+from ropewalk.collectives import (
     chain_broadcast,
     dedicated_servers,
     everyone,

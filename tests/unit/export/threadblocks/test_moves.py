@@ -3,7 +3,7 @@
 import pytest
 from plan_worlds import overtaken_all_reduce, program_of
 
-from ropewalk.collective import everyone, halving_doubling_all_reduce, owner, ring_all_reduce, ring_reduce_scatter
+from ropewalk.collectives import everyone, halving_doubling_all_reduce, owner, ring_all_reduce, ring_reduce_scatter
 from ropewalk.errors import ProgramError
 from ropewalk.export.threadblocks.blocks import deal
 from ropewalk.export.threadblocks.layout import layout_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import BCube, FatTree, IdealSwitch, Torus
 from ropewalk.routing import dimension_rotated, dmodk, murmur, shortest
 from ropewalk.sim import simulate

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.collective.table import program_on
+from ropewalk.collectives.table import program_on
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate, simulate_rounds

@@ -1,7 +1,0 @@
-"""Breadth-first broadcast: collectives in the fewest rounds, and on regular fabrics at full bandwidth too."""
-
-from ropewalk.collective.breadth_first.broadcast import Broadcast, broadcast
-from ropewalk.collective.breadth_first.neighbours import Neighbours, neighbours_of
-from ropewalk.collective.breadth_first.schedule import bfb_schedule
-
-__all__ = ["Broadcast", "Neighbours", "bfb_schedule", "broadcast", "neighbours_of"]

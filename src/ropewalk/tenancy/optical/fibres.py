@@ -1,0 +1,86 @@
+"""Which fibres are free: worked out from what the running jobs hold, so that there is no second book to keep.
+
+A job keeps its circuits from start to end: nothing here or in the allocator changes an allocation that runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import ClusterError, Findings, PhysicsError
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.circuits import NONE, Ends, ends_of
+from ropewalk.tenancy.optical.plant import OpticalPlant
+
+
+@dataclass(frozen=True)
+class FreeFibres:
+    """Fibres that a new job may use; what is drained is left out."""
+
+    leaf: NDArray[np.bool_]
+    """[leaf, switch]"""
+    spine: NDArray[np.int64]
+    """[spine, switch]: how many."""
+
+    @cached_property
+    def of_leaf(self) -> NDArray[np.int64]:
+        return np.asarray(self.leaf.sum(axis=1), np.int64)
+
+    @cached_property
+    def of_spine(self) -> NDArray[np.int64]:
+        return np.asarray(self.spine.sum(axis=1), np.int64)
+
+    @cached_property
+    def common(self) -> NDArray[np.int64]:
+        """[leaf, spine]: switches through which the two could be joined now."""
+        return np.asarray((self.leaf.astype(np.float32) @ (self.spine > 0).T.astype(np.float32)).astype(np.int64))
+
+
+def optical(state: Occupancy) -> OpticalPlant:
+    """The plant of a state, if it has an optical layer."""
+    if not isinstance(state.plant, OpticalPlant):
+        raise ClusterError(
+            f"{state.plant.name} has no optical switches: put them in with OpticalPlant.of_plant, or allocate by vclos"
+        )
+    return state.plant
+
+
+def free_fibres(state: Occupancy) -> FreeFibres:
+    """What the running jobs and the drained parts leave free."""
+    plant = optical(state)
+    leaf, spine = _taken(state, plant)
+    up = state.drained.links_up(plant)[:, plant.packet_spines :]
+    down = sorted(int(number) for number in state.drained.spines)
+    fibres = plant.spine_fibres - spine
+    fibres[[number for number in down if number < plant.packet_spines]] = 0
+    fibres[:, [number - plant.packet_spines for number in down if number >= plant.packet_spines]] = 0
+    return FreeFibres(plant.leaf_fibres & (leaf == 0) & up, fibres)
+
+
+def _taken(state: Occupancy, plant: OpticalPlant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Circuits at every fibre of the leafs and at the fibres of every spine; more than there are is a bug."""
+    held = [ends_of(plant, allocation) for allocation in state.jobs.values() if allocation.stage == "ocs"]
+    ends = Ends(*(np.concatenate([np.zeros(0, np.int64), *column]) for column in _columns(held)))
+    leaf = np.zeros(plant.leaf_fibres.shape, np.int64)
+    np.add.at(leaf, (ends.leaf, ends.switch), 1)
+    spine = np.zeros(plant.spine_fibres.shape, np.int64)
+    to_spine = ends.spine != NONE
+    np.add.at(spine, (ends.spine[to_spine], ends.switch[to_spine]), 1)
+    findings = Findings(PhysicsError, f"circuits of {plant.name}")
+    for at, switch in np.argwhere(leaf > plant.leaf_fibres).tolist():
+        findings.add(f"the fibre of {plant.leaf_names[at]} to switch {switch} is in {leaf[at, switch]} circuits")
+    for at, switch in np.argwhere(spine > plant.spine_fibres).tolist():
+        findings.add(
+            f"{plant.spine_names[at]} has {plant.spine_fibres[at, switch]} fibres to switch {switch} "
+            f"and {spine[at, switch]} circuits there"
+        )
+    findings.raise_if_any()
+    return leaf, spine
+
+
+def _columns(held: list[Ends]) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+    return [ends.leaf for ends in held], [ends.spine for ends in held], [ends.switch for ends in held]

@@ -1,0 +1,67 @@
+"""Two leafs joined straight through the optical switches: no spine in between, any split, any pattern.
+
+Both leafs must have a free fibre to the same switch for every circuit, judged on the fibres that are free; each circuit
+takes both fibres, and both are written down with the job.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.one_leaf import over_idle_servers, servers_needed
+from ropewalk.tenancy.optical.fibres import FreeFibres, optical
+
+
+def joined_straight(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) -> Allocation | None:
+    """Halves of the job on two leafs, the first half one server larger where the number is odd; best fit."""
+    plant = optical(state)
+    servers = servers_needed(state, gpus)
+    if servers < 2:
+        return None
+    first = -(-servers // 2)
+    width = first * plant.gpus_per_server
+    pair = _best_pair(state.idle_servers, fibres, first, servers - first, width)
+    if pair is None:
+        return None
+    chosen = (*over_idle_servers(state, pair[0], width), *over_idle_servers(state, pair[1], gpus - width))
+    switches = _least_useful(fibres, pair, width)
+    spines = tuple(plant.packet_spines + switch for switch in switches)
+    return Allocation(
+        job=job,
+        gpus=chosen,
+        stage="ocs",
+        leafs=pair,
+        spines=spines,
+        links=tuple((leaf, spine) for leaf in pair for spine in spines),
+        spine_of_gpu=tuple(spines[rank % width] for rank in range(gpus)),
+        leaf_of_gpu=(pair[0],) * width + (pair[1],) * (gpus - width),
+        cables=(0,) * (2 * width),
+    )
+
+
+def _best_pair(
+    idle: NDArray[np.int64], fibres: FreeFibres, first: int, second: int, width: int
+) -> tuple[int, int] | None:
+    """(leaf of the larger part, leaf of the smaller) with the fewest idle servers together."""
+    larger = np.flatnonzero((idle >= first) & (fibres.of_leaf >= width))
+    smaller = np.flatnonzero((idle >= second) & (fibres.of_leaf >= width))
+    if not len(larger) or not len(smaller):
+        return None
+    free = fibres.leaf.astype(np.float32)
+    good = (free[larger] @ free[smaller].T >= width) & (larger[:, None] != smaller)
+    if not good.any():
+        return None
+    cost = np.where(good, idle[larger][:, None] + idle[smaller], np.iinfo(np.int64).max)
+    row, column = np.unravel_index(int(np.argmin(cost)), cost.shape)
+    return int(larger[row]), int(smaller[column])
+
+
+def _least_useful(fibres: FreeFibres, pair: tuple[int, int], width: int) -> list[int]:
+    """Switches that both leafs reach; first those with the fewest spine fibres left for each leaf that wants one."""
+    common = np.flatnonzero(fibres.leaf[pair[0]] & fibres.leaf[pair[1]])
+    spare = fibres.spine.sum(axis=0) - fibres.leaf.sum(axis=0)
+    chosen = common[np.argsort(spare[common], kind="stable")][:width]
+    return sorted(chosen.tolist())

@@ -1,0 +1,41 @@
+"""What is asked of a trace: which jobs, on which plant, under which policies and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ropewalk.tenancy.failure import Failure
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S
+from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.policies import Policy
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What all policies have in common."""
+
+    queue: str = "fifo"
+    backfill: str | None = None
+    seed: int = 0
+    circuit_delay_s: float = DEFAULT_RECONFIGURATION_S
+    """From the start of a job with optical circuits to its first byte."""
+    failures: tuple[Failure, ...] = ()
+    when_a_link_dies: str = "ecmp"
+    """What a job with links of its own does then: a name of `WHEN_A_LINK_DIES`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterQuestion:
+    """The same jobs on the same plant, to be replayed once for each policy."""
+
+    plant: Plant
+    jobs: Sequence[Job]
+    policies: Sequence[Policy]
+    conditions: Conditions = Conditions()
+    trace: str = "jobs"
+    """What the jobs are called: a file, or the recipe of a synthetic trace."""
+    warnings: tuple[str, ...] = ()
+    """What makes the numbers differ from what was meant, probably."""
+    notes: tuple[str, ...] = ()

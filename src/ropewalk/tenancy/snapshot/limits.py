@@ -1,0 +1,67 @@
+"""How large a snapshot may be: transfers that are written out, events of a packet-level run; and remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ropewalk.errors import ClusterError
+from ropewalk.sim.level import expected_events, wire_format
+from ropewalk.task import Kind
+from ropewalk.tenancy.snapshot.question import SnapshotQuestion, iterations_of
+from ropewalk.tenancy.snapshot.tasks import Together, transfers_of
+from ropewalk.tenancy.snapshot.tenant import Moment
+
+MOST_TRANSFERS = 5_000_000
+SCALES = tuple(digit * 10.0**-power for power in range(1, 7) for digit in (5, 2, 1))
+MOST_NAMES = 6
+
+
+def refuse_too_many_transfers(moment: Moment, question: SnapshotQuestion, counts: Sequence[int]) -> None:
+    total = _transfers(moment, counts)
+    if total > MOST_TRANSFERS:
+        raise ClusterError(
+            f"these {len(moment.tenants)} jobs send {total:,} transfers {moment.taken}, more than {MOST_TRANSFERS:,} "
+            f"are simulated at once: {_fewer_transfers(moment, question)}"
+        )
+
+
+def _transfers(moment: Moment, counts: Sequence[int]) -> int:
+    return sum(count * transfers_of(moment.plant, tenant) for tenant, count in zip(moment.tenants, counts, strict=True))
+
+
+def _fewer_transfers(moment: Moment, question: SnapshotQuestion) -> str:
+    """A remedy that was tried: fewer iterations, else fewer jobs."""
+    for iterations in range(question.iterations - 1, 0, -1):
+        if _transfers(moment, iterations_of(moment, iterations)) <= MOST_TRANSFERS:
+            return f"give --iterations {iterations}"
+    sent = {tenant.name: transfers_of(moment.plant, tenant) for tenant in moment.tenants}
+    names = sorted(sent, key=lambda name: sent[name])
+    while names:
+        fewer = moment.of_jobs(names[:MOST_NAMES])
+        if _transfers(fewer, iterations_of(fewer, 1)) <= MOST_TRANSFERS:
+            return f"give --iterations 1 and fewer jobs, such as --jobs {','.join(names[:MOST_NAMES])}"
+        names = names[: min(len(names), MOST_NAMES) - 1]
+    return "even one iteration of the smallest job has more, take a smaller cluster"
+
+
+def refuse_too_many_events(together: Together, question: SnapshotQuestion) -> None:
+    """Packets of whole seconds are too many: say which scale would do."""
+    use = question.use
+    if use.level != "packet":
+        return
+    graph, routes = together.graph, together.routes
+    packets = wire_format(use.options.settings(use.transport, "default", seed=0))
+    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    rows, size = routes.rows_of(graph, transfer), graph.amount[transfer]
+    events = expected_events(routes, rows, size, packets)
+    if events <= use.most_events:
+        return
+    fits = (part for part in SCALES if expected_events(routes, rows, part * size, packets) <= use.most_events)
+    scale = next(fits, None)
+    remedy = "choose fewer jobs with --jobs" if scale is None else f"give --scale {question.scale * scale:g}"
+    raise ClusterError(
+        f"packets of {packets.payload_bytes} bytes would take about {events:.1e} events, more than "
+        f"{use.most_events:.1e}: {remedy}, a larger --payload or fewer --iterations, or let --level auto decide"
+    )
