@@ -150,7 +150,7 @@ def _from_rank_0(order: Sequence[int]) -> list[int]:
 
 
 def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[str]:
-    from ropewalk.export.nccl import read_tuner, tuner_advice, tuner_rows, write_tuner
+    from ropewalk.export.nccl import algorithm_advice, read_tuner, tuner_advice, tuner_rows, write_tuner
 
     names = {"best-ring": ("ring", "simple"), "double-tree": ("tree", "simple")}
     samples = {
@@ -165,7 +165,8 @@ def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
     write_tuner(rows, path)
     if read_tuner(path) != rows:
         raise ProofError(f"{path}: the table that is read back is another than the one that was written")
-    return [f"NCCL tuner: {path} (read back)", *tuner_advice(path)]
+    alone = " ".join(algorithm_advice(rows))
+    return [f"NCCL tuner: {path} (read back)", *tuner_advice(path), f"without the plugin, for all sizes: {alone}"]
 
 
 def _only_rings(question: CollectiveQuestion) -> str | None:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ropewalk.choices import Choice, Choices
-from ropewalk.errors import InputError, PlanError
+from ropewalk.errors import InputError, PlanError, ProofError
 from ropewalk.files import write_whole
 
 if TYPE_CHECKING:
     from ropewalk.plans import Plan
+    from ropewalk.timetable import Timetable
 
 Exporter = Callable[["Plan", Path], list[Path]]
 """Writes a plan to a path and says which files there are now; all of them or none."""
@@ -38,9 +39,24 @@ def _no_megatron(plan: Plan) -> str | None:
 
 
 def _torch_pipeline(plan: Plan) -> str:
-    from ropewalk.export.torch_pipeline import compute_only
+    from ropewalk.export.torch_pipeline import compute_only, read_compute_only
 
-    return compute_only(plan.strategy.timetable)
+    return _read_back(plan.strategy.timetable, compute_only, read_compute_only)
+
+
+def _torch_pipeline_comms(plan: Plan) -> str:
+    from ropewalk.export.torch_pipeline import compute_comms, read_compute_comms
+
+    return _read_back(plan.strategy.timetable, compute_comms, read_compute_comms)
+
+
+def _read_back(table: Timetable, write: Callable[[Timetable], str], read: Callable[[str], Timetable]) -> str:
+    """What is written for a timetable, proved by reading it: the same passes in the same order on every device."""
+    text = write(table)
+    found = read(text)
+    if list(table.rows()) != list(found.rows()):
+        raise ProofError(f"timetable {table.name}: the file that is read back runs other passes than were written")
+    return text
 
 
 def _no_torch_pipeline(plan: Plan) -> str | None:
@@ -106,6 +122,11 @@ EXPORTS: Choices[Choice[Exporter]] = Choices(
         Choice(
             "torch-pipeline", _text(_torch_pipeline), "the timetable as a CSV file of torch.distributed.pipelining",
             applies=_no_torch_pipeline, where="pipelines with as many replicas for each stage",
+        ),
+        Choice(
+            "torch-pipeline-comms", _text(_torch_pipeline_comms), "the same with every send, receive, gather of "
+            "parameters and reduction of gradients spelled out", applies=_no_torch_pipeline,
+            where="pipelines with as many replicas for each stage",
         ),
         Choice("chakra", _chakra, "the step as Chakra execution traces, one file per rank"),
         Choice("cluster", _text(_cluster), "the cluster as a cluster file (YAML)"),

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ropewalk.errors import FabricError
-
 GB = 1e9
 INSIDE_A_CHIP = 5000 * GB
 """Two faces of one switch: no bottleneck."""
@@ -66,13 +64,6 @@ NCCL = LinkSpeeds(
     pcie_lane={2.5: 0.1875, 5.0: 0.375, 8.0: 0.75, 16.0: 1.5, 32.0: 3.0, 64.0: 6.0},
 )
 SPEEDS: dict[str, LinkSpeeds] = {speeds.name: speeds for speeds in (PHYSICAL, NCCL)}
-
-
-def speeds_named(name: str) -> LinkSpeeds:
-    if name not in SPEEDS:
-        raise FabricError(f"there are no link speeds {name!r}: choose {' or '.join(SPEEDS)}")
-    return SPEEDS[name]
-
 
 _TRANSFERS = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?GT/s(?: PCIe)?")
 UNKNOWN_SPEED = 8.0

@@ -10,7 +10,7 @@ import pytest
 from ropewalk.errors import PlanError
 from ropewalk.export.chakra import read_chakra
 from ropewalk.export.of_plan import EXPORTS
-from ropewalk.export.torch_pipeline import read_compute_only
+from ropewalk.export.torch_pipeline import read_compute_comms, read_compute_only
 from ropewalk.fabric.expression import fabric
 from ropewalk.fabric.fingerprint import fingerprint
 from ropewalk.fabric.wiring import GroupRings, Wiring
@@ -65,6 +65,10 @@ def test_the_timetable_for_pytorch_is_that_of_the_plan(tmp_path: Path) -> None:
     exported("torch-pipeline", PIPED, tmp_path / "schedule.csv")
     read = read_compute_only((tmp_path / "schedule.csv").read_text())
     assert [read.row(device) for device in range(2)] == [PIPED.strategy.timetable.row(device) for device in range(2)]
+    exported("torch-pipeline-comms", PIPED, tmp_path / "comms.csv")
+    spelled_out = (tmp_path / "comms.csv").read_text()
+    assert "0SEND_F0" in spelled_out
+    assert list(read_compute_comms(spelled_out).rows()) == list(PIPED.strategy.timetable.rows())
     with pytest.raises(PlanError, match="needs a pipeline of two stages or more"):
         exported("torch-pipeline", WIRED, tmp_path / "none.csv")
 

@@ -8,7 +8,7 @@ import pytest
 from ropewalk.errors import FabricError
 from ropewalk.fabric.expression import fabric
 from ropewalk.fabric.files import from_yaml, to_yaml
-from ropewalk.fabric.nccl_speeds import NCCL, PHYSICAL, between_cpus, speeds_named
+from ropewalk.fabric.nccl_speeds import NCCL, between_cpus
 from ropewalk.fabric.nccl_topology import read_nccl_topology
 
 TOPOLOGIES = Path(__file__).parents[2] / "data" / "topologies"
@@ -200,6 +200,3 @@ def test_words_that_name_no_choice_are_refused():
         read_nccl_topology(TOPOLOGIES / "dgx-1v.xml", inside="some")
     with pytest.raises(FabricError, match="NVLink does not join all GPUs"):
         read_nccl_topology(TOPOLOGIES / "pcie-l40s.xml", inside="nvlink")
-    assert speeds_named("physical") is PHYSICAL
-    with pytest.raises(FabricError, match="choose physical or nccl"):
-        speeds_named("fast")

@@ -83,10 +83,3 @@ def _excess_of_gpu(algo: Algo, rank: int, gpu: Gpu, target: Target) -> str | Non
     if users and max(users.values()) > target.blocks_per_channel:
         return f"{max(users.values())} thread blocks {whose} share a channel, {target.blocks_per_channel} may"
     return None
-
-
-def refuse_excess(algo: Algo, target: Target) -> None:
-    """Raise `ProgramError` where a target has no room for an algorithm."""
-    found = excess(algo, target)
-    if found is not None:
-        raise ProgramError(f"MSCCL algorithm {algo.name!r}: {found}: {REMEDY}")
