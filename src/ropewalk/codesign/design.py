@@ -69,7 +69,7 @@ class Design:
     ended: str
     notes: tuple[str, ...] = ()
     collectives: str = "ring"
-    """What sums run: `ring`, those of the wiring, or trees that were made for it, `sums=forest`."""
+    """What sums run: `ring`, those of the wiring, or trees that were made for it, `data=forest`."""
     micro_batches: int = 1
     """Equal parts of a step's batch, all forward before all backward."""
     version: str = __version__
