@@ -26,6 +26,9 @@ from ropewalk.task.synthesised import Placed, Wanted, placed
 from ropewalk.task.template import MEETING, MODES, Template, with_paths
 from ropewalk.task.transport import Transport
 
+MOST_WRITTEN = 2_000_000
+"""Tasks up to which the trees of a schedule are written out segment by segment."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kind:
@@ -193,6 +196,12 @@ def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iter
         place[rows] = np.arange(len(rows))
         here = place[row] >= 0
         template = with_paths(one.schedule, one.alone, met.sat.servers, use.transport, use.mode)
+        written = template.tasks * int(here.sum())
+        if use.mode == "rounds" and written > MOST_WRITTEN:
+            raise GraphError(
+                f"{act.words} of {met.sat.ranks} ranks: the rounds of {record.name} are {written:.2g} tasks, more than "
+                f"{MOST_WRITTEN:.2g}: let its rounds flow together (fluid)"
+            )
         yield Kind(
             met.operation[here], place[row[here]], members[rows], template, act, record.name, one.links, one.promise,
             one.alike.image,

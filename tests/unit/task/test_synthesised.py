@@ -13,7 +13,7 @@ from ropewalk.fabric import Dgx, Fabric, RandomRegular, Ring, Torus
 from ropewalk.routing import ROUTERS, router_for, shortest
 from ropewalk.sim import simulate
 from ropewalk.sim.level import LevelUse, run_at_level
-from ropewalk.task import synthesised
+from ropewalk.task import kinds, synthesised
 from ropewalk.task.alike import alike_by_paths, alike_by_translation, own_links
 from ropewalk.task.expand import Expansion, expand
 from ropewalk.task.step import Act, Step, StepSketch
@@ -168,6 +168,12 @@ def test_the_same_question_is_answered_with_the_same_fingerprint():
 def test_without_a_router_nothing_brings_its_own_paths():
     with pytest.raises(GraphError, match=r"forest brings paths of its own.*use one of ring"):
         expand(together(4, [[0, 1, 2, 3]]), range(4), Ring(4).build(), collectives=CollectiveChoice("forest"))
+
+
+def test_trees_that_would_be_too_many_tasks_are_refused_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(kinds, "MOST_WRITTEN", 100)
+    with pytest.raises(GraphError, match=r"the rounds of forest are .* tasks, more than 1e\+02: let its rounds flow"):
+        run(together(9, [list(range(9))]), Torus((3, 3)).build(), "forest", "rounds")
 
 
 def test_programs_are_routed_as_before():
