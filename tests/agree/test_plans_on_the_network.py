@@ -23,8 +23,7 @@ from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import in_ready_order, planned, timed
 from ropewalk.overlap.link import Link, ring_link
 from ropewalk.overlap.orders import order_of_groups, order_of_launches, order_of_run
-from ropewalk.overlap.policy import Order as Turn
-from ropewalk.overlap.policy import Policy, fifo
+from ropewalk.overlap.policy import Discipline, Policy, fifo
 from ropewalk.overlap.preemptive import preemptive_optimum
 from ropewalk.overlap.scheduler import schedule
 from ropewalk.overlap.simulated import measured_link
@@ -61,7 +60,7 @@ def policies(draw):
     return Policy(
         draw(st.sampled_from([GB, 3 * GB, inf])),
         draw(st.sampled_from([0.0, 2 * GB, 5 * GB, inf])),
-        draw(st.sampled_from(list(Turn))),
+        draw(st.sampled_from(list(Discipline))),
         barrier=draw(st.booleans()),
     )
 

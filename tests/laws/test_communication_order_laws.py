@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from queue_reference import World, run_steps
 
 from ropewalk.overlap.link import Kind, Link
-from ropewalk.overlap.policy import CreditReturn, Order, Policy, Window, fifo
+from ropewalk.overlap.policy import CreditReturn, Discipline, Policy, Window, fifo
 from ropewalk.overlap.preemptive import preemptive_jobs
 from ropewalk.overlap.scheduler import OverlapRun, schedule
 from ropewalk.overlap.tensors import Tensors, from_layers
@@ -42,7 +42,7 @@ def worlds(draw: st.DrawFn) -> tuple[Tensors, Link, Policy]:
     )  # fmt: skip
     policy = Policy(
         partition, max(credit, partition) if skip and credit > 0 and partition < inf else credit,
-        draw(st.sampled_from(list(Order))), Window.SKIP if skip else Window.OVERDRAW,
+        draw(st.sampled_from(list(Discipline))), Window.SKIP if skip else Window.OVERDRAW,
         draw(st.sampled_from(list(CreditReturn))), draw(st.booleans()),
     )  # fmt: skip
     return tensors, link, policy
@@ -53,8 +53,8 @@ def in_plain_python(tensors: Tensors, link: Link, policy: Policy) -> World:
         [int(size) for size in tensors.size_bytes], tensors.layer.tolist(),
         [int(seconds) for seconds in tensors.backward_s], [int(seconds) for seconds in tensors.forward_s],
         Fraction(link.bandwidth), Fraction(link.start_up_s), Fraction(link.latency_s), link.duplex,
-        policy.partition_bytes, policy.credit_bytes, policy.order is Order.PRIORITY, policy.window is Window.SKIP,
-        policy.credit_return is CreditReturn.PULL, policy.barrier,
+        policy.partition_bytes, policy.credit_bytes, policy.discipline is Discipline.PRIORITY,
+        policy.window is Window.SKIP, policy.credit_return is CreditReturn.PULL, policy.barrier,
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def test_with_unlimited_credit_priorities_order_only_what_appears_together(
     left = run.pieces.tensor[run.order]
     assert (np.diff(tensors.ready_s[left]) >= 0).all()
     if len(np.unique(tensors.ready_s)) == len(tensors):
-        in_turn = schedule(tensors, link, Policy(partition, credit_bytes=inf, order=Order.FIFO))
+        in_turn = schedule(tensors, link, Policy(partition, credit_bytes=inf, discipline=Discipline.FIFO))
         assert run.available_s.tolist() == in_turn.available_s.tolist()
 
 

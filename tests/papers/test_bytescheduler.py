@@ -11,7 +11,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
 from ropewalk.overlap.gains import Gain, study
 from ropewalk.overlap.link import Kind, Link
-from ropewalk.overlap.policy import Order, Policy, fifo
+from ropewalk.overlap.policy import Discipline, Policy, fifo
 from ropewalk.overlap.scheduler import schedule, step_seconds
 from ropewalk.overlap.tensors import Tensors, from_layers, tensors_of
 from ropewalk.overlap.tuner import cost_of, exhaustive, space_of
@@ -26,7 +26,7 @@ def test_the_worked_example_ends_when_it_should_tensor_by_tensor(row: dict[str, 
     """Three layers of 2 s each way, tensors of 3, 6 and 3 s; exact, from a simulation written independently."""
     link = Link(CASES["bandwidth"], float(str(row["start_up_s"])), kind=Kind(str(row["kind"])))
     partition = inf if row["partition_bytes"] is None else float(str(row["partition_bytes"]))
-    run = schedule(EXAMPLE, link, Policy(partition, order=Order[str(row["order"])]))
+    run = schedule(EXAMPLE, link, Policy(partition, discipline=Discipline[str(row["order"])]))
     assert run.step_s == row["step_s"]
     assert run.available_s.tolist() == row["available_s"]
 

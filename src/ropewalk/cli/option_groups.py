@@ -1,6 +1,7 @@
 """Options that belong together, each written once and added to every command that asks for them.
 
-A group is a data class. Each of its fields is the option whose constant stands in the same module, in capitals:
+A group is a data class; it may extend another. Each of its fields is the option whose constant stands in the same
+module, in capitals:
 
     BUFFER = typer.Option(None, help="Shared buffer of every switch.")
 
@@ -15,6 +16,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Any, get_type_hints
 
 
@@ -41,13 +43,18 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(kind: type) -> list[inspect.Parameter]:
-    types, constants = get_type_hints(kind), sys.modules[kind.__module__]
+    types = get_type_hints(kind)
     return [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(constants, field.name.upper()),
+            default=getattr(_module_of(kind, field.name), field.name.upper()),
             annotation=types[field.name],
         )
         for field in fields(kind)
     ]
+
+
+def _module_of(kind: type, name: str) -> ModuleType:
+    """Where a field is written: in the group itself, or in one that it extends."""
+    return next(sys.modules[one.__module__] for one in kind.__mro__ if name in vars(one).get("__annotations__", {}))

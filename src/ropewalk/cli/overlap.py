@@ -79,12 +79,9 @@ def _question(
     packets: PacketChoices,
 ) -> OverlapQuestion:
     from ropewalk.overlap.question import USUAL_CLUSTER, OverlapQuestion
-    from ropewalk.sim.level import LevelUse
     from ropewalk.training import NetworkUse
 
-    level = LevelUse(network.level, packets.transport, packets.options(), packets.most_events)
-    level.check()
-
+    level = packets.use(network.level)
     cluster = place.read(USUAL_CLUSTER)
     return OverlapQuestion(
         model,

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli import step_options, step_outputs
+from ropewalk.cli import step_options
 from ropewalk.cli.screen import require_outputs
+from ropewalk.cli.step_outputs import FILES, PlanOutputs
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.overlap.link import Kind
 
-ORDER, NETWORK, FILES = "Order", "On the network", "Output"
+ORDER, NETWORK = "Order", "On the network"
 
 SYNC = typer.Option("all-reduce", help="all-reduce, or ps (parameter servers).", rich_help_panel=ORDER)
 PS_SERVERS = typer.Option(
@@ -51,9 +52,6 @@ DDP = typer.Option(
     help="Write bucket sizes for PyTorch's DistributedDataParallel: .json or .py.",
     rich_help_panel=FILES,
 )
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
-PLAN = step_outputs.PLAN
-PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
 
 
 @dataclass(frozen=True)
@@ -96,13 +94,10 @@ class NetworkOptions:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class Outputs(PlanOutputs):
     """What is written."""
 
     ddp: Path | None
-    plan: Path | None
-    json: bool
-    page: Path | None
 
     def check(self, sync: str) -> None:
         """Refuse what cannot be written before anything is computed."""

@@ -23,7 +23,8 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
     asked, best = found.question, found.best
     say(
         f"{found.tensors.model} on {asked.servers} x {asked.gpus_per_server} GPUs, {asked.sync}: "
-        f"{units.show_seconds(best.time_s)} a step with {best.name}, {units.show_seconds(found.bounds.step_s)} at best",
+        f"{units.show_seconds(best.time_s)} per step with {best.name}, "
+        f"{units.show_seconds(found.bounds.step_s)} at best",
         style="bold",
         soft_wrap=True,
     )

@@ -62,14 +62,12 @@ def pipeline_command(
     from ropewalk.pipeline.links import machines_of
     from ropewalk.pipeline.on_cluster import on_cluster
     from ropewalk.pipeline.planner import plan
-    from ropewalk.sim.level import LevelUse
     from ropewalk.training import NetworkUse
 
-    level = LevelUse(talk.level, packets.transport, packets.options(), packets.most_events)
-    level.check()
     network = NetworkUse(
-        talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster), level=level
-    )
+        talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster),
+        level=packets.use(talk.level),
+    )  # fmt: skip
 
     machines = machines_of(
         cluster, collective_bandwidth=costs.collective_bytes_per_s, start_up_s=units.seconds(costs.start_up)

@@ -11,9 +11,10 @@ from ropewalk import units
 from ropewalk.cli.cluster_options import PLACE
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.model_options import MODEL
+from ropewalk.cli.step_outputs import FILES, PlanOutputs
 from ropewalk.errors import InputError
 
-HOW, FILES = "How it may be cut", "Output"
+HOW = "How it may be cut"
 RECOMPUTES = {"never": (False,), "always": (True,), "auto": (False, True)}
 
 MICRO_BATCH = typer.Option(
@@ -54,14 +55,6 @@ OVERLAP_SUMS = typer.Option(
 CSV = typer.Option(
     None, metavar="FILE", help="Write the timetable for torch.distributed.pipelining.", rich_help_panel=FILES
 )
-PLAN = typer.Option(
-    None,
-    metavar="FILE",
-    help="Write the plan (JSON): every command reads it, and it has the same time again.",
-    rich_help_panel=FILES,
-)
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
-PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
 
 
 @dataclass(frozen=True)
@@ -117,13 +110,10 @@ class CutOptions:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class Outputs(PlanOutputs):
     """What is written."""
 
     csv: Path | None
-    plan: Path | None
-    json: bool
-    page: Path | None
 
 
 def _degree(text: str) -> int:

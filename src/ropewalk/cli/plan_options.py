@@ -11,11 +11,12 @@ import typer
 from ropewalk.cli import step_options
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.step_outputs import FILES, PlanOutputs
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
 
-PORTS, SEARCH, AGAINST, FILES = "Ports and cables", "Search", "Comparison", "Files and output"
+PORTS, SEARCH, AGAINST = "Ports and cables", "Search", "Comparison"
 USUAL_SERVERS = 16
 
 SERVERS = typer.Option(
@@ -58,21 +59,12 @@ LEVEL = step_options.LEVEL
 AGAIN = typer.Option(
     None, "--from", metavar="FILE", help="Run the plan of a plan.json again and compare.", rich_help_panel=FILES
 )
-PLAN = typer.Option(
-    None,
-    "--plan",
-    metavar="FILE",
-    help="Write the plan (JSON); it reruns to the same bytes.",
-    rich_help_panel=FILES,
-)
-PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
 PATCH = typer.Option(
     None, metavar="FILE", help="Write which port goes where on the patch panels (CSV).", rich_help_panel=FILES
 )
 TABLES = typer.Option(
     None, metavar="FILE", help="Write the forwarding tables of all servers (CSV).", rich_help_panel=FILES
 )
-JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.", rich_help_panel=FILES)
 
 
 @dataclass(frozen=True)
@@ -129,12 +121,9 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """A plan to run again, files to write, and whether the screen gets JSON."""
+class Outputs(PlanOutputs):
+    """A plan to run again, and what is written."""
 
     again: Path | None
-    plan: Path | None
-    page: Path | None
     patch: Path | None
     tables: Path | None
-    json: bool

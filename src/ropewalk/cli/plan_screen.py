@@ -34,7 +34,7 @@ def print_design(design: Design, *, hint: bool) -> None:
     ports = f"{wiring.degree} x {units.show_bandwidth(wiring.bandwidth)}"
     say(
         f"{asked.model} on {wiring.servers} servers with {ports} ({'duplex' if wiring.duplex else 'simplex'}): "
-        f"{units.show_seconds(design.step_time_s)} a step",
+        f"{units.show_seconds(design.step_time_s)} per step",
         style="bold",
         soft_wrap=True,
     )
@@ -50,7 +50,7 @@ def print_design(design: Design, *, hint: bool) -> None:
         soft_wrap=True,
     )
     say(
-        f"traffic of a step: {units.show_size(design.allreduce_bytes)} of sums, "
+        f"traffic per step: {units.show_size(design.allreduce_bytes)} of all-reduces, "
         f"{units.show_size(design.mp_bytes)} between pairs",
         soft_wrap=True,
     )

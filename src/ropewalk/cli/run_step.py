@@ -109,7 +109,7 @@ def run_chakra(
                     **run_as_json(run, found)})  # fmt: skip
         return
     say = console().print
-    say(f"{name} on {step.ranks} GPUs: {units.show_seconds(found.step_time_s)} a step", style="bold", soft_wrap=True)
+    say(f"{name} on {step.ranks} GPUs: {units.show_seconds(found.step_time_s)} per step", style="bold", soft_wrap=True)
     _print_reason(found)
     say(_times_table(found))
     say(f"fabric: {fabric.name} ({router}, {use.algorithm})", soft_wrap=True)
@@ -172,7 +172,7 @@ def _numbers(found: StepStatistics) -> dict[str, object]:
 
 def _model_title(found: TrainingAnswer) -> str:
     numbers = found.statistics
-    parts = [f"{units.show_seconds(numbers.step_time_s)} a step"]
+    parts = [f"{units.show_seconds(numbers.step_time_s)} per step"]
     if numbers.mfu is not None:
         parts.append(f"{100 * numbers.mfu:.1f} % MFU")
     if numbers.tokens_per_s is not None:

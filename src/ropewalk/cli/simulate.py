@@ -151,12 +151,11 @@ def _planned(context: typer.Context, plan: Plan, use: NetworkUse, what_if: WhatI
     from ropewalk.training.planned import question_of
 
     asked = question_of(plan)
-    typed = {name for name in ("algorithm", "collectives", "routing", "level") if given(context, (name,))}
+    typed = {name for name in ("algorithm", "collectives", "routing", "level", "symmetry") if given(context, (name,))}
     return replace(
         asked,
         network=replace(
-            asked.network, symmetry=use.symmetry, record_rates=use.record_rates,
-            **{name: getattr(use, name) for name in typed},
+            asked.network, record_rates=use.record_rates, **{name: getattr(use, name) for name in typed}
         ),
         detail=what_if.detail if given(context, ("detail",)) else asked.detail,
         jitter=what_if.jitter,

@@ -1,4 +1,4 @@
-"""What `ropewalk simulate` writes: a timeline, a Chakra trace, a table of tasks, a plan, a page, JSON."""
+"""What every command that decides something writes: a plan, a page, JSON; of steps also traces and tables of tasks."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ JSON = typer.Option(False, "--json", help="Print one JSON object instead of the 
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """Files to write about a step, and whether the screen gets JSON."""
+class PlanOutputs:
+    """The plan, its page, and whether the screen gets JSON."""
+
+    plan: Path | None
+    page: Path | None
+    json: bool
+
+
+@dataclass(frozen=True)
+class Outputs(PlanOutputs):
+    """What `ropewalk simulate` writes about a step."""
 
     trace: Path | None
     chakra: Path | None
     tasks: Path | None
-    plan: Path | None
-    page: Path | None
-    json: bool
 
     def check(self, source: str) -> None:
         """Refuse what cannot be written, or would take the place of something else, before the work begins."""

@@ -149,7 +149,7 @@ class ServerFabric:
         if len(self.groups) == 1:
             (group,) = self.groups
             shared = "" if group.nics is None else f" and {group.nics} NICs"
-            return f"{self.gpus} gpus, {group.gpus}{shared} a server,{wiring} on {self.network.expression}"
+            return f"{self.gpus} gpus, {group.gpus}{shared} per server,{wiring} on {self.network.expression}"
         parts = [
             f"{one.count}x{one.gpus}" + ("" if one.nics is None else f" with {one.nics} NICs") for one in self.groups
         ]

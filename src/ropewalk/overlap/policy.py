@@ -19,7 +19,7 @@ from ropewalk.errors import Findings, StrategyError
 FLOAT32_BYTES = 4
 
 
-class Order(IntEnum):
+class Discipline(IntEnum):
     """Which of the waiting pieces goes next."""
 
     FIFO = 0
@@ -58,7 +58,7 @@ class Policy:
     """No piece is larger; unlimited: tensors stay whole. Pieces of a tensor share its priority."""
     credit_bytes: float = 0.0
     """Bytes that may be handed over and not yet acknowledged. 0: one piece at a time, whatever its size."""
-    order: Order = Order.PRIORITY
+    discipline: Discipline = Discipline.PRIORITY
     window: Window = Window.OVERDRAW
     credit_return: CreditReturn = CreditReturn.PUSH
     barrier: bool = False
@@ -85,7 +85,7 @@ class Policy:
 
 def fifo(*, barrier: bool = True) -> Policy:
     """A framework that knows no order: whole tensors as they appear, all handed over at once, a barrier behind them."""
-    return Policy(credit_bytes=inf, order=Order.FIFO, barrier=barrier)
+    return Policy(credit_bytes=inf, discipline=Discipline.FIFO, barrier=barrier)
 
 
 def bytescheduler(partition_bytes: float, credit_bytes: float) -> Policy:

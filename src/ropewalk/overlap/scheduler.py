@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ropewalk.errors import StrategyError
 from ropewalk.overlap._queue_kernel import run_queue
 from ropewalk.overlap.link import Link
-from ropewalk.overlap.policy import CreditReturn, Order, Policy, Window
+from ropewalk.overlap.policy import CreditReturn, Discipline, Policy, Window
 from ropewalk.overlap.tensors import Tensors
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ def cut(tensors: Tensors, policy: Policy) -> Pieces:
             f"pieces of {policy.partition_bytes:g} bytes cut {tensors.total_bytes:g} bytes of {tensors.model} "
             f"into {counts.sum():.3g}: give a partition size of {tensors.total_bytes / MOST_PIECES:.3g} bytes or more"
         )
-    preferred = np.arange(len(tensors)) if policy.order is Order.PRIORITY else tensors.in_ready_order
+    preferred = np.arange(len(tensors)) if policy.discipline is Discipline.PRIORITY else tensors.in_ready_order
     repeats = counts.astype(np.int64)[preferred]
     tensor = np.repeat(preferred, repeats)
     first = np.repeat(np.cumsum(repeats) - repeats, repeats)

@@ -124,7 +124,7 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
         ("Gradients", f"{quantity.size(answer.tensors.total_bytes)} in {quantity.count(len(answer.tensors))} tensors"),
         ("Gradient bytes a second", quantity.gigabytes(answer.link.bandwidth)),
         ("Start-up of an operation", quantity.seconds(answer.link.start_up_s)),
-        ("Operations a step", quantity.count(best.launches)),
+        ("Operations per step", quantity.count(best.launches)),
         ("Piece, credit of priorities", f"{quantity.size(chosen.partition_bytes)}, "
          f"{quantity.size(chosen.credit_bytes)}"),
         ("Costs", answer.tensors.source),

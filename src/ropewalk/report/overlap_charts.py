@@ -45,7 +45,7 @@ def ways_chart(answer: OverlapAnswer) -> Chart:
                 "textfont": {"size": 12, "color": colours.MUTED.light},
                 "customdata": [
                     f"<b>{plain(way.name)}</b>: {plain(way.what)}<br>waiting for the network: "
-                    f"{quantity.seconds(wait)}, {quantity.count(way.launches)} operations a step"
+                    f"{quantity.seconds(wait)}, {quantity.count(way.launches)} operations per step"
                     for way, wait in zip(ways, waiting, strict=True)
                 ],
                 "hovertemplate": "%{customdata}<extra></extra>",

@@ -85,13 +85,13 @@ def headline(answer: PipelineAnswer) -> str:
     name, step = answer.profile.name, quantity.seconds(answer.promised_s)
     sizes = [len(gpus) for gpus in plan.devices]
     if plan.gpus == 1:
-        return f"{name} is fastest on one GPU alone: {step} a step"
+        return f"{name} is fastest on one GPU alone: {step} per step"
     if len(sizes) == 1:
-        return f"{name} is best not cut at all: data parallel, {step} a step"
+        return f"{name} is best not cut at all: data parallel, {step} per step"
     gain = answer.speedup_over_dp
     over = "; data parallelism does not fit" if gain is None else f", {quantity.times(gain)} data parallelism's speed"
     each = f"{sizes[0]} GPU{'s' if sizes[0] > 1 else ''} each" if len(set(sizes)) == 1 else f"{plan.strategy} GPUs"
-    return f"{name} in {len(sizes)} stages of {each} takes {step} a step{over}"
+    return f"{name} in {len(sizes)} stages of {each} takes {step} per step{over}"
 
 
 def _layers_in_words(names: list[str]) -> str:

@@ -52,7 +52,7 @@ def step_page(
     span = max(found.step_time_s, 1e-300)
     return render(
         "step.html",
-        title=f"{subject}: {quantity.seconds(found.step_time_s)} a step",
+        title=f"{subject}: {quantity.seconds(found.step_time_s)} per step",
         charts=[chart for chart in charts if chart],
         eyebrow=eyebrow,
         headline=headline(subject, found),

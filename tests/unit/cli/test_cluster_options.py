@@ -40,11 +40,11 @@ def test_every_command_that_trains_a_model_says_so_in_the_same_words(command):
 @pytest.mark.parametrize(
     ("arguments", "hosts", "name"),
     [
-        (("--cluster", "dgx-h100:2"), 16, "16 gpus, 8 a server, by rail on leaf-spine:8x2x2"),
-        (("2x4", "--device", "a100", "--nics", 2), 8, "8 gpus, 4 and 2 NICs a server, on leaf-spine:2x2x2"),
-        (("torus:2x2", "--cluster", "2x2"), 4, "4 gpus, 2 a server, on torus:2x2"),
+        (("--cluster", "dgx-h100:2"), 16, "16 gpus, 8 per server, by rail on leaf-spine:8x2x2"),
+        (("2x4", "--device", "a100", "--nics", 2), 8, "8 gpus, 4 and 2 NICs per server, on leaf-spine:2x2x2"),
+        (("torus:2x2", "--cluster", "2x2"), 4, "4 gpus, 2 per server, on torus:2x2"),
         (("torus:2x2", "--bandwidth", "40Gbps"), 4, "torus:2x2"),
-        (("examples/cluster.yaml",), 32, "32 gpus, 8 a server, by rail on leaf-spine:8x4x4"),
+        (("examples/cluster.yaml",), 32, "32 gpus, 8 per server, by rail on leaf-spine:8x4x4"),
     ],
 )
 def test_the_fabric_of_a_cluster_is_shown(ropewalk, arguments, hosts, name):
@@ -57,7 +57,7 @@ def test_the_fabric_of_a_cluster_is_shown(ropewalk, arguments, hosts, name):
 def test_a_collective_runs_on_the_servers_of_a_cluster(ropewalk):
     answer = ropewalk("collective", "allreduce", "--cluster", "2x2", "--device", "a100", "--sizes", "", "--json")
     assert answer.code == 0, answer.stderr
-    assert json.loads(answer.stdout)["fabric"] == "4 gpus, 2 a server, on leaf-spine:2x2x2"
+    assert json.loads(answer.stdout)["fabric"] == "4 gpus, 2 per server, on leaf-spine:2x2x2"
 
 
 @pytest.mark.parametrize(

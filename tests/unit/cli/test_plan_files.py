@@ -39,6 +39,15 @@ def test_a_plan_has_the_time_that_was_promised_and_the_same_bytes_again(plan, ro
     assert (tmp_path / "again.json").read_bytes() == plan.read_bytes()
 
 
+def test_a_wired_plan_is_simulated_by_classes_as_it_was_promised_unless_somebody_says_otherwise(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    ropewalk(*WRITERS["wired"], "--plan", path)
+    usual, whole = (ropewalk("simulate", path, "--json", *more).json for more in ((), ("--no-symmetry",)))
+    assert usual["simulated_tasks"] < usual["tasks"]
+    assert whole["simulated_tasks"] == whole["tasks"] == usual["tasks"]
+    assert whole["step_time_s"] == pytest.approx(usual["step_time_s"], rel=1e-12)
+
+
 def test_every_command_reads_a_plan(plan, ropewalk):
     for command in (
         ("fabric", plan),

@@ -9,7 +9,7 @@ from ropewalk.errors import StrategyError
 from ropewalk.overlap.link import Kind, Link
 from ropewalk.overlap.policy import (
     CreditReturn,
-    Order,
+    Discipline,
     Policy,
     Window,
     byteps,
@@ -29,7 +29,7 @@ def test_a_tensor_is_cut_into_full_pieces_and_a_rest() -> None:
     assert pieces.tensor.tolist() == [0, 0, 0, 1, 2, 2]
     assert pieces.number.tolist() == [0, 1, 2, 0, 0, 1]
     assert pieces.size_bytes.tolist() == [2.0, 2.0, 1.0, 0.0, 2.0, 2.0]
-    assert cut(tensors, Policy(2, order=Order.FIFO)).tensor.tolist() == [2, 2, 1, 0, 0, 0]
+    assert cut(tensors, Policy(2, discipline=Discipline.FIFO)).tensor.tolist() == [2, 2, 1, 0, 0, 0]
 
 
 def test_an_urgent_tensor_waits_for_the_credit_handed_out_before_it_not_for_one_piece() -> None:

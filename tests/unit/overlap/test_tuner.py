@@ -7,7 +7,7 @@ import pytest
 from ropewalk.errors import StrategyError
 from ropewalk.overlap import tuner
 from ropewalk.overlap.link import Kind, Link
-from ropewalk.overlap.policy import Order, Policy
+from ropewalk.overlap.policy import Discipline, Policy
 from ropewalk.overlap.scheduler import step_seconds
 from ropewalk.overlap.tensors import from_layers
 from ropewalk.overlap.tuner import Space, Trial, bayesian, cost_of, exhaustive, space_of, tune
@@ -32,8 +32,10 @@ def test_the_cost_is_the_step_of_the_scheduler_with_everything_else_as_given() -
     tensors = from_layers([3, 6, 3], backward_s=[2, 2, 2], forward_s=[2, 2, 2])
     link = Link(1.0, 0.25)
     assert cost_of(tensors, link)(2, 0) == 18.5
-    in_turn = Policy(order=Order.FIFO, barrier=True)
-    assert cost_of(tensors, link, in_turn)(2, 0) == step_seconds(tensors, link, Policy(2, 0, Order.FIFO, barrier=True))
+    in_turn = Policy(discipline=Discipline.FIFO, barrier=True)
+    assert cost_of(tensors, link, in_turn)(2, 0) == step_seconds(
+        tensors, link, Policy(2, 0, Discipline.FIFO, barrier=True)
+    )
 
 
 def test_the_figure_has_its_valley_at_pieces_of_two_when_a_start_up_costs_a_quarter() -> None:
