@@ -179,7 +179,7 @@ def _model_title(found: TrainingAnswer) -> str:
         parts.append(f"{numbers.tokens_per_s:,.0f} tokens/s")
     elif numbers.samples_per_s is not None:
         parts.append(f"{numbers.samples_per_s:,.{0 if numbers.samples_per_s >= 1000 else 2}f} samples/s")
-    gpus = f"{found.strategy.ranks} x {Path(found.question.device).name}"
+    gpus = f"{found.gpus} x {Path(found.question.device).name}"
     return f"{found.workload.name} on {gpus} ({found.strategy.said()}): {', '.join(parts)}"
 
 

@@ -91,6 +91,10 @@ class PipelineAnswer:
         simulated = self.simulated_s(judged)
         return judged.step_s / self.step_s if simulated is None else simulated / self.promised_s
 
+    def shown_s(self, judged: Judged) -> float:
+        """The step of a plan beside the promised one: simulated, or what the clock makes of it in proportion."""
+        return self.to_best(judged) * self.promised_s
+
     def alternative(self, name: str) -> Alternative:
         """The alternative of that name."""
         return next(other for other in self.alternatives if other.name == name)

@@ -31,6 +31,10 @@ class SeatRow:
     servers: str
 
 
+ABOUT_EQUAL = 0.05
+"""Parts by which costs may differ and still be about the same."""
+
+
 def design_page(answer: PlanAnswer) -> str:
     """One self-contained HTML page for a plan."""
     design, timed = answer.design, answer.timed
@@ -67,12 +71,23 @@ def headline(design: Design) -> str:
 
 
 def comparison_in_words(design: Design) -> str:
-    """How long other networks need for a step, the fastest first."""
+    """How other networks compare, each with what it costs: those of about the same price first."""
     if not design.baselines:
         return "It was compared with nothing."
     ordered = sorted(design.baselines, key=lambda name: design.baselines[name].step_time_s)
-    listed = ", ".join(f"{name} {quantity.times(design.speed_up(name))}" for name in ordered)
-    return f"Other networks take, against this plan: {listed} the time."
+    equal = [name for name in ordered if abs(design.baselines[name].cost / design.cost - 1) <= ABOUT_EQUAL]
+    others = [f"{_against(design, name)} at {quantity.times(design.baselines[name].cost / design.cost)} the cost"
+              for name in ordered if name not in equal]  # fmt: skip
+    alike = [_against(design, name) for name in equal]
+    sentences = [f"At about the same cost: {', '.join(alike)}."] if alike else []
+    return " ".join([*sentences, *([f"{'; '.join(others)}."] if others else [])])
+
+
+def _against(design: Design, name: str) -> str:
+    ratio = design.speed_up(name)
+    return (
+        f"{name} is {quantity.times(ratio)} slower" if ratio >= 1 else f"{name} is {quantity.times(1 / ratio)} faster"
+    )
 
 
 def _facts(design: Design) -> list[tuple[str, str]]:

@@ -72,7 +72,10 @@ def pipeline_page(answer: PipelineAnswer) -> str:
         lead=f"{answer.why()[0].upper()}{answer.why()[1:]}.",
         facts=_facts(answer),
         answer=answer,
-        others=sorted(answer.alternatives, key=lambda other: (other.step_s is None, other.step_s or 0.0)),
+        others=sorted(
+            answer.alternatives,
+            key=lambda other: (other.judged is None, 0.0 if other.judged is None else answer.to_best(other.judged)),
+        ),
         timeline=timetable_timeline("timetable", answer.best.run, device_names(answer.best)),
         against=_against(answer),
         stages=stage_rows(answer),
@@ -145,7 +148,7 @@ def _against(answer: PipelineAnswer) -> Other | None:
         other = by_name.get(name)
         if other is not None and other.judged is not None and other.judged.plan != answer.best.plan:
             judged = other.judged
-            title = f"{other.what}: {quantity.seconds(judged.step_s)}"
+            title = f"{other.what}: {quantity.seconds(judged.step_s)} by the planner's clock"
             return Other(title, timetable_timeline("timetable-against", judged.run, device_names(judged)))
     return None
 

@@ -22,14 +22,16 @@ def alternatives_chart(answer: PipelineAnswer) -> Chart:
     """The step, and the fullest GPU, of every plan that fits."""
     rows = [(FOUND, answer.best)]
     rows += [(other.name, other.judged) for other in answer.alternatives if other.judged is not None]
-    ordered = sorted(rows, key=lambda row: (row[1].step_s, row[0] != FOUND))
+    ordered = sorted(rows, key=lambda row: (answer.to_best(row[1]), row[0] != FOUND))
     names = [name for name, _ in ordered]
-    steps = [judged.step_s for _, judged in ordered]
+    steps = [answer.shown_s(judged) for _, judged in ordered]
     held = [max(judged.memory_bytes) for _, judged in ordered]
     what = [f"{plain(name)}: {plain(str(judged.plan))}" for name, judged in ordered]
     texts = [
-        quantity.seconds(step) + ("" if name == FOUND else f" · {quantity.times(step / answer.step_s)}")
-        for name, step in zip(names, steps, strict=True)
+        quantity.seconds(answer.shown_s(judged))
+        + ("" if name == FOUND else f" · {quantity.times(answer.to_best(judged))}")
+        + (" (estimate)" if answer.simulated and answer.simulated_s(judged) is None else "")
+        for name, judged in ordered
     ]
     sizes = [quantity.size(size) for size in held]
     return Chart(

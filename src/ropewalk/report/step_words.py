@@ -15,12 +15,14 @@ UNEVEN = 0.03
 
 PURPOSE_WORDS = {
     "tensor": "tensor-parallel communication",
-    "data": "the sum of gradients over replicas",
+    "data": "the all-reduce of gradients",
     "pipeline": "sending between pipeline stages",
     "expert": "the exchange of tokens with experts",
     "zero": "gathering and scattering sharded weights",
     "context": "the exchange of keys and values",
     "tables": "the exchange of embedding rows",
+    "activations": "activations of other servers",
+    "gradients": "gradients of activations from other servers",
 }
 
 

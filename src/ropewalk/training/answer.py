@@ -14,6 +14,7 @@ from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
+from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.auto import Chosen
 from ropewalk.task.expand import Expansion
 from ropewalk.task.transport import Transport
@@ -56,8 +57,15 @@ class TrainingAnswer:
         assert settled is not None, "left open in the question, settled where it was answered"
         return settled
 
+    @property
+    def gpus(self) -> int:
+        """GPUs that work, also where a rank is a server of several."""
+        return self.question.place.gpus if self.strategy.grain == SERVER else self.strategy.ranks
+
     def rank_names(self) -> list[str]:
         """Ranks as charts and traces name them."""
+        if self.strategy.grain == SERVER:
+            return [f"server {rank}" for rank in range(self.strategy.ranks)]
         if self.strategy.pipeline == 1:
             return [f"gpu {rank}" for rank in range(self.strategy.ranks)]
         return [f"stage {stage} · gpu {rank}" for rank, stage in enumerate(self.stage_of_rank.tolist())]
@@ -85,7 +93,7 @@ class TrainingAnswer:
             "cluster": cluster_as_json(asked.place),
             "device": asked.device,
             "precision": asked.precision,
-            "gpus": self.strategy.ranks,
+            "gpus": self.gpus,
             "parameters": self.workload.parameters(),
             "model_source": self.workload.source,
             "sequence": self.workload.sequence or None,
