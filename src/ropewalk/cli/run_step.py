@@ -37,7 +37,7 @@ def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None 
     from ropewalk.files import write_whole
     from ropewalk.plans import dumps
     from ropewalk.training import answer
-    from ropewalk.training.planned import plan_of
+    from ropewalk.training.planned import changes_since, plan_of
 
     with shown_progress(FIRST_RUN) as progress:
         found = answer(question, progress)
@@ -52,6 +52,8 @@ def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None 
         return
     say = console().print
     say(_model_title(found), style="bold", soft_wrap=True)
+    for sentence in [] if before is None else changes_since(before, found):
+        say(f"note: {sentence}", style="yellow", soft_wrap=True)
     if promised is not None:
         say(_beside(promised, found.statistics.step_time_s), soft_wrap=True)
     _print_reason(found.statistics)

@@ -62,6 +62,15 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
     )
 
 
+def changes_since(plan: Plan, answer: TrainingAnswer) -> list[str]:
+    """What runs otherwise than when the plan was written, in sentences; nothing where its word can be kept."""
+    talk, asked = plan.communication, answer.question.network
+    same = (talk.algorithm, talk.collectives, talk.routing) == (asked.algorithm, asked.collectives, answer.router)
+    if same and talk.digest and talk.digest != digest_of(answer.collectives):
+        return [f"Its collectives are made differently than by ropewalk {plan.version}, which wrote the plan."]
+    return []
+
+
 def step_of(plan: Plan) -> Step:
     """The step of a plan, as all ranks see it."""
     return prepared(question_of(plan)).write()

@@ -111,5 +111,15 @@ def test_a_collective_is_put_into_a_plan_with_the_time_it_then_has(ropewalk, tmp
     assert "--plan needs a plan and one of its groups" in refused.stderr
 
 
+def test_a_plan_whose_collectives_are_made_differently_now_says_so(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    ropewalk(*WRITERS["data parallel"], "--plan", path)
+    assert "made differently" not in ropewalk("simulate", path).stdout
+    document = json.loads(path.read_text())
+    document["communication"]["digest"] = "0" * 64
+    path.write_text(json.dumps(document))
+    assert "made differently than by ropewalk" in ropewalk("simulate", path).stdout
+
+
 def promised(path) -> float:
     return json.loads(path.read_text())["prediction"]["step_time_s"]
