@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,9 @@ def parse_json(text: str, subject: str, error: Problem) -> object:
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         raise error(f"{subject}: {where}: {problem.msg}: fix the JSON") from None
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise error(f"{subject}: a number has more than {most} digits: fix the JSON") from None
     except RecursionError:
         raise error(f"{subject}: the JSON is nested too deeply: write flat lists") from None
 

@@ -47,7 +47,7 @@ def collective_command(
 
     On a cluster: `ropewalk collective allreduce --cluster 2x8 --device a100`
     """
-    require_outputs(page, runs.plan, *runs.export)
+    require_outputs(page, runs.plan, *runs.export, read=(named, place.cluster, place.fabric))
     for path in runs.export:
         format_of(path)
     if runs.run:

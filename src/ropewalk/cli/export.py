@@ -27,7 +27,7 @@ def export_command(
     from ropewalk.plans import read_plan
 
     if str(output) != "-":
-        require_outputs(output)
+        require_outputs(output, read=(plan,))
     decided = read_plan(plan)
     make = EXPORTS.fitting(to, decided).make
     if str(output) == "-":

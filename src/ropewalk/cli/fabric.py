@@ -39,7 +39,7 @@ def fabric_command(
     """
     from ropewalk.fabric.checks import facts
 
-    require_outputs(save, page)
+    require_outputs(save, page, read=(named, place.cluster, place.fabric))
     found = fabric_named(named, place, plan=plan_named(named), hosts=hosts)
     known = facts(found)
     if save is not None:

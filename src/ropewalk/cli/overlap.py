@@ -16,6 +16,7 @@ from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.overlap_options import NetworkOptions, OrderOptions, Outputs
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
+from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.screen import FIRST_RUN, print_json, shown_progress, write_page
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def overlap_command(
 
     The best order as a plan for `ropewalk simulate plan.json`: `ropewalk overlap vgg16 --cluster 4x8 --plan plan.json`
     """
-    outputs.check(order.sync)
+    outputs.check(order.sync, model, place.cluster, place.fabric)
+    refuse_plan(model)
     refuse_without_packets(context, (network.level,))
     if not network.simulate:
         refuse(given(context, ("level",)), "an estimate has no level, leave --no-simulate out")

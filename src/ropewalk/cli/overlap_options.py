@@ -99,9 +99,9 @@ class Outputs(PlanOutputs):
 
     ddp: Path | None
 
-    def check(self, sync: str) -> None:
+    def check(self, sync: str, *read: str | None) -> None:
         """Refuse what cannot be written before anything is computed."""
-        require_outputs(self.page, self.ddp, self.plan)
+        require_outputs(self.page, self.ddp, self.plan, read=read)
         if self.plan is not None and sync != "all-reduce":
             raise InputError(f"cannot write {self.plan}: a plan runs all-reduces: leave --sync {sync} out")
         if self.ddp is not None and sync != "all-reduce":

@@ -16,6 +16,7 @@ from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
 from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
 from ropewalk.cli.pipeline_subject import Subject, open_subject
+from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.screen import print_json, progress_bar, require_outputs, write_page
 from ropewalk.cli.step_options import TalkOptions
 from ropewalk.errors import InputError
@@ -53,7 +54,8 @@ def pipeline_command(
 
     Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """
-    require_outputs(outputs.csv, outputs.page, outputs.plan)
+    require_outputs(outputs.csv, outputs.page, outputs.plan, read=(model, place.cluster, place.fabric))
+    refuse_plan(model)
     refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)

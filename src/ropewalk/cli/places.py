@@ -37,6 +37,12 @@ def plan_named(text: str | None) -> Plan | None:
     return loads(content, subject) if is_plan(content) else None
 
 
+def refuse_plan(text: str, remedy: str = "see it run with `ropewalk simulate`") -> None:
+    """Refuse a plan where a model is wanted, with what can be done with it."""
+    if plan_named(text) is not None:
+        raise InputError(f"{text} is a plan, not a model: {remedy}, or name a model and take its --cluster {text}")
+
+
 def fabric_named(text: str | None, place: ClusterOptions, *, plan: Plan | None, hosts: int | None = None) -> Fabric:
     """The fabric that an argument names, between the servers of `--cluster` where one is given."""
     if plan is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from ropewalk.cli.lists import split
 from ropewalk.cli.model_options import TrainedOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
+from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, RunOptions, SearchOptions
 from ropewalk.cli.plan_screen import print_at_level, print_design
 from ropewalk.cli.screen import FIRST_RUN, require_outputs, shown_progress, write_page
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from ropewalk.plans import Plan
     from ropewalk.sim.level import LevelUse
     from ropewalk.training import TrainingAnswer
+
+OF_A_RERUN = {field.name for group in (Outputs, RunOptions, PacketChoices) for field in fields(group)} | {"engine"}
+"""Options beside `--from`: what is written, where the search runs and how finely its answer is simulated."""
 
 
 @with_options
@@ -50,7 +55,8 @@ def plan_command(
 
     As published: `--device a100 --gpus-per-server 4 --dtype tf32`
     """
-    require_outputs(outputs.plan, outputs.page, outputs.patch, outputs.tables)
+    files = (outputs.plan, outputs.page, outputs.patch, outputs.tables)
+    require_outputs(*files, read=(model, outputs.again, place.cluster))
     if (model is None) == (outputs.again is None):
         raise InputError("name a model to plan for, or a plan to run again with --from: one of the two")
     refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
@@ -58,8 +64,12 @@ def plan_command(
     level = packets.use(run.level)
     if model is None:
         assert outputs.again is not None
+        decided = given(context, (name for name in context.params if name not in OF_A_RERUN))
+        refuse(decided, f"{outputs.again} says what was asked: leave it out, or plan for the model itself")
         _rerun(outputs.again, search.engine, level, outputs)
         return
+
+    refuse_plan(model, "run it again with --from")
 
     from ropewalk.codesign.question import PlanQuestion
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk.cli.interrupt import lasting_interrupts
+from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,13 +41,24 @@ def print_whole(table: Table) -> None:
     screen.print(table)
 
 
-def require_outputs(*paths: Path | None) -> None:
-    """Refuse output paths that cannot be written to before the work begins."""
+def require_outputs(*paths: Path | None, read: Iterable[str | Path | None] = ()) -> None:
+    """Refuse what cannot be written, or would take the place of something else, before the work begins.
+
+    `read` are arguments that may name files: none of them is written over.
+    """
     from ropewalk.files import require_writable
 
-    for path in paths:
-        if path is not None:
-            require_writable(path)
+    taken = {Path(source).resolve(): "this command reads it" for source in read if source and Path(source).is_file()}
+    asked = [path for path in paths if path is not None]
+    for path in asked:
+        if not path.name:
+            raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+        place = path.resolve()
+        if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
+            raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
+        taken[place] = "something else is written to it"
+    for path in asked:
+        require_writable(path)
 
 
 @contextmanager

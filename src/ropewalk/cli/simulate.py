@@ -61,7 +61,7 @@ def simulate_command(
 
     Packet by packet: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --level packet --transport rdma`
     """
-    outputs.check(what)
+    outputs.check(what, place.cluster, place.fabric)
     subject = subject_of(what)
     refuse_idle_options(context, subject, on_a_cluster=place.cluster is not None)
     refuse_without_packets(context, (talk.level,))

@@ -43,22 +43,14 @@ class Outputs(PlanOutputs):
     chakra: Path | None
     tasks: Path | None
 
-    def check(self, source: str) -> None:
+    def check(self, *read: str | None) -> None:
         """Refuse what cannot be written, or would take the place of something else, before the work begins."""
         paths = [path for path in (self.trace, self.tasks, self.plan, self.page) if path is not None]
         if self.chakra is not None:
             if not self.chakra.name:
                 raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")
             paths.append(self.chakra.with_name(f"{self.chakra.name}.json"))
-        taken = {Path(source).resolve(): "what is simulated is read from it"} if Path(source).is_file() else {}
-        for path in paths:
-            if not path.name:
-                raise InputError(f"cannot write {path}: it is a folder: name a file in it")
-            place = path.resolve()
-            if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
-                raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
-            taken[place] = "something else is written to it"
-        require_outputs(*paths)
+        require_outputs(*paths, read=read)
         if self.tasks is not None:
             require_table(self.tasks)
 

@@ -38,9 +38,14 @@ def plan_of(answer: PlanAnswer) -> Plan:
 
 def question_of(plan: Plan) -> PlanQuestion:
     """What to ask to get the same plan again."""
-    if plan.made_by != MADE_BY or not isinstance(plan.study.get("question"), dict):
+    if plan.made_by != MADE_BY:
         raise PlanError(
             f"this plan was made by `ropewalk {plan.made_by}`, not by `ropewalk plan`, so no search can run again: "
+            "see it run with `ropewalk simulate`"
+        )
+    if not isinstance(plan.study.get("question"), dict):
+        raise PlanError(
+            "this plan has lost the question it answers (study.question), so no search can run again: "
             "see it run with `ropewalk simulate`"
         )
     return PlanQuestion.from_json(plan.study["question"])

@@ -30,23 +30,23 @@ def refusal(plan: Plan) -> str | None:
 def _obstacles(plan: Plan) -> Iterator[str]:
     strategy = plan.strategy
     if plan.designed is not None:
-        yield "places single layers on servers, which Megatron-LM cannot: simulate a uniform strategy and export that"
-    if getattr(strategy, "parts", ()):
-        yield "has stages with replicas of their own, which Megatron-LM cannot: export a uniform strategy"
+        yield "cannot place single layers on servers, as this plan does"
+    if strategy.parts:
+        yield "cannot run stages with layers and replicas of their own, as this plan has"
     if strategy.schedule not in ("1f1b", "interleaved"):
-        yield f"has the schedule {strategy.schedule}, and Megatron-LM runs 1f1b and interleaved: choose one of them"
+        yield f"cannot run the schedule {strategy.schedule} (Megatron-LM runs 1f1b and interleaved)"
     if strategy.zero > 1:
-        yield f"has zero {strategy.zero}, and Megatron-LM shards the optimiser alone: set zero to 1"
+        yield f"cannot run zero {strategy.zero} (Megatron-LM shards the optimiser alone, zero 1)"
     if not strategy.order.is_plain:
-        yield f"reduces gradients in its own order ({strategy.order.said()}), and Megatron-LM in buckets: take these"
+        yield f"cannot reduce gradients in the order of this plan ({strategy.order.said()}; Megatron-LM has buckets)"
     if strategy.recompute not in RECOMPUTES:
-        yield f"computes whole stages again, and Megatron-LM single layers: use {', '.join(RECOMPUTES)}"
+        yield f"cannot compute whole stages again (Megatron-LM has {', '.join(RECOMPUTES)})"
     if strategy.choices or strategy.stages is not None:
-        yield "has layers or cuts of its own choice, which need a layout by hand: leave them out"
+        yield "cannot run layers or cuts of its own choice, as this plan has: they need a layout by hand"
     if strategy.optimiser not in OPTIMISERS:
-        yield f"has the optimiser {strategy.optimiser}, which Megatron-LM has not: use adamw or sgd"
+        yield f"cannot run the optimiser {strategy.optimiser} (Megatron-LM has {', '.join(OPTIMISERS)})"
     if _order(plan) not in ORDERS:
-        yield f"lays ranks out as {_order(plan)}, and Megatron-LM as {' or '.join(ORDERS)}: choose one of them"
+        yield f"cannot lay ranks out as {_order(plan)} (Megatron-LM has {' and '.join(ORDERS)})"
 
 
 def _order(plan: Plan) -> str:

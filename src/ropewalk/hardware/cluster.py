@@ -135,7 +135,8 @@ class Cluster:
         if isinstance(self.network, Ports):
             raise ClusterError(
                 f"cluster: {self.network.degree} ports of every server are still to be wired: plan the wiring with "
-                "`ropewalk plan`, or name a network such as leaf-spine"
+                "`ropewalk plan` (`ropewalk export PLAN --to fabric` writes that of a plan, for --fabric and another "
+                "--cluster), or describe a network such as leaf-spine in their place"
             )
         groups = tuple(
             ServerGroup(one.count, one.gpus, one.nvlink_bandwidth, one.nics, one.nic_bandwidth) for one in self.servers

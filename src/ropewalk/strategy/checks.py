@@ -17,6 +17,9 @@ from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Role
 from ropewalk.workload.workload import Workload
 
+MOST_MICRO_BATCHES = 100_000
+"""Of a data rank in a step; more is a slip, and no memory holds their passes."""
+
 
 def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> None:
     """Refuse a strategy that cannot be carried out, with all the reasons at once.
@@ -70,6 +73,8 @@ def _numbers(plan: Strategy) -> Iterator[str]:
         value = getattr(plan, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             yield f"{name} is {value!r}: give a whole number, 1 or more"
+        elif name == "micro_batches" and value > MOST_MICRO_BATCHES:
+            yield f"{value} micro-batches are more than a step can hold: give {MOST_MICRO_BATCHES} larger ones or fewer"
     if plan.zero not in (0, 1, 2, 3):
         yield f"zero is {plan.zero!r}: give 0, 1, 2 or 3"
     if plan.rows:

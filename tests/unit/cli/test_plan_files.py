@@ -121,5 +121,55 @@ def test_a_plan_whose_collectives_are_made_differently_now_says_so(ropewalk, tmp
     assert "made differently than by ropewalk" in ropewalk("simulate", path).stdout
 
 
+def test_no_command_writes_over_the_plan_it_reads_or_one_output_over_the_other(ropewalk, tmp_path):
+    path, twice = tmp_path / "plan.json", tmp_path / "twice.json"
+    ropewalk(*WRITERS["wired"], "--plan", path)
+    before = path.read_bytes()
+    for command in (
+        ("simulate", path, "--plan", path),
+        ("simulate", SMALL, "--cluster", path, "--plan", path),
+        ("pipeline", SMALL, "--cluster", path, "--plan", path),
+        ("overlap", SMALL, "--cluster", path, "--plan", path),
+        ("plan", "--from", path, "--plan", path),
+        ("fabric", path, "--page", path),
+        ("collective", "allreduce", path, "--export", path),
+        ("export", path, "--to", "cluster", "--output", path),
+    ):
+        refused = ropewalk(*command)
+        assert (refused.code, path.read_bytes()) == (2, before)
+        assert f"cannot write {path}: this command reads it: choose another path" in refused.stderr
+    for command in (
+        ("overlap", SMALL, "--plan", twice, "--page", twice),
+        ("pipeline", SMALL, "--plan", twice, "--csv", twice),
+        ("plan", "vgg16", "--plan", twice, "--patch", twice),
+        ("collective", "allreduce", "ring:4", "--export", twice, "--export", twice),
+    ):
+        refused = ropewalk(*command)
+        assert (refused.code, twice.exists()) == (2, False)
+        assert "something else is written to it: choose another path" in refused.stderr
+
+
+def test_a_plan_is_no_model_and_a_rerun_takes_no_other_question(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    ropewalk(*WRITERS["wired"], "--plan", path)
+    for command in ("overlap", "pipeline", "plan"):
+        refused = ropewalk(command, path)
+        assert refused.code == 2
+        assert f"{path} is a plan, not a model" in refused.stderr
+    refused = ropewalk("plan", "--from", path, "--servers", 8, "--budget", 5)
+    assert refused.code == 2
+    assert "--servers, --budget would change nothing" in refused.stderr
+    assert "says what was asked" in refused.stderr
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"study": {}}))
+    assert "lost the question it answers" in ropewalk("plan", "--from", path).stderr
+
+
+def test_micro_batches_that_no_memory_holds_are_refused(ropewalk):
+    refused = ropewalk("simulate", SMALL, "--cluster", "1x2", "--pp", 2, "--batch", 10**9, "--micro-batch", 1)
+    assert refused.code == 2
+    assert "1000000000 micro-batches are more than a step can hold" in refused.stderr
+
+
 def promised(path) -> float:
     return json.loads(path.read_text())["prediction"]["step_time_s"]

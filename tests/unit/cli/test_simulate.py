@@ -127,7 +127,7 @@ def test_what_is_simulated_is_never_overwritten(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert "what is simulated is read from it: choose another path" in capsys.readouterr().err
+    assert "this command reads it: choose another path" in capsys.readouterr().err
     assert graph.read_text().startswith("tasks:")
 
 

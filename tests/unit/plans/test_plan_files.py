@@ -74,6 +74,7 @@ OTHER_CLUSTER = json.loads(dumps(PLAIN))["cluster"]
         (changed(PLAIN, strategy={"data": "many"}), "strategy.data is 'many': give a whole number"),
         (changed(PLAIN, strategies={}, model={}), r"2 findings(.|\n)*strategies(.|\n)*model.name is missing"),
         (changed(PLAIN, strategy={"data": 64}), "its strategy has 64 ranks, but its cluster 16 GPUs"),
+        (dumps(PLAIN).replace('"micro_batches": ', '"micro_batches": ' + "9" * 5000), "more than 4300 digits: fix"),
         (changed(WIRED, designed=None), "ports to be wired, but no wiring"),
         (changed(WIRED, cluster=OTHER_CLUSTER), "its wiring joins 4 servers, but its cluster has 2"),
     ],
