@@ -71,16 +71,20 @@ def headline(design: Design) -> str:
 
 
 def comparison_in_words(design: Design) -> str:
-    """How other networks compare, each with what it costs: those of about the same price first."""
+    """How networks of about the same cost compare, and the fastest one with what it costs."""
     if not design.baselines:
         return "It was compared with nothing."
+    cost = {name: compared.cost / design.cost for name, compared in design.baselines.items()}
     ordered = sorted(design.baselines, key=lambda name: design.baselines[name].step_time_s)
-    equal = [name for name in ordered if abs(design.baselines[name].cost / design.cost - 1) <= ABOUT_EQUAL]
-    others = [f"{_against(design, name)} at {quantity.times(design.baselines[name].cost / design.cost)} the cost"
-              for name in ordered if name not in equal]  # fmt: skip
-    alike = [_against(design, name) for name in equal]
-    sentences = [f"At about the same cost: {', '.join(alike)}."] if alike else []
-    return " ".join([*sentences, *([f"{'; '.join(others)}."] if others else [])])
+    equal = [_against(design, name) for name in ordered if abs(cost[name] - 1) <= ABOUT_EQUAL]
+    sentences = [f"At about the same cost, {' and '.join(equal)}."] if equal else []
+    fastest = ordered[0]
+    if design.speed_up(fastest) < 1:
+        gain, price = quantity.times(1 / design.speed_up(fastest)), quantity.times(cost[fastest])
+        sentences.append(f"The fastest network, {fastest}, is {gain} faster at {price} the cost.")
+    else:
+        sentences.append("No network that it was compared with is faster.")
+    return " ".join(sentences)
 
 
 def _against(design: Design, name: str) -> str:
