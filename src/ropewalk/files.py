@@ -8,6 +8,21 @@ from pathlib import Path
 from ropewalk.errors import InputError
 
 
+def seen_from(folder: Path, name: str) -> str:
+    """The name of a file as a document in this folder writes it down; `found_from` finds it again from anywhere.
+
+    >>> seen_from(Path("plans"), "models/net.yaml"), found_from(Path("plans"), "../models/net.yaml")
+    ('../models/net.yaml', 'models/net.yaml')
+    """
+    return name if os.path.isabs(name) else os.path.relpath(name, folder)
+
+
+def found_from(folder: Path, name: str) -> str:
+    """The file that a document in this folder names."""
+    path = os.path.normpath(folder / name)
+    return path if os.path.isabs(path) else os.path.relpath(path)
+
+
 def require_writable(path: str | Path) -> None:
     """Refuse a path that cannot be written to, before hours of work depend on it; makes the folder it needs."""
     target = Path(path)

@@ -34,7 +34,7 @@ def plan_named(text: str | None) -> Plan | None:
 
     subject = f"plan {path}"
     content = decode(read_bytes(path, subject, InputError), subject, InputError)
-    return loads(content, subject) if is_plan(content) else None
+    return loads(content, subject, path.parent) if is_plan(content) else None
 
 
 def refuse_plan(text: str, remedy: str = "see it run with `ropewalk simulate`") -> None:

@@ -118,14 +118,14 @@ def _finish(answer: PlanAnswer, level: LevelUse, outputs: Outputs) -> None:
     """Write the files, print the table or the JSON."""
     from ropewalk.codesign.planned import plan_of
     from ropewalk.files import write_whole
-    from ropewalk.plans import dumps
+    from ropewalk.plans import write_plan
 
     design, closer = answer.design, None
     if outputs.plan is not None or level.knows_packets:
         plan = plan_of(answer)
         closer = _at_level(plan, level) if level.knows_packets else None
     if outputs.plan is not None:
-        write_whole(outputs.plan, dumps(plan))
+        write_plan(plan, outputs.plan)
         typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.patch is not None:
         from ropewalk.export.wiring import patch_csv

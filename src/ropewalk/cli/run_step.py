@@ -34,8 +34,7 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
 
 def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None = None) -> None:
     """Answer the question, write the files, print the table; beside it what the plan `before` promised."""
-    from ropewalk.files import write_whole
-    from ropewalk.plans import dumps
+    from ropewalk.plans import write_plan
     from ropewalk.training import answer
     from ropewalk.training.planned import changes_since, plan_of
 
@@ -44,7 +43,7 @@ def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None 
     promised = None if before is None else before.prediction
     if outputs.plan is not None:
         made = plan_of(found) if before is None else plan_of(found, before.made_by, before.study)
-        write_whole(outputs.plan, dumps(made))
+        write_plan(made, outputs.plan)
         typer.echo(f"plan: {outputs.plan}", err=True)
     _write(found.run, found.expansion, outputs, found.rank_names(), lambda: _model_page(found))
     if outputs.json:

@@ -46,13 +46,15 @@ class CollectiveChoice:
 def collective_choice(text: str) -> CollectiveChoice:
     """Read `ring`, `auto`, `data=forest,tensor=ring` or `auto,tensor=ring`; all mistakes are said at once."""
     findings = Findings(ProgramError, f"algorithm {text!r}")
-    default = "ring"
+    default: str | None = None
     by_purpose: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         purpose, equals, name = part.partition("=")
         name = name if equals else purpose
         if name != AUTO and name not in COLLECTIVES:
             findings.add(COLLECTIVES.unknown(name, also=(AUTO,)))
+        elif not equals and default not in (None, name):
+            findings.add(f"{default} and {name} are both for all purposes: give one, or say what for, data={name}")
         elif not equals:
             default = name
         elif purpose not in PURPOSES:
@@ -60,4 +62,4 @@ def collective_choice(text: str) -> CollectiveChoice:
         elif by_purpose.setdefault(purpose, name) != name:
             findings.add(f"{purpose} has two collectives, {by_purpose[purpose]} and {name}: give one")
     findings.raise_if_any()
-    return CollectiveChoice(default, tuple(sorted(by_purpose.items())))
+    return CollectiveChoice(default or "ring", tuple(sorted(by_purpose.items())))

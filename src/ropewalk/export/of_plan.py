@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,9 +75,13 @@ def _no_torch_pipeline(plan: Plan) -> str | None:
 def _cluster(plan: Plan) -> str:
     import yaml
 
+    from ropewalk.fabric.expression import is_path
     from ropewalk.hardware import as_json
 
-    return yaml.safe_dump(as_json(plan.cluster), sort_keys=False)
+    cluster = plan.cluster
+    if isinstance(cluster.network, str) and is_path(cluster.network):
+        cluster = replace(cluster, network=str(Path(cluster.network).absolute()))  # wherever the text goes
+    return yaml.safe_dump(as_json(cluster), sort_keys=False)
 
 
 def _fabric(plan: Plan, path: Path) -> list[Path]:

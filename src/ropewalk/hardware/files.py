@@ -16,6 +16,7 @@ from ropewalk import units
 from ropewalk.errors import Findings
 from ropewalk.fabric.document import Name, Quantity, Strict, quantity
 from ropewalk.fabric.expression import is_path
+from ropewalk.files import found_from, seen_from
 from ropewalk.hardware.cluster import MOST_GPUS, Cluster, Ports, Servers
 from ropewalk.hardware.complete import groups_of, outside_of
 from ropewalk.hardware.draft import ClusterDraft, GroupDraft
@@ -76,7 +77,7 @@ def draft_of_document(document: object, source: str, folder: Path, findings: Fin
         raise AssertionError("a sheet that is not valid has findings")
     network: str | Ports | None = sheet.network
     if isinstance(network, str) and is_path(network):
-        network = str(folder / network)
+        network = found_from(folder, network)
     if sheet.ports is not None:
         if network is not None:
             findings.add(
@@ -117,8 +118,8 @@ def _servers_of(network: str | Ports | None, device: str | None, findings: Findi
     return groups_of(sizes, device)
 
 
-def document_of(cluster: Cluster) -> dict[str, Any]:
-    """The cluster as the plain lists and mappings that its file holds; it reads back to the same cluster."""
+def document_of(cluster: Cluster, folder: Path = Path()) -> dict[str, Any]:
+    """The cluster as plain lists and mappings, as its file in a folder has them; it reads back to the same cluster."""
     document: dict[str, Any] = {"servers": [_row(group) for group in cluster.servers]}
     if isinstance(cluster.network, Ports):
         ports = cluster.network
@@ -129,7 +130,8 @@ def document_of(cluster: Cluster) -> dict[str, Any]:
             "prices": ports.prices,
         }
     else:
-        document["network"] = cluster.network
+        network = cluster.network
+        document["network"] = seen_from(folder, network) if is_path(network) else network
     if cluster.latency_s is not None:
         document["latency"] = f"{_exactly(cluster.latency_s)}s"
     if cluster.rails:

@@ -75,11 +75,11 @@ def from_json(document: Mapping[str, Any], subject: str = "cluster", folder: Pat
     return completed(draft_of_document(document, subject, folder or Path(), findings), findings)
 
 
-def as_json(cluster: Cluster) -> dict[str, Any]:
-    """The cluster as plain lists and mappings: what a cluster file holds, with nothing left open."""
+def as_json(cluster: Cluster, folder: Path | None = None) -> dict[str, Any]:
+    """The cluster as plain lists and mappings: what a cluster file in this folder holds, with nothing left open."""
     from ropewalk.hardware.files import document_of
 
-    return document_of(cluster)
+    return document_of(cluster, folder or Path())
 
 
 def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
@@ -91,7 +91,7 @@ def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
         text = decode(read_bytes(path, source, ClusterError), source, ClusterError)
         document = parse(text, source, ClusterError)
         if isinstance(document, dict) and "format" in document and "cluster" in document:
-            return draft_of_document(document["cluster"], f"{source}: cluster", Path(), findings)  # of a plan
+            return draft_of_document(document["cluster"], f"{source}: cluster", path.parent, findings)  # of a plan
         if is_cluster_document(document):
             return draft_of_document(document, source, path.parent, findings)
     sizes = outside_of(str(path)).sizes

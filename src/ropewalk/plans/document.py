@@ -1,52 +1,64 @@
 """The plan file: JSON that every command writes and reads.
 
-The same plan gives the same bytes. A file of another version is refused with the command that writes it again; so is
+The same plan gives the same bytes. Files that it names (a model, a network) are found from its folder, so a plan can
+be read from anywhere. A file of another version is refused with the command that writes it again; so is
 one that was damaged, with everything that is wrong with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ropewalk.documents import decode, json_text, parse_json, read_bytes
 from ropewalk.errors import PlanError
-from ropewalk.files import write_whole
+from ropewalk.files import found_from, seen_from, write_whole
 from ropewalk.hardware import as_json, from_json
 from ropewalk.plans.marks import EARLIER, FORMAT
 from ropewalk.plans.plan import Plan
 from ropewalk.records import plain, record
+from ropewalk.workload.source import is_file
 
 
-def dumps(plan: Plan) -> str:
-    """The text of a plan file."""
-    return json_text({"format": FORMAT, **plain(plan), "cluster": as_json(plan.cluster)})
+def dumps(plan: Plan, folder: Path = Path()) -> str:
+    """The text of a plan file in a folder."""
+    written = _with_model(plan, partial(seen_from, folder))
+    return json_text({"format": FORMAT, **plain(written), "cluster": as_json(plan.cluster, folder)})
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan file, whole or not at all."""
-    write_whole(path, dumps(plan))
+    write_whole(path, dumps(plan, Path(path).parent))
 
 
 def read_plan(path: str | Path) -> Plan:
     """A plan from its file, checked."""
     subject = f"plan {path}"
     text = decode(read_bytes(Path(path), subject, PlanError), subject, PlanError)
-    return loads(text, subject)
+    return loads(text, subject, Path(path).parent)
 
 
-def loads(text: str, subject: str = "plan") -> Plan:
-    """The plan that `dumps` wrote."""
+def loads(text: str, subject: str = "plan", folder: Path = Path()) -> Plan:
+    """The plan that `dumps` wrote for a folder."""
     document = parse_json(text, subject, PlanError)
     if not isinstance(document, dict) or "format" not in document:
         raise PlanError(f"{subject} is no plan: give a file that --plan wrote")
     _refuse_other_formats(document, subject)
     decided = {key: value for key, value in document.items() if key != "format"}
     if isinstance(decided.get("cluster"), dict):
-        decided["cluster"] = from_json(decided["cluster"], f"{subject}: cluster")
-    plan = record(Plan, decided, subject, PlanError)
+        decided["cluster"] = from_json(decided["cluster"], f"{subject}: cluster", folder)
+    plan = _with_model(record(Plan, decided, subject, PlanError), partial(found_from, folder))
     plan.check()
     return plan
+
+
+def _with_model(plan: Plan, named: Callable[[str], str]) -> Plan:
+    """The plan with the file of its model named otherwise; models of the zoo keep their names."""
+    name = plan.model.name
+    return replace(plan, model=replace(plan.model, name=named(name))) if is_file(name) else plan
 
 
 def _refuse_other_formats(document: dict[str, Any], subject: str) -> None:

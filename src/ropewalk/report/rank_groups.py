@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.sim.step import StepRun, StepStatistics
+from ropewalk.strategy.placement import IDLE, stage_name
 
 MOST_ROWS = 32
 ALIKE = 1e-7
@@ -40,7 +41,7 @@ class RankGroups:
 
     def called(self, rank: int) -> str:
         """The name of a rank that stands for its group."""
-        stage = "" if self.stage_of_rank is None else f"stage {self.stage_of_rank[rank]} · "
+        stage = "" if self.stage_of_rank is None else f"{stage_name(int(self.stage_of_rank[rank]))} · "
         alike = int(self.size[self.of_rank[rank]]) if self.sort == self.noun else 1
         return f"{stage}{self.noun} {rank}" + (f" (×{alike})" if alike > 1 else "")
 
@@ -50,8 +51,14 @@ class RankGroups:
 
 
 def by_stage(stage_of_rank: Ids) -> RankGroups:
-    stages = int(stage_of_rank.max(initial=0)) + 1
-    return RankGroups("stage", tuple(f"stage {stage}" for stage in range(stages)), stage_of_rank, stage_of_rank)
+    """A group for each stage, and one behind them for ranks that have nothing to do.
+
+    >>> by_stage(np.array([0, -1, 1])).names
+    ('stage 0', 'stage 1', 'idle')
+    """
+    stages, idle = int(stage_of_rank.max(initial=0)) + 1, stage_of_rank == IDLE
+    names = tuple(stage_name(stage) for stage in (*range(stages), *([IDLE] if idle.any() else [])))
+    return RankGroups("stage", names, np.where(idle, stages, stage_of_rank), stage_of_rank)
 
 
 def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu") -> RankGroups:

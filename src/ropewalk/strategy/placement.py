@@ -19,6 +19,17 @@ from ropewalk.strategy.strategy import Strategy
 AXES = ("pp", "dp", "ep", "cp", "tp")
 """Coordinates of a rank, in the order of the dimensions of `Placement.grid`: `dp` counts the copies of the experts."""
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
+IDLE = -1
+"""The stage of a rank that no part names."""
+
+
+def stage_name(stage: int) -> str:
+    """What charts and traces call a stage.
+
+    >>> stage_name(2), stage_name(IDLE)
+    ('stage 2', 'idle')
+    """
+    return "idle" if stage == IDLE else f"stage {stage}"
 
 
 @dataclass(frozen=True)
@@ -129,8 +140,8 @@ class Placement:
         return np.ascontiguousarray(rows)
 
     def stage_of(self) -> NDArray[np.int32]:
-        """The pipeline stage of every rank, -1 for those that no part names."""
-        stage = np.full(self.ranks, -1, np.int32)
+        """The pipeline stage of every rank, `IDLE` for those that no part names."""
+        stage = np.full(self.ranks, IDLE, np.int32)
         for number, grid in enumerate(self.stage_grids):
             stage[grid] = number
         return stage

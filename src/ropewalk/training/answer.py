@@ -14,6 +14,7 @@ from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
+from ropewalk.strategy.placement import stage_name
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.auto import Chosen
 from ropewalk.task.expand import Expansion
@@ -68,7 +69,7 @@ class TrainingAnswer:
             return [f"server {rank}" for rank in range(self.strategy.ranks)]
         if self.strategy.pipeline == 1:
             return [f"gpu {rank}" for rank in range(self.strategy.ranks)]
-        return [f"stage {stage} · gpu {rank}" for rank, stage in enumerate(self.stage_of_rank.tolist())]
+        return [f"{stage_name(stage)} · gpu {rank}" for rank, stage in enumerate(self.stage_of_rank.tolist())]
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers and text, the most asked-for first."""

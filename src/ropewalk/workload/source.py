@@ -35,6 +35,16 @@ def open_workload(text: str, batch: int | None = None, sequence: int | None = No
     return opener(text, batch, sequence)
 
 
+def is_file(text: str) -> bool:
+    """Does this name a file, or a module in one, and not a model of the zoo?
+
+    >>> is_file("nets/net.py:Net"), is_file("profile.txt"), is_file("llama-3.1-8b")
+    (True, True, False)
+    """
+    path, _, name = text.rpartition(":")
+    return bool(name and path.endswith(".py")) or Path(text).suffix.lower() in FILES
+
+
 def _opener(text: str) -> Opener | None:
     path, _, name = text.rpartition(":")
     if name and path.endswith(".py"):

@@ -109,6 +109,11 @@ def test_a_choice_names_one_for_all_and_one_for_each_purpose(text, said, data, t
 
 def test_mistakes_in_a_choice_are_said_at_once():
     with pytest.raises(ProgramError) as refusal:
-        collective_choice("data=star,sums=ring,tensor=ring,tensor=mesh")
-    for part in ("no collective 'star'", "'sums' is no purpose", "tensor has two collectives, ring and mesh"):
+        collective_choice("data=star,sums=ring,tensor=ring,tensor=mesh,hips,mesh")
+    for part in (
+        "no collective 'star'",
+        "'sums' is no purpose",
+        "tensor has two collectives, ring and mesh",
+        "hips and mesh are both for all purposes",
+    ):
         assert part in str(refusal.value)

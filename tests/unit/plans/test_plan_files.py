@@ -108,3 +108,21 @@ def test_a_network_that_lost_a_link_since_is_refused(tmp_path: Path) -> None:
     smaller = replace(plan, cluster=replace(cluster, failed=("leaf0-spine1",)))
     with pytest.raises(PlanError, match=r"links now and had .* write the plan again"):
         loads(dumps(smaller))
+
+
+def test_files_that_a_plan_names_are_found_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("work", "plans", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    write_fabric(LeafSpine(2, 2, 2).build(), "network.yaml")
+    made = Plan(
+        ModelUse("nets/net.py:Net"), read_cluster("2x2", Given(network="network.yaml", device="h100")), Strategy(data=4)
+    )
+    write_plan(made, "../plans/plan.json")
+    assert read_plan("../plans/plan.json") == made
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    read = read_plan("../plans/plan.json")
+    assert (read.model.name, read.cluster.network) == ("../work/nets/net.py:Net", "../work/network.yaml")
+    assert read_cluster("../plans/plan.json") == read.cluster
+    write_plan(read, "../plans/again.json")
+    assert Path("../plans/again.json").read_bytes() == Path("../plans/plan.json").read_bytes()

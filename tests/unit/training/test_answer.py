@@ -9,7 +9,7 @@ import pytest
 from ropewalk.errors import DeviceError, InputError, StrategyError, WorkloadError
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.report.training import memory_bars, training_page
-from ropewalk.strategy import Strategy
+from ropewalk.strategy import Part, Strategy
 from ropewalk.task.transport import Transport
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.workload.opaque import Measured
@@ -182,6 +182,16 @@ def test_ranks_have_the_names_of_their_stages():
     assert found.rank_names()[0] == "stage 0 · gpu 0"
     assert found.rank_names()[7] == "stage 1 · gpu 7"
     assert np.bincount(found.stage_of_rank).tolist() == [4, 4]
+
+
+def test_gpus_that_no_part_names_are_idle(read_page_text):
+    layers = len(answer(QUESTION).workload.layers)
+    parts = (Part(0, 1, (1,)), Part(2, layers - 1, (3,)))
+    found = answer(replace(QUESTION, batch=None, decided=Strategy(pipeline=2, micro_batches=2, parts=parts)))
+    assert found.rank_names() == ["idle · gpu 0", "stage 0 · gpu 1", "idle · gpu 2", "stage 1 · gpu 3"]
+    text = read_page_text(training_page(found))
+    assert "idle" in text
+    assert "stage -1" not in text
 
 
 @pytest.fixture
