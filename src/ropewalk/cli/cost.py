@@ -10,6 +10,7 @@ from ropewalk import units
 from ropewalk.cli.cluster_options import DEVICE
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.screen import JSON, console, print_json
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def cost_command(
 
     Example: `ropewalk cost gpt2 --device h200 --dtype bf16 --batch 8 --seq 1024`
     """
+    refuse_plan(model, "see it run with `ropewalk simulate`, or name a model")
+
     from ropewalk.device.cost import step_cost
     from ropewalk.device.pricer import REFERENCE, pricer
     from ropewalk.workload.source import open_workload

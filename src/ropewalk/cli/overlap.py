@@ -46,7 +46,7 @@ def overlap_command(
     The best order as a plan for `ropewalk simulate plan.json`: `ropewalk overlap vgg16 --cluster 4x8 --plan plan.json`
     """
     outputs.check(order.sync, model, place.cluster, place.fabric)
-    refuse_plan(model)
+    refuse_plan(model, f"name a model, on its cluster with --cluster {model}, or see it run with `ropewalk simulate`")
     refuse_without_packets(context, (network.level,))
     if not network.simulate:
         refuse(given(context, ("level",)), "an estimate has no level, leave --no-simulate out")

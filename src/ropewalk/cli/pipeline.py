@@ -55,7 +55,7 @@ def pipeline_command(
     Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """
     require_outputs(outputs.csv, outputs.page, outputs.plan, read=(model, place.cluster, place.fabric))
-    refuse_plan(model)
+    refuse_plan(model, f"name a model, on its cluster with --cluster {model}, or see it run with `ropewalk simulate`")
     refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)

@@ -37,10 +37,10 @@ def plan_named(text: str | None) -> Plan | None:
     return loads(content, subject, path.parent) if is_plan(content) else None
 
 
-def refuse_plan(text: str, remedy: str = "see it run with `ropewalk simulate`") -> None:
+def refuse_plan(text: str, remedy: str) -> None:
     """Refuse a plan where a model is wanted, with what can be done with it."""
     if plan_named(text) is not None:
-        raise InputError(f"{text} is a plan, not a model: {remedy}, or name a model and take its --cluster {text}")
+        raise InputError(f"{text} is a plan, not a model: {remedy}")
 
 
 def fabric_named(text: str | None, place: ClusterOptions, *, plan: Plan | None, hosts: int | None = None) -> Fabric:

@@ -69,7 +69,7 @@ def plan_command(
         _rerun(outputs.again, search.engine, level, outputs)
         return
 
-    refuse_plan(model, "run it again with --from")
+    refuse_plan(model, f"run it again with --from {model}, or name a model")
 
     from ropewalk.codesign.question import PlanQuestion
 

@@ -63,9 +63,15 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
 
 
 def changes_since(plan: Plan, answer: TrainingAnswer) -> list[str]:
-    """What runs otherwise than when the plan was written, in sentences; nothing where its word can be kept."""
-    talk, asked = plan.communication, answer.question.network
+    """What runs otherwise than when the plan was written, in sentences; nothing where its word can be kept.
+
+    A run that asks what if, at another level for one, is another run, and nothing is said about it.
+    """
+    talk, asked, promised = plan.communication, answer.question.network, plan.prediction
     same = (talk.algorithm, talk.collectives, talk.routing) == (asked.algorithm, asked.collectives, answer.router)
+    same = same and not (answer.question.jitter or answer.question.stragglers)
+    if promised is not None:
+        same = same and (promised.level, promised.detail) == (asked.level, answer.question.detail)
     if same and talk.digest and talk.digest != digest_of(answer.collectives):
         return [f"Its collectives are made differently than by ropewalk {plan.version}, which wrote the plan."]
     return []
