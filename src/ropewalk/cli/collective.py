@@ -43,7 +43,7 @@ def collective_command(
 ) -> None:
     """The best possible bandwidth of a collective on a fabric, what limits it, and a schedule that reaches it.
 
-    Example: `ropewalk collective allreduce dgx-a100:2 --export plan.json --page collective.html`
+    Example: `ropewalk collective allreduce dgx-a100:2 --export schedule.json --page collective.html`
 
     On a cluster: `ropewalk collective allreduce --cluster 2x8 --device a100`
     """

@@ -29,7 +29,7 @@ def print_answer(answer: CollectiveAnswer, report: RunReport | None, page: Path 
         out.print(f"note: {note}", style="dim")
     if page is None:
         out.print(
-            "add --page collective.html for charts, --json for numbers, --export plan.json for a plan", style="dim"
+            "add --page collective.html for charts, --json for numbers, --export schedule.json for MSCCL++", style="dim"
         )
 
 

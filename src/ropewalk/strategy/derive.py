@@ -41,9 +41,12 @@ def derive(
     data = degrees.get("data")
     if data is None:
         if others > gpus or gpus % others:
-            product = " x ".join(f"{name} {degree}" for name, degree in known.items() if degree > 1)
+            factors = [f"{name} {degree}" for name, degree in known.items() if degree > 1]
+            product, which = f"{' x '.join(factors)} = {others}", "one of them"
+            if len(factors) == 1:
+                product, which = factors[0], "it"
             findings.add(
-                f"{product} = {others} does not divide {gpus} GPUs: lower one of them or ask for "
+                f"{product} does not divide {gpus} GPUs: lower {which} or ask for "
                 f"{others * max(1, round(gpus / others))} GPUs"
             )
         data = max(1, gpus // others)

@@ -112,7 +112,7 @@ def test_batch_is_cut_into_micro_batches():
 @pytest.mark.parametrize(
     ("gpus", "degrees", "batch", "micro_batch", "text"),
     [
-        (12, {"tensor": 8}, None, None, "tensor 8 = 8 does not divide 12 GPUs: lower one of them or ask for 16 GPUs"),
+        (12, {"tensor": 8}, None, None, "tensor 8 does not divide 12 GPUs: lower it or ask for 16 GPUs"),
         (8, {"tensor": 0}, None, None, "tensor is 0: give 1 or more, or leave it out"),
         (8, {}, 12, None, "a batch of 12 samples does not divide over 8 data ranks: give 16"),
         (2, {}, 12, 4, "the 6 samples of a data rank do not divide into micro-batches of 4: use one of 1, 2, 3, 6"),
