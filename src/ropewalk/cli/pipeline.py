@@ -56,6 +56,12 @@ def pipeline_command(
     """
     require_outputs(outputs.csv, outputs.page, outputs.plan, read=(model, place.cluster, place.fabric))
     refuse_plan(model, f"name a model, on its cluster with --cluster {model}, or see it run with `ropewalk simulate`")
+    if outputs.plan is not None and pieces.profile_batch is not None:
+        named = Path(model).with_stem(f"{Path(model).stem}-pbs-{pieces.profile_batch}").name
+        raise InputError(
+            f"cannot write {outputs.plan}: a plan knows a profile by its file, and {Path(model).name} does not say its "
+            f"batch: rename it to {named} and leave --profile-batch out"
+        )
     refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)

@@ -150,6 +150,19 @@ def test_a_profile_that_does_not_say_its_batch_asks_for_it(tmp_path, run):
     assert answer.code == 0, answer.stderr
 
 
+def test_a_plan_of_a_profile_finds_its_batch_in_its_name(tmp_path, run):
+    path, plan, page = tmp_path / "nameless.txt", tmp_path / "plan.json", tmp_path / "page.html"
+    path.write_text(profile_text(2))
+    more = ("--cluster", "1x2", "--schedule", "1f1b", "--plan", plan, "--page", page)
+    refused = run(path, "--profile-batch", 8, *more)
+    assert refused.code == 2
+    assert "rename it to nameless-pbs-8.txt and leave --profile-batch out" in refused.stderr
+    assert not plan.exists()
+    assert not page.exists()
+    assert run(path.rename(tmp_path / "nameless-pbs-8.txt"), *more).code == 0
+    assert plan.exists()
+
+
 def test_a_schedule_for_pytorch_needs_equal_stages(tmp_path, run):
     """One GPU has no pipeline: there is nothing to write, and so no page and no JSON either."""
     csv, page = tmp_path / "schedule.csv", tmp_path / "page.html"

@@ -170,22 +170,8 @@ def gradients_in(
     waits for one of them waits for all that stand before it in that order and that its own ranks sum.
     """
     number = np.asarray(tensor, np.int64)
-    findings = Findings(GraphError, "gradients of a step")
-    if layers and len(layers) != len(names):
-        findings.add(f"{len(layers)} layers for {len(names)} tensors: give the layer that reads each")
-    if number.shape != (step.operations,) or number.max(initial=-1) >= len(names):
-        findings.add(
-            f"tensors 0…{len(names) - 1} are named for {step.operations} operations: give one, or -1, for each"
-        )
-    findings.raise_if_any()
+    _check(step, number, names, layers)
     summed = np.flatnonzero(number >= 0)
-    acts = {int(act) for act in step.act[summed]}
-    if len(acts) > 1 or acts - {Act.ALL_REDUCE, Act.REDUCE_SCATTER}:
-        findings.add("gradients are not all summed by all-reduces, or all by reduce-scatters: use one of the two")
-    if len(np.unique(step.stream[summed])) > 1:
-        findings.add("gradients are summed on several streams: put them on one")
-    findings.raise_if_any()
-
     waiter, awaited = edges_of(step)
     is_sum = number >= 0
     base, where = Draft.of(step).step(~is_sum)
@@ -217,10 +203,29 @@ def gradients_in(
         launch=np.arange(len(summed)),
         lot=lot[order],
         priority=step.priority[summed][order].astype(np.int64),
-        act=Act(acts.pop()) if acts else Act.ALL_REDUCE,
+        act=Act(int(step.act[summed[0]])) if len(summed) else Act.ALL_REDUCE,
     )
     gradients.check()
     return gradients
+
+
+def _check(step: Step, number: Indices, names: Sequence[str], layers: Sequence[str]) -> None:
+    """Refuse tensors that do not fit the step, and gradients that are not all summed alike."""
+    findings = Findings(GraphError, "gradients of a step")
+    if layers and len(layers) != len(names):
+        findings.add(f"{len(layers)} layers for {len(names)} tensors: give the layer that reads each")
+    if number.shape != (step.operations,) or number.max(initial=-1) >= len(names):
+        findings.add(
+            f"tensors 0…{len(names) - 1} are named for {step.operations} operations: give one, or -1, for each"
+        )
+    findings.raise_if_any()
+    summed = np.flatnonzero(number >= 0)
+    acts = {int(act) for act in step.act[summed]}
+    if len(acts) > 1 or acts - {Act.ALL_REDUCE, Act.REDUCE_SCATTER}:
+        findings.add("gradients are not all summed by all-reduces, or all by reduce-scatters: use one of the two")
+    if len(np.unique(step.stream[summed])) > 1:
+        findings.add("gradients are summed on several streams: put them on one")
+    findings.raise_if_any()
 
 
 def moved(rows: Sequence[tuple[int, int]] | Indices, where: Indices) -> Indices:
