@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[2]
 SMALL = "gpt:layers=2,hidden=128,heads=4,vocabulary=512"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/plans.md", "docs/choices.md"])
+PAGES = ("README.md", "docs/python.md", "docs/plans.md", "docs/choices.md", "docs/cluster-files.md", "docs/overlap.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_run_one_after_the_other(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
