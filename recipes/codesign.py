@@ -10,10 +10,10 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 
+from ropewalk.codesign import study
 from ropewalk.codesign.baselines import BASELINES
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
-from ropewalk.codesign.plan import plan
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.hardware import Cluster
 
@@ -92,7 +92,7 @@ SWEEPS: tuple[Callable[[], Iterator[Row]], ...] = (dlrm_all_to_all_on_128_server
 def planned(questions: list[PlanQuestion]) -> Iterator[Row]:
     """One row a plan: its time, and the times of what it is compared with."""
     for asked in questions:
-        design = plan(asked).design
+        design = study.answer(asked).design
         yield {
             "model": asked.model,
             "servers": asked.servers,

@@ -18,8 +18,8 @@ from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.state_prices import WorkloadPrices
-from ropewalk.pipeline.study import communication_study, memory_study
 from ropewalk.pipeline.terms import Terms
+from ropewalk.pipeline.timetable_study import communication_study, memory_study
 from ropewalk.workload.imports import from_profile
 from ropewalk.workload.source import open_workload
 

@@ -107,20 +107,26 @@ def simulate(
 
 
 def plan(what: str, place: str | Cluster, **options: Any) -> Plan:
-    """The wiring, routes and strategy for a model on servers whose ports are still to be wired.
+    """What to do with a model on a cluster, as a plan with the step time that it promises.
 
-    Options have the names of `PlanQuestion`: batch, precision, allow, budget, rounds, chains, selection, seed, ...
+    On a network that exists: stages, replicas, places and timetable; options have the names of `PipelineQuestion`.
+    On ports to be wired: cables, routes and seats; options have the names of `PlanQuestion`.
 
     >>> wired = plan("vgg16", cluster("4x1", device="a100", degree=2), budget=20, rounds=1, compare=())
     >>> wired.prediction.step_time_s == simulate(wired).statistics.step_time_s
     True
     """
-    from ropewalk.codesign.plan import plan as searched
+    from ropewalk.codesign import study as wirings
     from ropewalk.codesign.planned import plan_of
     from ropewalk.codesign.question import PlanQuestion
+    from ropewalk.hardware import Ports
+    from ropewalk.pipeline import study as pipelines
+    from ropewalk.pipeline.question import PipelineQuestion
 
     where = cluster(place) if isinstance(place, str) else place
-    return plan_of(searched(PlanQuestion(what, where, **options)))
+    if isinstance(where.network, Ports):
+        return plan_of(wirings.answer(PlanQuestion(what, where, **options)))
+    return pipelines.plan_of(pipelines.answer(PipelineQuestion(what, where, **options)))
 
 
 def collective(kind: str, place: str | Fabric | Cluster | Plan, **options: Any) -> CollectiveAnswer:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from ropewalk.codesign.plan import plan
+from ropewalk.codesign import study
 from ropewalk.codesign.question import EXTENSIONS, PlanQuestion, published_servers
 
 MODELS = {
@@ -26,7 +26,7 @@ def asked(model: str, allow: tuple[str, ...], bandwidth: float) -> PlanQuestion:
 )
 def test_every_extension_keeps_the_best_of_the_spaces_it_contains(model: str, bandwidth: float) -> None:
     seconds = {
-        allow: plan(asked(MODELS[model], allow, bandwidth)).design.step_time_s
+        allow: study.answer(asked(MODELS[model], allow, bandwidth)).design.step_time_s
         for count in range(len(EXTENSIONS) + 1)
         for allow in combinations(EXTENSIONS, count)
     }

@@ -50,5 +50,9 @@ def test_a_plan_is_simulated_as_promised_and_loaded_from_its_file(tmp_path: Path
 def test_what_nobody_can_decide_is_refused_with_names_near_it() -> None:
     with pytest.raises(InputError, match="did you mean tensor"):
         rw.simulate(SMALL, "1x2", tensr=2)
-    with pytest.raises(InputError, match="nothing is left to wire"):
-        rw.plan("vgg16", "4x8")
+
+
+def test_a_model_on_a_network_that_exists_is_planned_too() -> None:
+    found = rw.plan(SMALL, "1x2", sequence=64, batch=4, schedules=("1f1b",))
+    assert found.made_by == "pipeline"
+    assert rw.simulate(found).statistics.step_time_s == found.prediction.step_time_s

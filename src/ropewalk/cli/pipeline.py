@@ -15,9 +15,8 @@ from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
 from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
-from ropewalk.cli.pipeline_subject import Subject, open_subject
 from ropewalk.cli.places import refuse_plan
-from ropewalk.cli.screen import print_json, progress_bar, require_outputs, write_page
+from ropewalk.cli.screen import print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.step_options import TalkOptions
 from ropewalk.errors import InputError
 
@@ -25,11 +24,8 @@ if TYPE_CHECKING:
     from ropewalk.pipeline.answer import PipelineAnswer
     from ropewalk.pipeline.costs import Costs
     from ropewalk.pipeline.judge import Judged
-    from ropewalk.pipeline.terms import Terms
 
 USUAL_CLUSTER = "2x8"
-USUAL_MICRO_BATCHES = 4
-"""Micro-batches for each GPU where no global batch is given."""
 
 
 @with_options
@@ -66,55 +62,36 @@ def pipeline_command(
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)
 
-    from ropewalk.pipeline.costs import Costs
-    from ropewalk.pipeline.links import machines_of
-    from ropewalk.pipeline.on_cluster import on_cluster
-    from ropewalk.pipeline.planner import plan
+    from ropewalk.pipeline.question import PipelineQuestion
+    from ropewalk.pipeline.study import answer
     from ropewalk.training import NetworkUse
 
-    network = NetworkUse(
-        talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster),
-        level=packets.use(talk.level),
-    )  # fmt: skip
-
-    machines = machines_of(
-        cluster, collective_bandwidth=costs.collective_bytes_per_s, start_up_s=units.seconds(costs.start_up)
-    )
-    with progress_bar() as bar:
-        task = bar.add_task("pricing the model", total=None)
-        subject = open_subject(
-            model, device=cluster.device, dtype=what.dtype, optimiser=what.optimiser, sequence=what.seq,
-            profile_batch=pieces.profile_batch,
-        )  # fmt: skip
-        terms = _terms(subject, machines.gpus, what.batch, pieces.micro_batch, costs.memory_bytes, cut)
-        bar.update(task, description="searching cuts, replicas, places and timetables")
-        found = plan(subject.model, machines, terms)
-        bar.update(task, description="simulating the best plans")
-        found = on_cluster(found, subject.trained, cluster, network)
-        # Whatever cannot be written is refused before anything is.
-        timetable = None
-        if outputs.csv is not None:
-            timetable = _timetable(found, Costs(subject.model, machines, terms), outputs.csv)
-    _finish(found, timetable, outputs)
-
-
-def _terms(
-    subject: Subject, gpus: int, batch: int | None, micro_batch: int | None, memory: float | None, cut: CutOptions
-) -> Terms:
-    from ropewalk.pipeline.terms import Terms
-    from ropewalk.strategy.memory import usable_bytes
-
-    smallest = micro_batch or subject.profile.batch
-    return Terms(
-        batch or USUAL_MICRO_BATCHES * gpus * smallest,
-        smallest,
-        memory_bytes=usable_bytes(subject.memory_bytes if memory is None else memory),
-        state_multiple=subject.state_multiple,
+    question = PipelineQuestion(
+        model,
+        cluster,
+        batch=what.batch,
+        micro_batch=pieces.micro_batch,
+        sequence=what.seq,
+        precision=what.dtype,
+        optimiser=what.optimiser,
+        profile_batch=pieces.profile_batch,
+        memory_bytes=costs.memory_bytes,
+        collective_bandwidth=costs.collective_bytes_per_s,
+        start_up_s=units.seconds(costs.start_up),
         schedules=cut.schedules,
         tensor=cut.degrees,
         recompute=RECOMPUTES[cut.recompute],
         overlap_sums=cut.overlap_sums,
-    )
+        network=NetworkUse(
+            talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster),
+            level=packets.use(talk.level),
+        ),
+    )  # fmt: skip
+    with shown_progress() as progress:
+        found = answer(question, progress)
+        # Whatever cannot be written is refused before anything is.
+        timetable = None if outputs.csv is None else _timetable(found, question.costs, outputs.csv)
+    _finish(found, timetable, outputs)
 
 
 def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: Outputs) -> None:
@@ -130,12 +107,10 @@ def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: O
         write_whole(outputs.csv, text)
         typer.echo(f"timetable: {outputs.csv} ({whose})", err=True)
     if outputs.plan is not None:
+        from ropewalk.pipeline.study import plan_of
         from ropewalk.plans import write_plan
-        from ropewalk.training.planned import plan_of
 
-        write_plan(
-            plan_of(found.simulated[0].training, "pipeline", {"estimated_step_time_s": found.step_s}), outputs.plan
-        )
+        write_plan(plan_of(found), outputs.plan)
         typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.json:
         print_json(found.as_json())

@@ -92,10 +92,10 @@ def plan_command(
 
 
 def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
-    from ropewalk.codesign.plan import plan
+    from ropewalk.codesign.study import answer
 
     with shown_progress(FIRST_RUN) as progress:
-        return plan(question, engine=engine, progress=progress)
+        return answer(question, progress, engine=engine)
 
 
 def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ropewalk.pipeline.answer import PipelineAnswer
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.schedules import pieces_each
-from ropewalk.pipeline.study import communication_study, memory_study
+from ropewalk.pipeline.timetable_study import communication_study, memory_study
 from ropewalk.report import quantity
 from ropewalk.report.page import render
 from ropewalk.report.pipeline_charts import (

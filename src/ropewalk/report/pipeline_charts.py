@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ropewalk import palette
 from ropewalk.palette import Colour
 from ropewalk.pipeline.answer import PipelineAnswer
-from ropewalk.pipeline.study import CommunicationRow, MemoryRow
+from ropewalk.pipeline.timetable_study import CommunicationRow, MemoryRow
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain

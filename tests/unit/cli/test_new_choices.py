@@ -7,8 +7,8 @@ from new_choices import NEW, one_more_of_each
 
 from ropewalk import sync
 from ropewalk.errors import InputError
-from ropewalk.pipeline.study import communication_study
 from ropewalk.pipeline.terms import Terms
+from ropewalk.pipeline.timetable_study import communication_study
 from ropewalk.report import sync_page
 from ropewalk.report.cluster import cluster_page
 from ropewalk.report.pipeline_charts import communication_chart

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from ropewalk import training
+from ropewalk.codesign import study
 from ropewalk.codesign.baselines import ideal_switch
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.job import job_of
 from ropewalk.codesign.judge import Judge
-from ropewalk.codesign.plan import plan
 from ropewalk.codesign.planned import plan_of, question_of
 from ropewalk.codesign.planner import FEW_SEATINGS
 from ropewalk.codesign.question import PlanQuestion, published_servers
@@ -51,7 +51,7 @@ def test_where_everything_can_be_tried_the_plan_is_the_optimum(world):
     judge = Judge(job)
     wirings = {judge.wire(one) for one in seatings}
     optimum = min(time_step(job.step(one), job.network(one, wiring)).seconds for one in seatings for wiring in wirings)
-    found = plan(asked).design
+    found = study.answer(asked).design
     assert found.step_time_s == optimum
     assert found.ended == "exhaustive"
 
@@ -91,7 +91,7 @@ def test_six_servers_and_four_layers_are_searched_whole(bandwidth):
     wiring = job.wire(first)
     costs = job.estimate(job.network(first, wiring))
     best = min(seatings, key=lambda one: costs.place(seatings[one]))
-    found = plan(asked).design
+    found = study.answer(asked).design
     assert found.ended == "enumerated"
     assert found.wiring.cables == cables
     assert found.step_time_s <= time_step(job.step(best), job.network(best, wiring)).seconds
@@ -103,7 +103,7 @@ def answer():
         model="topoopt-dlrm-shared:tables=4,rows=1000,width=64,bottom=64x64x64,top=64x64x64", servers=8, degree=3,
         compare=("all",),
     )  # fmt: skip
-    return plan(asked)
+    return study.answer(asked)
 
 
 def test_a_plan_has_what_was_asked_for_and_is_never_slower_than_its_starts(answer):
@@ -126,7 +126,7 @@ def test_what_a_plan_says_it_sends_is_what_its_run_sent(answer):
 
 
 def test_a_plan_is_the_same_bytes_whenever_it_is_asked_for(answer):
-    assert plan(answer.design.question).design.dumps() == answer.design.dumps()
+    assert study.answer(answer.design.question).design.dumps() == answer.design.dumps()
 
 
 def test_a_plan_survives_its_file_and_is_simulated_to_the_time_it_promised(answer, tmp_path):
@@ -169,14 +169,14 @@ def test_what_is_needed_to_build_it_is_written_line_by_line(answer):
 
 def test_other_seeds_rules_and_cables_make_plans_too():
     for changes in ({"seed": 3}, {"selection": "paper"}, {"duplex": False}, {"prime_only": True}):
-        found = plan(question(servers=2, degree=1, **changes)).design
+        found = study.answer(question(servers=2, degree=1, **changes)).design
         assert found.step_time_s > 0
 
 
 def test_odd_duplex_rings_need_one_large_panel():
     with pytest.raises(InputError, match="even number of servers"):
         question(servers=5)
-    found = plan(question(servers=3, degree=2, single_panel=True)).design
+    found = study.answer(question(servers=3, degree=2, single_panel=True)).design
     assert found.wiring.duplex
 
 
@@ -198,11 +198,11 @@ def test_a_question_that_cannot_be_meant_is_refused_with_a_remedy(changes, messa
 
 def test_models_that_do_not_exist_or_do_not_fit_are_refused():
     with pytest.raises(InputError, match="not in the zoo"):
-        plan(question(model="dlrmm"))
+        study.answer(question(model="dlrmm"))
     with pytest.raises(StrategyError, match="use 4 servers"):
-        plan(question(model="candle", servers=2, degree=1))
+        study.answer(question(model="candle", servers=2, degree=1))
     with pytest.raises(InputError, match="processes or ray"):
-        plan(question(), engine="steam")
+        study.answer(question(), engine="steam")
 
 
 def test_a_question_with_unknown_entries_is_refused():
@@ -212,7 +212,9 @@ def test_a_question_with_unknown_entries_is_refused():
 
 def test_a_plan_whose_sums_run_on_trees_keeps_its_word_when_it_is_simulated_from_its_file(tmp_path):
     """Hops of a millisecond: trees are shallower than rings are long."""
-    found = plan(question(model="topoopt-vgg16-dedicated", servers=6, degree=3, latency_s=1e-3, budget=20, rounds=1))
+    found = study.answer(
+        question(model="topoopt-vgg16-dedicated", servers=6, degree=3, latency_s=1e-3, budget=20, rounds=1)
+    )
     assert found.design.collectives == "data=forest"
     job = job_of(found.design.question, found.design.micro_batches)
     seating, wiring = found.design.seating, found.design.wiring

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from ropewalk.codesign import study
 from ropewalk.codesign.job import job_of
-from ropewalk.codesign.plan import plan
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.remedies import with_remedies
 from ropewalk.errors import MemoryShortage
@@ -24,7 +24,7 @@ TIGHT = on_two_servers("candle", 480)
 
 def advice(question: PlanQuestion) -> str:
     with pytest.raises(MemoryShortage) as problem:
-        plan(question)
+        study.answer(question)
     return str(problem.value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ropewalk.pipeline.study import COMPARED, communication_study, memory_study
+from ropewalk.pipeline.timetable_study import COMPARED, communication_study, memory_study
 
 
 def test_communication_slows_the_shallow_warm_up_first():

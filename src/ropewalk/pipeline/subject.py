@@ -1,17 +1,19 @@
-"""What `ropewalk pipeline` cuts: a model with its prices, or a profile."""
+"""What a pipeline is planned for: a model with its prices, or a profile."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ropewalk.device.device import precision
+from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError, WorkloadError
-
-if TYPE_CHECKING:
-    from ropewalk.pipeline.on_cluster import Subject as Trained
-    from ropewalk.pipeline.profile import Profile
-    from ropewalk.pipeline.state_prices import Prices
+from ropewalk.pipeline.on_cluster import Subject as Trained
+from ropewalk.pipeline.profile import Profile, is_measured, profile_of
+from ropewalk.pipeline.state_prices import Prices, WorkloadPrices
+from ropewalk.strategy.memory import OPTIMISER_BYTES
+from ropewalk.workload.imports.profile import from_profile
+from ropewalk.workload.source import open_workload
 
 FLOAT_BYTES = 4.0
 MEASURED_PRECISION = "fp32"
@@ -35,8 +37,6 @@ class Subject:
     @property
     def profile(self) -> Profile:
         """The model's states and what they hand on."""
-        from ropewalk.pipeline.profile import Profile
-
         return self.model if isinstance(self.model, Profile) else self.model.profile
 
 
@@ -48,18 +48,10 @@ def open_subject(
     text: str, *, device: str, dtype: str, optimiser: str, sequence: int | None, profile_batch: int | None
 ) -> Subject:
     """A profile as it was measured, or a model priced for the device."""
-    from ropewalk.device.device import precision
-    from ropewalk.device.pricer import pricer
-    from ropewalk.pipeline.on_cluster import Subject as Trained
-    from ropewalk.strategy.memory import OPTIMISER_BYTES
-
     precision(dtype)  # a profile needs none, but a slip should not go unseen
     if optimiser not in OPTIMISER_BYTES:
         raise InputError(f"there is no optimiser {optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}")
     if is_profile(text):
-        from ropewalk.pipeline.profile import profile_of
-        from ropewalk.workload.imports.profile import from_profile
-
         if sequence is not None:
             raise WorkloadError(f"{text} was measured with sequences of one length: leave --seq {sequence} out")
         workload = from_profile(text, batch=profile_batch)
@@ -68,10 +60,6 @@ def open_subject(
         return Subject(profile_of(workload), trained, multiple, pricer(device, MEASURED_PRECISION).device.memory_bytes)
     if profile_batch is not None:
         raise InputError(f"{text} is no profile: leave --profile-batch {profile_batch} out")
-
-    from ropewalk.pipeline.profile import is_measured
-    from ropewalk.pipeline.state_prices import WorkloadPrices
-    from ropewalk.workload.source import open_workload
 
     workload = open_workload(text, None, sequence)
     if is_measured(workload):

@@ -31,8 +31,8 @@ SEATS = ("tensor", "expert")
 """Extensions that give layers further seats."""
 
 
-def plan(
-    question: PlanQuestion, *, engine: str = "processes", workers: int | None = None, progress: Progress | None = None
+def answer(
+    question: PlanQuestion, progress: Progress | None = None, *, engine: str = "processes", workers: int | None = None
 ) -> PlanAnswer:
     """The best wiring and strategy found, timed by flow simulation, beside every network it is compared with."""
     if engine not in ENGINES:
