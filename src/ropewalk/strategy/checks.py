@@ -87,8 +87,10 @@ def _numbers(plan: Strategy) -> Iterator[str]:
 
 
 def _words(plan: Strategy) -> Iterator[str]:
-    for name, known in (("schedule", TIMETABLES), ("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
-        if getattr(plan, name) not in known and not (name == "schedule" and plan.rows):
+    if plan.schedule not in TIMETABLES and not plan.rows:
+        yield TIMETABLES.unknown(plan.schedule)
+    for name, known in (("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
+        if getattr(plan, name) not in known:
             yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
     if plan.zero and plan.replicas == 1 and all(one.replicas == 1 for one in plan.parts):
         yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"

@@ -159,3 +159,8 @@ def test_context_ranks_hold_the_same_weights():
 def test_order_that_is_none_is_refused(order):
     with pytest.raises(StrategyError, match=r"placement order .* write tp, dp and pp"):
         Placement(Strategy(), order)
+
+
+def test_a_schedule_that_is_mistyped_is_answered_with_the_names_near_it():
+    with pytest.raises(StrategyError, match="did you mean dualpipe or dualpipev"):
+        check(Strategy(pipeline=2, schedule="dualpip"), TINY)
