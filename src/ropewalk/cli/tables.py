@@ -26,6 +26,7 @@ TABLES = {
     "collectives": ("ropewalk.collectives.table", "COLLECTIVES"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
     "orders": ("ropewalk.strategy.order", "ORDERS"),
+    "frameworks": ("ropewalk.strategy.frameworks", "FRAMEWORKS"),
     "policies": ("ropewalk.tenancy.policies", "POLICIES"),
     "baselines": ("ropewalk.codesign.baselines", "BASELINES"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),

@@ -1,6 +1,7 @@
 """A strategy as the command line of Megatron-LM.
 
-Only what Megatron-LM can run is written: uniform degrees, 1F1B with or without interleaving, the distributed optimiser.
+Only what Megatron-LM can run is written: uniform degrees, 1F1B with or without interleaving, the distributed
+optimiser or Megatron-FSDP.
 What it cannot run is refused with what would have to change; nothing is left out silently.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropewalk.plans import Plan
+from ropewalk.strategy.asked import asked_of
+from ropewalk.strategy.frameworks import FRAMEWORKS
 from ropewalk.strategy.placement import DEFAULT_ORDER
 
 ORDERS = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
@@ -19,6 +22,14 @@ RECOMPUTES = {
     "selective": ("--recompute-activations",),
     "full": ("--recompute-granularity full", "--recompute-method uniform", "--recompute-num-layers 1"),
 }
+FSDP = ("--use-distributed-optimizer", "--use-megatron-fsdp", "--no-gradient-accumulation-fusion",
+        "--ckpt-format fsdp_dtensor")  # fmt: skip
+SHARDINGS = {
+    0: (),
+    1: ("--use-distributed-optimizer",),
+    2: (*FSDP, "--data-parallel-sharding-strategy optim_grads"),
+    3: (*FSDP, "--data-parallel-sharding-strategy optim_grads_params"),
+}
 MASTER_GRADIENT_BYTES = 4
 
 
@@ -28,23 +39,9 @@ def refusal(plan: Plan) -> str | None:
 
 
 def _obstacles(plan: Plan) -> Iterator[str]:
-    strategy = plan.strategy
-    if plan.designed is not None:
-        yield "cannot place single layers on servers, as this plan does"
-    if strategy.parts:
-        yield "cannot run stages with layers and replicas of their own, as this plan has"
-    if strategy.schedule not in ("1f1b", "interleaved"):
-        yield f"cannot run the schedule {strategy.schedule} (Megatron-LM runs 1f1b and interleaved)"
-    if strategy.zero > 1:
-        yield f"cannot run zero {strategy.zero} (Megatron-LM shards the optimiser alone, zero 1)"
-    if not strategy.order.is_plain:
-        yield f"cannot reduce gradients in the order of this plan ({strategy.order.said()}; Megatron-LM has buckets)"
-    if strategy.recompute not in RECOMPUTES:
-        yield f"cannot compute whole stages again (Megatron-LM has {', '.join(RECOMPUTES)})"
-    if strategy.choices or strategy.stages is not None:
-        yield "cannot run layers or cuts of its own choice, as this plan has: they need a layout by hand"
-    if strategy.optimiser not in OPTIMISERS:
-        yield f"cannot run the optimiser {strategy.optimiser} (Megatron-LM has {', '.join(OPTIMISERS)})"
+    yield from FRAMEWORKS["megatron"].make(asked_of(plan.strategy, algorithm=plan.communication.algorithm))
+    if plan.strategy.stages is not None:
+        yield "cannot run cuts of its own choice, as this plan has: they need a layout by hand"
     if _order(plan) not in ORDERS:
         yield f"cannot lay ranks out as {_order(plan)} (Megatron-LM has {' and '.join(ORDERS)})"
 
@@ -83,8 +80,7 @@ def megatron_arguments(plan: Plan) -> str:
         lines.append("--sequence-parallel")
     if strategy.interleave > 1:
         lines.append(f"--num-virtual-stages-per-pipeline-rank {strategy.interleave}")
-    if strategy.zero:
-        lines.append("--use-distributed-optimizer")
+    lines += SHARDINGS[strategy.zero]
     if strategy.order.overlap:
         # Megatron-LM counts a bucket in parameters.
         size = strategy.gradient_bytes or MASTER_GRADIENT_BYTES

@@ -7,6 +7,7 @@
 
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.derive import derive
+from ropewalk.strategy.frameworks import FRAMEWORKS, is_runnable, runnable
 from ropewalk.strategy.memory import Memory, memory
 from ropewalk.strategy.order import ORDERS, Order
 from ropewalk.strategy.part import Part
@@ -17,6 +18,7 @@ from ropewalk.strategy.stages import Pieces, balanced, cut
 from ropewalk.strategy.strategy import LayerChoice, Strategy
 
 __all__ = [
+    "FRAMEWORKS",
     "ORDERS",
     "LayerChoice",
     "Memory",
@@ -32,6 +34,8 @@ __all__ = [
     "check",
     "cut",
     "derive",
+    "is_runnable",
     "memory",
+    "runnable",
     "shares_of",
 ]

@@ -50,8 +50,11 @@ def test_megatron_is_told_degrees_batches_and_the_optimiser(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schedule": "zb-h1"}, "Megatron-LM runs 1f1b and interleaved"),
-        ({"zero": 3}, r"cannot run zero 3 \(Megatron-LM shards the optimiser alone, zero 1\): use one of"),
+        ({"schedule": "zb-h1"}, "it runs 1f1b and interleaved"),
+        (
+            {"zero": 3},
+            r"cannot run zero 3 in a pipeline \(Megatron-FSDP has none; take zero 1 or pipeline 1\): use one of",
+        ),
         ({"stages": (0, 3)}, "layout by hand"),
     ],
 )
