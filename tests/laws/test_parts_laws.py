@@ -7,14 +7,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from quiet_steps import simulated
-from tiny_models import FlopPrices, on_stream, transformer
+from tiny_models import FlopPrices, Products, on_stream, transformer
 
-from ropewalk.strategy import Part, Placement, Strategy
+from ropewalk.strategy import Order, Part, Placement, Strategy
+from ropewalk.strategy.shares import share_of
 from ropewalk.task.lower import lower
 from ropewalk.task.lower.roster import messages
 from ropewalk.task.step import Act
 
 LAYERS, SEQUENCE, HIDDEN = 6, 8, 16
+TINY = transformer(LAYERS, 4, SEQUENCE, HIDDEN)
 shapes = st.lists(st.tuples(st.integers(1, 4), st.sampled_from([1, 2])), min_size=2, max_size=3)
 
 
@@ -63,10 +65,74 @@ def test_messages_carry_every_part_of_a_micro_batch_once(replicas, tensor, other
     assert len(share) == many * (tensor + their_tensor - gcd(tensor, their_tensor))
 
 
-@given(st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from(["1f1b", "gpipe", "zb-h2"]), st.booleans())
+@st.composite
+def mirrored(draw):
+    """Strategies whose stages have their own replicas and lie once more on the ranks of the opposite stage."""
+    counts = st.sampled_from([1, 2, 4])
+    half = draw(st.lists(st.tuples(counts, counts, st.sampled_from([1, 2])), min_size=1, max_size=2))
+    shape = [(near, tensor) for near, _, tensor in half] + [(far, tensor) for _, far, tensor in reversed(half)]
+    many = draw(st.sampled_from([2, 3])) * len(shape)
+    return Strategy(pipeline=len(shape), parts=parts_of(shape), micro_batch=4, micro_batches=many, schedule="dualpipe",
+                    order=Order(draw(st.sampled_from([1000.0, 25e6])), overlap=draw(st.booleans())))  # fmt: skip
+
+
+def lowered(strategy, prices=None, detail="layer"):
+    return lower(
+        transformer(LAYERS, 1, SEQUENCE, HIDDEN), strategy, Placement(strategy), prices or FlopPrices(), detail
+    )
+
+
+@given(mirrored())
+def test_half_of_the_activations_go_through_each_copy_of_the_model(strategy):
+    step = lowered(strategy)
+    sends = step.act == Act.SEND
+    stage = Placement(strategy).stage_of()
+    onward = stage[step.peer[sends]] > stage[step.rank[sends]]
+    expected = (strategy.pipeline - 1) * 4 * SEQUENCE * HIDDEN * 2 * strategy.micro_batches
+    assert np.isclose(step.amount[sends][onward].sum(), expected, rtol=1e-12)
+    assert np.isclose(step.amount[sends][~onward].sum(), expected, rtol=1e-12)
+
+
+@given(mirrored())
+def test_gradients_of_a_stage_are_reduced_once_over_the_replicas_of_both_copies(strategy):
+    step, parts = lowered(strategy), strategy.parts
+    reduced = np.flatnonzero(on_stream(step, "data"))
+    groups = {
+        frozenset((*one.workers[at :: one.tensor], *other.workers[at :: one.tensor]))
+        for one, other in zip(parts, reversed(parts), strict=True)
+        for at in range(one.tensor)
+    }
+    assert {frozenset(step.groups[step.group[at]].tolist()) for at in reduced} == groups
+    views = strategy.on_stages()
+    held = sum(
+        view.tensor * sum(share_of(TINY.layers[at], view).parameters for at in one.layers)
+        for view, one in zip(views, parts, strict=True)
+    )
+    assert step.amount[reduced].sum() == held * 2
+
+
+@given(mirrored())
+def test_replicas_of_both_copies_together_compute_every_sample_once(strategy):
+    """A replica of a part with r of them sees 1/(2 r) of the batch in each of its two stages."""
+    prices = Products()
+    prices.update = lambda *_: 0.0
+    step = lowered(strategy, prices)
+    alone = step.act == Act.COMPUTE
+    computed = np.bincount(step.rank[alone], step.amount[alone], step.ranks)
+    once = [prices.forward(layer.operators) + prices.backward(layer.operators) for layer in TINY.layers]
+    for one, other in zip(strategy.parts, reversed(strategy.parts), strict=True):
+        work = sum(once[at] for part in (one, other) for at in part.layers) * strategy.micro_batches / 2
+        assert np.allclose(computed[list(one.workers)], work / len(one.workers), rtol=1e-12)
+    assert np.isclose(computed.sum(), sum(once) * strategy.micro_batches, rtol=1e-12)
+
+
+@given(
+    st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from(["1f1b", "gpipe", "zb-h2", "dualpipe"]), st.booleans()
+)
 def test_equal_parts_take_as_long_as_equal_degrees(replicas, tensor, schedule, scatter):
     model = transformer(LAYERS, 1, SEQUENCE, HIDDEN)
-    usual = Strategy(pipeline=2, micro_batches=3, schedule=schedule, scatter_gather=scatter)
+    many = 4 if schedule == "dualpipe" else 3
+    usual = Strategy(pipeline=2, micro_batches=many, schedule=schedule, scatter_gather=scatter)
     parts = parts_of([(replicas, tensor)] * 2)
     even = Strategy(**{**vars(usual), "data": replicas, "tensor": tensor, "stages": tuple(one.first for one in parts)})
     same = Strategy(**{**vars(usual), "micro_batch": replicas, "parts": parts})

@@ -35,8 +35,9 @@ def times_of_step(model, strategy, prices, bandwidth=1.0):
     sized = model.at_batch(strategy.micro_batch)
     shares = shares_of(sized, strategy)
     pieces = cut(sized, strategy, shares, PriceList(prices))
-    views = [strategy.on_stages()[pieces.stage(piece)] for piece in range(pieces.count)]
-    element = prices.precision.element_bytes
+    each = range(len(pieces.homes))
+    views = [strategy.on_stages()[home] for home in pieces.homes]
+    element, crossings = prices.precision.element_bytes, pieces.crossings(sized)
 
     def seconds(piece, price):
         layers = (shares[at].layer.operators for at in pieces.of(piece))
@@ -48,13 +49,14 @@ def times_of_step(model, strategy, prices, bandwidth=1.0):
         return 2 * (ranks - 1) / ranks * size / bandwidth
 
     def handed(piece):
+        if (piece + 1) % pieces.count == 0:
+            return 0.0  # nothing goes from one copy of the model to the next
         source, target = views[piece], views[piece + 1]
-        size = pieces.crossings(sized)[piece, piece + 1] * element / bandwidth
+        size = crossings[piece % pieces.count, piece % pieces.count + 1] * element / bandwidth
         if not strategy.parts:
             return size
         return size * messages(source.data, source.tensor, target.data, target.tensor)[2].max()
 
-    each = range(pieces.count)
     late = np.array([seconds(piece, prices.weight) if strategy.splits_backward else 0.0 for piece in each])
     return stage_times(
         [seconds(piece, prices.forward) for piece in each],

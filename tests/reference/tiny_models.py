@@ -121,6 +121,23 @@ class EvenPrices(FlopPrices):
         return 0.0
 
 
+class Products(FlopPrices):
+    """Only products of matrices take time: they are shared out without a rest."""
+
+    def forward(self, operators):
+        return self._products(kernel for op in operators for kernel in op.forward())
+
+    def backward(self, operators):
+        return self._products(kernel for op in operators for kernel in op.backward())
+
+    def weight(self, operators):
+        return self._products(kernel for op in operators for kernel in op.weight_backward())
+
+    @staticmethod
+    def _products(kernels):
+        return sum(kernel.flops for kernel in kernels if kernel.kind == "matmul")
+
+
 ROUNDS = {
     Act.ALL_REDUCE: lambda n: 2 * (n - 1),
     Act.ALL_GATHER: lambda n: n - 1,

@@ -143,21 +143,23 @@ def _activations(
     """
     of_layer = np.array([kept_bytes(share, element_bytes) for share in shares])
     again = np.array([working_bytes(share, element_bytes) for share in shares])
-    firsts = pieces.firsts
+    every = range(len(pieces.homes))
+    firsts = [pieces.of(piece).start for piece in every]
     kept, whole = np.add.reduceat(of_layer, firsts), np.add.reduceat(of_layer + again, firsts)
     back = np.maximum.reduceat(again, firsts)
     if strategy.recompute == "stage":
-        kept = np.array([_entering(shares, pieces.of(piece), element_bytes) for piece in range(pieces.count)])
+        kept = np.array([_entering(shares, pieces, piece, element_bytes) for piece in every])
         back, whole = whole, whole + kept
     return strategy.timetable.peak_kept(kept, whole, back)
 
 
-def _entering(shares: tuple[Share, ...], layers: range, element_bytes: float) -> float:
-    """Bytes of a micro-batch that a rank reads of layers before these, each once."""
+def _entering(shares: tuple[Share, ...], pieces: Pieces, piece: int, element_bytes: float) -> float:
+    """Bytes of a micro-batch that a rank reads of layers before this piece, each once."""
+    layers, own = pieces.of(piece), pieces.of(piece % pieces.count)
     read = {
         source: elements / (shares[at].split.context * (shares[at].split.tensor if shares[at].split.sequence else 1))
         for at in layers
         for source, elements in zip(shares[at].layer.inputs, shares[at].read, strict=True)
-        if source not in layers
+        if source not in own
     }
     return sum(read.values()) * element_bytes

@@ -25,8 +25,6 @@ def _one_pipeline(plan: Strategy) -> Iterator[str]:
         yield "sequence parallelism wants the same tensor ranks in all stages, but parts have their own: turn it off"
     if plan.stages is not None:
         yield "stages are given twice, by their first layers and as parts: leave stages out"
-    if plan.copies > 1:
-        yield f"schedule {plan.schedule} mirrors its stages, which parts do not: use zb-v, dualpipev or 1f1b"
     if len(plan.parts) != plan.pieces:
         yield (
             f"{len(plan.parts)} parts for {plan.pipeline} stages of {plan.pieces_each} pieces: give {plan.pieces}, "
@@ -57,16 +55,17 @@ def _workers(plan: Strategy) -> Iterator[str]:
     used = [worker for workers, _ in sets for worker in workers]
     if len(set(used)) != len(used):
         yield "a rank is in two parts that differ: parts share all of their workers, split alike, or none"
-    elif len(plan.parts) == plan.pieces and plan.copies == 1:
-        yield from _homes(plan)
+    elif len(plan.parts) == plan.pieces:
+        try:
+            homes = plan.timetable.device_of_piece.tolist()
+        except StrategyError:
+            return  # found with the schedule
+        yield from _homes(plan, homes[: plan.pieces])
+        yield from _mirrored(plan, homes[plan.pieces :])
 
 
-def _homes(plan: Strategy) -> Iterator[str]:
+def _homes(plan: Strategy, homes: list[int]) -> Iterator[str]:
     """Pieces of one stage are on the same workers."""
-    try:
-        homes = plan.timetable.device_of_piece.tolist()
-    except StrategyError:
-        return  # found with the schedule
     first: dict[int, int] = {}
     for piece, (stage, one) in enumerate(zip(homes, plan.parts, strict=True)):
         before = first.setdefault(stage, piece)
@@ -77,3 +76,14 @@ def _homes(plan: Strategy) -> Iterator[str]:
             )
     if len({plan.parts[piece].workers for piece in first.values()}) < len(first):
         yield "two stages have the same workers: join their parts, or use a schedule with several pieces on each stage"
+
+
+def _mirrored(plan: Strategy, homes: list[int]) -> Iterator[str]:
+    """The second copy of a part lies on the ranks of another part: gradients are reduced shard by shard over both."""
+    for piece, home in enumerate(homes):
+        one, other = plan.parts[piece], plan.parts[home]
+        if piece < home and one.tensor != other.tensor:
+            yield (
+                f"schedule {plan.schedule} keeps parts {piece} and {home} on the ranks of both, but they are split "
+                f"over {one.tensor} and {other.tensor} tensor ranks: give both the same tensor degree"
+            )

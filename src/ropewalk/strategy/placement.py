@@ -89,7 +89,7 @@ class Placement:
         """
         if not self.strategy.parts:
             return tuple(self.grid)
-        homes = self.strategy.timetable.device_of_piece.tolist()
+        homes = self.strategy.timetable.device_of_piece.tolist()[: len(self.strategy.parts)]
         parts = dict(zip(reversed(homes), reversed(self.strategy.parts), strict=True))
         return tuple(
             np.array(one.workers, np.int32).reshape(one.replicas, 1, 1, one.tensor)

@@ -69,12 +69,14 @@ def share_of(layer: Layer, strategy: Strategy) -> Share:
 def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
     """The share of every layer; layers that are alike are looked at once.
 
-    The workload is that of one micro-batch of a rank; where the strategy has parts, each gets its own.
+    The workload is that of one micro-batch of a rank; where the strategy has parts, each gets its own. Where stages
+    keep several copies of the model, the layers of the second follow those of the first.
     """
     if strategy.parts:
-        views, homes = strategy.on_stages(), strategy.timetable.device_of_piece
+        views, homes = strategy.on_stages(), strategy.timetable.device_of_piece.tolist()
         by_view = {view: shares_of(workload.at_batch(view.micro_batch), view) for view in dict.fromkeys(views)}
-        return tuple(by_view[views[homes[piece]]][at] for piece, one in enumerate(strategy.parts) for at in one.layers)
+        every = zip(homes, strategy.parts * strategy.copies, strict=True)
+        return tuple(by_view[views[home]][at] for home, one in every for at in one.layers)
     known: dict[tuple[object, ...], Share] = {}
     shares = []
     for layer in workload.layers:
@@ -85,7 +87,7 @@ def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
         own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
         read = tuple(workload.layers[source].output_elements for source in layer.inputs)
         shares.append(replace(found, layer=own, read=read))
-    return tuple(shares)
+    return tuple(shares) * strategy.copies
 
 
 def bare(operator: Operator) -> Operator:

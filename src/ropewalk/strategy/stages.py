@@ -95,10 +95,14 @@ class Pieces:
         return self.homes[(self.homes.index(stage) + self.count) % len(self.homes)]
 
     def of(self, piece: int) -> range:
-        """The layers of a piece."""
-        inner = piece % self.count
+        """The layers of a piece; those of the second copy of the model are counted behind those of the first.
+
+        >>> Pieces((0, 2), 5, (0, 1, 1, 0)).of(3)
+        range(7, 10)
+        """
+        copy, inner = divmod(piece, self.count)
         ends = (*self.firsts[1:], self.layers)
-        return range(self.firsts[inner], ends[inner])
+        return range(copy * self.layers + self.firsts[inner], copy * self.layers + ends[inner])
 
     def layers_of_stage(self, stage: int) -> list[int]:
         return [layer for piece in self.on_stage(stage) for layer in self.of(piece)]
@@ -126,7 +130,8 @@ def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], price
     """The pieces that the strategy names, or those balanced by the seconds that their layers take a rank."""
     firsts = tuple(one.first for one in strategy.parts) or strategy.stages
     if firsts is None:
-        firsts = balanced([seconds_of(share, prices) for share in shares], strategy.pieces)
+        once = shares[: len(workload.layers)]
+        firsts = balanced([seconds_of(share, prices) for share in once], strategy.pieces)
     return Pieces(firsts, len(workload.layers), tuple(strategy.timetable.device_of_piece.tolist()))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeVar
-
-import numpy as np
 
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Part
@@ -49,7 +47,9 @@ class Strategy:
 
     Stages with their own numbers of replicas (Fan et al., DAPPLE, 2021) are `parts`. Then there is one pipeline, and
     the degrees above are 1: every micro-batch is split over the replicas of each part. Where it does not divide, all
-    replicas take as long as the fullest one.
+    replicas take as long as the fullest one. Where a schedule keeps two copies of the model (DualPipe), parts are those
+    of the first copy; the second one lies on the same ranks from the last part to the first, so a stage has the
+    replicas of two parts, and half of the micro-batches go through each of them.
 
     >>> Strategy(data=2, tensor=8).ranks
     16
@@ -164,12 +164,14 @@ class Strategy:
         """By stage, the degrees that its ranks see: those of its part, with the micro-batch of the fullest replica."""
         if not self.parts:
             return (self,) * self.pipeline
-        first_piece = dict(zip(*np.unique(self.timetable.device_of_piece, return_index=True), strict=True))
-        return tuple(self._on(self.parts[first_piece[stage]]) for stage in range(self.pipeline))
+        homes = self.timetable.device_of_piece.tolist()
+        first = [homes.index(stage) for stage in range(self.pipeline)]
+        every = [[self.parts[first[home]] for home in homes[piece :: len(self.parts)]] for piece in first]
+        return tuple(self._on(one, sum(each.replicas for each in (one, *others))) for one, *others in every)
 
-    def _on(self, one: Part) -> Strategy:
-        share = part(self.micro_batch, one.replicas)
-        return replace(self, data=one.replicas, tensor=one.tensor, micro_batch=share, parts=())
+    def _on(self, one: Part, holders: int) -> Strategy:
+        changed = {"data": one.replicas, "tensor": one.tensor, "micro_batch": part(self.micro_batch, one.replicas)}
+        return OnStage(**{**vars(self), **changed, "parts": (), "holders": holders})
 
     def split_of(self, layer: Layer) -> Split:
         """How this layer is split."""
@@ -207,3 +209,15 @@ class Strategy:
             words.append(f"{self.recompute} recomputation")
         many = "micro-batch" if self.micro_batches == 1 else "micro-batches"
         return ", ".join([*words, f"{self.micro_batches} {many} of {self.micro_batch}"])
+
+
+@dataclass(frozen=True)
+class OnStage(Strategy):
+    """A strategy as the ranks of one of its parts see it."""
+
+    holders: int = 1
+    """Ranks that hold the same weights, in all copies of the model."""
+
+    @property
+    def replicas(self) -> int:
+        return self.holders

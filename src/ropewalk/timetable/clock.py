@@ -80,25 +80,33 @@ def run(timetable: Timetable, times: StageTimes, *, half_duplex: bool = False) -
     from ropewalk.timetable._clock_kernel import settle, take_turns
 
     timetable.check()
-    if times.pieces != timetable.pieces:
-        raise StrategyError(
-            f"timetable {timetable.name} has {timetable.pieces} pieces, the times are those of {times.pieces}: "
-            "give the times of every piece"
-        )
+    every = _of_every_piece(timetable, times)
     link, links = _links(timetable, half_duplex)
     kernel = take_turns if half_duplex else settle
     start, end, sent, arrived, _ = kernel(
         timetable.row_start, timetable.device, timetable.paired, timetable.source, timetable.consumer,
-        _seconds(timetable, times), link, _send_seconds(timetable, times), links,
+        _seconds(timetable, every), link, _send_seconds(timetable, every), links,
     )  # fmt: skip
-    reduce_start, reduce_end = _all_reduces(timetable, times, end)
+    reduce_start, reduce_end = _all_reduces(timetable, every, end)
     return TimetableRun(timetable, times, start, end, sent, arrived, reduce_start, reduce_end)
+
+
+def _of_every_piece(table: Timetable, times: StageTimes) -> StageTimes:
+    """The times of the pieces of all copies of the model; those of one copy hold for all."""
+    if times.pieces == len(table.device_of_piece):
+        return times
+    if times.pieces != table.pieces:
+        raise StrategyError(
+            f"timetable {table.name} has {table.pieces} pieces, the times are those of {times.pieces}: "
+            "give the times of every piece"
+        )
+    return times.copied(table.copies)
 
 
 def _seconds(table: Timetable, times: StageTimes) -> Floats:
     """How long every pass occupies its device; passes side by side as long as the pair."""
     by_kind = np.stack((times.forward, times.backward + times.weight, times.backward, times.weight))
-    alone = by_kind[table.kind, table.piece % table.pieces]
+    alone = by_kind[table.kind, table.piece]
     first = np.flatnonzero(table.paired)
     if len(first):
         longer = np.maximum(alone[first], alone[first + 1])
@@ -123,10 +131,9 @@ def _links(table: Timetable, half_duplex: bool) -> tuple[NDArray[np.int64], int]
 
 def _send_seconds(table: Timetable, times: StageTimes) -> Floats:
     """How long the output of every pass occupies its link, were it to cross one."""
-    piece = table.piece % table.pieces
     # Nothing is handed on behind the last piece, and nothing back before the first: a zero keeps the arithmetic simple.
-    onward = np.append(times.send_forward, 0.0)[piece]
-    back = np.concatenate(([0.0], times.send_backward))[piece]
+    onward = np.append(times.send_forward, 0.0)[table.piece]
+    back = np.concatenate(([0.0], times.send_backward))[table.piece]
     return np.where(table.kind == Pass.FORWARD, onward, np.where(table.kind == Pass.WEIGHT, 0.0, back))
 
 
@@ -136,11 +143,12 @@ def _all_reduces(table: Timetable, times: StageTimes, end: Floats) -> tuple[Floa
     np.maximum.at(done, table.piece, end)
     ready = done.reshape(table.copies, table.pieces).max(axis=0)
     homes = table.device_of_piece.reshape(table.copies, table.pieces)
+    took = times.all_reduce.reshape(table.copies, table.pieces).max(axis=0)
     free = np.zeros(table.devices)
     start, over = ready.copy(), ready.copy()
     for piece in np.lexsort((np.arange(table.pieces), ready)):
         start[piece] = max(ready[piece], free[homes[:, piece]].max())
-        over[piece] = start[piece] + times.all_reduce[piece]
-        if times.all_reduce[piece] > 0:
+        over[piece] = start[piece] + took[piece]
+        if took[piece] > 0:
             free[homes[:, piece]] = over[piece]
     return start, over

@@ -14,7 +14,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StageTimes:
-    """Seconds by piece of the model, for one micro-batch."""
+    """Seconds by piece of the model, for one micro-batch.
+
+    Where devices keep several copies of the model that differ, pieces of the second copy follow those of the first; no
+    pass hands anything on from one copy to the next.
+    """
 
     forward: Floats
     backward: Floats
@@ -26,7 +30,7 @@ class StageTimes:
     send_backward: Floats
     """By boundary: seconds in which piece i + 1 hands gradients back to piece i."""
     all_reduce: Floats
-    """By piece: seconds in which its replicas add up their gradients."""
+    """By piece: seconds in which its replicas, those of all copies together, add up their gradients."""
     overlap: float = 0.0
     """How much of the shorter of two passes side by side is hidden behind the longer one, 0 … 1."""
 
@@ -62,6 +66,14 @@ class StageTimes:
         if compute:
             return handover / compute
         return float("inf") if handover else 0.0
+
+    def copied(self, copies: int) -> StageTimes:
+        """The same for so many copies of the model that are alike."""
+        forward, backward, weight = (np.tile(one, copies) for one in (self.forward, self.backward, self.weight))
+        onward, back = (
+            np.tile(np.append(one, 0.0), copies)[:-1] for one in (self.send_forward, self.send_backward)
+        )  # nothing behind the last piece of a copy
+        return StageTimes(forward, backward, weight, onward, back, np.tile(self.all_reduce, copies), self.overlap)
 
     def recomputing(self) -> StageTimes:
         """The same pipeline when pieces keep only their input and run their forward pass again before backward."""

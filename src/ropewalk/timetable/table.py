@@ -100,23 +100,24 @@ class Timetable:
     @cached_property
     def peak_live(self) -> Ints:
         """By device, the most forward passes whose gradients are still to come; one that waits for WEIGHT counts."""
-        return np.rint(self.peak_kept(np.ones(self.pieces))).astype(np.int64)
+        return np.rint(self.peak_kept(np.ones(len(self.device_of_piece)))).astype(np.int64)
 
     def peak_kept(self, kept: Floats, until_weight: Floats | None = None, again: Floats | None = None) -> Floats:
         """By device, the most bytes kept for backward passes when a forward pass of piece i keeps `kept[i]`.
 
-        From INPUT to WEIGHT it keeps `until_weight[i]`, the same unless given: less where INPUT frees some of it, more
-        where INPUT computes it again. While BACKWARD runs, `again[i]` come back besides. Of two passes side by side the
-        forward one takes before the other gives back. Rows alone decide this, whatever the passes take.
+        Pieces are those of all copies of the model. From INPUT to WEIGHT it keeps `until_weight[i]`, the same unless
+        given: less where INPUT frees some of it, more where INPUT computes it again. While BACKWARD runs, `again[i]`
+        come back besides. Of two passes side by side the forward one takes before the other gives back. Rows alone
+        decide this, whatever the passes take.
         """
-        if len(kept) != self.pieces:
-            raise StrategyError(f"{len(kept)} pieces keep something, the timetable has {self.pieces}: give one each")
+        every = len(self.device_of_piece)
+        if len(kept) != every:
+            raise StrategyError(f"{len(kept)} pieces keep something, the timetable has {every}: give one each")
         ahead = np.asarray(kept, np.float64)
         then = ahead if until_weight is None else np.asarray(until_weight, np.float64)
-        back = np.zeros(self.pieces) if again is None else np.asarray(again, np.float64)
-        piece = self.piece % self.pieces
-        change = np.stack((ahead, -ahead, then - ahead, -then))[self.kind, piece]
-        besides = np.where(self.kind == Pass.BACKWARD, back[piece], 0.0)
+        back = np.zeros(every) if again is None else np.asarray(again, np.float64)
+        change = np.stack((ahead, -ahead, then - ahead, -then))[self.kind, self.piece]
+        besides = np.where(self.kind == Pass.BACKWARD, back[self.piece], 0.0)
         first = np.flatnonzero(self.paired)
         swapped = first[(change[first] < 0) & (change[first + 1] > 0)]
         for column in (change, besides):

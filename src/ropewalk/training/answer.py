@@ -127,7 +127,7 @@ class TrainingAnswer:
         rows = []
         for stage in range(self.strategy.pipeline):
             mine = self.stage_of_rank == stage
-            layers = [self.workload.layers[at].name for at in self.pieces.layers_of_stage(stage)]
+            layers = [self.workload.layers[at % self.pieces.layers].name for at in self.pieces.layers_of_stage(stage)]
             rows.append(
                 {
                     "stage": stage,

@@ -1,6 +1,7 @@
 """Stages with their own numbers of replicas."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from ropewalk.records import plain, record
 from ropewalk.strategy import LayerChoice, Part, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.timetable import timetable
 from ropewalk.timetable.written import rows_of
+from ropewalk.workload.operator import Split
 
 TINY = transformer(4)
 UNEVEN = Strategy(pipeline=2, micro_batch=4, micro_batches=2, parts=(Part(0, 2, (0, 1, 2, 3), 2), Part(3, 3, (4,))))
@@ -38,17 +40,50 @@ def test_workers_are_placed_where_the_part_names_them():
     assert Placement(apart).stage_of().tolist() == [1, -1, 0, -1, -1, 0]
 
 
-def test_equal_parts_need_the_memory_of_equal_degrees():
-    def needed(strategy, model):
-        shares = shares_of(model, strategy)
-        return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+def needed(strategy, model):
+    shares = shares_of(model, strategy)
+    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
 
+
+def test_equal_parts_need_the_memory_of_equal_degrees():
     even = Strategy(data=2, pipeline=2, micro_batch=2, micro_batches=4, zero=1, stages=(0, 3), recompute="full")
     parts = Part(0, 2, (0, 1)), Part(3, 3, (2, 3))
     same = Strategy(pipeline=2, micro_batch=4, micro_batches=4, zero=1, parts=parts, recompute="full")
     assert np.array_equal(needed(even, transformer(4, 2)).total, needed(same, TINY).total)
     fewer = Strategy(pipeline=2, micro_batch=4, micro_batches=4, parts=(Part(0, 2, (0, 1, 3, 4)), Part(3, 3, (2,))))
     assert needed(fewer, TINY).activations[1] > needed(same, TINY).activations[1]
+
+
+def test_equal_parts_of_two_copies_need_the_memory_of_equal_degrees():
+    even = Strategy(data=2, pipeline=2, micro_batch=2, micro_batches=4, zero=1, stages=(0, 3), schedule="dualpipe")
+    parts = Part(0, 2, (0, 1)), Part(3, 3, (2, 3))
+    same = Strategy(pipeline=2, micro_batch=4, micro_batches=4, zero=1, parts=parts, schedule="dualpipe")
+    for again in ("none", "full", "stage"):
+        totals = [needed(replace(one, recompute=again), model).total for one, model in
+                  ((even, transformer(4, 2)), (same, TINY))]  # fmt: skip
+        assert np.array_equal(*totals)
+
+
+MIRRORED = Strategy(pipeline=2, micro_batch=4, micro_batches=4, schedule="dualpipe",
+                    parts=(Part(0, 2, (0, 1, 2, 3), 2), Part(3, 3, (4, 5), 2)))  # fmt: skip
+
+
+def test_a_stage_of_two_copies_has_the_replicas_of_two_parts():
+    first, last = MIRRORED.on_stages()
+    assert (first.data, first.micro_batch, first.replicas) == (2, 2, 3)
+    assert (last.data, last.micro_batch, last.replicas) == (1, 4, 3)
+    assert MIRRORED.global_batch == 16
+
+
+def test_gpus_hold_both_of_their_stages_and_the_samples_of_their_own_part():
+    """Eight GPUs of the first stage would keep half of what the two of the last one keep."""
+    found = needed(MIRRORED, TINY)
+    assert found.weights[0] == found.weights[1] == sum(layer.parameters() for layer in split_of_tiny()) * 2.0
+    assert found.activations[1] == 2 * found.activations[0]
+
+
+def split_of_tiny():
+    return [layer.split(Split(tensor=2)) for layer in TINY.layers]
 
 
 def test_a_strategy_with_parts_and_rows_is_plain_values():
@@ -72,7 +107,10 @@ def test_a_strategy_with_parts_and_rows_is_plain_values():
         (Strategy(pipeline=2, parts=(Part(0, 1, (0, 1)), Part(2, 3, (1,)))), "a rank is in two parts that differ"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0,)), Part(2, 3, (0,)))), "two stages have the same workers"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0, 1, 2), 3), Part(2, 3, (3,)))), "do not split over 3 tensor ranks"),
-        (Strategy(pipeline=2, parts=UNEVEN.parts, schedule="dualpipe", micro_batches=4), "mirrors its stages"),
+        (
+            Strategy(pipeline=2, parts=UNEVEN.parts, schedule="dualpipe", micro_batches=4),
+            "parts 0 and 1 on the ranks of both, but they are split over 2 and 1 .*: give both the same tensor degree",
+        ),
         (Strategy(pipeline=2, parts=UNEVEN.parts, sequence_parallel=True), "parts have their own: turn it off"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, stages=(0, 3)), "leave stages out"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 0B0", "1F0 1X0")), "'1X0' in row 1 is no pass"),

@@ -8,10 +8,13 @@ import pytest
 
 from ropewalk.errors import DeviceError, InputError, StrategyError, WorkloadError
 from ropewalk.hardware import Given, read_cluster
+from ropewalk.plans import dumps, loads
 from ropewalk.report.training import memory_bars, training_page
+from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import Part, Strategy
 from ropewalk.task.transport import Transport
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
+from ropewalk.training.planned import plan_of, question_of
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Layer, chain
@@ -192,6 +195,24 @@ def test_gpus_that_no_part_names_are_idle(read_page_text):
     text = read_page_text(training_page(found))
     assert "idle" in text
     assert "stage -1" not in text
+
+
+def test_two_copies_of_stages_with_their_own_replicas_run_at_every_level_and_from_their_plan():
+    parts = (Part(0, 3, (0, 1, 2, 3)), Part(4, 5, (4, 5)))
+    strategy = Strategy(pipeline=2, micro_batch=8, micro_batches=4, schedule="dualpipe", parts=parts)
+    question = replace(QUESTION, batch=None, decided=strategy)
+    found = {
+        level: answer(replace(question, network=NetworkUse(level=LevelUse(level))))
+        for level in ("flow", "wire", "packet")
+    }
+    flow, wire, packet = (one.statistics.step_time_s for one in found.values())
+    assert flow < wire < 1.1 * flow
+    assert packet == pytest.approx(wire, rel=0.1)
+    first, last = (stage["layers"] for stage in found["flow"].stages())
+    assert sorted(first) == sorted(last)
+    again = answer(question_of(loads(dumps(plan_of(found["flow"])))))
+    assert again.strategy == strategy
+    assert again.statistics.step_time_s == flow
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def _plan(gradients: Gradients, order: Order, layers: Layers) -> list[list[tuple
 def _lifted(gang: Gang, small: Step, layers: Layers) -> Gradients:
     """The gradients of a gang: a tensor for every layer, and one for its experts."""
     reduced = {
-        at: (move.layer, move.scope) for at, move in enumerate(gang.moves)
+        at: (move.layer % len(layers), move.scope) for at, move in enumerate(gang.moves)
         if move.layer >= 0 and move.stream == STREAM["data"]
     }  # fmt: skip
     keys, names = sorted(set(reduced.values())), list(layers)
@@ -124,7 +124,7 @@ def _lifted(gang: Gang, small: Step, layers: Layers) -> Gradients:
     begins: dict[tuple[int, int], int] = {}
     for at, move in enumerate(gang.moves):
         if move.layer >= 0 and at not in reduced:
-            begins.setdefault((move.layer, gang.stage[at]), at)
+            begins.setdefault((move.layer % len(layers), gang.stage[at]), at)
     rows = [(number[key], at) for key in keys for (layer, _), at in begins.items() if layer == key[0]]
     return gradients_in(
         # A launch is one collective however many layers it holds.

@@ -15,7 +15,9 @@ The rules, each of them as the frameworks that people use do it:
   no other place to be; ZeRO-3 gathers the weights of a layer before each of its passes, one layer ahead, and scatters
   its gradients after each backward pass. A layer whose weights have just been used is not gathered again.
   Without `Strategy.regather` weights are kept from the forward to the backward pass.
-- Where stages keep two copies of the model, gradients are reduced over the ranks of both.
+- Where stages keep two copies of the model (DualPipe), half of the micro-batches go through each, and gradients are
+  reduced over the ranks of both. A gradient is a sum over samples, so each sample counts once whatever the replicas:
+  one of r replicas of a copy has summed up 1/(2 r) of the batch.
 - An embedding that first and last stage share is summed between the two after all other gradients.
 - The optimiser's update comes last; under ZeRO a rank updates its part.
 - Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes
@@ -141,7 +143,7 @@ class _Lowered:
         writer.run_schedule()
         finish(writer)
         names = [layer.name for layer in self.sized.layers]
-        return writer.gang, {names[at]: piece for piece in range(len(pieces.homes)) for at in pieces.of(piece)}
+        return writer.gang, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
 
     def launched(self, steps: int) -> tuple[Gang, tuple[NDArray[np.int64], ...]]:
         """The gang with its gradients in the order asked for, so many steps in a row."""

@@ -59,7 +59,7 @@ class Move:
     label: str
     repeats: int = 1
     layer: int = -1
-    """The layer whose forward pass it belongs to, or whose gradients it reduces."""
+    """The layer whose forward pass it belongs to, or whose gradients it reduces, as `Pieces.of` counts them."""
     priority: int = 0
     goes_on: bool = False
     """As in a `Step`."""

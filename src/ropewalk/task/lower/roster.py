@@ -90,7 +90,11 @@ class Roster:
         if scope is Scope.TIED:
             # Replicas and parts differ, so all ranks of both stages meet.
             return Kind(1, _everyone(here), _everyone(there))
-        assert scope is Scope.RANK, f"{scope.name} between stages that differ"
+        if scope is not Scope.RANK:
+            # Two copies of the same weights, each with its own replicas but split over as many tensor ranks.
+            both = [_of_one_shape(scope, shape) for shape in (here, there)]
+            assert both[0].copies == both[1].copies, f"{scope.name} between stages that are split differently"
+            return Kind(both[0].copies, both[0].here, both[1].here)
         source, target, share = messages(_replicas(here), here[-1], _replicas(there), there[-1], self.parts_of_columns)
         copies = np.arange(len(share))
         return Kind(len(share), Side(copies, source), Side(copies, target), share)
