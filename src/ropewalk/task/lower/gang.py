@@ -8,12 +8,15 @@ with which it shares a rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.ragged import ranges
 from ropewalk.task.lower.moves import STREAMS, Move, Scope
 from ropewalk.task.lower.roster import Kind, Roster, shared
 from ropewalk.task.step import Act, Step
@@ -21,46 +24,100 @@ from ropewalk.task.step import Act, Step
 Ints = NDArray[np.int64]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Gang:
-    """Operations of one rank of every stage, in an order in which each comes after those it waits for."""
+    """Operations of one rank of every stage, in an order in which each comes after those it waits for, as columns.
 
-    moves: list[Move] = field(default_factory=list)
-    stage: list[int] = field(default_factory=list)
-    peer: list[int] = field(default_factory=list)
+    Operation i waits for `dep[dep_start[i]:dep_start[i + 1]]`.
+    """
+
+    moves: tuple[Move, ...]
+    """What there is to do; most of it is done by several operations."""
+    move: Ints
+    """By operation: which of the moves it is."""
+    stage: Ints
+    peer: Ints
     """The other stage of a send, of a tied embedding, of gradients of two copies; otherwise -1."""
-    after: list[tuple[int, ...]] = field(default_factory=list)
+    dep_start: Ints
+    dep: Ints
 
-    def add(self, move: Move, stage: int, after: Iterable[int], peer: int = -1) -> int:
-        self.moves.append(move)
-        self.stage.append(stage)
-        self.peer.append(peer)
-        self.after.append(tuple(dict.fromkeys(after)))
-        return len(self.moves) - 1
+    @property
+    def operations(self) -> int:
+        return len(self.move)
 
-    def numbers(self, roster: Roster, moves: Sequence[int]) -> Ints:
-        """The operations of the step of all ranks that these moves become."""
+    @cached_property
+    def act(self) -> NDArray[np.int8]:
+        return self._column([move.act for move in self.moves], np.int8)
+
+    @cached_property
+    def scope(self) -> NDArray[np.int8]:
+        return self._column([move.scope for move in self.moves], np.int8)
+
+    @cached_property
+    def amount(self) -> NDArray[np.float64]:
+        return self._column([move.amount for move in self.moves], np.float64)
+
+    @cached_property
+    def stream(self) -> NDArray[np.int16]:
+        return self._column([move.stream for move in self.moves], np.int16)
+
+    @cached_property
+    def priority(self) -> NDArray[np.int32]:
+        return self._column([move.priority for move in self.moves], np.int32)
+
+    @cached_property
+    def repeats(self) -> NDArray[np.int32]:
+        return self._column([move.repeats for move in self.moves], np.int32)
+
+    @cached_property
+    def goes_on(self) -> NDArray[np.bool_]:
+        return self._column([move.goes_on for move in self.moves], np.bool_)
+
+    @cached_property
+    def layer(self) -> Ints:
+        return self._column([move.layer for move in self.moves], np.int64)
+
+    def _column(self, values: Sequence[float], dtype: type[np.generic]) -> NDArray[Any]:
+        return np.array(values, dtype)[self.move]
+
+    def labelled(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """The labels in the order in which they come up, and which of them each operation has."""
+        used, first = np.unique(self.move, return_index=True)
+        in_turn = used[np.argsort(first)]
+        labels = tuple(dict.fromkeys(self.moves[row].label for row in in_turn.tolist()))
+        number = {text: at for at, text in enumerate(labels)}
+        return labels, self._column([number.get(move.label, -1) for move in self.moves], np.int32)
+
+    @cached_property
+    def meetings(self) -> tuple[list[tuple[Scope, int, int]], Ints]:
+        """Every (scope, stage, peer) that operations have, ascending, and which of them each operation has."""
+        stages = int(max(self.stage.max(initial=-1), self.peer.max(initial=-1))) + 2
+        key = (self.scope.astype(np.int64) * stages + self.stage) * stages + self.peer + 1
+        known, number = np.unique(key, return_inverse=True)
+        ends = [(at // stages**2, at // stages % stages, at % stages - 1) for at in known.tolist()]
+        return [(Scope(scope), stage, peer) for scope, stage, peer in ends], number
+
+    def numbers(self, roster: Roster, operations: Ints) -> Ints:
+        """The operations of the step of all ranks that these operations become."""
         count = self._copies(roster, self._kinds(roster))
-        end = np.cumsum(count)
-        return np.concatenate([np.arange(end[at] - count[at], end[at]) for at in moves])
+        first = np.cumsum(count) - count
+        return ranges(first[operations], count[operations])
 
     def _kinds(self, roster: Roster) -> Ints:
-        ends = zip(self.moves, self.stage, self.peer, strict=True)
-        return np.array([roster.kind_of(move.scope, stage, peer) for move, stage, peer in ends], np.int64)
+        meetings, number = self.meetings
+        return np.array([roster.kind_of(*one) for one in meetings], np.int64)[number]
 
     def _copies(self, roster: Roster, kind: Ints) -> Ints:
         return np.array([one.copies for one in roster.kinds], np.int64)[kind]
 
     def step(self, roster: Roster, flops: float, phases: dict[str, float]) -> Step:
         """The step of all ranks."""
-        stage, peer = np.array(self.stage, np.int64), np.array(self.peer, np.int64)
         kind = self._kinds(roster)
         count = self._copies(roster, kind)
         first = np.cumsum(count) - count
         row = np.repeat(np.arange(len(kind)), count)
         copy = np.arange(len(row)) - first[row]
-        act = np.array([move.act for move in self.moves], np.int8)
-        amount = np.array([move.amount for move in self.moves], np.float64)[row]
+        amount = self.amount[row]
 
         here, there = copy, copy  # ranks of an operation of one rank, counted in their stages
         for number, one in enumerate(roster.kinds):
@@ -70,25 +127,24 @@ class Gang:
                                for side, ranks in ((one.here, here), (one.there, there)))  # fmt: skip
                 amount[mine] *= one.share[copy[mine]]
         rank, peer_rank, group = (np.full(len(row), -1, np.int32) for _ in range(3))
-        alone, sent = (act < Act.ALL_REDUCE)[row], (act == Act.SEND)[row]
-        rank[alone] = roster.flat[roster.base[stage[row[alone]]] + here[alone]]
-        peer_rank[sent] = roster.flat[roster.base[peer[row[sent]]] + there[sent]]
-        first_group, groups = self._groups(roster, act, stage, peer)
+        alone, sent = (self.act < Act.ALL_REDUCE)[row], (self.act == Act.SEND)[row]
+        rank[alone] = roster.flat[roster.base[self.stage[row[alone]]] + here[alone]]
+        peer_rank[sent] = roster.flat[roster.base[self.peer[row[sent]]] + there[sent]]
+        first_group, groups = self._groups(roster)
         group[~alone] = first_group[row[~alone]] + copy[~alone]
 
         dep_start, dep = self._dependencies(roster, kind, first, len(row))
-        labels = tuple(dict.fromkeys(move.label for move in self.moves))
-        number_of = {text: at for at, text in enumerate(labels)}
+        labels, label = self.labelled()
         step = Step(
             ranks=roster.ranks,
-            act=act[row],
+            act=self.act[row],
             rank=rank,
             peer=peer_rank,
             group=group,
             amount=amount,
-            stream=np.array([move.stream for move in self.moves], np.int16)[row],
-            priority=np.array([move.priority for move in self.moves], np.int32)[row],
-            label=np.array([number_of[move.label] for move in self.moves], np.int32)[row],
+            stream=self.stream[row],
+            priority=self.priority[row],
+            label=label[row],
             labels=labels,
             groups=tuple(groups),
             dep_start=dep_start,
@@ -96,29 +152,27 @@ class Gang:
             streams=STREAMS,
             flops=flops,
             phases=phases,
-            repeats=np.array([move.repeats for move in self.moves], np.int32)[row],
-            goes_on=np.array([move.goes_on for move in self.moves], np.bool_)[row],
+            repeats=self.repeats[row],
+            goes_on=self.goes_on[row],
         )
         step.check()
         return step
 
-    def _groups(
-        self, roster: Roster, act: NDArray[np.int8], stage: Ints, peer: Ints
-    ) -> tuple[Ints, list[NDArray[np.int32]]]:
+    def _groups(self, roster: Roster) -> tuple[Ints, list[NDArray[np.int32]]]:
         """The groups of all collectives, and where those of every operation begin."""
-        scope = np.array([move.scope for move in self.moves], np.int8)
+        meetings, number = self.meetings
+        meet = set(np.unique(number[self.act >= Act.ALL_REDUCE]).tolist())
         groups: list[NDArray[np.int32]] = []
-        first = np.zeros(len(scope), np.int64)
-        meets = np.flatnonzero(act >= Act.ALL_REDUCE)
-        for key in sorted({(int(scope[at]), int(stage[at]), int(peer[at])) for at in meets}):
-            first[(scope == key[0]) & (stage == key[1]) & (peer == key[2])] = len(groups)
-            groups.extend(roster.members(Scope(key[0]), key[1], key[2]))
-        return first, groups
+        first = np.zeros(len(meetings), np.int64)
+        for at, ends in enumerate(meetings):
+            if at in meet:
+                first[at] = len(groups)
+                groups.extend(roster.members(*ends))
+        return first[number], groups
 
     def _dependencies(self, roster: Roster, kind: Ints, first: Ints, total: int) -> tuple[Ints, NDArray[np.int32]]:
         """Every edge of the gang for all copies at both of its ends, as CSR."""
-        owner = np.repeat(np.arange(len(self.after)), [len(after) for after in self.after])
-        needed = np.array([at for after in self.after for at in after], np.int64)
+        owner, needed = np.repeat(np.arange(self.operations), np.diff(self.dep_start)), self.dep
         relation = self._relations(roster, kind, owner, needed)
         kinds = len(roster.kinds)
         pair = (kind[owner] * kinds + kind[needed]) * len(SIDES) + relation
@@ -141,20 +195,13 @@ class Gang:
         """By edge, at which ends its operations have the stage in common: an index into `SIDES`."""
         relation = np.zeros(len(owner), np.int64)
         uneven = np.array([not one.even for one in roster.kinds])
-        for edge in np.flatnonzero(uneven[kind[owner]] | uneven[kind[needed]]).tolist():
-            one, other = int(owner[edge]), int(needed[edge])
-            ends = (self.stage[one], self.peer[one]), (self.stage[other], self.peer[other])
-            if ends[0] == ends[1]:
-                relation[edge] = SAME
-            elif ends[0][0] == ends[1][0]:
-                relation[edge] = HERE_HERE
-            elif ends[0][0] == ends[1][1]:
-                relation[edge] = HERE_THERE
-            elif ends[0][1] == ends[1][0]:
-                relation[edge] = THERE_HERE
-            else:
-                assert ends[0][1] == ends[1][1], "operations of different stages wait for each other"
-                relation[edge] = THERE_THERE
+        edge = np.flatnonzero(uneven[kind[owner]] | uneven[kind[needed]])
+        here, there = ((self.stage[at], self.peer[at]) for at in (owner[edge], needed[edge]))
+        meets = here[0] == there[0], here[0] == there[1], here[1] == there[0], here[1] == there[1]
+        relation[edge] = np.select(
+            [meets[0] & meets[3], *meets], [SAME, HERE_HERE, HERE_THERE, THERE_HERE, THERE_THERE], -1
+        )
+        assert (relation >= 0).all(), "operations of different stages wait for each other"
         return relation
 
 

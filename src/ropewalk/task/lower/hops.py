@@ -13,15 +13,15 @@ from ropewalk.task.step import Act
 class Hop:
     """A send, and what puts its parts together."""
 
-    stream: str
-    """Sends to the same stage keep their order, activations and gradients alike: NCCL runs them on one stream."""
     sent: Move
     gathered: Move | None
     """Where parts are sent: what puts them together again among the tensor ranks."""
 
 
-def hop(back: bool, stage: int, size_bytes: float, giver: Strategy, taker: Strategy, *, split: bool) -> Hop:
-    """How a tensor of this many bytes is handed to a stage by one with the degrees of `giver`.
+def hop(back: bool, size_bytes: float, giver: Strategy, taker: Strategy, *, split: bool) -> Hop:
+    """How a tensor of this many bytes is handed to a stage with the degrees of `taker` by one with those of `giver`.
+
+    Sends to the same stage keep their order, activations and gradients alike: NCCL runs them on one stream.
 
     `split` says that these bytes are those of all replicas together, of which each holds its part. Between stages of
     different shapes a send is of all these bytes: its messages have their shares of them (`roster.messages`).
@@ -33,7 +33,6 @@ def hop(back: bool, stage: int, size_bytes: float, giver: Strategy, taker: Strat
         sent = size_bytes
     gathered = Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received")
     return Hop(
-        f"to {stage}",
         Move(Act.SEND, Scope.RANK, sent, STREAM["pipeline"], "gradients back" if back else "activations"),
         gathered if sends_parts and not taker.sequence_parallel else None,
     )

@@ -7,10 +7,12 @@ own gradients in this order, and a million operations cost no more than the few 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.order import Order
@@ -47,7 +49,7 @@ def launched(gang: Gang, order: Order, layers: Layers, steps: int = 1) -> tuple[
 
     The gang has one collective for the gradients of every layer.
     """
-    stages = max(gang.stage, default=0) + 1
+    stages = int(gang.stage.max(initial=0)) + 1
     small, lanes = _as_step(gang, stages)
     gradients = _ordered(_lifted(gang, small, layers), order, layers)
     if steps > 1:
@@ -113,27 +115,31 @@ def _plan(gradients: Gradients, order: Order, layers: Layers) -> list[list[tuple
 
 def _lifted(gang: Gang, small: Step, layers: Layers) -> Gradients:
     """The gradients of a gang: a tensor for every layer, and one for its experts."""
-    reduced = {
-        at: (move.layer % len(layers), move.scope) for at, move in enumerate(gang.moves)
-        if move.layer >= 0 and move.stream == STREAM["data"]
-    }  # fmt: skip
-    keys, names = sorted(set(reduced.values())), list(layers)
+    ours = gang.layer % len(layers)
+    reduces = (gang.layer >= 0) & (gang.stream == STREAM["data"])
+    keys = sorted({(layer, scope) for layer, scope in zip(*_lists(reduces, ours, gang.scope), strict=True)})
+    names = list(layers)
     number = {key: at for at, key in enumerate(keys)}
     tensor = np.full(small.operations, -1, np.int64)
-    tensor[list(reduced)] = [number[key] for key in reduced.values()]
+    tensor[reduces] = [number[key] for key in zip(*_lists(reduces, ours, gang.scope), strict=True)]
     begins: dict[tuple[int, int], int] = {}
-    for at, move in enumerate(gang.moves):
-        if move.layer >= 0 and at not in reduced:
-            begins.setdefault((move.layer % len(layers), gang.stage[at]), at)
+    runs = (gang.layer >= 0) & ~reduces
+    for at, layer, stage in zip(np.flatnonzero(runs).tolist(), *_lists(runs, ours, gang.stage), strict=True):
+        begins.setdefault((layer, stage), at)
     rows = [(number[key], at) for key in keys for (layer, _), at in begins.items() if layer == key[0]]
     return gradients_in(
         # A launch is one collective however many layers it holds.
         replace(small, repeats=np.where(tensor >= 0, 1, small.repeats).astype(np.int32)),
         tensor,
-        [names[layer] + (EXPERTS if scope is Scope.EXPERT_DATA else "") for layer, scope in keys],
+        [names[layer] + (EXPERTS if scope == Scope.EXPERT_DATA else "") for layer, scope in keys],
         [names[layer] for layer, _ in keys],
         begins=rows,
     )
+
+
+def _lists(which: NDArray[np.bool_], *columns: NDArray[Any]) -> Iterator[list[int]]:
+    """These entries of each column."""
+    return (column[which].tolist() for column in columns)
 
 
 Lanes = list[tuple[Scope, int, int]]
@@ -141,44 +147,43 @@ Lanes = list[tuple[Scope, int, int]]
 
 def _as_step(gang: Gang, stages: int) -> tuple[Step, Lanes]:
     """A gang as a step whose ranks are stages; a group for every scope of every stage, and what each stands for."""
-    act = np.array([move.act for move in gang.moves], np.int8)
+    act, (meetings, meeting) = gang.act, gang.meetings
     alone = act < Act.ALL_REDUCE
-    keys = [(move.scope, stage, peer) for move, stage, peer in zip(gang.moves, gang.stage, gang.peer, strict=True)]
-    lanes = sorted({key for key, single in zip(keys, alone.tolist(), strict=True) if not single})
-    number = {key: at for at, key in enumerate(lanes)}
-    labels = tuple(dict.fromkeys(move.label for move in gang.moves))
-    known = {text: at for at, text in enumerate(labels)}
+    used = np.unique(meeting[~alone])
+    lanes = [meetings[at] for at in used.tolist()]
+    labels, label = gang.labelled()
     step = Step(
         ranks=stages,
         act=act,
         rank=np.where(alone, gang.stage, -1).astype(np.int32),
         peer=np.where(act == Act.SEND, gang.peer, -1).astype(np.int32),
-        group=np.array([number.get(key, -1) for key in keys], np.int32),
-        amount=np.array([move.amount for move in gang.moves], np.float64),
-        stream=np.array([move.stream for move in gang.moves], np.int16),
-        priority=np.array([move.priority for move in gang.moves], np.int32),
-        label=np.array([known[move.label] for move in gang.moves], np.int32),
+        group=np.where(alone, -1, np.searchsorted(used, meeting)).astype(np.int32),
+        amount=gang.amount,
+        stream=gang.stream,
+        priority=gang.priority,
+        label=label,
         labels=labels,
         groups=tuple(np.array(sorted({stage, peer} - {-1}), np.int32) for _, stage, peer in lanes),
-        dep_start=np.cumsum([0, *map(len, gang.after)]).astype(np.int64),
-        dep=np.array([at for after in gang.after for at in after], np.int32),
+        dep_start=gang.dep_start,
+        dep=gang.dep.astype(np.int32),
         streams=STREAMS,
-        repeats=np.array([move.repeats for move in gang.moves], np.int32),
+        repeats=gang.repeats,
     )
     return step, lanes
 
 
 def _as_gang(step: Step, lanes: Lanes) -> Gang:
     """The gang of a step whose ranks are stages."""
-    gang = Gang()
-    columns = (step.act, step.rank, step.peer, step.group, step.amount, step.stream, step.label, step.repeats)
-    for at, (act, rank, peer, group, amount, number, label, repeats) in enumerate(
-        zip(*(column.tolist() for column in columns), strict=True)
+    columns = (
+        step.act, step.rank, step.peer, step.group, step.amount, step.stream, step.label, step.repeats, step.priority,
+        step.goes_on,
+    )  # fmt: skip
+    moves, ends = [], []
+    for act, rank, peer, group, amount, number, label, repeats, priority, goes_on in zip(
+        *(column.tolist() for column in columns), strict=True
     ):
-        scope, stage, other = (Scope.RANK, rank, peer) if group < 0 else lanes[group]
-        move = Move(
-            Act(act), scope, amount, number, step.labels[label], repeats, -1, int(step.priority[at]),
-            bool(step.goes_on[at]),
-        )  # fmt: skip
-        gang.add(move, stage, step.dep[step.dep_start[at] : step.dep_start[at + 1]].tolist(), other)
-    return gang
+        scope, *own = (Scope.RANK, rank, peer) if group < 0 else lanes[group]
+        moves.append(Move(Act(act), scope, amount, number, step.labels[label], repeats, -1, priority, goes_on))
+        ends.append(own)
+    stage, other = np.array(ends, np.int64).reshape(-1, 2).T.copy()
+    return Gang(tuple(moves), np.arange(len(moves)), stage, other, step.dep_start, step.dep.astype(np.int64))

@@ -44,13 +44,12 @@ from ropewalk.strategy.seat_work import Server
 from ropewalk.strategy.shares import Share, computed_again, shares_of
 from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import SERVER, Strategy
-from ropewalk.task.lower.ending import finish
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.launching import Layers, launched
 from ropewalk.task.lower.passes import Passes, passes_of
 from ropewalk.task.lower.roster import Roster
+from ropewalk.task.lower.script import script_of
 from ropewalk.task.lower.seats import lower_seats
-from ropewalk.task.lower.writer import Writer
 from ropewalk.task.step import Step
 from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.workload import Workload
@@ -101,7 +100,7 @@ def lower_steps(
     """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
     made = _Lowered(workload, strategy, placement, prices, detail)
     gang, ends = made.launched(steps)
-    return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over.tolist()) for over in ends))
+    return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over) for over in ends))
 
 
 class _Lowered:
@@ -139,11 +138,9 @@ class _Lowered:
             each = sum(piece.operations * many for piece, many in zip(made, ranks, strict=True))
             if strategy.micro_batches * each > MOST_OPERATIONS:
                 made = passes(True)
-        writer = Writer(self.sized, strategy, shares, pieces, made, paces)
-        writer.run_schedule()
-        finish(writer)
+        written = script_of(self.sized, strategy, shares, pieces, made, paces).gang()
         names = [layer.name for layer in self.sized.layers]
-        return writer.gang, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
+        return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
 
     def launched(self, steps: int) -> tuple[Gang, tuple[NDArray[np.int64], ...]]:
         """The gang with its gradients in the order asked for, so many steps in a row."""

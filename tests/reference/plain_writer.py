@@ -1,20 +1,111 @@
-"""The gang of a step, written pass by pass: what each stage runs in order, what runs beside it."""
+"""The gang of a step written move by move in plain Python: what the kernel of `task.lower` is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.hops import Hop, hop
-from ropewalk.task.lower.moves import Move
+from ropewalk.task.lower.moves import STREAM, Move, Scope
 from ropewalk.task.lower.passes import Leg, Passes
-from ropewalk.task.lower.stage import Reduction, Stage, Thread
+from ropewalk.task.step import Act
 from ropewalk.timetable.passes import Entry, Pass
 from ropewalk.workload.workload import Workload
+
+
+def plain_gang(
+    workload: Workload,
+    strategy: Strategy,
+    shares: tuple[Share, ...],
+    pieces: Pieces,
+    passes: list[Passes],
+    paces: list[Pace],
+) -> PlainGang:
+    """The same as `script_of(...).gang()`."""
+    writer = Writer(workload, strategy, shares, pieces, passes, paces)
+    writer.run_schedule()
+    finish(writer)
+    return writer.gang
+
+
+@dataclass
+class PlainGang:
+    """Operations one behind the other: (move, stage, peer, those it waits for)."""
+
+    rows: list[tuple[Move, int, int, tuple[int, ...]]] = field(default_factory=list)
+
+    def add(self, move: Move, stage: int, after: Iterable[int], peer: int = -1) -> int:
+        self.rows.append((move, stage, peer, tuple(dict.fromkeys(after))))
+        return len(self.rows) - 1
+
+
+GRADIENTS_DONE = (Pass.BACKWARD, Pass.WEIGHT)
+"""Passes after which the gradients of a micro-batch are complete."""
+
+
+@dataclass
+class Thread:
+    """Operations of a stage one after the other; of two passes side by side each has a thread of its own."""
+
+    cursor: list[int] = field(default_factory=list)
+    """What the next operation waits for: the last one."""
+    arrived: list[int] = field(default_factory=list)
+    """What it waits for besides: weights that are gathered, activations on the way."""
+    before: list[int] = field(default_factory=list)
+    """What the leg before this one waited for: from then on weights are gathered ahead."""
+    gathered: int = -1
+    """The layer whose weights were gathered last."""
+
+    @property
+    def since(self) -> list[int]:
+        return [*self.cursor, *self.arrived]
+
+    def fork(self) -> Thread:
+        return replace(self, cursor=[*self.cursor], arrived=[*self.arrived], before=[*self.before])
+
+    def join(self, others: Sequence[Thread]) -> None:
+        """Go on when all of these have come to their ends."""
+        self.cursor = list(dict.fromkeys(at for other in others for at in other.cursor))
+        self.arrived = list(dict.fromkeys(at for other in others for at in other.arrived))
+        self.before, self.gathered = others[-1].before, others[-1].gathered
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Gradients to be reduced; `key` tells those that two copies of the model reduce together."""
+
+    move: Move
+    key: tuple[int, int]
+    """Piece of the model, counted in one copy, and place in its last backward pass."""
+
+
+@dataclass
+class Stage:
+    """A row of passes, how far it is written, and the last operation on each of its streams."""
+
+    row: list[Entry]
+    at: int = 0
+    thread: Thread = field(default_factory=Thread)
+    last: dict[str, int] = field(default_factory=dict)
+    """The last operation on each stream that keeps its own order."""
+    reductions: list[Reduction] = field(default_factory=list)
+    """Gradients that wait for the end of the backward pass."""
+
+    def __post_init__(self) -> None:
+        ends = {entry.piece: at for at, entry in enumerate(self.row) if entry.kind in GRADIENTS_DONE}
+        self._ends = set(ends.values())
+
+    def slot(self) -> Iterator[tuple[Entry, bool]]:
+        """The pass that comes next, or the two that run side by side; True behind the last gradients of a piece."""
+        if self.at < len(self.row):
+            for at in range(self.at, self.at + 1 + self.row[self.at].paired):
+                yield self.row[at], at in self._ends
+
 
 Handed = tuple[bool, int, int]
 """What a pass hands on: (backward, piece, micro-batch)."""
@@ -35,7 +126,7 @@ class Writer:
         self.strategy, self.shares, self.pieces, self.passes, self.paces = strategy, shares, pieces, passes, paces
         self.views = strategy.on_stages()
         self.element_bytes = paces[0].element_bytes
-        self.gang = Gang()
+        self.gang = PlainGang()
         self.stages = [Stage(row) for row in strategy.timetable.rows()]
         crossings = pieces.crossings(workload)
         every = len(pieces.homes)
@@ -59,7 +150,7 @@ class Writer:
     def _hop(self, back: bool, giver: int, taker: int, elements: int) -> Hop:
         source, target = self.pieces.stage(giver), self.pieces.stage(taker)
         size = elements * self.element_bytes
-        return hop(back, target, size, self.views[source], self.views[target], split=bool(self.strategy.parts))
+        return hop(back, size, self.views[source], self.views[target], split=bool(self.strategy.parts))
 
     def run_schedule(self) -> None:
         """Write all passes of all stages."""
@@ -172,7 +263,7 @@ class Writer:
             if peer == number:
                 continue  # the order of the stage is enough
             path = self.hops[back, piece, taker]
-            sent = self.beside(number, path.stream, path.sent, stage.thread.since, peer)
+            sent = self.beside(number, f"to {peer}", path.sent, stage.thread.since, peer)
             self.sent.setdefault((back, taker, entry.micro_batch), []).append((sent, path))
         self.done.add((back, piece, entry.micro_batch))
 
@@ -184,3 +275,55 @@ class Writer:
             stage.thread.arrived.append(sent)
             if path.gathered is not None:
                 self.in_order(number, stage.thread, path.gathered)
+
+
+def finish(writer: Writer) -> None:
+    """Write what comes behind the last passes."""
+    for number, stage in enumerate(writer.stages):
+        writer.reduce_left(number, stage)
+    assert not writer.half_done, "gradients of one copy of the model wait for the other"
+    held = [[writer.shares[at] for at in writer.pieces.layers_of_stage(stage)] for stage in range(len(writer.stages))]
+    _tie(writer, held)
+    for number, stage in enumerate(writer.stages):
+        stage.thread.arrived += [stage.last[stream] for stream in ("data", "tied") if stream in stage.last]
+        writer.in_order(number, stage.thread, _update(writer, number, held[number]))
+        other = writer.pieces.twin(number)
+        for move in _gather_updated(writer, number, held[number]) if writer.strategy.zero in (1, 2) else ():
+            if other < 0:
+                writer.beside(number, "zero", move, stage.thread.cursor)
+            elif other < number:
+                both = [*writer.stages[other].thread.cursor, *stage.thread.cursor]
+                writer.between(other, number, "zero", move, both)
+
+
+def _update(writer: Writer, number: int, held: list[Share]) -> Move:
+    seconds = writer.paces[number].update(*updated(writer.views[number], held), writer.strategy.optimiser)
+    return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")
+
+
+def _gather_updated(writer: Writer, number: int, held: list[Share]) -> Iterable[Move]:
+    """Weights that ranks updated in parts."""
+    strategy, size = writer.views[number], writer.element_bytes
+    for scope, ways, count in (
+        (Scope.DATA, strategy.replicas, sum(share.parameters for share in held) + tied_copy(held)),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, sum(share.expert_parameters for share in held)),
+    ):
+        if ways > 1 and count:
+            yield Move(Act.ALL_GATHER, scope, count * size, STREAM["zero"], "updated weights")
+
+
+def _tie(writer: Writer, held: list[list[Share]]) -> None:
+    """Sum the gradients of an embedding that two stages hold between the two."""
+    for number, shares in enumerate(held):
+        copy = tied_copy(shares)
+        owner = next((at for at, others in enumerate(held) if any(copy in one.embeddings for one in others)), None)
+        if not copy or owner is None:
+            continue
+        size = copy * gradient_bytes(writer.strategy, writer.element_bytes)
+        move = Move(Act.ALL_REDUCE, Scope.TIED, size, STREAM["data"], "tied embedding")
+        both = [writer.stages[owner], writer.stages[number]]
+        after = [at for stage in both for at in stage.thread.since]
+        after += [stage.last["data"] for stage in both if "data" in stage.last]
+        tied = writer.gang.add(move, owner, after, number)
+        for stage in both:
+            stage.last["tied"] = tied

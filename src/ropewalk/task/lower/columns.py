@@ -1,0 +1,90 @@
+"""Columns that a gang is written from, and those in which stages stand while it is written: records for the kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """A timetable; `is_last` behind the last gradients of a piece."""
+
+    row_start: Ints
+    kind: Ints
+    piece: Ints
+    micro_batch: Ints
+    paired: Ints
+    is_last: Flags
+
+
+class Legs(NamedTuple):
+    """Legs of pass p of piece i: from `first` to `behind` at 2 (4 i + p), one further where gradients are reduced."""
+
+    first: Ints
+    behind: Ints
+    layer: Ints
+    move_start: Ints
+    move: Ints
+    gather_start: Ints
+    gather: Ints
+    reduce_start: Ints
+    reduce: Ints
+    reduce_piece: Ints
+    """By reduction: the piece of the model, counted in one copy, and the place in the pass, to find its other half."""
+    reduce_place: Ints
+
+
+class Hops(NamedTuple):
+    """Hand-overs between pieces; `give` and `take` are CSR by piece, forward passes first."""
+
+    giver: Ints
+    to_stage: Ints
+    sent: Ints
+    gathered: Ints
+    """What puts the parts together that were sent, otherwise -1."""
+    give_start: Ints
+    give: Ints
+    take_start: Ints
+    take: Ints
+
+
+class Ending(NamedTuple):
+    """What comes behind the last passes."""
+
+    tie_owner: Ints
+    tie_other: Ints
+    tie: Ints
+    update: Ints
+    gather_start: Ints
+    gather: Ints
+    twin: Ints
+
+
+class Desk(NamedTuple):
+    """Where the stages stand while their operations are written, and a thread for each of two passes side by side."""
+
+    at: Ints
+    """The next pass of each stage."""
+    cursor: Ints
+    """By thread, as lists: what the next operation waits for, the last one;"""
+    arrived: Ints
+    """what it waits for besides: weights that are gathered, activations on the way;"""
+    before: Ints
+    """what the leg before this one waited for: from then on weights are gathered ahead."""
+    gathered: Ints
+    """By thread: the layer whose weights were gathered last."""
+    last: Ints
+    """By stage: the last operation on each stream that keeps its own order."""
+    owed: Ints
+    """By stage, as a list: reductions that wait for the end of the backward pass."""
+    done: Flags
+    """By direction, piece and micro-batch: is the pass written?"""
+    sent: Ints
+    """By hop and micro-batch: the send."""
+    half_done: Ints
+    """Reductions that wait for the second copy of the model: stage of the first, and the lists that it waits for."""

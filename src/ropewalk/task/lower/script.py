@@ -1,0 +1,237 @@
+"""What the gang of a step is written from, as arrays: rows of passes, legs of pieces, hops between them, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
+from ropewalk.strategy.prices import Pace
+from ropewalk.strategy.shares import Share
+from ropewalk.strategy.stages import Pieces
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.columns import Desk, Ending, Hops, Legs, Rows
+from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.hops import hop
+from ropewalk.task.lower.moves import STREAM, Move, Scope
+from ropewalk.task.lower.passes import Leg, Passes
+from ropewalk.task.step import Act
+from ropewalk.timetable.passes import Pass
+from ropewalk.timetable.table import Timetable
+from ropewalk.workload.workload import Workload
+
+Ints = NDArray[np.int64]
+
+OWN_STREAMS = 3
+"""Streams of a stage that keep their own order besides its sends: gradients, weights, tied embeddings."""
+
+
+class _Moves:
+    """A table of moves while it is filled."""
+
+    def __init__(self) -> None:
+        self.rows: list[Move] = []
+
+    def add(self, moves: Iterable[Move]) -> Iterator[int]:
+        for move in moves:
+            self.rows.append(move)
+            yield len(self.rows) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Script:
+    """All that the kernel needs to write a gang."""
+
+    moves: tuple[Move, ...]
+    rows: Rows
+    legs: Legs
+    hops: Hops
+    ending: Ending
+    flags: Ints
+    """Reductions overlap the backward pass, gradients are shared out, weights are gathered ahead, two copies."""
+    pieces: int
+    """Of one copy of the model."""
+    micro_batches: int
+
+    def gang(self) -> Gang:
+        """Write it."""
+        # Numba is imported here, not at the top: commands that only read input never pay for it.
+        from ropewalk.task.lower._book_kernel import DEPENDENCIES, FULL, OPERATIONS, make_book
+        from ropewalk.task.lower._writer_kernel import write_gang
+
+        operations = self._most_operations()
+        room = 4 * operations
+        while True:
+            book, desk = make_book(operations, room), self._desk()
+            complete = write_gang(book, desk, self.rows, self.legs, self.hops, self.ending, self.flags)
+            assert complete, "a schedule waits for itself"
+            if not book.size[FULL]:
+                break
+            room *= 2
+        assert (desk.half_done[:, :, 0] < 0).all(), "gradients of one copy of the model wait for the other"
+        many, deps = int(book.size[OPERATIONS]), int(book.size[DEPENDENCIES])
+        return Gang(
+            self.moves, book.move[:many], book.stage[:many], book.peer[:many], book.dep_start[: many + 1],
+            book.dep[:deps],
+        )  # fmt: skip
+
+    def _most_operations(self) -> int:
+        """Operations at most: gathers may be left out."""
+        legs, rows = self.legs, self.rows
+        of_leg = np.diff(legs.move_start) + np.diff(legs.gather_start) + np.diff(legs.reduce_start)
+        before = np.concatenate([[0], np.cumsum(of_leg)])
+        of_pass = (before[legs.behind] - before[legs.first]).reshape(-1, 2).max(axis=1)
+        passes = int(of_pass[rows.piece * 4 + rows.kind].sum())
+        end = len(self.ending.tie) + len(self.ending.update) + len(self.ending.gather)
+        return passes + 2 * len(self.hops.sent) * self.micro_batches + end
+
+    def _desk(self) -> Desk:
+        stages, every, hops = len(self.rows.row_start) - 1, len(self.legs.first) // 8, len(self.hops.sent)
+        threads = stages + 2
+        most = int(self.legs.reduce_place.max(initial=-1)) + 1
+        return Desk._make((
+            self.rows.row_start[:-1].copy(),
+            *(np.full(threads, -1) for _ in range(4)),
+            np.full((stages, OWN_STREAMS + stages), -1),
+            np.full(stages, -1),
+            np.zeros((2, every, self.micro_batches), np.bool_),
+            np.full((hops, self.micro_batches), -1),
+            np.full((self.pieces, most, 3), -1),
+        ))  # fmt: skip
+
+
+def script_of(
+    workload: Workload,
+    strategy: Strategy,
+    shares: tuple[Share, ...],
+    pieces: Pieces,
+    passes: list[Passes],
+    paces: list[Pace],
+) -> Script:
+    """What the gang of this step is written from."""
+    moves, views, element_bytes = _Moves(), strategy.on_stages(), paces[0].element_bytes
+    shared_out = strategy.zero >= 2
+    held = [[shares[at] for at in pieces.layers_of_stage(stage)] for stage in range(len(views))]
+    legs = _legs(moves, passes, pieces.count, shared_out)
+    hops = _hops(moves, pieces.crossings(workload), pieces, strategy, views, element_bytes)
+    ending = _ending(moves, strategy, views, held, pieces, paces)
+    flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1]
+    return Script(
+        tuple(moves.rows), _rows(strategy.timetable), legs, hops, ending, np.array(flags, np.int64), pieces.count,
+        strategy.micro_batches,
+    )  # fmt: skip
+
+
+def _rows(table: Timetable) -> Rows:
+    piece, number = table.piece.astype(np.int64), np.arange(table.passes)
+    done = np.flatnonzero((table.kind == Pass.BACKWARD) | (table.kind == Pass.WEIGHT))
+    last = np.full(len(table.device_of_piece), -1)
+    last[piece[done]] = done
+    return Rows(
+        table.row_start, table.kind.astype(np.int64), piece, table.micro_batch.astype(np.int64),
+        table.paired.astype(np.int64), number == last[piece],
+    )  # fmt: skip
+
+
+def _legs(moves: _Moves, passes: list[Passes], count: int, shared_out: bool) -> Legs:
+    empty: tuple[list[int], ...] = ([], [], [], [], [])
+    first, behind, layer, reduce_piece, reduce_place = empty
+    columns: tuple[list[list[int]], list[list[int]], list[list[int]]] = ([], [], [])
+    for piece, mine in enumerate(passes):
+        written: dict[int, tuple[int, int]] = {}
+        for kind in Pass:
+            for reduces in (False, True):
+                # Where gradients are shared out every pass reduces them.
+                known = kind in mine.plain and (reduces or not shared_out)
+                legs: tuple[Leg, ...] = mine.legs(kind, reduces=reduces) if known else ()
+                if id(legs) not in written:
+                    place = 0
+                    for leg in legs:
+                        for column, part in zip(columns, (leg.moves, leg.gathers, leg.reduces), strict=True):
+                            column.append(list(moves.add(part)))
+                        layer.append(leg.layer)
+                        reduce_piece += [piece % count] * len(leg.reduces)
+                        reduce_place += range(place, place + len(leg.reduces))
+                        place += len(leg.reduces)
+                    written[id(legs)] = len(layer) - len(legs), len(layer)
+                first.append(written[id(legs)][0])
+                behind.append(written[id(legs)][1])
+    starts = [array for column in columns for array in _csr(column)]
+    ends = _ints(reduce_piece), _ints(reduce_place)
+    return Legs._make([_ints(first), _ints(behind), _ints(layer), *starts, *ends])
+
+
+def _hops(
+    moves: _Moves,
+    crossings: dict[tuple[int, int], int],
+    pieces: Pieces,
+    strategy: Strategy,
+    views: tuple[Strategy, ...],
+    element_bytes: float,
+) -> Hops:
+    every = len(pieces.homes)
+    rows: list[tuple[int, int, int, int]] = []
+    give: list[list[int]] = [[] for _ in range(2 * every)]
+    take: list[list[int]] = [[] for _ in range(2 * every)]
+    for copy in range(0, every, pieces.count):
+        for (source, target), elements in crossings.items():
+            ends = source + copy, target + copy
+            for back, giver, taker in ((False, *ends), (True, *ends[::-1])):
+                here, there = pieces.stage(giver), pieces.stage(taker)
+                size = elements * element_bytes
+                made = hop(back, size, views[here], views[there], split=bool(strategy.parts))
+                sent, *gathered = moves.add([made.sent, *([made.gathered] if made.gathered is not None else [])])
+                give[back * every + giver].append(len(rows))
+                take[back * every + taker].append(len(rows))
+                rows.append((giver, there, sent, gathered[0] if gathered else -1))
+    columns = np.array(rows, np.int64).reshape(-1, 4).T.copy()
+    return Hops._make([*columns, *_csr(give), *_csr(take)])
+
+
+def _ending(
+    moves: _Moves,
+    strategy: Strategy,
+    views: tuple[Strategy, ...],
+    held: list[list[Share]],
+    pieces: Pieces,
+    paces: list[Pace],
+) -> Ending:
+    element_bytes = paces[0].element_bytes
+    ties = []
+    for number, shares in enumerate(held):
+        copy = tied_copy(shares)
+        owner = next((at for at, others in enumerate(held) if any(copy in one.embeddings for one in others)), None)
+        if copy and owner is not None:
+            size = copy * gradient_bytes(strategy, element_bytes)
+            move = Move(Act.ALL_REDUCE, Scope.TIED, size, STREAM["data"], "tied embedding")
+            ties.append((owner, number, *moves.add([move])))
+    update: list[int] = []
+    gathers: list[list[int]] = []
+    for number, (view, mine) in enumerate(zip(views, held, strict=True)):
+        seconds = paces[number].update(*updated(view, mine), strategy.optimiser)
+        update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
+        again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
+        gathers.append(list(moves.add(again)))
+    twins = _ints(pieces.twin(stage) for stage in range(len(views)))
+    return Ending._make([*np.array(ties, np.int64).reshape(-1, 3).T.copy(), _ints(update), *_csr(gathers), twins])
+
+
+def _gather_updated(strategy: Strategy, held: list[Share], element_bytes: float) -> Iterator[Move]:
+    """Weights that ranks updated in parts."""
+    for scope, ways, count in (
+        (Scope.DATA, strategy.replicas, sum(share.parameters for share in held) + tied_copy(held)),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, sum(share.expert_parameters for share in held)),
+    ):
+        if ways > 1 and count:
+            yield Move(Act.ALL_GATHER, scope, count * element_bytes, STREAM["zero"], "updated weights")
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.array(list(values), np.int64)
+
+
+def _csr(rows: list[list[int]]) -> tuple[Ints, Ints]:
+    return np.cumsum([0, *map(len, rows)]).astype(np.int64), _ints(at for row in rows for at in row)
