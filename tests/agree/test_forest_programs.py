@@ -10,10 +10,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from forest_loads import prove_loads
 from forest_worlds import GROWERS, depth_of, paced_seconds, proved_schedule, shared_seconds
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics
 
-from ropewalk.collectives.forest.loads import prove_loads
 from ropewalk.collectives.forest.program import forest_schedule
 from ropewalk.collectives.forest.segments import best_segments, forest_seconds
 from ropewalk.collectives.optimum import network_of

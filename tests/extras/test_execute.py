@@ -66,7 +66,7 @@ WORLDS = {
     "ring gathers": (lambda: ring_all_gather([range(8), [0, 3, 6, 1, 4, 7, 2, 5]]), "allgather"),
     "ring scatters": (lambda: ring_reduce_scatter([range(8)], both_ways=True), "reducescatter"),
     "binomial tree": (lambda: binomial_broadcast(8, root=3), "broadcast"),
-    "chain": (lambda: chain_reduce(8, segments=3, root=5), "reduce"),
+    "chain": (lambda: chain_reduce((8,), segments=3, root=5), "reduce"),
     "shifts": (lambda: shift_all_to_all(8), "alltoall"),
     "shifts of groups": (lambda: hierarchical_all_to_all(4, 2), "alltoall"),
     "forest around a dead link": (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from forest_loads import prove_loads
 from forest_worlds import GROWERS, depth_of, paced_seconds, proved_schedule, shared_seconds
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from optimum_worlds import fabric_of, small_fabrics
 
-from ropewalk.collectives.forest.loads import prove_loads
 from ropewalk.collectives.forest.segments import forest_seconds
 from ropewalk.collectives.optimum import network_of
 from ropewalk.errors import ProgramError

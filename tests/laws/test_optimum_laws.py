@@ -10,6 +10,7 @@ import optimum_reference as reference
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optimum_bounds import all_members_exchange, distances, narrowest_cut, one_member_gathers
 from optimum_worlds import fabric_of, small_fabrics
 
 from ropewalk.collectives.optimum import (
@@ -21,7 +22,6 @@ from ropewalk.collectives.optimum import (
     reduce,
     reduce_scatter,
 )
-from ropewalk.collectives.optimum.bounds import all_members_exchange, distances, narrowest_cut, one_member_gathers
 from ropewalk.collectives.optimum.sharing import best_sharing
 from ropewalk.collectives.optimum.strength import strength
 from ropewalk.fabric import Fabric, Hypercube, IdealSwitch, LeafSpine, Torus

@@ -40,7 +40,7 @@ PROGRAMS = st.one_of(
     st.sampled_from([
         mesh_all_reduce(RANKS), halving_doubling_all_reduce(RANKS), double_tree_all_reduce(RANKS, 3),
         ring_all_gather([[0, 2, 1, 3]]), direct_all_to_all(RANKS), shift_all_to_all(RANKS),
-        binomial_broadcast(RANKS), chain_reduce(RANKS, 3),
+        binomial_broadcast(RANKS), chain_reduce((RANKS,), 3),
     ]),
 )  # fmt: skip
 

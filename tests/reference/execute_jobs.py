@@ -67,7 +67,7 @@ def odd_types() -> list[Any]:
     for tensor in (small, imaginary, flags):
         run_program(program, tensor)
     eighth = torch.ones(4).to(torch.float8_e4m3fn)
-    sent = run_program(chain_broadcast(ranks, segments=3, root=2), (eighth.float() * (rank == 2)).to(eighth.dtype))
+    sent = run_program(chain_broadcast((ranks,), segments=3, root=2), (eighth.float() * (rank == 2)).to(eighth.dtype))
     return [small.tolist(), imaginary.tolist(), flags.tolist(), sent.float().tolist(), _refusal(program, eighth)]
 
 

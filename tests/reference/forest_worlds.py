@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from forest_loads import prove_loads
 
 from ropewalk.collectives.forest import (
     AllReduceForest,
@@ -16,7 +17,6 @@ from ropewalk.collectives.forest import (
     reduce_forest,
     reduce_scatter_forest,
 )
-from ropewalk.collectives.forest.loads import prove_loads
 from ropewalk.collectives.forest.program import forest_schedule
 from ropewalk.collectives.optimum import Network
 from ropewalk.collectives.schedule import Schedule

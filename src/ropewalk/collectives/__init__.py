@@ -32,11 +32,12 @@ from ropewalk.collectives.hips import (
 )
 from ropewalk.collectives.mesh import mesh_all_gather, mesh_all_reduce, mesh_reduce_scatter
 from ropewalk.collectives.on_fabric import fabric_cycles
+from ropewalk.collectives.over_servers import chain_broadcast, chain_reduce
 from ropewalk.collectives.parameter_server import dedicated_servers, shared_servers
 from ropewalk.collectives.peers import Inside, PeerSets, mesh_inside, reverse_ring_inside, ring_inside
 from ropewalk.collectives.program import Chunks, Condition, Pattern, Program, Round, arrows, everyone, only, owner
 from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
-from ropewalk.collectives.rooted import binomial_broadcast, binomial_reduce, chain_broadcast, chain_reduce
+from ropewalk.collectives.rooted import binomial_broadcast, binomial_reduce
 from ropewalk.collectives.scatter_gather import ScatterGather, in_parallel
 
 __all__ = [

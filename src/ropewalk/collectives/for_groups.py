@@ -15,7 +15,7 @@ from ropewalk.collectives.exchange import direct_all_to_all, hierarchical_all_to
 from ropewalk.collectives.group import Group
 from ropewalk.collectives.hips import Process, hips, near_square
 from ropewalk.collectives.on_fabric import best_hierarchy, fabric_cycles
-from ropewalk.collectives.over_servers import chain_broadcast_over, chain_reduce_over, server_rings
+from ropewalk.collectives.over_servers import chain_broadcast, chain_reduce, server_rings
 from ropewalk.collectives.peers import Inside, mesh_inside
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.ring import rings
@@ -51,8 +51,8 @@ BINOMIAL: dict[Act, Maker] = {
     Act.REDUCE: lambda group: binomial_reduce(group.ranks, group.root),
 }
 CHAINS: dict[Act, Maker] = {
-    Act.BROADCAST: lambda group: chain_broadcast_over(group.servers, group.root),
-    Act.REDUCE: lambda group: chain_reduce_over(group.servers, group.root),
+    Act.BROADCAST: lambda group: chain_broadcast(group.servers, root=group.root),
+    Act.REDUCE: lambda group: chain_reduce(group.servers, root=group.root),
 }
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ropewalk.collectives.lanes import Rounds, side_by_side
 from ropewalk.collectives.program import Program, everyone, only
 from ropewalk.collectives.ring import rings
-from ropewalk.collectives.scatter_gather import ScatterGather, at_least_two
+from ropewalk.collectives.rooted import check_root
+from ropewalk.collectives.scatter_gather import ScatterGather
 from ropewalk.collectives.segments import pipelined
 from ropewalk.errors import ProgramError
 
@@ -32,11 +33,13 @@ def server_rings(servers: Servers) -> ScatterGather:
     return rings(ring_orders(servers))
 
 
-def chain_broadcast_over(servers: Servers, root: int = 0, segments: int = SEGMENTS) -> Program:
+def chain_broadcast(servers: Servers, segments: int = SEGMENTS, root: int = 0) -> Program:
     """Broadcast along the rings, each cut open at the root and carrying an equal part of the buffer.
 
-    >>> chain_broadcast_over((2, 2)).lanes
-    2
+    A chain of N ranks passes S segments on in N - 2 + S rounds.
+
+    >>> chain_broadcast((2, 2)).lanes, len(chain_broadcast((4,), segments=8).rounds)
+    (2, 10)
     """
     ranks, lines = sum(servers), [_from(root, order) for order in ring_orders(servers)]
     lanes = [_chain(line, segments, adds=False) for line in lines]
@@ -46,7 +49,7 @@ def chain_broadcast_over(servers: Servers, root: int = 0, segments: int = SEGMEN
     )
 
 
-def chain_reduce_over(servers: Servers, root: int = 0, segments: int = SEGMENTS) -> Program:
+def chain_reduce(servers: Servers, segments: int = SEGMENTS, root: int = 0) -> Program:
     """Reduce along the rings: every chain ends at the root, where the broadcast begins."""
     ranks, lines = sum(servers), [_from(root, order)[::-1] for order in ring_orders(servers)]
     lanes = [_chain(line, segments, adds=True) for line in lines]
@@ -104,11 +107,11 @@ def _inside(ranks: int, enters: int, leaves: int) -> NDArray[np.int64]:
 
 
 def _from(root: int, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    check_root(len(order), root)
     return np.roll(order, -int(np.flatnonzero(order == root)[0]))
 
 
 def _chain(line: NDArray[np.int64], segments: int, *, adds: bool) -> Rounds:
-    at_least_two(len(line), "a broadcast or reduce")
     hops = len(line) - 1
     return pipelined(line[:-1], line[1:], np.arange(hops), np.full(hops, adds), segments)
 

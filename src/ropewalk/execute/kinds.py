@@ -14,7 +14,7 @@ def kind_of(plan: RankPlan) -> str:
 
     >>> from ropewalk.collectives import chain_reduce, ring_all_gather
     >>> from ropewalk.execute.plan import rank_plan
-    >>> kind_of(rank_plan(ring_all_gather([[0, 1, 2]]), 0)), kind_of(rank_plan(chain_reduce(3, segments=2), 0))
+    >>> kind_of(rank_plan(ring_all_gather([[0, 1, 2]]), 0)), kind_of(rank_plan(chain_reduce((3,), segments=2), 0))
     ('allgather', 'reduce')
     """
     takers, givers = _those_with(plan.taken), _those_with(plan.given)

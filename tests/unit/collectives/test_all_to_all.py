@@ -15,17 +15,18 @@ from ropewalk.collectives.all_to_all import (
     best_paths,
     direct_schedule,
     in_pieces,
-    one_sender_of,
     relayed_schedule,
 )
 from ropewalk.collectives.all_to_all._trace import take_path
 from ropewalk.collectives.all_to_all.balance import balanced_flow
 from ropewalk.collectives.all_to_all.decompose import paths_of_flow
+from ropewalk.collectives.all_to_all.routing import routes_of_pairs
 from ropewalk.collectives.optimum import all_to_all, network_of
 from ropewalk.collectives.optimum.concurrent import largest_concurrent_flow, shortest_concurrent_flow
 from ropewalk.errors import ProgramError, ProofError
 from ropewalk.fabric import BCube, Circulant, Dgx, Dragonfly, FatTree, LeafSpine, Mesh, RandomRegular, Ring, Torus
 from ropewalk.routing import shortest
+from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim.simulate import simulate_rounds
 from ropewalk.task import lockstep
 
@@ -136,13 +137,15 @@ def test_a_thousand_hosts_need_the_ways_of_one_sender():
         paths = best_paths(network)
         assert paths.gap == 0
         assert float(paths.algbw) == pytest.approx(expected, rel=1e-12)
-        trace = simulate_rounds(lockstep(direct_all_to_all(1024), 1e9), one_sender_of(paths))
+        trace = simulate_rounds(
+            lockstep(direct_all_to_all(1024), 1e9), OneSender(network.symmetry, routes_of_pairs(paths))
+        )
         assert trace.makespan * expected == pytest.approx(1e9, rel=1e-9)
 
 
 def test_ways_too_many_to_write_out_are_refused_with_what_to_do_instead(monkeypatch):
     monkeypatch.setattr("ropewalk.collectives.all_to_all.paths.MOST_HOPS", 100)
-    with pytest.raises(ProgramError, match="use those of one sender"):
+    with pytest.raises(ProgramError, match="take fewer hosts"):
         all_to_all_schedule(network_of(Torus((4, 4)).build()))
 
 

@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from forest_loads import link_loads, prove_loads
 from forest_worlds import GROWERS, depth_of, proved_schedule
 from optimum_worlds import both_ways, fabric_of, known_fabric, known_fabrics
 
@@ -17,7 +18,6 @@ from ropewalk.collectives.forest import (
 )
 from ropewalk.collectives.forest.halves import halves_of
 from ropewalk.collectives.forest.layout import layout_of
-from ropewalk.collectives.forest.loads import link_loads, prove_loads
 from ropewalk.collectives.forest.program import forest_schedule
 from ropewalk.collectives.forest.shifts import shifts_of
 from ropewalk.collectives.forest.strands import strands_of

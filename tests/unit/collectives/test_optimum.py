@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from optimum_bounds import narrowest_cut
 from optimum_worlds import both_ways, fabric_of
 
 from ropewalk.collectives.optimum import (
@@ -21,7 +22,6 @@ from ropewalk.collectives.optimum import (
     reduce_scatter,
     reduce_scatter_then_all_gather,
 )
-from ropewalk.collectives.optimum.bounds import narrowest_cut
 from ropewalk.collectives.optimum.maxflow import FlowNetwork
 from ropewalk.collectives.optimum.optima import BY_CUTS, BY_HALVES, BY_SHARING
 from ropewalk.collectives.optimum.rational import meant

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ropewalk.collectives.over_servers import (
-    chain_broadcast_over,
-    chain_reduce_over,
+    chain_broadcast,
+    chain_reduce,
     ring_orders,
     server_rings,
 )
@@ -58,7 +58,7 @@ def test_the_programs_prove_themselves(servers):
     halves = server_rings(servers)
     for program in (
         halves.all_reduce("all"), halves.reduce_scatter("scatter"), halves.all_gather("gather"),
-        chain_broadcast_over(servers, segments=3), chain_reduce_over(servers, segments=3),
+        chain_broadcast(servers, segments=3), chain_reduce(servers, segments=3),
     ):  # fmt: skip
         program.check()
 

@@ -108,7 +108,7 @@ def test_binomial_trees_take_log_n_rounds_from_any_root(ranks):
 @pytest.mark.parametrize("ranks", [2, 3, 8, 20])
 @pytest.mark.parametrize("segments", [1, 4, 30])
 def test_chains_take_n_minus_two_plus_s_rounds(ranks, segments):
-    for program in (chain_broadcast(ranks, segments, ranks - 1), chain_reduce(ranks, segments, 1)):
+    for program in (chain_broadcast((ranks,), segments, ranks - 1), chain_reduce((ranks,), segments, 1)):
         program.check()
         assert len(program.rounds) == ranks - 2 + segments
         assert program.sends == (ranks - 1) * segments
@@ -167,7 +167,7 @@ def test_hierarchical_all_to_all_sends_fewer_larger_messages(groups, size):
         (lambda: double_tree_all_reduce(4, 0), "give at least 1"),
         (lambda: binomial_reduce(1), "give at least 2 ranks"),
         (lambda: binomial_broadcast(4, 4), "give 0…3"),
-        (lambda: chain_broadcast(4, 0), "give at least 1"),
+        (lambda: chain_broadcast((4,), 0), "give at least 1"),
     ],
 )
 def test_sizes_that_do_not_exist_are_refused_with_a_remedy(build, message):

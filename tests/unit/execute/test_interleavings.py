@@ -48,8 +48,8 @@ PROGRAMS = st.one_of(
     st.builds(dedicated_servers, RANKS, st.integers(1, 2)),
     st.builds(shift_all_to_all, RANKS),
     st.builds(hierarchical_all_to_all, st.integers(2, 3), st.integers(2, 3)),
-    st.builds(chain_reduce, RANKS, PIECES),
-    st.builds(chain_broadcast, RANKS, PIECES),
+    st.builds(lambda n, pieces: chain_reduce((n,), pieces), RANKS, PIECES),
+    st.builds(lambda n, pieces: chain_broadcast((n,), pieces), RANKS, PIECES),
     st.builds(lambda n: binomial_broadcast(n, n - 1), RANKS),
     st.builds(lambda n: binomial_reduce(n, n // 2), RANKS),
 )

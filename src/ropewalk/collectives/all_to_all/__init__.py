@@ -3,7 +3,6 @@
 from ropewalk.collectives.all_to_all.decompose import best_paths
 from ropewalk.collectives.all_to_all.paths import PairPaths
 from ropewalk.collectives.all_to_all.pieces import in_pieces
-from ropewalk.collectives.all_to_all.routing import one_sender_of
 from ropewalk.collectives.all_to_all.schedule import all_to_all_schedule, direct_schedule, relayed_schedule
 
 __all__ = [
@@ -12,6 +11,5 @@ __all__ = [
     "best_paths",
     "direct_schedule",
     "in_pieces",
-    "one_sender_of",
     "relayed_schedule",
 ]

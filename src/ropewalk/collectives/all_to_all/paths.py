@@ -123,7 +123,7 @@ class PairPaths:
         if hosts * len(self.arc) > MOST_HOPS:
             raise ProgramError(
                 f"the paths of an all-to-all on {self.network.fabric.name} have {hosts * len(self.arc):.3g} hops, more "
-                f"than the {MOST_HOPS} that fit: use those of one sender, which stand for all"
+                f"than the {MOST_HOPS} that fit: take fewer hosts"
             )
         link_of_arc = np.array([links[0] for links in self.network.links])
         arc_of_link = np.full(self.network.fabric.links, -1)

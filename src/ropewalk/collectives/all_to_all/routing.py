@@ -17,7 +17,6 @@ from ropewalk.collectives.all_to_all.paths import PairPaths
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import meant
 from ropewalk.ragged import ranges
-from ropewalk.routing.one_sender import OneSender
 from ropewalk.routing.routes import Routes, make_routes
 
 Legs = dict[tuple[int, int], dict[tuple[int, ...], int]]
@@ -47,12 +46,6 @@ def _single_links(paths: PairPaths) -> Routes:
     share = np.array([amount / paths.whole for amount in paths.amount])[order]
     source, destination = (pairs // fabric.nodes).astype(np.int32), (pairs % fabric.nodes).astype(np.int32)
     return make_routes(fabric, source, destination, pair_of_path, share, path_of_hop[crossed], link[crossed])
-
-
-def one_sender_of(paths: PairPaths) -> OneSender:
-    """The routes of host 0 where shifts of the fabric make those of all others from them."""
-    assert paths.network.symmetry is not None
-    return OneSender(paths.network.symmetry, routes_of_pairs(paths))
 
 
 def each_path(paths: PairPaths) -> Iterable[tuple[int, int, int, tuple[int, ...]]]:

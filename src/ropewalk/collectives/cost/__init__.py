@@ -7,7 +7,7 @@ Fraction(15, 32)
 
 from ropewalk.collectives.cost.counted import counted, counted_at_hosts
 from ropewalk.collectives.cost.form import ClosedForm, Edition, bandwidth_bound
-from ropewalk.collectives.cost.star import dedicated_servers, shared_servers
+from ropewalk.collectives.cost.star import dedicated_servers
 from ropewalk.collectives.cost.table import closed_form, closed_forms
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "counted",
     "counted_at_hosts",
     "dedicated_servers",
-    "shared_servers",
 ]

@@ -60,20 +60,6 @@ def dedicated_servers(workers: int, servers: int) -> ClosedForm:
     return exact(2 * max(Fraction(workers, servers), Fraction(1)), 2, written("2 max(N/M, 1)", "2"))
 
 
-def shared_servers(hosts: int, servers: int) -> ClosedForm:
-    """M of the N workers also serve one share of 1/M each; M = N is a mesh.
-
-    >>> shared_servers(16, 16) == mesh(16)
-    True
-    """
-    _at_least_one(servers)
-    if servers > hosts:
-        raise ProgramError(f"{servers} servers cannot share {hosts} hosts one each: use at most {hosts} servers")
-    if servers == hosts:
-        return mesh(hosts)
-    return exact(2 * max(Fraction(hosts - 1, servers), Fraction(1)), 2, written("2 max((N-1)/M, 1)", "2"))
-
-
 def _at_least_one(servers: int) -> None:
     if servers < 1:
         raise ProgramError(f"a parameter server needs at least one server, not {servers}: use 1 or more")

@@ -109,16 +109,3 @@ def host_limits_of(network: Network) -> tuple[FLOAT | None, FLOAT | None]:
         # Backwards, what a host's way out carries is what it receives.
         (sending if leaves != network.backwards else receiving)[network.node[network.tail[arc]]] = speed
     return sending, receiving
-
-
-def pipelined_limit_s(size_bytes: float, algbw: Fraction | float, depth: int, start_up_s: float) -> float:
-    """The least time of a pipeline of that depth, were segments divisible at will: (√(M/B) + √((h-1)α))².
-
-    >>> round(pipelined_limit_s(4e6, 1e9, depth=10, start_up_s=1e-3) * 1e3, 6)
-    25.0
-    """
-    if depth < 1 or not algbw > 0:
-        raise ProgramError(
-            f"a pipeline of depth {depth} at {float(algbw):g} bytes/s: give a depth of 1 or more and a rate"
-        )
-    return (math.sqrt(size_bytes / float(algbw)) + math.sqrt((depth - 1) * start_up_s)) ** 2

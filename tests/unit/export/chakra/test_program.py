@@ -60,7 +60,7 @@ def test_many_waits_go_through_one_joining_node():
     trace = decode_program(program_traces(on_a_switch(mesh_all_reduce(8)), 8))
     assert [node.name for node in trace.nodes[0].values()].count("join") == 1
     assert max(len(node.data_deps) for node in trace.nodes[0].values()) == 14
-    long = decode_program(program_traces(on_a_switch(chain_reduce(3, 100)), 100))
+    long = decode_program(program_traces(on_a_switch(chain_reduce((3,), 100)), 100))
     assert max(len(node.data_deps) for nodes in long.nodes for node in nodes.values()) <= 18
 
 

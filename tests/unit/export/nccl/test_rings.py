@@ -28,7 +28,7 @@ def test_every_ring_is_found_from_rank_0_on():
 
 
 def test_a_chain_is_the_ring_that_nccl_broadcasts_along():
-    assert ring_orders(chain_broadcast(4, 2, root=2)) == [(0, 1, 2, 3)]
+    assert ring_orders(chain_broadcast((4,), 2, root=2)) == [(0, 1, 2, 3)]
 
 
 def test_a_ring_with_twice_the_chunks_gets_two_channels():

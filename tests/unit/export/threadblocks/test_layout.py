@@ -63,9 +63,9 @@ def test_shards_of_different_sizes_are_refused():
         (ring_all_reduce([[0, 1, 2]]), "allgather", "3 ranks begin with chunk 0 instead of one"),
         (ring_all_gather([[0, 1, 2]]), "allreduce", "rank 0 does not begin with chunk 1"),
         (ring_all_gather([[0, 1, 2]]), "broadcast", "3 roots"),
-        (chain_broadcast(3, 2), "reduce", "rank 1 does not begin"),
+        (chain_broadcast((3,), 2), "reduce", "rank 1 does not begin"),
         (dedicated_servers(3, 2), "allreduce", "no relays or servers"),
-        (chain_broadcast(3, 2), "bcast", "give one of allgather"),
+        (chain_broadcast((3,), 2), "bcast", "give one of allgather"),
     ],
 )
 def test_programs_that_do_something_else_are_refused(program, collective, message):

@@ -14,13 +14,7 @@ from ropewalk.collectives.optimum.rooted import narrowest_between_members
 
 
 def one_member_gathers(network: Network) -> Fraction:
-    """All-gather: every member has to receive all shards but its own.
-
-    >>> from ropewalk.collectives.optimum.modelling import network_of
-    >>> from ropewalk.fabric import Ring
-    >>> one_member_gathers(network_of(Ring(8, bandwidth=7e9).build()))
-    Fraction(16000000000, 1)
-    """
+    """All-gather: every member has to receive all shards but its own."""
     received = _received(network)
     total = network.total_weight
     return network.bandwidth(
@@ -49,13 +43,7 @@ def narrowest_cut(network: Network) -> Fraction:
 
 
 def distances(network: Network) -> Fraction:
-    """All-to-all: every byte takes as many links as its pair is apart, and there are only so many links.
-
-    >>> from ropewalk.collectives.optimum.modelling import network_of
-    >>> from ropewalk.fabric import Torus
-    >>> float(distances(network_of(Torus((4, 4), bandwidth=1e9).build()))) / 1e9
-    2.0
-    """
+    """All-to-all: every byte takes as many links as its pair is apart, and there are only so many links."""
     rate = rate_bound(network, [Fraction(1)] * network.arcs)
     assert rate is not None, "different members are at least one link apart"
     return network.bandwidth(len(network.members) * rate)

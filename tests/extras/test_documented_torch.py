@@ -1,0 +1,58 @@
+"""The training loops that the manual shows run as they stand, on as many ranks as they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]"')
+
+pytestmark = pytest.mark.extras
+
+ROOT = Path(__file__).parents[2]
+RANKS = 4
+PATIENCE_S = 120
+
+
+def examples(page: str) -> list[str]:
+    """The examples of a page that begin a process group."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    return [block for block in blocks if "init_process_group" in block]
+
+
+def run_by_all_ranks(script: Path) -> list[str]:
+    """What a script prints, line by line, started once for each rank as torchrun does; nothing leaves this machine."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(RANKS), "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": "1"}  # fmt: skip
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(script)], env=os.environ | told | {"RANK": str(rank)}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for rank in range(RANKS)
+    ]  # fmt: skip
+    try:
+        printed = [process.communicate(timeout=PATIENCE_S) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert not any(process.returncode for process in started), printed[0][1][-3000:]
+    return [line for out, _ in printed for line in out.splitlines()]
+
+
+def test_the_training_loops_of_the_page_about_collectives_run(tmp_path):
+    hooked, halves = examples("docs/collective.md")
+    (tmp_path / "hooked.py").write_text(hooked)
+    (tmp_path / "halves.py").write_text(halves)
+    run_by_all_ranks(tmp_path / "hooked.py")
+    lines = run_by_all_ranks(tmp_path / "halves.py")
+    assert lines == [f"{rank} [1.5, 1.5] {[1.5] * 8}" for rank in range(RANKS)]
