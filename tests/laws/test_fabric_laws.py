@@ -48,7 +48,9 @@ def random_regulars(draw):
 
 
 builders = st.one_of(
-    st.integers(1, 4).flatmap(lambda m: st.builds(FatTree, st.just(2 * m), st.none() | st.integers(2, 2 * m))),
+    st.integers(1, 4).flatmap(
+        lambda m: st.builds(FatTree, st.just(2 * m), st.none() | st.integers(2, 2 * m), st.sampled_from([1, m]))
+    ),
     st.builds(LeafSpine, st.integers(2, 5), small, small, small),
     st.builds(BCube, st.integers(2, 4), st.integers(1, 3)),
     shapes.map(lambda shape: Torus(tuple(shape))),

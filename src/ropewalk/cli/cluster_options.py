@@ -39,7 +39,8 @@ NVLINK_BANDWIDTH = typer.Option(
 )  # fmt: skip
 FABRIC = typer.Option(
     None,
-    help="The network: a family ({fabrics}), an expression (torus:8x8), or a fabric file.  [default: leaf-spine]",
+    help="The network: rails, rail-only, a family ({fabrics}), oversubscribed (leaf-spine:2to1), an expression "
+    "(torus:8x8), or a fabric file.  [default: leaf-spine]",
     rich_help_panel=PLACE,
 )
 HOP_LATENCY = typer.Option(None, help="Latency of every link of the network, such as 1us.", rich_help_panel=PLACE)

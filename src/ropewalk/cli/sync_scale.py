@@ -32,9 +32,11 @@ def with_comparison(levels: Sequence[str]) -> tuple[str, ...]:
 
 def scaled_down(levels: Sequence[str], given: Mapping[str, str | None], physical: Sequence[str]) -> list[str]:
     """What was made smaller because nobody said how large, in words."""
+    from ropewalk.fabric.expression import has_open_size
+
     if not _runs_packets(levels):
         return []
-    sized = {"--hosts"} if all(":" in name or "." in name for name in physical) else set()
+    sized = {"--hosts"} if not any(has_open_size(name) for name in physical) else set()
     left_out = [
         f"{name} {value} (fluid: {AS_FLUID[name]})"
         for name, value in PACKET_BY_PACKET.items()

@@ -20,6 +20,7 @@ TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
+    "networks": ("ropewalk.hardware.networks", "NETWORKS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),
     "routers": ("ropewalk.routing.table", "ROUTERS"),
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),

@@ -227,7 +227,7 @@ def _tree(servers: int, bandwidth: float, latency: float) -> FatTree:
     while radix**3 // 4 < servers:
         radix += 2
     pods = max(2, -(-servers // (radix // 2) ** 2))
-    return FatTree(radix, pods, bandwidth, latency)
+    return FatTree(radix, pods, bandwidth=bandwidth, latency=latency)
 
 
 def _torus_shape(servers: int, degree: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH, Builder, Fabric, FabricDra
 from ropewalk.fabric.fat_tree import FatTree
 from ropewalk.fabric.hypercube import Hypercube
 from ropewalk.fabric.leaf_spine import LeafSpine
+from ropewalk.fabric.rails import RailSwitches
 from ropewalk.fabric.random_regular import RandomRegular
 from ropewalk.fabric.server_fabric import ServerFabric, ServerGroup
 from ropewalk.fabric.switch import IdealSwitch
@@ -38,6 +39,7 @@ __all__ = [
     "IdealSwitch",
     "LeafSpine",
     "Mesh",
+    "RailSwitches",
     "RandomRegular",
     "Ring",
     "ServerFabric",

@@ -4,12 +4,16 @@
 Torus(shape=(8, 8), bandwidth=12500000000.0, latency=0.0)
 >>> builder("fat-tree", hosts=64).expression
 'fat-tree:8,4'
+>>> builder("leaf-spine:2to1", hosts=64).expression
+'leaf-spine:8x4x8'
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,10 @@ from ropewalk.fabric.families import FAMILIES, MANY, Family
 FILE_SUFFIXES = (".yaml", ".yml", ".json", ".graphml", ".xml")
 
 
+_RATIO = re.compile(r"[0-9]{1,6}to[0-9]{1,6}", re.ASCII)
+"""Hosts to uplinks of their switch."""
+Sized = Callable[[int], Builder | None]
+
 MOST_HOSTS = 1 << 22
 """A typing slip such as torus:800x8000 should end in a sentence, not in the memory of the machine."""
 
@@ -29,16 +37,17 @@ def builder(
 ) -> Builder:
     """Read an expression; a bare family name is sized by `hosts`, a complete expression keeps its own size.
 
+    `leaf-spine:2to1` and `fat-tree:2to1` are sized by `hosts` too, with half of the uplinks.
     Bandwidth (bytes/s) and latency (s) replace the family's own; inside DGX servers NVLink keeps its speed.
     """
-    name, colon, rest = expression.strip().partition(":")
+    name, _, rest = expression.strip().partition(":")
     if is_path(expression):
         raise FabricError(f"{expression!r} is a fabric file, which has no builder: read it with fabric()")
     family = _family(name)
-    if not colon:
+    if has_open_size(expression):
         if hosts is None:
-            raise FabricError(f"{name} has no size: write {family.example} ({name}:{family.usage}) or give hosts")
-        found = _sized(name, hosts)
+            raise FabricError(f"{expression} has no size: write {family.example} ({name}:{family.usage}) or give hosts")
+        found = _sized(expression, hosts, sizing_of(expression))
     else:
         found = family.make(*_numbers(expression, name, rest, family))
     if found.hosts > MOST_HOSTS:
@@ -68,7 +77,7 @@ def fabric(
         if (bandwidth, latency, hosts) != (None, None, None):
             raise FabricError(f"fabric file {text} has its own size, bandwidths and latencies: leave those options out")
         return read_fabric(text)
-    if hosts is not None and ":" in text:
+    if hosts is not None and not has_open_size(text):
         raise FabricError(f"{text} gives its size itself: leave out the number of hosts, or name the family alone")
     return builder(text, bandwidth, latency, hosts).build()
 
@@ -78,35 +87,75 @@ def is_path(text: str) -> bool:
     return text.lower().endswith(FILE_SUFFIXES)
 
 
+def has_open_size(expression: str) -> bool:
+    """Does it leave its size to whoever builds it, as `torus` and `fat-tree:2to1` do?"""
+    _, colon, rest = expression.strip().partition(":")
+    return not is_path(expression) and (not colon or _RATIO.fullmatch(rest) is not None)
+
+
+def sizing_of(expression: str) -> Sized:
+    """For an expression that leaves its size open: which member has so many hosts."""
+    name, _, rest = expression.strip().partition(":")
+    family = _family(name)
+    if not rest:
+        return family.sized
+    ratio, tapered = ratio_of(expression), family.tapered
+    assert tapered is not None, "a family without tiers has no ratio"
+    return lambda hosts: tapered(hosts, ratio)
+
+
 def nearest(family: str, hosts: int) -> Builder:
     """The member of a family whose number of hosts is nearest, the smaller of two that are equally near.
 
     >>> nearest("fat-tree", 100).expression
     'fat-tree:10,5'
     """
-    return min(_sizes_near(family, hosts, 1), key=lambda found: (abs(found.hosts - hosts), found.hosts))
+    near = _sizes_near(sizing_of(family), hosts, 1)
+    return min(near, key=lambda found: (abs(found.hosts - hosts), found.hosts))
 
 
-def _sized(name: str, hosts: int) -> Builder:
+def ratio_of(expression: str) -> Fraction:
+    """For an expression that leaves its size open: what hosts send over what their switches pass up.
+
+    >>> ratio_of("leaf-spine:2to1"), ratio_of("leaf-spine")
+    (Fraction(2, 1), Fraction(1, 1))
+    """
+    name, _, rest = expression.strip().partition(":")
+    family = _family(name)
+    if not rest:
+        return Fraction(1)
+    if family.tapered is None:
+        narrow = ", ".join(f"{one.name}:2to1" for one in FAMILIES.values() if one.tapered is not None)
+        raise FabricError(
+            f"{expression}: {family.name} has no uplinks to leave out: write {family.example}, or one of {narrow}"
+        )
+    down, up = (int(part) for part in rest.split("to"))
+    if not 1 <= up <= down:
+        raise FabricError(
+            f"{expression}: switches with more uplinks than hosts, or none, are not oversubscribed: write "
+            f"{family.name}:2to1 for two hosts per uplink"
+        )
+    return Fraction(down, up)
+
+
+def _sized(expression: str, hosts: int, sized: Sized) -> Builder:
     if hosts < 2:
-        raise FabricError(f"{name} with {hosts} hosts is no network: give 2 hosts or more")
+        raise FabricError(f"{expression} with {hosts} hosts is no network: give 2 hosts or more")
     if hosts > MOST_HOSTS:
-        raise FabricError(f"{name} with {hosts} hosts is too large: the most a fabric can have is {MOST_HOSTS}")
-    found = FAMILIES[name].sized(hosts)
+        raise FabricError(f"{expression} with {hosts} hosts is too large: the most a fabric can have is {MOST_HOSTS}")
+    found = sized(hosts)
     if found is not None:
         return found
-    near = sorted(_sizes_near(name, hosts, 3), key=lambda other: other.hosts)
+    near = sorted(_sizes_near(sized, hosts, 3), key=lambda other: other.hosts)
     sizes, expressions = (", ".join(str(getattr(one, key)) for one in near) for key in ("hosts", "expression"))
+    rule = "" if ":" in expression else f"; the rule is {FAMILIES[expression].where}"
     raise FabricError(
-        f"{name} with {hosts} hosts does not exist: sizes near it are {sizes} ({expressions}); "
-        f"the rule is {FAMILIES[name].where}"
+        f"{expression} with {hosts} hosts does not exist: sizes near it are {sizes} ({expressions}){rule}"
     )
 
 
-def _sizes_near(name: str, hosts: int, count: int) -> list[Builder]:
+def _sizes_near(sized: Sized, hosts: int, count: int) -> list[Builder]:
     """The `count` nearest members of a family, nearest first; every family has sizes without end above."""
-    sized = _family(name).sized
-    hosts = min(hosts, MOST_HOSTS)
     found: list[Builder] = []
     for distance in range(4 * max(hosts, 8)):
         for size in dict.fromkeys((hosts - distance, hosts + distance)):

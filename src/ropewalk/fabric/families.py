@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ropewalk.choices import Choice, Choices
@@ -37,6 +38,8 @@ class Family(Choice[Callable[..., Builder]]):
     """The member with so many hosts, None where there is none."""
     numbers: tuple[int, int] = (1, 1)
     """Fewest and most numbers behind the colon."""
+    tapered: Callable[[int, Fraction], Builder | None] | None = None
+    """The same with so much oversubscription (`leaf-spine:2to1`), where the family has tiers that can be narrowed."""
 
     def facts(self) -> dict[str, str]:
         return {"example": self.example, "hosts": self.where}
@@ -48,13 +51,17 @@ class Family(Choice[Callable[..., Builder]]):
 def family(
     name: str, make: Callable[..., Builder], about: str, *, usage: str, example: str, sizes: str,
     sized: Callable[[int], Builder | None], numbers: tuple[int, int] = (1, 1),
+    tapered: Callable[[int, Fraction], Builder | None] | None = None,
 ) -> Family:  # fmt: skip
     """A family, which applies to the numbers of hosts that one of its members has."""
 
     def has_such_a_size(hosts: int) -> str | None:
         return None if hosts >= 2 and sized(hosts) is not None else f"has no member of {hosts} hosts ({sizes})"
 
-    return Family(name, make, about, has_such_a_size, sizes, usage=usage, example=example, sized=sized, numbers=numbers)
+    return Family(
+        name, make, about, has_such_a_size, sizes, usage=usage, example=example, sized=sized, numbers=numbers,
+        tapered=tapered,
+    )  # fmt: skip
 
 
 def _h100(servers: int, *layout: int) -> Dgx:
@@ -66,18 +73,20 @@ def _sized_h100(hosts: int) -> Dgx | None:
     return _h100(found.servers) if found else None
 
 
-_SERVERS = {"usage": "SERVERS[,GPUS[,RAILS[,SPINES]]]", "sizes": "multiples of 8"}
+_SERVERS, _EIGHTS = "SERVERS[,GPUS[,RAILS[,SPINES]]]", "multiples of 8"
 _TWO_OR_MORE, _FIVE_OR_MORE, _SIDES = "2 or more", "5 or more", "products of sides of at least 2"
 
 FAMILIES = Choices(
     "fabric family",
     (
         family("fat-tree", FatTree, "three levels of equal switches, as wide at the top as at the bottom",
-               usage="RADIX[,PODS]", example="fat-tree:8", sizes="radix^3/4, or radix^3/8 with half of the pods",
-               sized=sizing.sized_fat_tree, numbers=(1, 2)),
+               usage="RADIX[,PODS[,AGGREGATIONS]]", example="fat-tree:8",
+               sizes="radix^3/4, or radix^3/8 with half of the pods", sized=sizing.sized_fat_tree, numbers=(1, 3),
+               tapered=sizing.tapered_fat_tree),
         family("leaf-spine", LeafSpine, "leaf switches with hosts, each joined to every spine switch",
                usage="LEAFSxSPINESxHOSTS_PER_LEAF[xCABLES]", example="leaf-spine:16x8x4",
-               sizes="leafs times hosts per leaf, both at least 2", sized=sizing.sized_leaf_spine, numbers=(3, 4)),
+               sizes="leafs times hosts per leaf, both at least 2", sized=sizing.sized_leaf_spine, numbers=(3, 4),
+               tapered=sizing.tapered_leaf_spine),
         family("bcube", BCube, "hosts with a port per level, and one level of switches per digit of a host's number",
                usage="PORTS,LEVELS", example="bcube:4,2", sizes="ports^levels, at least 2 levels",
                sized=sizing.sized_bcube, numbers=(2, 2)),
@@ -101,11 +110,11 @@ FAMILIES = Choices(
                "hosts", usage="HOSTS,STRIDE[,STRIDE…]", example="circulant:16,1,3", sizes=_FIVE_OR_MORE,
                sized=sizing.sized_circulant, numbers=(2, MANY)),
         family("dgx", Dgx, "servers of eight A100s on NVSwitch, rails of NICs between servers", example="dgx:2",
-               sized=sizing.sized_dgx, numbers=(1, 4), **_SERVERS),
+               sized=sizing.sized_dgx, numbers=(1, 4), usage=_SERVERS, sizes=_EIGHTS),
         family("dgx-a100", Dgx, "the same as dgx", example="dgx-a100:2", sized=sizing.sized_dgx, numbers=(1, 4),
-               **_SERVERS),
+               usage=_SERVERS, sizes=_EIGHTS),
         family("dgx-h100", _h100, "servers of eight H100s on NVSwitch, rails of NICs between servers",
-               example="dgx-h100:4", sized=_sized_h100, numbers=(1, 4), **_SERVERS),
+               example="dgx-h100:4", sized=_sized_h100, numbers=(1, 4), usage=_SERVERS, sizes=_EIGHTS),
     ),
     error=FabricError,
     plural="fabrics",

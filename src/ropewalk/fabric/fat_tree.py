@@ -1,4 +1,4 @@
-"""The three-tier fat-tree: edge, aggregation and core switches of one radix."""
+"""The three-tier fat-tree: edge, aggregation and core switches of one radix, with any share of the uplinks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ class FatTree:
     With m = r/2, host (pod, edge, h) is node (pod*m + edge)*m + h. Behind the hosts stand the edge switches
     (pod*m + edge), the aggregation switches (pod*m + aggregation) and the cores (aggregation*m + core): core (a, c)
     has one cable to aggregation switch a of every pod. `pods` below r leaves core ports empty; pods = r/2 gives m^3
-    hosts.
+    hosts. With fewer than m `aggregations` in a pod, edge switches have that many uplinks for their m hosts, and all
+    above them shrinks alike: the tree is oversubscribed m : aggregations.
 
-    Every tier has as many cables as there are hosts, H. Cable i has links 2i (up) and 2i + 1 (down): hosts first
-    (i = host), then edge to aggregation (i = H + (pod*m + edge)*m + aggregation), then aggregation to core
-    (i = 2H + (pod*m + aggregation)*m + core).
+    Cable i has links 2i (up) and 2i + 1 (down). With H hosts, a aggregation switches in each of P pods and U = P*m*a
+    uplinks, hosts come first (i = host), then edge to aggregation (i = H + (pod*m + edge)*a + aggregation), then
+    aggregation to core (i = H + U + (pod*a + aggregation)*m + core).
 
     >>> FatTree(4).hosts, FatTree(4).build().switches
     (16, 20)
+    >>> FatTree(8, aggregations=2).oversubscription
+    2.0
     """
 
     radix: int
     pods: int | None = None
+    aggregations: int | None = None
+    """Of a pod; half the radix unless given, which does not block."""
     bandwidth: float = DEFAULT_BANDWIDTH
     latency: float = 0.0
 
@@ -45,15 +50,35 @@ class FatTree:
                 findings.add(
                     f"pods is {self.pods}, but a core of radix {self.radix} reaches {self.radix} pods: give fewer"
                 )
+        if not findings and self.aggregations is not None and self.half % max(self.aggregations, 1):
+            findings.add(
+                f"{self.half} hosts of an edge switch do not spread evenly over {self.aggregations} aggregation "
+                f"switches: give a divisor of {self.half}"
+            )
+        if self.aggregations is not None:
+            at_least(findings, 1, aggregations=self.aggregations)
         speeds(findings, self.latency, bandwidth=self.bandwidth)
         findings.raise_if_any()
+        # The full tree has one spelling, so that equal trees are equal.
         if self.pods == self.radix:
-            object.__setattr__(self, "pods", None)  # the full tree has one spelling, so that equal trees are equal
+            object.__setattr__(self, "pods", None)
+        if self.aggregations == self.half:
+            object.__setattr__(self, "aggregations", None)
 
     @property
     def half(self) -> int:
-        """m = r/2: hosts of an edge switch, edge and aggregation switches of a pod."""
+        """m = r/2: hosts of an edge switch, edge switches of a pod, cores above an aggregation switch."""
         return self.radix // 2
+
+    @property
+    def uplinks(self) -> int:
+        """Of an edge switch: as many as its pod has aggregation switches."""
+        return self.half if self.aggregations is None else self.aggregations
+
+    @property
+    def oversubscription(self) -> float:
+        """What the hosts of an edge switch can send, over what the switch can send up: 1 is non-blocking."""
+        return self.half / self.uplinks
 
     @property
     def pod_count(self) -> int:
@@ -65,11 +90,19 @@ class FatTree:
 
     @property
     def expression(self) -> str:
+        if self.aggregations is not None:
+            return f"fat-tree:{self.radix},{self.pod_count},{self.aggregations}"
         return f"fat-tree:{self.radix}" if self.pods is None else f"fat-tree:{self.radix},{self.pods}"
 
     def bisection(self) -> float:
-        """Bytes/s between halves of the hosts: the tree is rearrangeably non-blocking, so the NICs are the cut."""
-        return self.hosts // 2 * self.bandwidth
+        """Bytes/s between halves: the tree above the edge switches never blocks, so their uplinks or NICs are the cut.
+
+        The cheapest number of whole edge switches is on one side, and single hosts for the rest.
+        """
+        edges, half = self.pod_count * self.half, self.hosts // 2
+        near = np.arange(edges + 1)
+        misplaced = np.minimum(np.abs(near * self.half - half), np.abs(near * self.half - (self.hosts - half)))
+        return float((np.minimum(near, edges - near) * self.uplinks + misplaced).min() * self.bandwidth)
 
     def host_up(self, host: ArrayLike) -> NDArray[np.int64]:
         """Link from a host to its edge switch; the link down to the host is the next id."""
@@ -77,25 +110,24 @@ class FatTree:
 
     def edge_up(self, pod: ArrayLike, edge: ArrayLike, aggregation: ArrayLike) -> NDArray[np.int64]:
         """Link from an edge switch to an aggregation switch of its pod; the link down is the next id."""
-        return self._up(1, pod, edge, aggregation)
+        p, e, a = (np.asarray(value, np.int64) for value in (pod, edge, aggregation))
+        return 2 * (self.hosts + (p * self.half + e) * self.uplinks + a)
 
     def core_up(self, pod: ArrayLike, aggregation: ArrayLike, core: ArrayLike) -> NDArray[np.int64]:
         """Link from an aggregation switch to its core number `core` (0 … m-1); the link down is the next id."""
-        return self._up(2, pod, aggregation, core)
-
-    def _up(self, tier: int, pod: ArrayLike, below: ArrayLike, above: ArrayLike) -> NDArray[np.int64]:
-        p, b, a = (np.asarray(value, np.int64) for value in (pod, below, above))
-        return 2 * (tier * self.hosts + (p * self.half + b) * self.half + a)
+        p, a, c = (np.asarray(value, np.int64) for value in (pod, aggregation, core))
+        first = self.hosts + self.pod_count * self.half * self.uplinks
+        return 2 * (first + (p * self.uplinks + a) * self.half + c)
 
     def build(self) -> Fabric:
-        m, pods = self.half, self.pod_count
+        m, a, pods = self.half, self.uplinks, self.pod_count
         draft = FabricDraft(self.expression)
         hosts = draft.add_hosts(numbered("h", self.hosts))
         edges = draft.add_switches(numbered_in_groups("edge", pods, m), level=1)
-        aggregations = draft.add_switches(numbered_in_groups("agg", pods, m), level=2)
-        cores = draft.add_switches(numbered_in_groups("core", m, m), level=3)
+        aggregations = draft.add_switches(numbered_in_groups("agg", pods, a), level=2)
+        cores = draft.add_switches(numbered_in_groups("core", a, m), level=3)
         wire: dict[str, Any] = {"bandwidth": self.bandwidth, "latency": self.latency}
         draft.add_links(hosts, np.repeat(edges, m), **wire)
-        draft.add_links(np.repeat(edges, m), np.repeat(aggregations.reshape(pods, m), m, axis=0).ravel(), **wire)
+        draft.add_links(np.repeat(edges, a), np.repeat(aggregations.reshape(pods, a), m, axis=0).ravel(), **wire)
         draft.add_links(np.repeat(aggregations, m), np.tile(cores, pods), **wire)
         return draft.freeze(self)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, StrictInt
 from ropewalk import units
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.document import Name, Quantity, Strict, SwitchEntry, entries, link_row, quantity, validated
-from ropewalk.fabric.expression import builder
+from ropewalk.fabric.expression import builder, has_open_size
 from ropewalk.fabric.fabric import Fabric
 from ropewalk.fabric.nccl_server import INSIDE, Port, Server, without_ports
 from ropewalk.fabric.nccl_speeds import SPEEDS, LinkSpeeds
@@ -169,7 +169,7 @@ def _built(
 ) -> _Outside:
     """The network of an expression, whose hosts are the ports; hosts without a port are switches named `spare`."""
     try:
-        hosts = None if ":" in expression else len(ports)
+        hosts = len(ports) if has_open_size(expression) else None
         network = builder(expression, bandwidth, latency, hosts).build()
     except FabricError as problem:
         findings.add(f"network: {problem}")

@@ -112,9 +112,11 @@ class ServerFabric:
             most = max(group.nics_each for group in self.groups)
             equal = self.rails or self.ports == self.servers * most
             have = f"{self.servers} servers with {most} NICs each need" if equal else "the NICs of all servers need"
+            family, numbers, _ = self.network.expression.partition(":")
+            alone = f", or {family} without numbers, which is as large as needed" if numbers else ""
             findings.add(
                 f"{self.network.expression} has {self.network.hosts} ports, but {have} {self.ports}: "
-                "take a larger network or fewer NICs per server"
+                f"take a larger network or fewer NICs per server{alone}"
             )
         speeds(findings, self.nvlink_latency)
         findings.raise_if_any()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.dgx import Dgx
-from ropewalk.fabric.expression import MOST_HOSTS, builder, fabric, is_path
+from ropewalk.fabric.expression import MOST_HOSTS, builder, fabric, has_open_size, is_path, ratio_of, sizing_of
 from ropewalk.fabric.fabric import Builder, Fabric
 from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.leaf_spine import LeafSpine
+from ropewalk.fabric.rails import RAIL_ONLY, RailSwitches
 from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup, ports_of
 
 WIDEST_LEAF = 64
@@ -28,15 +29,17 @@ def server_fabric(
 ) -> Fabric:
     """The fabric whose hosts are the GPUs of these servers, joined by this network.
 
-    A family without numbers is sized to the NICs of all servers, with ports to spare where it has no such size. A
-    complete expression or a file is the network outside the servers: its hosts are the NICs. What already has servers
-    (`dgx:2`, a file that names them) is taken as it is, and so is a network with as many hosts as GPUs where every
-    server holds one: its hosts are the GPUs. A file has its own speeds; other networks have that of the fastest NIC.
+    A family without numbers, or with a ratio alone (`leaf-spine:2to1`), is sized to the NICs of all servers, with ports
+    to spare where it has no such size. `rail-only` has a switch for each NIC number, and no spines. A complete
+    expression or a file is the network outside the servers: its hosts are the NICs. What already has servers (`dgx:2`,
+    a file that names them) is taken as it is, and so is a network with as many hosts as GPUs where every server holds
+    one: its hosts are the GPUs. A file has its own speeds; other networks have that of the fastest NIC.
     """
     text, gpus = str(network), sum(group.count * group.gpus for group in groups)
     whole = whole_servers(text, gpus, groups, latency)
     if whole is not None:
         return _matching(whole, gpus)
+    rails = rails or text == RAIL_ONLY
     outside = _outside(text, groups, latency, rails)
     if outside.hosts == gpus and all(group.gpus == 1 for group in groups) and not _mixed(groups):
         return outside.build()
@@ -55,7 +58,7 @@ def whole_servers(
     if text.partition(":")[0] not in WHOLE_SERVERS:
         return None
     bandwidth = groups[0].nic_bandwidth if groups else None
-    made = builder(text, bandwidth, latency, hosts=None if ":" in text else gpus)
+    made = builder(text, bandwidth, latency, hosts=gpus if has_open_size(text) else None)
     if isinstance(made, Dgx) and groups:
         made = replace(made, nvlink_bandwidth=groups[0].nvlink_bandwidth)
     return made.build()
@@ -66,7 +69,9 @@ def _outside(text: str, groups: tuple[ServerGroup, ...], latency: float | None, 
     speed = max((group.nic_bandwidth for group in groups if group.nic_bandwidth is not None), default=None)
     if is_path(text):
         return Network(fabric(text, None, latency))
-    if ":" in text:
+    if text == RAIL_ONLY:
+        return _rail_only(groups, speed, latency)
+    if not has_open_size(text):
         return builder(text, speed, latency)
     return _sized(text, groups, rails, speed, latency)
 
@@ -87,20 +92,42 @@ def _matching(found: Fabric, gpus: int) -> Fabric:
 def _sized(
     family: str, groups: tuple[ServerGroup, ...], rails: bool, bandwidth: float | None, latency: float | None
 ) -> Builder:
-    """The smallest member of a family with a port for every NIC."""
+    """The smallest member of a family with a port for every NIC; a tree may have any number of pods."""
     servers, nics = sum(group.count for group in groups), max(group.nics_each for group in groups)
-    if rails and family == "leaf-spine" and 1 < servers <= WIDEST_LEAF and nics > 1:
-        return builder(LeafSpine(nics, servers, servers).expression, bandwidth, latency)
-    ports = max(2, ports_of(groups, rails))
-    if family not in FAMILIES:
+    name, _, ratio = family.partition(":")
+    if name not in FAMILIES:
         return builder(family, hosts=2)  # refuses it with a hint
+    sized = sizing_of(family if ratio or FAMILIES[name].tapered is None else f"{name}:1to1")
+    if rails and name == "leaf-spine" and 1 < servers <= WIDEST_LEAF and nics > 1:
+        return _leaf_per_rail(family, nics, servers, bandwidth, latency)
+    ports = max(2, ports_of(groups, rails))
     if ports > MOST_HOSTS:
         raise FabricError(
             f"{servers} servers with {nics} NICs each need {ports} ports, more than the {MOST_HOSTS} of the largest "
             "network: ask for fewer GPUs"
         )
-    sizes = (size for size in range(ports, min(8 * ports + 64, MOST_HOSTS) + 1) if FAMILIES[family].sized(size))
-    size = next(sizes, None)
-    if size is None:
+    members = (sized(size) for size in range(ports, min(8 * ports + 64, MOST_HOSTS) + 1))
+    member = next((one for one in members if one is not None), None)
+    if member is None:
         raise FabricError(f"{family} has no size of {ports} ports or a little more: write its numbers out")
-    return builder(family, bandwidth, latency, hosts=size)
+    return builder(member.expression, bandwidth, latency)
+
+
+def _leaf_per_rail(family: str, rails: int, servers: int, bandwidth: float | None, latency: float | None) -> Builder:
+    """A leaf for every rail, with as many uplinks as the ratio of `leaf-spine:2to1` leaves."""
+    ratio = ratio_of(family)
+    spines = servers / ratio
+    if spines.denominator != 1:
+        step = ratio.numerator
+        raise FabricError(
+            f"{family} by rail: {servers} servers on a leaf leave no whole number of uplinks: take "
+            f"{-(-servers // step) * step} servers, or fill leafs server by server with {family} and no rails"
+        )
+    return builder(LeafSpine(rails, int(spines), servers).expression, bandwidth, latency)
+
+
+def _rail_only(groups: tuple[ServerGroup, ...], bandwidth: float | None, latency: float | None) -> Builder:
+    """A switch for each NIC number of the servers."""
+    given = {"bandwidth": bandwidth, "latency": latency}
+    speeds = {key: value for key, value in given.items() if value is not None}
+    return RailSwitches(max(group.nics_each for group in groups), sum(group.count for group in groups), **speeds)

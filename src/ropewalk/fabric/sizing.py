@@ -1,13 +1,16 @@
 """The member of each family that has a given number of hosts, where there is one.
 
 Each function takes a number of hosts and answers a builder, or None where the family has no such size. They prefer the
-shape an engineer would draw: the full fat-tree, two dimensions over three, racks as wide as they are many.
+shape an engineer would draw: the full fat-tree, two dimensions over three, racks as wide as they are many. Trees can
+be tapered: with the ratio of what hosts send to what their switches pass up, 1 where nothing blocks.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+from ropewalk.errors import FabricError
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
 from ropewalk.fabric.dgx import Dgx
@@ -29,10 +32,43 @@ def sized_fat_tree(hosts: int) -> FatTree | None:
     return FatTree(2 * half, half) if half is not None and half >= 2 else None
 
 
+def tapered_fat_tree(hosts: int, ratio: Fraction) -> FatTree | None:
+    """The smallest radix whose pods, two or more of them, hold exactly these hosts; the ratio is a whole number.
+
+    >>> tapered_fat_tree(32, Fraction(2)).expression
+    'fat-tree:8,2,2'
+    """
+    if ratio.denominator != 1:
+        raise FabricError(
+            f"fat-tree:{ratio.numerator}to{ratio.denominator}: a fat-tree has a whole number of hosts per uplink: "
+            f"write fat-tree:{math.ceil(ratio)}to1"
+        )
+    step = int(ratio)
+    for half in range(step, math.isqrt(hosts // 2) + 1, step):
+        pods, rest = divmod(hosts, half * half)
+        if rest == 0 and 2 <= pods <= 2 * half:
+            return FatTree(2 * half, pods, half // step)
+    return None
+
+
 def sized_leaf_spine(hosts: int) -> LeafSpine | None:
     """Non-blocking, with as many spines as hosts on a leaf and about as many leafs."""
     per_leaf = widest_divisor(hosts)
     return LeafSpine(hosts // per_leaf, per_leaf, per_leaf) if per_leaf >= 2 else None
+
+
+def tapered_leaf_spine(hosts: int, ratio: Fraction) -> LeafSpine | None:
+    """About as many leafs as hosts on a leaf, and as many spines as the ratio leaves.
+
+    >>> tapered_leaf_spine(64, Fraction(4)).expression
+    'leaf-spine:8x2x8'
+    """
+    wide = [each for each in divisors(hosts) if each >= 2 and each < hosts and (each / ratio).denominator == 1]
+    if not wide:
+        return None
+    # As widest_divisor: the widest leaf that is not wider than there are leafs, else the narrowest.
+    per_leaf = max((each for each in wide if each * each <= hosts), default=min(wide))
+    return LeafSpine(hosts // per_leaf, int(per_leaf / ratio), per_leaf)
 
 
 def sized_bcube(hosts: int) -> BCube | None:
@@ -104,6 +140,12 @@ def as_power(number: int, smallest_base: int) -> tuple[int, int] | None:
 def widest_divisor(number: int) -> int:
     """The largest divisor not above the square root."""
     return next(divisor for divisor in range(math.isqrt(number), 0, -1) if number % divisor == 0)
+
+
+def divisors(number: int) -> list[int]:
+    """All whole numbers that divide it, ascending."""
+    low = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return low + [number // divisor for divisor in reversed(low) if divisor * divisor != number]
 
 
 def grid_shape(hosts: int) -> tuple[int, ...] | None:

@@ -157,10 +157,10 @@ def _of_bcube(cube: BCube) -> Declared:
 
 
 def _of_fat_tree(tree: FatTree) -> Declared:
-    """Host (p, e, h) owns the cable from its edge switch to aggregation h, and from there (p, h) to core e."""
+    """Host (p, e, h) owns the cable from its edge switch to aggregation h mod a, and from there to core e."""
     m, host = tree.half, np.arange(tree.hosts)
-    pod, edge, place = host // m**2, host // m % m, host % m
-    ups = [tree.host_up(host), tree.edge_up(pod, edge, place), tree.core_up(pod, place, edge)]
+    pod, edge, above = host // m**2, host // m % m, host % m % tree.uplinks
+    ups = [tree.host_up(host), tree.edge_up(pod, edge, above), tree.core_up(pod, above, edge)]
     return (tree.pod_count, m, m), [link for up in ups for link in (up, up + 1)]
 
 

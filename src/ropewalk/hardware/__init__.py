@@ -8,12 +8,14 @@
 
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers
 from ropewalk.hardware.draft import Given, GivenPorts
+from ropewalk.hardware.networks import NETWORKS, on_network
 from ropewalk.hardware.presets import PRESETS, Preset
 from ropewalk.hardware.read import as_json, from_json, read_cluster
 
 __all__ = [
     "DEFAULT_DEVICE",
     "DEFAULT_NETWORK",
+    "NETWORKS",
     "PRESETS",
     "Cluster",
     "Given",
@@ -23,5 +25,6 @@ __all__ = [
     "Servers",
     "as_json",
     "from_json",
+    "on_network",
     "read_cluster",
 ]

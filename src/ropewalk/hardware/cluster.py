@@ -237,6 +237,15 @@ def _problems_of_failed(servers: tuple[Servers, ...], failed: tuple[str, ...]) -
         yield "failed: every GPU has failed: leave some out"
 
 
+def lost_parts_of_network(failed: tuple[str, ...]) -> list[str]:
+    """Of what has failed, the parts that are neither servers nor GPUs.
+
+    >>> lost_parts_of_network(("server3", "leaf0-spine1"))
+    ['leaf0-spine1']
+    """
+    return [name for name in failed if not (_SERVER.fullmatch(name) or _GPU.fullmatch(name))]
+
+
 def _sizes(servers: tuple[Servers, ...]) -> list[int]:
     """GPUs of every server."""
     return [group.gpus for group in servers for _ in range(group.count)]

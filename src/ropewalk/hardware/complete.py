@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -13,13 +13,16 @@ from ropewalk.device.pricer import TABLE_SUFFIXES
 from ropewalk.device.table import read_table
 from ropewalk.errors import FabricError, Findings, InputError
 from ropewalk.fabric.dgx import Dgx
-from ropewalk.fabric.expression import builder, fabric, is_path
+from ropewalk.fabric.expression import builder, fabric, has_open_size, is_path, sizing_of
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH, Fabric
-from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, interconnect
+from ropewalk.fabric.rails import RAIL_ONLY
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, MOST_GPUS, Cluster, Ports, Servers, problems
 from ropewalk.hardware.draft import ClusterDraft, GroupDraft
+
+RAILS = "rails"
+"""What people write for a leaf-spine by rail."""
 
 
 def gpu_of(device: str) -> str:
@@ -51,13 +54,13 @@ def outside_of(network: str | Ports | None, gpus: int | None = None) -> Outside:
     if is_path(text):
         return _of_fabric(fabric(text))
     if text.partition(":")[0] in WHOLE_SERVERS:
-        made = builder(text, hosts=None if ":" in text else gpus)
+        made = builder(text, hosts=gpus if has_open_size(text) else None)
         assert isinstance(made, Dgx)
         return Outside(None, made.bandwidth, made.nvlink_bandwidth, (made.gpus,) * made.servers)
-    if ":" in text:
+    if text and text != RAIL_ONLY and has_open_size(text):
+        sizing_of(text)  # refuses a family that does not exist
+    elif text != RAIL_ONLY and text:
         return Outside(builder(text).hosts)
-    if text and text not in FAMILIES:
-        builder(text, hosts=2)  # refuses it with a hint
     return Outside()
 
 
@@ -69,6 +72,7 @@ def _of_fabric(read: Fabric) -> Outside:
 
 def completed(draft: ClusterDraft, findings: Findings) -> Cluster:
     """The cluster, or all findings at once."""
+    draft = _with_rails(draft, findings)
     network = DEFAULT_NETWORK if draft.network is None else draft.network
     total = sum(max(0, one.count) * max(0, one.gpus) for one in draft.groups)
     try:
@@ -83,6 +87,16 @@ def completed(draft: ClusterDraft, findings: Findings) -> Cluster:
             findings.add(message)
     findings.raise_if_any()
     return Cluster(servers, network, draft.latency_s, bool(draft.rails), draft.failed)
+
+
+def _with_rails(draft: ClusterDraft, findings: Findings) -> ClusterDraft:
+    """`rails` and `rails:2to1` are a leaf-spine by rail."""
+    name, colon, ratio = draft.network.partition(":") if isinstance(draft.network, str) else ("", "", "")
+    if name != RAILS:
+        return draft
+    if draft.rails is False:
+        findings.add(f"network: {draft.network} is by rail, but rails are left out: leave one of the two out")
+    return replace(draft, network=f"leaf-spine{colon}{ratio}", rails=True)
 
 
 def _fits_servers(draft: ClusterDraft, network: str | Ports, outside: Outside, findings: Findings) -> None:

@@ -82,7 +82,9 @@ def merged(draft: ClusterDraft, given: Given, findings: Findings) -> ClusterDraf
     groups = tuple(_group(group, draft.firm, given, findings) for group in draft.groups)
     network = _network(draft, given, findings) if given.ports is None else _ports(draft, groups, given.ports, findings)
     latency = _either(draft.latency_s, given.latency_s, "links of {}", "--hop-latency", draft.firm, findings, _seconds)
-    rails = _either(draft.rails, given.rails, "rails {}", "--rails", draft.firm, findings, str)
+    # The rails of a preset are those of its network: who names another network names its rails with it.
+    said = draft.rails if draft.firm or given.network is None else None
+    rails = _either(said, given.rails, "rails {}", "--rails", draft.firm, findings, str)
     return replace(draft, groups=groups, network=network, latency_s=latency, rails=rails)
 
 

@@ -17,9 +17,9 @@ MAX_SPRAYED_HOPS = 1 << 28
 def dmodk(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
     """D-mod-K: the destination's number alone picks the way up, so no two hosts ever share a way down.
 
-    With m = radix/2, an edge switch sends to aggregation switch dst mod m and that one to its core (dst div m) mod m. A
-    leaf sends to spine dst mod spines over cable (dst div spines) mod cables. All-to-all is free of collisions where
-    the hosts of a switch are no more than its uplinks.
+    With m = radix/2, an edge switch with a uplinks (m where the tree does not block) sends to aggregation switch dst
+    mod a and that one to its core (dst div a) mod m. A leaf sends to spine dst mod spines over cable (dst div spines)
+    mod cables. All-to-all is free of collisions where the hosts of a switch are no more than its uplinks.
 
     Zahavi, Johnson, Kerbyson and Lang, "Optimized InfiniBand fat-tree routing for shift all-to-all communication
     patterns", 2010.
@@ -31,8 +31,8 @@ def dmodk(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Rou
     """
     pair_src, pair_dst = unique_pairs(fabric, src, dst)
     match fabric.builder:
-        case FatTree(half=m) as tree:
-            links = _fat_tree_links(tree, pair_src, pair_dst, pair_dst % m, pair_dst // m % m)
+        case FatTree(half=m, uplinks=a) as tree:
+            links = _fat_tree_links(tree, pair_src, pair_dst, pair_dst % a, pair_dst // a % m)
         case LeafSpine(spines=spines, cables=cables) as tree:
             cable = pair_dst // spines % cables
             links = _leaf_spine_links(tree, pair_src, pair_dst, pair_dst % spines, cable, cable)
@@ -52,9 +52,9 @@ def spray(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Rou
     """
     pair_src, pair_dst = unique_pairs(fabric, src, dst)
     match fabric.builder:
-        case FatTree(half=m) as tree:
+        case FatTree(half=m, uplinks=a) as tree:
             same_edge, same_pod = pair_src // m == pair_dst // m, pair_src // m**2 == pair_dst // m**2
-            count = np.where(same_edge, 1, np.where(same_pod, m, m * m))
+            count = np.where(same_edge, 1, np.where(same_pod, a, a * m))
             first, last, way = _spread(fabric, pair_src, pair_dst, count)
             inside_pod = first // m**2 == last // m**2
             links = _fat_tree_links(tree, first, last, np.where(inside_pod, way, way // m), way % m)

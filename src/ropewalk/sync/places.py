@@ -10,7 +10,7 @@ from ropewalk.collectives.group import whole_fabric
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
-from ropewalk.fabric.expression import fabric, is_path
+from ropewalk.fabric.expression import fabric, has_open_size, is_path
 from ropewalk.fabric.families import FAMILIES
 from ropewalk.routing import DEFAULT, ROUTERS
 from ropewalk.sync.question import LEVELS, SyncQuestion
@@ -39,9 +39,9 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], 
     for bandwidth, name in product(question.bandwidths, question.physical):
         if is_path(name):
             continue
-        for hosts in (None,) if ":" in name else question.hosts:
+        for hosts in question.hosts if has_open_size(name) else (None,):
             try:
-                if question.nearest and hosts is not None and name in FAMILIES:
+                if question.nearest and hosts is not None and name.partition(":")[0] in FAMILIES:
                     record = nearest(name, hosts)
                     if record.hosts != hosts:
                         notes.append(f"{name} has no size of {hosts} hosts, {record.expression} has {record.hosts}")

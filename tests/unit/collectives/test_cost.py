@@ -82,6 +82,9 @@ def test_every_formula_on_fat_trees_is_what_counting_gives():
     seen = assert_formulas_equal_counting(FAT_TREES, ON_TREES, without_formula=("halving-doubling",))
     # Only the folded halving-doubling of 12, 54 and 27 hosts is counted.
     assert seen == len(FAT_TREES) * 2 * 9 - 2 * 3
+    counted_too = ("halving-doubling", "mesh", "ps-sharded", "hips")
+    narrow = [FatTree(4, aggregations=1), FatTree(8, 2, 2)]
+    assert assert_formulas_equal_counting(narrow, ON_TREES, counted_too) == len(narrow) * 2 * (9 - len(counted_too))
 
 
 def test_every_formula_on_leaf_spines_of_any_oversubscription_is_what_counting_gives():

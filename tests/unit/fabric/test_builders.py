@@ -31,6 +31,8 @@ COUNTED = [
     (FatTree(4), 16, 20, 96, (1, 1), (4, 4), 6, 8),
     (FatTree(4, 2), 8, 12, 48, (1, 1), (2, 4), 6, 4),
     (FatTree(2), 2, 5, 12, (1, 1), (2, 2), 6, 1),
+    (FatTree(8, 2, 2), 32, 20, 128, (1, 1), (2, 8), 6, 8),
+    (FatTree(4, aggregations=1), 16, 14, 64, (1, 1), (3, 4), 6, 4),
     (LeafSpine(4, 2, 4), 16, 6, 48, (1, 1), (4, 6), 4, 4),
     (LeafSpine(4, 2, 4, cables=2), 16, 6, 64, (1, 1), (8, 8), 4, 8),
     (LeafSpine(3, 1, 3), 9, 4, 24, (1, 1), (3, 4), 4, 2),
@@ -279,6 +281,8 @@ BAD = [
     (lambda: Circulant(8, (1, 5)), "stride 5 is outside 1 … 4 .*: give 3"),
     (lambda: Circulant(8, (1, 1)), "repeat"),
     (lambda: Circulant(8, (2, 4)), "share the factor 2"),
+    (lambda: FatTree(8, 4, 3), "4 hosts of an edge switch do not spread evenly over 3 aggregation switches: give a"),
+    (lambda: FatTree(8, 4, 0), "aggregations is 0"),
     (lambda: Dgx(0), "servers is 0"),
     (lambda: Dgx(1, gpus=1), "one GPU"),
     (lambda: Dgx(2, rails=3), "8 GPUs do not spread evenly over 3 rails"),
@@ -299,6 +303,6 @@ def test_all_wrong_parameters_are_reported_at_once():
 
 
 def test_equal_fabrics_have_equal_records():
-    assert FatTree(4, 4) == FatTree(4)
+    assert FatTree(4, 4) == FatTree(4, aggregations=2) == FatTree(4)
     assert Dgx(2, rails=8) == Dgx(2)
     assert Torus([4, np.int64(4)]) == Torus((4, 4))

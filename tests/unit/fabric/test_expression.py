@@ -27,6 +27,7 @@ from ropewalk.fabric.files import to_yaml
 WRITTEN = {
     "fat-tree:8": FatTree(8),
     "fat-tree:8,4": FatTree(8, 4),
+    "fat-tree:8,8,2": FatTree(8, aggregations=2),
     "leaf-spine:16x8x4": LeafSpine(16, 8, 4),
     "leaf-spine:4x2x4x2": LeafSpine(4, 2, 4, cables=2),
     "bcube:4,2": BCube(4, 2),
@@ -80,6 +81,13 @@ SIZED = [
     ("fat-tree", 16000, "fat-tree:40"),
     ("leaf-spine", 64, "leaf-spine:8x8x8"),
     ("leaf-spine", 128, "leaf-spine:16x8x8"),
+    ("leaf-spine:2to1", 128, "leaf-spine:16x4x8"),
+    ("leaf-spine:4to1", 32, "leaf-spine:8x1x4"),
+    ("leaf-spine:4to1", 8, "leaf-spine:2x1x4"),
+    ("leaf-spine:3to2", 36, "leaf-spine:6x4x6"),
+    ("fat-tree:2to1", 128, "fat-tree:8,8,2"),
+    ("fat-tree:2to1", 32, "fat-tree:8,2,2"),
+    ("fat-tree:1to1", 100, "fat-tree:10,4"),
     ("bcube", 64, "bcube:8,2"),
     ("bcube", 27, "bcube:3,3"),
     ("bcube", 128, "bcube:2,7"),
@@ -112,6 +120,13 @@ def test_sized_leaf_spine_does_not_block():
     found = builder("leaf-spine", hosts=96)
     assert isinstance(found, LeafSpine)
     assert found.oversubscription == 1.0
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("leaf-spine:2to1", 2), ("leaf-spine:3to2", 1.5), ("fat-tree:4to1", 4)])
+def test_a_ratio_leaves_out_uplinks(text, ratio):
+    found = nearest(text, 100)
+    assert isinstance(found, LeafSpine | FatTree)
+    assert found.oversubscription == ratio
 
 
 def test_complete_expression_keeps_its_own_size():
@@ -163,6 +178,12 @@ BAD = [
     ("ring:4,4", None, "has 2 numbers, ring takes 1"),
     ("circulant:4", None, "takes 2 or more"),
     ("fat-tree:7", None, "give an even radix"),
+    ("torus:2to1", 16, "torus has no uplinks to leave out: write torus:8x8, or one of fat-tree:2to1, leaf-spine:2to1"),
+    ("leaf-spine:1to2", 16, "not oversubscribed: write leaf-spine:2to1"),
+    ("leaf-spine:0to0", 16, "not oversubscribed: write leaf-spine:2to1"),
+    ("fat-tree:3to2", 16, "a whole number of hosts per uplink: write fat-tree:2to1"),
+    ("leaf-spine:2to1", None, "leaf-spine:2to1 has no size: write leaf-spine:16x8x4"),
+    ("leaf-spine:2to1", 7, "sizes near it are 4, 6, 8"),
     ("switch", 1, "give 2 hosts or more"),
     ("switch", 10**9, "too large"),
     ("torus:99999x99999", None, "has 9999800001 hosts: the most"),

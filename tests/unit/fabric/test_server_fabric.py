@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, ServerFabric, ServerGroup, Torus
+from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, RailSwitches, ServerFabric, ServerGroup, Torus
 from ropewalk.fabric.checks import require_connected
 from ropewalk.fabric.interconnect import INTERCONNECTS, gpu_in, interconnect
 from ropewalk.fabric.server_fabric import filled
@@ -24,6 +24,12 @@ CLUSTERS = {
     "servers of different sizes": ServerFabric(
         FatTree(4), (ServerGroup(1, 8, 450e9), ServerGroup(2, 1, 450e9), ServerGroup(1, 4, 150e9, nics=2))
     ),
+    "rail-only": ServerFabric(RailSwitches(4, 3), (ServerGroup(3, 4, 300e9),), rails=True),
+    "rail-only with two GPUs to a NIC": ServerFabric(RailSwitches(4, 2), (ServerGroup(2, 8, 9e9, nics=4),), rails=True),
+    "rail-only with servers of different sizes": ServerFabric(
+        RailSwitches(8, 4), (ServerGroup(2, 8, 450e9), ServerGroup(1, 1, 450e9), ServerGroup(1, 4, 450e9)), rails=True
+    ),
+    "an oversubscribed fat-tree": ServerFabric(FatTree(8, 2, 2), (ServerGroup(4, 8, 450e9),)),
     "a single server": ServerFabric(LeafSpine(2, 2, 2), (ServerGroup(1, 3, 450e9),)),
 }
 
@@ -49,9 +55,11 @@ def test_every_router_of_the_network_keeps_to_the_servers(wired):
             pair = routes.pair_of_path[path]
             links = routes.link[routes.link_start[path] : routes.link_start[path + 1]]
             passed = wired.link_dst[links[:-1]]
-            assert (passed >= wired.hosts).all(), "a GPU forwards for others"
+            relays = passed[passed < wired.hosts]
+            rail_only = isinstance(wired.builder.network, RailSwitches)
+            assert len(relays) <= int(rail_only and between[pair]), "a GPU forwards for others"
             through_nvlink = [node.startswith("nvswitch") for node in names[passed]]
-            assert through_nvlink == [True] if not between[pair] else not any(through_nvlink)
+            assert through_nvlink == [True] if not between[pair] else sum(through_nvlink) == len(relays)
 
 
 def test_shortest_paths_keep_to_the_servers_even_without_the_builder(wired):
@@ -60,7 +68,10 @@ def test_shortest_paths_keep_to_the_servers_even_without_the_builder(wired):
     inside = wired.server[routes.pair_src] == wired.server[routes.pair_dst]
     first = unknown.link_dst[routes.link[routes.link_start[:-1]]]
     nvswitch = np.array([name.startswith("nvswitch") for name in unknown.node_names])
-    assert (nvswitch[first] == inside).all()
+    assert nvswitch[first][inside].all()
+    # Between rails that nothing joins, NVLink comes first; a server with one rail sends on that.
+    if not isinstance(wired.builder.network, RailSwitches):
+        assert not nvswitch[first][~inside].any()
 
 
 def test_leaf_spine_keeps_its_router_and_a_torus_its_own():
@@ -75,6 +86,25 @@ def test_rails_put_the_same_nic_of_all_servers_on_one_leaf():
     assert len(set(leaf.tolist())) == 8
     routes = ROUTERS["dmodk"].make(0)(fabric, np.array([0, 0]), np.array([8, 9]))
     assert routes.hops.tolist() == [2, 4]  # the same rail: one leaf; another rail: by its own NIC over a spine
+
+
+def test_between_rails_that_nothing_joins_traffic_goes_by_nvlink_to_the_rail_of_its_destination():
+    fabric = CLUSTERS["rail-only"].build()
+    routes = ROUTERS["shortest"].make(0)(fabric, np.array([0, 0]), np.array([4, 6]))
+    passed = [
+        [fabric.node_names[node] for node in fabric.link_dst[routes.link[slice(*ends)]]]
+        for ends in zip(routes.link_start[:-1], routes.link_start[1:], strict=True)
+    ]
+    assert passed == [["rail0", "gpu1.0"], ["nvswitch0", "gpu0.2", "rail2", "gpu1.2"]]
+
+
+def test_a_server_without_the_rail_of_the_destination_sends_on_its_own_rail():
+    fabric = CLUSTERS["rail-only with servers of different sizes"].build()
+    small, large = 16, 7  # the only GPU of its server, and GPU 7 of the first server
+    routes = ROUTERS["shortest"].make(0)(fabric, np.array([small]), np.array([large]))
+    assert [fabric.node_names[node] for node in fabric.link_dst[routes.link]] == [
+        "rail0", "gpu0.0", "nvswitch0", "gpu0.7",
+    ]  # fmt: skip
 
 
 def test_without_rails_servers_fill_leafs_one_after_the_other():

@@ -24,7 +24,8 @@ from ropewalk.fabric.translation import translations
 
 ALIKE = [
     IdealSwitch(7), Ring(2), Ring(5), Torus((3, 4)), Torus((4, 2, 1)), Hypercube(4), BCube(3, 2), BCube(2, 3),
-    FatTree(4), FatTree(6, 4), LeafSpine(4, 4, 4), LeafSpine(4, 2, 4), LeafSpine(3, 2, 4, cables=2), LeafSpine(4, 8, 4),
+    FatTree(4), FatTree(6, 4), FatTree(8, 2, 2),
+    LeafSpine(4, 4, 4), LeafSpine(4, 2, 4), LeafSpine(3, 2, 4, cables=2), LeafSpine(4, 8, 4),
     Dgx(3), Dgx(1, 4), Dgx(4, 1), Dgx(2, 4, rails=2), Dgx(4, 4, spines=2), Dgx(2, 6, rails=3, spines=4),
     Circulant(7, (1, 3)), Circulant(8, (1, 2, 4)), Circulant(2, (1,)),
 ]  # fmt: skip

@@ -2,7 +2,8 @@
 
 A pod sends no more than its hosts do, and D-mod-K gives every destination its own down-going links: the NIC of a host
 is the hottest link of every collective whose arrows keep the position in the tree (mesh, hierarchy, halving-doubling
-over a power of two), and of every collective at all when packets are sprayed.
+over a power of two), and of every collective at all when packets are sprayed. In an oversubscribed tree only rings and
+single servers keep their form; all others are counted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def ring(tree: FatTree, routing: str) -> ClosedForm:
     return star.ring(tree.hosts).with_note(ANY_ROUTING)
 
 
-def mesh(tree: FatTree, routing: str) -> ClosedForm:
-    return _balanced(star.mesh(tree.hosts), routing)
+def mesh(tree: FatTree, routing: str) -> ClosedForm | None:
+    return _balanced(tree, star.mesh(tree.hosts), routing)
 
 
 def server(tree: FatTree, routing: str) -> ClosedForm:
@@ -38,15 +39,18 @@ def halving_doubling(tree: FatTree, routing: str) -> ClosedForm | None:
     whole = tree.hosts & (tree.hosts - 1) == 0
     if routing == "dmodk" and not whole:
         return None
-    return _balanced(star.halving_doubling(tree.hosts), routing)
+    return _balanced(tree, star.halving_doubling(tree.hosts), routing)
 
 
-def hips(tree: FatTree, routing: str) -> ClosedForm:
+def hips(tree: FatTree, routing: str) -> ClosedForm | None:
     """Three levels: the hosts of an edge switch, the edge switches of a pod, the pods; a mesh in each."""
-    return _balanced(star.hierarchy((tree.half, tree.half, tree.pod_count)), routing)
+    return _balanced(tree, star.hierarchy((tree.half, tree.half, tree.pod_count)), routing)
 
 
-def _balanced(form: ClosedForm, routing: str) -> ClosedForm:
+def _balanced(tree: FatTree, form: ClosedForm, routing: str) -> ClosedForm | None:
+    """The form where no uplink can carry more than a NIC."""
+    if tree.oversubscription > 1:
+        return None
     return form.as_bound(HASHED) if routing == "hashed" else form
 
 
