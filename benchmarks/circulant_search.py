@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from measure import cpu, machine, options, peak_mib, short, summary, table
-from ropewalk.codesign.circulants import best_jumps
+from ropewalk.codesign.circulants import best_rings
 from ropewalk.codesign.forwarding import consistent
-from ropewalk.codesign.hops import diameter, mean_hops
 from ropewalk.codesign.permutations import paper_jumps
+from ropewalk.codesign.totient import directed_jumps
 from ropewalk.fabric import Circulant, RandomRegular
-from ropewalk.routing import coin_change_routes, k_shortest
+from ropewalk.routing import coin_change, coin_change_routes, k_shortest
 
 SERVERS = (128, 432, 1008)
 PORTS = (4, 6, 8)
@@ -30,12 +30,21 @@ def searches(servers: tuple[int, ...]) -> list[list[str]]:
                 rings = ports // 2 if duplex else ports
                 best, seconds = cpu(partial(best_jumps, size, rings, duplex=duplex))
                 rule = paper_jumps(size, rings, duplex=duplex)
-                hops = [
-                    f"{diameter(size, jumps, duplex)}/{mean_hops(size, jumps, duplex):.3f}" for jumps in (rule, best)
-                ]
+                hops = [farthest_and_mean(size, jumps, duplex) for jumps in (rule, best)]
                 kind = "duplex" if duplex else "simplex"
                 lines.append([f"{size}, d={ports}, {kind}", *hops, short(seconds), " ".join(map(str, best))])
     return lines
+
+
+def best_jumps(size: int, rings: int, duplex: bool) -> tuple[int, ...]:
+    """The jumps of one group of all servers."""
+    return best_rings(size, {size: rings}, duplex=duplex)[0][size]
+
+
+def farthest_and_mean(size: int, jumps: tuple[int, ...], duplex: bool) -> str:
+    """Hops between the servers that are farthest apart, and between two on the mean."""
+    hops = coin_change(size, directed_jumps(size, jumps, duplex=duplex)).hops[1:]
+    return f"{hops.max()}/{hops.mean():.3f}"
 
 
 def routings(servers: tuple[int, ...]) -> list[list[str]]:

@@ -8,14 +8,13 @@ from math import gcd
 import networkx as nx
 import numpy as np
 import pytest
+from circulant_hops import best_jumps, diameter, hop_counts, mean_hops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.codesign import circulants
-from ropewalk.codesign.circulants import best_jumps, best_rings
-from ropewalk.codesign.hops import diameter, hop_counts, mean_hops
+from ropewalk.codesign.circulants import best_rings
 from ropewalk.codesign.permutations import paper_jumps, round_up_jumps, select_jumps
-from ropewalk.codesign.ring_split import ring_bytes_per_link, ring_link_bytes
 from ropewalk.codesign.totient import directed_jumps, one_for_each_cable, totient_jumps
 from ropewalk.routing import coin_change
 
@@ -185,13 +184,3 @@ def test_multiplying_jumps_by_a_unit_renumbers_the_servers(size, data):
     hops = hop_counts(size, jumps, True)
     assert hop_counts(size, moved, True)[unit * np.arange(size) % size].tolist() == hops.tolist()
     assert diameter(size, moved, True) == diameter(size, jumps, True)
-
-
-@given(st.integers(0, 10**12), st.integers(2, 300), st.integers(1, 16))
-def test_links_of_all_rings_together_carry_the_wire_bytes_to_the_byte(size_bytes, group, rings):
-    links = ring_link_bytes(size_bytes, group, rings)
-    assert links.shape == (rings, group)
-    assert int(links.sum()) == 2 * (group - 1) * size_bytes
-    mean = ring_bytes_per_link(size_bytes, group, rings)
-    # Chunks differ by a byte, and a link carries 2(k-1) of them.
-    assert np.abs(links - mean).max() <= 2 * (group - 1)

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from bare_demands import demands_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_seats import as_dict, feed_forward, overlap_by_sample, priced, recommender, stacked, with_experts
 
-from ropewalk.codesign.demand_of import demands_of, priced_demands
+from ropewalk.codesign.demand_of import priced_demands
 from ropewalk.codesign.seats import space_of
 from ropewalk.errors import StrategyError
 from ropewalk.records import plain, record

@@ -8,9 +8,8 @@ on these sets.
 from __future__ import annotations
 
 import pytest
+from circulant_hops import best_jumps, diameter, mean_hops
 
-from ropewalk.codesign.circulants import best_jumps
-from ropewalk.codesign.hops import diameter, mean_hops
 from ropewalk.codesign.permutations import paper_jumps, round_up_jumps
 from ropewalk.codesign.totient import totient_jumps
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from multi_hop import multi_hop_rings
 
 from ropewalk.codesign.forwarding import forwarding_of
-from ropewalk.codesign.multi_hop import multi_hop_rings
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.totient import directed_jumps, totient_jumps
 from ropewalk.fabric import Circulant

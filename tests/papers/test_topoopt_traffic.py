@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from design_tax import tax_of
+from design_tax import routes_of, tax_of
 
 from ropewalk.codesign.demands import Demands, GroupSum
-from ropewalk.codesign.ring_split import ring_bytes_per_link
-from ropewalk.codesign.routes import routes_of
 from ropewalk.codesign.totient import directed_jumps
 from ropewalk.fabric import Circulant
 from ropewalk.fabric.wiring import GroupRings, Wiring
@@ -43,7 +41,7 @@ def _rings_only(servers: int, jumps: tuple[int, ...]) -> Wiring:
 )
 def test_bytes_on_every_ring_link_of_the_demo_to_the_byte(parameters, jumps, link_bytes):
     rings = len(directed_jumps(128, jumps, duplex=True))
-    assert ring_bytes_per_link(4 * parameters, 128, rings) == link_bytes
+    assert 2 * (128 - 1) * 4 * parameters // (128 * rings) == link_bytes  # 2(k-1)S/(kR)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ rest follows from the same formulas.
 
 import numpy as np
 import pytest
+from bare_demands import demands_of
 from tiny_seats import priced
 
-from ropewalk.codesign.demand_of import demands_of
 from ropewalk.codesign.seats import space_of
 from ropewalk.errors import WorkloadError
 from ropewalk.workload import zoo

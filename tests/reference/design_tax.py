@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.codesign.demands import Demands
+from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.routing.routes import Routes
@@ -47,15 +48,14 @@ class Tax:
         return float(self.link_bytes.max()) / mean if mean > 0 else 1.0
 
 
-def tax_of(wiring: Wiring, demands: Demands, routes: Routes) -> Tax:
-    """What the demands cost on these routes; sums count with the wire bytes of their rings.
+def routes_of(wiring: Wiring, demands: Demands, **paths: int) -> Routes:
+    """Routes for everything that a design sends in a step."""
+    traffic = traffic_of(wiring, demands)
+    return router_of(wiring, demands, **paths)(wiring.fabric(), traffic.source, traffic.destination)
 
-    >>> from ropewalk.codesign.routes import routes_of
-    >>> ring = Wiring(4, 2, True, 1.0, 0.0, (), ((0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 3, 1)), 2, 0)
-    >>> demands = Demands(4, (), np.ones((4, 4)) - np.eye(4))
-    >>> round(tax_of(ring, demands, routes_of(ring, demands)).tax, 6)
-    1.333333
-    """
+
+def tax_of(wiring: Wiring, demands: Demands, routes: Routes) -> Tax:
+    """What the demands cost on these routes; sums count with the wire bytes of their rings."""
     traffic = traffic_of(wiring, demands)
     row = routes.find(traffic.source, traffic.destination) if len(traffic.source) else np.zeros(0, np.int64)
     loads = [

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.codesign.hops import checked_weight
 from ropewalk.codesign.permutations import round_up_jumps, select_jumps
 from ropewalk.codesign.totient import totient_jumps
 from ropewalk.errors import StrategyError
@@ -67,28 +66,10 @@ def best_rings(
     [{32: (3,), 128: (1,)}]
     """
     groups = [_Group.of(servers, size, count, duplex, prime_only) for size, count in counts.items()]
-    demand = None if weight is None else checked_weight(servers, weight)
+    demand = None if weight is None else _checked_weight(servers, weight)
     alike = demand is None or not demand[1:].any()
     search = _Search(servers, duplex, groups, demand, dict(riding or {}), alike and not prime_only)
     return search.best(keep)
-
-
-def best_jumps(
-    size: int,
-    count: int,
-    *,
-    duplex: bool,
-    weight: NDArray[np.float64] | None = None,
-    prime_only: bool = False,
-) -> tuple[int, ...]:
-    """The `count` rings of one group by itself with the fewest hops, ascending; all its rings if it has no more.
-
-    >>> best_jumps(128, 2, duplex=True)
-    (1, 15)
-    >>> best_jumps(4, 3, duplex=True)
-    (1,)
-    """
-    return best_rings(size, {size: count}, duplex=duplex, weight=weight, prime_only=prime_only)[0][size]
 
 
 @dataclass(frozen=True)
@@ -235,3 +216,14 @@ def _wanted(servers: int, demand: NDArray[np.float64] | None, riding: dict[int, 
         np.concatenate([np.zeros(0, np.int64), *hops]),
         np.rint(rides / top * SCALE).astype(np.int64),
     )
+
+
+def _checked_weight(size: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Demand by distance as an array of the right length, without negative or infinite entries."""
+    demand = np.ascontiguousarray(weight, np.float64)
+    if demand.shape != (size,) or not np.isfinite(demand).all() or (demand < 0).any():
+        raise StrategyError(
+            f"the demand by distance has shape {demand.shape} or negative or infinite entries: "
+            f"give {size} numbers, one for each distance 0…{size - 1}"
+        )
+    return demand

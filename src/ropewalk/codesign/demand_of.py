@@ -6,7 +6,6 @@ import numpy as np
 
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.collectives.act import Act
-from ropewalk.errors import StrategyError
 from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.seat_work import SeatPricer
@@ -15,13 +14,8 @@ from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.workload import Workload
 
 
-def demands_of(workload: Workload, seating: Seating, element_bytes: float, batch: int) -> Demands:
-    """What a step of `batch` samples in all asks of the network; gradients are as wide as activations."""
-    return priced_demands(SeatPricer(workload, _Unpriced(element_bytes), batch), seating)
-
-
 def priced_demands(pricer: SeatPricer, seating: Seating) -> Demands:
-    """The same for layers whose prices are already there.
+    """What a step asks of the network, counted from layers whose prices are already there.
 
     Micro-batches and buckets change when bytes are sent, not how many; the fill of a bucket changes only how many sums
     they are in.
@@ -56,25 +50,3 @@ def _check_cuts(workload: Workload, seating: Seating) -> None:
             cut(layer, seat.degree)
         elif seat.manner is Manner.TENSOR:
             split_by_tensor(layer, seat.degree, workload.batch)
-
-
-class _Unpriced:
-    """Prices for those who only count bytes: everything takes no time."""
-
-    def __init__(self, element_bytes: float) -> None:
-        if not element_bytes > 0:
-            raise StrategyError(f"an element of {element_bytes} bytes does not exist: give 2 or 4")
-        self.precision = _Width(element_bytes)
-
-    def forward(self, operators: object, /) -> float:
-        return 0.0
-
-    backward = weight = forward
-
-    def update(self, parameters: int, tensors: int, optimiser: str, /) -> float:
-        return 0.0
-
-
-class _Width:
-    def __init__(self, element_bytes: float) -> None:
-        self.element_bytes = element_bytes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ropewalk.codesign.metropolis import Cost, Evaluator
 from ropewalk.codesign.seats import Ledger, Places, Space
 from ropewalk.errors import StrategyError
 
@@ -22,15 +21,3 @@ def every_seating(space: Space, most: int = MOST_SEATINGS) -> Iterator[Places]:
     for places in product(*space.options):
         if Ledger(space, places).held.max() <= space.room_bytes:
             yield places
-
-
-def exhaustive(space: Space, cost: Cost | Evaluator, most: int = MOST_SEATINGS) -> tuple[Places, float]:
-    """The best seating of all and its seconds; ties go to the first."""
-    best: tuple[Places, float] | None = None
-    for places in every_seating(space, most):
-        seconds = cost(space.seating(places)) if callable(cost) else cost.place(places)
-        if best is None or seconds < best[1]:
-            best = places, seconds
-    if best is None:
-        raise StrategyError("no seating of the space fits in memory: use more servers or GPUs with more memory")
-    return best

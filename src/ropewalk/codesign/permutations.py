@@ -1,7 +1,7 @@
 """SelectPermutations: which of a group's regular rings to wire, by geometric rules.
 
 Jumps that grow geometrically keep ways short, as the fingers of Chord do. The rules here are those that were published;
-`circulants.best_jumps` searches and never does worse. All of them return different rings only: where a group has fewer
+`circulants.best_rings` searches and never does worse. All of them return different rings only: where a group has fewer
 (2, 3, 4 and 6 members have one duplex ring, 8 and 12 have two), fewer jumps come back and the caller keeps the ports.
 """
 
@@ -63,7 +63,7 @@ def round_up_jumps(size: int, count: int, candidates: Sequence[int], *, duplex: 
 def paper_jumps(
     size: int, count: int, *, duplex: bool, weight: NDArray[np.float64] | None = None, prime_only: bool = False
 ) -> tuple[int, ...]:
-    """`select_jumps` among all rings of the group, callable like `best_jumps`; the rule does not look at the weight."""
+    """`select_jumps` among all rings of the group; the rule does not look at the weight."""
     return select_jumps(size, count, totient_jumps(size, prime_only=prime_only, duplex=duplex), duplex=duplex)
 
 

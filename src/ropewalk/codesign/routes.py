@@ -35,23 +35,6 @@ EXTRA_HOPS = 1
 """Hops that such a path may have beyond the fewest; balancing uses it only where it relieves a fuller link."""
 
 
-def routes_of(
-    wiring: Wiring, demands: Demands, *, fabric: Fabric | None = None, paths: int = PATHS, extra_hops: int = EXTRA_HOPS
-) -> Routes:
-    """Routes for everything that the design sends in a step, on `wiring.fabric()` or on the fabric made of it before.
-
-    >>> from ropewalk.fabric.wiring import GroupRings
-    >>> ring = Wiring(4, 2, True, 1.0, 0.0, (GroupRings(4, (1,)),), ((0, 1, 1), (1, 2, 1), (2, 3, 1), (0, 3, 1)), 2, 0)
-    >>> routes = routes_of(ring, Demands(4, (), np.ones((4, 4)) - np.eye(4)))
-    >>> routes.pairs, routes.paths
-    (12, 16)
-    """
-    traffic = traffic_of(wiring, demands)
-    fabric = wiring.fabric() if fabric is None else fabric
-    router = router_of(wiring, demands, paths=paths, extra_hops=extra_hops)
-    return router(fabric, traffic.source, traffic.destination)
-
-
 def router_of(
     wiring: Wiring, demands: Demands | None = None, *, paths: int = PATHS, extra_hops: int = EXTRA_HOPS
 ) -> Router:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from circulant_hops import best_jumps, mean_hops
 
-from ropewalk.codesign.circulants import best_jumps
-from ropewalk.codesign.hops import mean_hops
-from ropewalk.codesign.multi_hop import multi_hop_rings
 from ropewalk.codesign.permutations import paper_jumps, round_up_jumps, select_jumps
-from ropewalk.codesign.ring_split import ring_bytes_per_link, ring_link_bytes
 from ropewalk.codesign.totient import directed_jumps, totient_jumps
-from ropewalk.errors import ProgramError, RouteError, StrategyError
+from ropewalk.errors import RouteError, StrategyError
 from ropewalk.routing import coin_change
 
 DUPLEX_RINGS = {2: (1,), 3: (1,), 4: (1,), 6: (1,), 8: (1, 3), 12: (1, 5)}
@@ -76,18 +73,6 @@ def test_prime_jumps_only_keep_to_primes_and_one():
 def test_demand_that_is_no_demand_is_refused(weight):
     with pytest.raises(StrategyError, match="give 16 numbers"):
         best_jumps(16, 2, duplex=True, weight=weight)
-
-
-@pytest.mark.parametrize("bad", [(-1, 4, 1), (8, 1, 1), (8, 4, 0)])
-def test_a_split_over_nothing_is_refused(bad):
-    for split in (ring_bytes_per_link, ring_link_bytes):
-        with pytest.raises(ProgramError, match="at least one ring and at least two members"):
-            split(*bad)
-
-
-def test_a_group_that_does_not_divide_the_servers_has_no_multi_hop_ring():
-    with pytest.raises(StrategyError, match="give a divisor"):
-        multi_hop_rings(12, 5, (1, 5))
 
 
 def test_coins_that_share_a_factor_with_the_servers_do_not_reach_all():

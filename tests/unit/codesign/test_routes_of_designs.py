@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from design_tax import tax_of
+from design_tax import routes_of, tax_of
 
 from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.forwarding import consistent, disagreements, forwarding_of
-from ropewalk.codesign.routes import router_of, routes_of
+from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.errors import RouteError, StrategyError
 from ropewalk.fabric import Circulant, IdealSwitch, Ring

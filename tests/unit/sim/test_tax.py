@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from design_tax import tax_of
+from design_tax import routes_of, tax_of
 
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.evaluate import TimedStep, time_step
 from ropewalk.codesign.network import StepNetwork, one_ring, wired_network
 from ropewalk.codesign.reconfigure import CircuitSwitch, run_on_circuits
-from ropewalk.codesign.routes import router_of, routes_of
+from ropewalk.codesign.routes import router_of
 from ropewalk.fabric import IdealSwitch
 from ropewalk.fabric.wiring import GroupRings, Wiring
 from ropewalk.report.trace import trace_page

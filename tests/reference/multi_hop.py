@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.codesign.totient import totient_jumps
-from ropewalk.errors import StrategyError
 from ropewalk.routing.coin_change import coin_change
 
 
@@ -28,15 +27,7 @@ class MultiHopRing:
 
 
 def multi_hop_rings(servers: int, size: int, coins: tuple[int, ...]) -> tuple[MultiHopRing, ...]:
-    """The directed rings of groups of a size that have the fewest hops over cables with these directed jumps.
-
-    >>> for ring in multi_hop_rings(12, 4, (1, 5, 7, 11)):
-    ...     print(ring.jump, ring.hops, ring.payments[-1])
-    1 3 (5, 11, 11)
-    3 3 (11, 11, 11)
-    """
-    if size < 2 or servers % size:
-        raise StrategyError(f"a group of {size} of {servers} servers has no regular ring: give a divisor from 2 on")
+    """The directed rings of groups of a size that have the fewest hops over cables with these directed jumps."""
     change = coin_change(servers, coins)
     stride = servers // size
     jumps = totient_jumps(size, duplex=False)
