@@ -12,7 +12,7 @@ from ropewalk.errors import InputError
 OF_MODELS = (
     "batch", "micro_batch", "seq", "dtype", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "sp", "zero", "schedule",
     "interleave", "recompute", "rank_order", "order", "bucket", "partition", "credit", "stream", "across_steps",
-    "jitter", "straggler", "memory_check", "detail",
+    "jitter", "straggler", "failed", "memory_check", "detail",
 )  # fmt: skip
 """Options that say how a model is trained: in a trace and in a task graph that is settled."""
 OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")
@@ -21,7 +21,7 @@ OF_OVERHEADS = ("launch", "round_latency", "efficiency")
 """Options that say what collectives cost beyond their bytes: a task graph knows none, a plan has decided it."""
 OF_STEPS = ("algorithm", "collectives", "chakra", *OF_OVERHEADS)
 """Options that say how collectives run: a task graph knows none."""
-OF_PLANS = ("jitter", "straggler", "memory_check", "detail")
+OF_PLANS = ("jitter", "straggler", "failed", "memory_check", "detail")
 """Options that ask what if of a plan as of a model; all others a plan has decided."""
 IDLE = {
     Subject.TASK_GRAPH: (
@@ -48,6 +48,11 @@ def refuse_idle_options(context: typer.Context, subject: Subject, *, on_a_cluste
     if subject is Subject.TASK_GRAPH and on_a_cluster:
         idle = (*(name for name in idle if name not in OF_CLUSTERS), "hosts")
     refuse(given(context, idle), reason)
+    if subject is Subject.MODEL and given(context, ("failed",)):
+        raise InputError(
+            "--failed says what has happened to a plan since: for a model, list what has failed in a cluster file, "
+            "and give that with --cluster"
+        )
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:

@@ -151,6 +151,12 @@ def _planned(context: typer.Context, plan: Plan, use: NetworkUse, what_if: WhatI
     from ropewalk.training.planned import question_of
 
     asked = question_of(plan)
+    if what_if.failed:
+        from ropewalk.codesign.failure import after_failure
+
+        asked, notes = after_failure(asked, what_if.failed)
+        for note in notes:
+            typer.echo(note, err=True)
     typed = {name for name in ("algorithm", "collectives", "routing", "level", "symmetry") if given(context, (name,))}
     return replace(
         asked,

@@ -102,6 +102,13 @@ STRAGGLER = typer.Option(
     help="A GPU that computes FACTOR times as long; may be repeated.",
     rich_help_panel=WHAT_IF,
 )
+FAILED = typer.Option(
+    None,
+    metavar="NAME",
+    help="A part of a plan's network that has failed, named as in a cluster file (leaf0-spine1), or a cable of a "
+    "network that was designed (server0-server5); may be repeated.",
+    rich_help_panel=WHAT_IF,
+)
 MEMORY_CHECK = typer.Option(True, help="Refuse what does not fit into the memory of the GPU.", rich_help_panel=WHAT_IF)
 SEED = typer.Option(0, min=0, help="Seed of jitter and of hashed routing.", rich_help_panel=WHAT_IF)
 DETAIL = typer.Option(
@@ -121,6 +128,7 @@ class WhatIfOptions:
 
     jitter: float
     straggler: list[str] | None
+    failed: list[str] | None
     memory_check: bool
     seed: int
     detail: str

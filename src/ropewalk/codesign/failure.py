@@ -1,74 +1,72 @@
-"""A fibre breaks: how rings are closed without it, what a step then costs, and what a spare port gives back.
+"""A plan after something has failed: what is left of its network, and how its traffic goes on.
 
-First aid needs no hands: the hop that lost its cable goes another way over cables that are still there, over one laid
-for pairs where that is as short, since rings are the busy ones. Until a robot has patched a spare port, that is how
-the job runs. With a spare port at both ends the wiring is the same graph again, over other ports.
+A network that was designed has routes of its own. First aid needs no hands: a hop that lost its cable takes the detour
+with the fewest hops over cables that are left, over one laid for pairs where that is as short, since rings are the busy
+ones. That is how the job runs until somebody has patched spare ports, which makes the wiring the same graph again.
+Every other network is routed anew, over what has not failed.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ropewalk.codesign.evaluate import time_step
-from ropewalk.codesign.network import StepNetwork
 from ropewalk.codesign.rings import ring_cables
-from ropewalk.errors import FabricError
-from ropewalk.fabric import Fabric
+from ropewalk.errors import ClusterError, FabricError, Findings
 from ropewalk.fabric.wiring import Wiring
-from ropewalk.routing import Router, Routes, make_routes
-from ropewalk.task.step import Step
+from ropewalk.plans import Designed
+from ropewalk.routing.listed import Path
+from ropewalk.training import TrainingQuestion
 
-PATCH_S = 180.0
-"""Seconds until a robot has moved a fibre of a patch panel: minutes, as their makers say."""
+Detours = dict[tuple[int, int], tuple[int, ...]]
+"""By hop that lost its cable, the servers that its bytes pass now, both ends included."""
 
-
-@dataclass(frozen=True)
-class FibreFailure:
-    """What one broken fibre does to a step, and for how long."""
-
-    cable: tuple[int, int]
-    detour: tuple[int, ...]
-    """Servers that the ring now passes between the two ends, ends included; just the ends where a parallel cable is
-    left."""
-    over_pair_cable: bool
-    """Does the detour use a cable that belongs to no ring?"""
-    before_s: float
-    degraded_s: float
-    repatched_s: float | None
-    """A step after spare ports were patched; None where an end has none."""
-    patch_s: float
-
-    @property
-    def slow_down(self) -> float:
-        return self.degraded_s / self.before_s
-
-    @property
-    def lost_s(self) -> float:
-        """Training time that is lost until the spare ports are patched."""
-        return self.patch_s * (1 - self.before_s / self.degraded_s)
+_CABLE = re.compile(r"server([0-9]{1,6})-(>?)server([0-9]{1,6})")
+MOST_NAMED = 4
 
 
-def without_cable(wiring: Wiring, a: int, b: int) -> Wiring:
-    """The wiring after one cable between two servers broke; rings keep their order, the broken hop has no cable."""
-    ends = (min(a, b), max(a, b)) if wiring.duplex else (a, b)
-    if ends not in {cable[:2] for cable in wiring.cables}:
-        raise FabricError(f"no cable joins server {a} and server {b}: name one that the wiring has")
-    cables = tuple(
-        (low, high, count - ((low, high) == ends))
-        for low, high, count in wiring.cables
-        if count > 1 or (low, high) != ends
-    )
-    return replace(wiring, cables=cables)
+def after_failure(question: TrainingQuestion, failed: Sequence[str]) -> tuple[TrainingQuestion, tuple[str, ...]]:
+    """The question of a plan after these parts have failed, and where bytes go instead, in sentences.
+
+    Parts have the names of a cluster file; of a network that was designed, cables can fail: `server0-server5`.
+    """
+    designed = question.network.designed
+    if designed is None:
+        cluster = replace(question.place, failed=(*question.place.failed, *failed))
+        if cluster.gpus < question.gpu_count:
+            raise ClusterError(
+                f"without {', '.join(failed)}, {cluster.gpus} of the plan's {question.gpu_count} GPUs are left: plan "
+                "again, on a cluster file that lists them as failed"
+            )
+        return replace(question, cluster=cluster, network=replace(question.network, routing="default")), ()
+    left, detours = without_cables(designed, failed)
+    said = (f"no cable from server{a} to server{b}: its bytes go {_said(way)}" for (a, b), way in detours.items())
+    return replace(question, network=replace(question.network, designed=left)), tuple(said)
+
+
+def without_cables(designed: Designed, failed: Iterable[str]) -> tuple[Designed, Detours]:
+    """The network without one cable for each name, every path that used a hop with no cable left led around it."""
+    findings = Findings(FabricError, "failed cables")
+    wiring, lost = designed.wiring, []
+    for name in failed:
+        ends = _ends(name, wiring)
+        if ends is None:
+            findings.add(f"there is no cable {name}: {_cables_near(name, designed.wiring)}")
+            continue
+        wiring = _without(wiring, ends)
+        lost += [ends, ends[::-1]] if wiring.duplex else [ends]
+    findings.raise_if_any()
+    joined = {cable[:2] for cable in wiring.cables}
+    joined |= {(b, a) for a, b in joined} if wiring.duplex else set()
+    detours = {hop: detour(wiring, *hop) for hop in lost if hop not in joined}
+    return Designed(wiring, _led_around(designed.routes, detours)), detours
 
 
 def detour(wiring: Wiring, a: int, b: int) -> tuple[int, ...]:
-    """The way from a to b with the fewest hops; of equal ones that over the fewest cables of rings, then the lowest
+    """The path from a to b with the fewest hops; of equal ones that over the fewest cables of rings, then the lowest
     servers."""
     of_rings = ring_cables(wiring)
     beside: dict[int, list[tuple[int, int]]] = {server: [] for server in range(wiring.servers)}
@@ -80,76 +78,55 @@ def detour(wiring: Wiring, a: int, b: int) -> tuple[int, ...]:
     heap: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (a,))]
     seen: set[int] = set()
     while heap:
-        hops, busy, way = heapq.heappop(heap)
-        if way[-1] == b:
-            return way
-        if way[-1] in seen:
+        hops, busy, path = heapq.heappop(heap)
+        if path[-1] == b:
+            return path
+        if path[-1] in seen:
             continue
-        seen.add(way[-1])
-        for onward, only_rings in beside[way[-1]]:
+        seen.add(path[-1])
+        for onward, only_rings in beside[path[-1]]:
             if onward not in seen:
-                heapq.heappush(heap, (hops + 1, busy + only_rings, (*way, onward)))
-    raise FabricError(f"without that cable server {b} cannot be reached from server {a}: patch a spare port first")
+                heapq.heappush(heap, (hops + 1, busy + only_rings, (*path, onward)))
+    raise FabricError(f"server{b} can no longer be reached from server{a}: plan again for the cables that are left")
 
 
-def break_fibre(
-    step: Step,
-    wiring: Wiring,
-    router_of: Callable[[Wiring], Router],
-    cable: tuple[int, int],
-    *,
-    spare_ports: int = 1,
-    patch_s: float = PATCH_S,
-) -> FibreFailure:
-    """Run a step before and after a cable breaks; `router_of` routes any wiring."""
-    a, b = cable
-    rings = wiring.ring_orders
-    broken = without_cable(wiring, a, b)
-    ways = [detour(broken, a, b), *([detour(broken, b, a)] if wiring.duplex else [])]
-    aided = _with_ways(router_of(broken), ways)
-    before = time_step(step, StepNetwork("whole", wiring.fabric(), router_of(wiring), rings)).seconds
-    degraded = time_step(step, StepNetwork("broken", broken.fabric(), aided, rings)).seconds
-    of_rings = ring_cables(broken)
-    counts = {(low, high): count for low, high, count in broken.cables}
-    hops = [(x, y) if not wiring.duplex or x < y else (y, x) for x, y in pairwise(ways[0])]
-    return FibreFailure(
-        cable=(a, b),
-        detour=ways[0],
-        over_pair_cable=any(counts[hop] > of_rings[hop] for hop in hops),
-        before_s=before,
-        degraded_s=degraded,
-        repatched_s=before if spare_ports > 0 else None,
-        patch_s=patch_s,
-    )
+def _ends(name: str, wiring: Wiring) -> tuple[int, int] | None:
+    """The servers of a cable as the wiring lists them; None where it has no such cable."""
+    found = _CABLE.fullmatch(name)
+    if found is None:
+        return None
+    a, b = int(found[1]), int(found[3])
+    known = {cable[:2] for cable in wiring.cables}
+    return next((ends for ends in ((a, b),) + (() if found[2] else ((b, a),)) if ends in known), None)
 
 
-def _with_ways(router: Router, ways: list[tuple[int, ...]]) -> Router:
-    """A router with fixed single ways for some pairs."""
+def _without(wiring: Wiring, ends: tuple[int, int]) -> Wiring:
+    """The wiring with one cable less between two servers; rings keep their order."""
+    cables = ((low, high, count - ((low, high) == ends)) for low, high, count in wiring.cables)
+    return replace(wiring, cables=tuple(cable for cable in cables if cable[2]))
 
-    def routed(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
-        found = router(fabric, src, dst)
-        links = {
-            (int(a), int(b)): link
-            for link, (a, b) in enumerate(zip(fabric.link_src.tolist(), fabric.link_dst.tolist(), strict=True))
-        }
-        fixed = {(way[0], way[-1]): [links[hop] for hop in pairwise(way)] for way in ways}
-        share: list[float] = []
-        pair_of_path: list[int] = []
-        path_of_hop: list[int] = []
-        link_of_hop: list[int] = []
-        for pair in range(found.pairs):
-            ends = int(found.pair_src[pair]), int(found.pair_dst[pair])
-            paths = range(int(found.path_start[pair]), int(found.path_start[pair + 1]))
-            own = [(float(found.share[path]), found.link[found.link_start[path] : found.link_start[path + 1]].tolist())
-                   for path in paths]  # fmt: skip
-            for part, hops in [(1.0, fixed[ends])] if ends in fixed else own:
-                path_of_hop += [len(share)] * len(hops)
-                link_of_hop += hops
-                pair_of_path.append(pair)
-                share.append(part)
-        return make_routes(
-            fabric, found.pair_src, found.pair_dst, np.array(pair_of_path), np.array(share), np.array(path_of_hop),
-            np.array(link_of_hop, np.int32),
-        )  # fmt: skip
 
-    return routed
+def _led_around(routes: Iterable[Path], detours: Detours) -> tuple[Path, ...]:
+    """The same paths over detours; paths of a pair that have become one are one."""
+    shares: dict[tuple[int, ...], float] = {}
+    for share, nodes in routes:
+        passed = list(nodes[:1])
+        for hop in pairwise(nodes):
+            for node in detours.get(hop, hop)[1:]:
+                # A detour may come back to where the path has been: it need not leave in the first place.
+                passed = passed[: passed.index(node)] if node in passed else passed
+                passed.append(node)
+        shares[tuple(passed)] = shares.get(tuple(passed), 0.0) + share
+    return tuple((share, nodes) for nodes, share in shares.items())
+
+
+def _cables_near(name: str, wiring: Wiring) -> str:
+    """What somebody may have meant: cables of the servers that were named."""
+    named = {int(number) for number in re.findall(r"[0-9]{1,6}", name)}
+    near = [f"server{a}-server{b}" for a, b, _ in wiring.cables if {a, b} & named]
+    listed = near or [f"server{a}-server{b}" for a, b, _ in wiring.cables]
+    return f"it has {', '.join(listed[:MOST_NAMED])}" + (", …" if len(listed) > MOST_NAMED else "")
+
+
+def _said(path: tuple[int, ...]) -> str:
+    return "-".join(f"server{server}" for server in path)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ropewalk.codesign.failure import PATCH_S
 from ropewalk.codesign.prices import PriceList, direct_cost, look_ahead_cost
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.errors import Findings, InputError
@@ -19,6 +18,8 @@ from ropewalk.fabric.wiring import Wiring
 
 PANEL_PORTS = 1008
 """Ports of the largest robotic patch panel (Telescent); with one panel for each interface, servers at most."""
+PATCH_S = 180.0
+"""Seconds until a robot has moved a fibre of a patch panel: minutes, as their makers say."""
 FLIP_S = 10e-3
 """Seconds of a 1x2 optical switch: milliseconds."""
 
@@ -77,23 +78,23 @@ class TurnAround:
         return self.ends_s[-1] - busy if self.ends_s else 0.0
 
 
-def one_panel(runs_s: Sequence[float], prices: PriceList, degree: int, bandwidth: float,
+def patched_between(runs_s: Sequence[float], prices: PriceList, degree: int, bandwidth: float,
               patch_s: float = PATCH_S) -> TurnAround:  # fmt: skip
     """The panel is patched between jobs, and before the first.
 
     >>> from ropewalk.codesign.prices import price_list
-    >>> one_panel([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s
+    >>> patched_between([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s
     360.0
     """
     return _turn_around(runs_s, lambda ready, before: before + patch_s, direct_cost(prices, degree, bandwidth))
 
 
-def look_ahead(runs_s: Sequence[float], prices: PriceList, degree: int, bandwidth: float,
+def patched_ahead(runs_s: Sequence[float], prices: PriceList, degree: int, bandwidth: float,
                patch_s: float = PATCH_S, flip_s: float = FLIP_S) -> TurnAround:  # fmt: skip
     """A second panel is patched while the job before runs; a job that is over sooner waits for the rest.
 
     >>> from ropewalk.codesign.prices import price_list
-    >>> round(look_ahead([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s, 3)
+    >>> round(patched_ahead([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s, 3)
     180.02
     """
 

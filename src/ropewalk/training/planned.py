@@ -70,6 +70,7 @@ def changes_since(plan: Plan, answer: TrainingAnswer) -> list[str]:
     talk, asked, promised = plan.communication, answer.question.network, plan.prediction
     same = (talk.algorithm, talk.collectives, talk.routing) == (asked.algorithm, asked.collectives, answer.router)
     same = same and not (answer.question.jitter or answer.question.stragglers)
+    same = same and (plan.designed, plan.cluster) == (asked.designed, answer.question.place)
     if promised is not None:
         same = same and (promised.level, promised.detail) == (asked.level, answer.question.detail)
     if same and talk.digest and talk.digest != digest_of(answer.collectives):

@@ -48,6 +48,32 @@ def test_a_wired_plan_is_simulated_by_classes_as_it_was_promised_unless_somebody
     assert whole["step_time_s"] == pytest.approx(usual["step_time_s"], rel=1e-12)
 
 
+def test_a_wired_plan_goes_on_without_a_cable_and_what_is_left_is_a_plan(ropewalk, tmp_path):
+    path, left = tmp_path / "plan.json", tmp_path / "left.json"
+    ropewalk(*WRITERS["wired"], "--plan", path)
+    broken = ropewalk("simulate", path, "--failed", "server0-server1", "--json", "--plan", left)
+    assert "no cable from server0 to server1: its bytes go server0-" in broken.stderr
+    assert broken.json["step_time_s"] > broken.json["promised_step_time_s"]
+    assert ropewalk("simulate", left, "--json").json["step_time_s"] == broken.json["step_time_s"] == promised(left)
+
+
+def test_a_plan_on_a_network_that_exists_goes_on_without_a_link_but_not_without_a_gpu(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    ropewalk("simulate", SMALL, "--seq", 64, "--cluster", "2x2", "--plan", path)
+    broken = ropewalk("simulate", path, "--failed", "leaf0-spine1", "--json")
+    assert broken.json["step_time_s"] >= broken.json["promised_step_time_s"]
+    assert "without leaf0-spine1" in broken.json["fabric"]
+    lost = ropewalk("simulate", path, "--failed", "gpu0.1")
+    assert (lost.code, lost.stdout) == (2, "")
+    assert "without gpu0.1, 3 of the plan's 4 GPUs are left: plan again" in lost.stderr
+
+
+def test_a_model_has_a_cluster_file_for_what_has_failed(ropewalk):
+    refused = ropewalk("simulate", SMALL, "--cluster", "2x2", "--failed", "leaf0-spine1")
+    assert refused.code == 2
+    assert "list what has failed in a cluster file" in refused.stderr
+
+
 def test_every_command_reads_a_plan(plan, ropewalk):
     for command in (
         ("fabric", plan),
