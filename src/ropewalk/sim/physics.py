@@ -17,6 +17,7 @@ from ropewalk.task import Kind
 from ropewalk.units import show_seconds
 
 if TYPE_CHECKING:
+    from ropewalk.sim.flow.system import System, Times
     from ropewalk.sim.simulate import RoundsTrace
     from ropewalk.sim.trace import Trace
 
@@ -42,6 +43,22 @@ def check_trace(trace: Trace) -> None:
             "less than its own path needs for its bytes: this is a bug in the simulator"
         )
     check_loads(trace.routes, trace.link_bytes, trace.makespan)
+
+
+def check_system(system: System, times: Times) -> None:
+    """The run of a system is at least as long as its busiest link needs, one link for each class of them."""
+    if np.isnan(times.end).any() or (times.end < times.start).any():
+        raise PhysicsError("a task never ran or ended before it started: this is a bug in the simulator, please report")
+    transfer = system.kind == Kind.TRANSFER
+    carried = np.bincount(system.place[transfer], system.amount[transfer], len(system.use_start) - 1)
+    row = np.repeat(np.arange(len(carried)), np.diff(system.use_start))
+    load = np.bincount(system.use_link, carried[row] * system.use_weight, len(system.capacity))
+    makespan, needed = float(times.end.max(initial=0.0)), float((load / system.capacity).max(initial=0.0))
+    if makespan < needed * (1 - ROUNDING):
+        raise PhysicsError(
+            f"the run took {show_seconds(makespan)}, but a link alone needs {show_seconds(needed)} for its bytes: "
+            "a slip of units, or a bug in the simulator"
+        )
 
 
 def check_rounds(trace: RoundsTrace) -> None:

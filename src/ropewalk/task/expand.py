@@ -85,6 +85,13 @@ class Expansion:
         task = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
         if not len(task):
             return self
+        own, each = self.latencies(routes, task)
+        start_up = self.graph.start_up.copy()
+        start_up[task] += np.maximum(each * self.repeats[self.operation_of_task[task]] - own, 0.0)
+        return replace(self, graph=replace(self.graph, start_up=start_up))
+
+    def latencies(self, routes: Routes, task: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of every transfer, the latency of its path, and what it owes for each operation that it stands for."""
         src, dst, operation = self.graph.place[task], self.graph.peer[task], self.operation_of_task[task]
         latency = routes.latency()[routes.rows_of(self.graph, task)]
         inside = self.server[src] == self.server[dst]
@@ -97,10 +104,7 @@ class Expansion:
             self.rounds_inside[owner] * slowest_inside + self.rounds_across[owner] * slowest_across, transfers
         )
         is_poured = (self.rounds_inside + self.rounds_across)[operation] > 0
-        owed = np.where(is_poured, poured, latency) * self.repeats[operation]
-        start_up = self.graph.start_up.copy()
-        start_up[task] += np.maximum(owed - latency, 0.0)
-        return replace(self, graph=replace(self.graph, start_up=start_up))
+        return latency, np.where(is_poured, poured, latency)
 
 
 def expand(

@@ -197,12 +197,16 @@ class Gang:
         uneven = np.array([not one.even for one in roster.kinds])
         edge = np.flatnonzero(uneven[kind[owner]] | uneven[kind[needed]])
         here, there = ((self.stage[at], self.peer[at]) for at in (owner[edge], needed[edge]))
-        meets = here[0] == there[0], here[0] == there[1], here[1] == there[0], here[1] == there[1]
-        relation[edge] = np.select(
-            [meets[0] & meets[3], *meets], [SAME, HERE_HERE, HERE_THERE, THERE_HERE, THERE_THERE], -1
-        )
-        assert (relation >= 0).all(), "operations of different stages wait for each other"
+        relation[edge] = relations(*here, *there)
         return relation
+
+
+def relations(stage: Ints, peer: Ints, their_stage: Ints, their_peer: Ints) -> Ints:
+    """At which ends operations meet others that they wait for, where stages differ in shape: indices into `SIDES`."""
+    meets = stage == their_stage, stage == their_peer, peer == their_stage, peer == their_peer
+    found = np.select([meets[0] & meets[3], *meets], [SAME, HERE_HERE, HERE_THERE, THERE_HERE, THERE_THERE], -1)
+    assert (found >= 0).all(), "operations of different stages wait for each other"
+    return found
 
 
 def _copy_by_copy(one: Kind, other: Kind) -> tuple[Ints, Ints]:

@@ -76,8 +76,8 @@ def lower(
     if strategy.grain == SERVER:
         listed = prices.prices if isinstance(prices, PriceList) else prices
         return lower_seats(workload, strategy, listed, server or Server())
-    made = _Lowered(workload, strategy, placement, prices, detail)
-    return made.step(made.gang()[0] if made.order.is_plain else made.launched(1)[0])
+    made = Lowered(workload, strategy, placement, prices, detail)
+    return made.step(made.one_step())
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +98,13 @@ def lower_steps(
     detail: str = "auto",
 ) -> StepsInARow:
     """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
-    made = _Lowered(workload, strategy, placement, prices, detail)
+    made = Lowered(workload, strategy, placement, prices, detail)
     gang, ends = made.launched(steps)
     return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over) for over in ends))
 
 
-class _Lowered:
-    """What a gang is written from."""
+class Lowered:
+    """A step on its way down: what its gang is written from, the gang, the step of all ranks."""
 
     def __init__(
         self, workload: Workload, strategy: Strategy, placement: Placement, prices: Prices | PriceList, detail: str
@@ -141,6 +141,10 @@ class _Lowered:
         written = script_of(self.sized, strategy, shares, pieces, made, paces).gang()
         names = [layer.name for layer in self.sized.layers]
         return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
+
+    def one_step(self) -> Gang:
+        """The gang of one step with its gradients in the order asked for."""
+        return self.gang()[0] if self.order.is_plain else self.launched(1)[0]
 
     def launched(self, steps: int) -> tuple[Gang, tuple[NDArray[np.int64], ...]]:
         """The gang with its gradients in the order asked for, so many steps in a row."""

@@ -5,11 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.task.expand import Expansion
 from ropewalk.task.graph import Kind
 from ropewalk.task.step import Step
 from ropewalk.task.transport import Transport
+
+
+def starts_up(expansion: Expansion, task: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these transfers of collectives wait for no other transfer of their operation."""
+    graph = expansion.graph
+    # The first task of an operation is the marker at which all have arrived.
+    first = np.searchsorted(expansion.operation_of_task, expansion.operation_of_task[task])
+    alone = np.diff(graph.dep_start)[task] == 1
+    begins = np.zeros(len(task), np.bool_)
+    begins[alone] = graph.dep[graph.dep_start[task[alone]]] == first[alone]
+    return begins
 
 
 def launched_once(expansion: Expansion, step: Step, transport: Transport) -> Expansion:
@@ -21,10 +33,7 @@ def launched_once(expansion: Expansion, step: Step, transport: Transport) -> Exp
         return expansion
     graph = expansion.graph
     task = np.flatnonzero((graph.kind == Kind.TRANSFER) & step.goes_on[expansion.operation_of_task])
-    # The first task of an operation is the marker at which all have arrived.
-    first = np.searchsorted(expansion.operation_of_task, expansion.operation_of_task[task])
-    begins = (np.diff(graph.dep_start)[task] == 1) & (graph.dep[graph.dep_start[task]] == first)
     paid = transport.start_up_s * expansion.repeats[expansion.operation_of_task[task]]
     start_up = graph.start_up.copy()
-    start_up[task] = np.maximum(0.0, start_up[task] - np.where(begins, paid, 0.0))
+    start_up[task] = np.maximum(0.0, start_up[task] - np.where(starts_up(expansion, task), paid, 0.0))
     return replace(expansion, graph=replace(graph, start_up=start_up))

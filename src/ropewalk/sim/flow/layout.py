@@ -1,0 +1,236 @@
+"""The classes of a layout: which copies of an operation are simultaneous, whatever a gang does with them.
+
+A gang stands for all ranks: an operation of it has a copy for every rank, or for every group of them (`task.lower`).
+In a layout every kind of operation runs once, between computations of its ranks, over its routes. Colour refinement of
+that (`symmetry.fold`) merges copies, ranks and links that nothing in the layout tells apart. The partition is equitable
+for any gang with these kinds: copies of one class meet ranks of the same classes, so what waits for them, and what they
+wait for, are again whole classes, and links of one class carry the same flows of every class. So a gang is simulated
+with one task for each class of tasks of each operation, and has the times of all copies to rounding. What is not
+symmetric has several classes, in the worst case as many as there are copies; nothing is approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import GraphError
+from ropewalk.ragged import ranges
+from ropewalk.routing import Routes
+from ropewalk.sim.flow.symmetry import Folding, fold
+from ropewalk.sim.flow.system import System, system_of
+from ropewalk.task.expand import Expansion
+from ropewalk.task.graph import Kind
+from ropewalk.task.kinds import Use
+from ropewalk.task.lower.gang import SIDES, Gang, relations
+from ropewalk.task.lower.moves import Scope
+from ropewalk.task.lower.one_of_each import Key, one_of_each
+from ropewalk.task.lower.roster import Roster
+from ropewalk.task.passes.launched_once import starts_up
+from ropewalk.task.step import Step
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """The copies of a kind, by the tasks of the kind that they begin and end with."""
+
+    entry: Ints
+    exit: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Tasks of every kind of operation, a task for each class, kind after kind; flows and links by class."""
+
+    keys: tuple[Key, ...]
+    roster: Roster
+    copies: tuple[Copies, ...]
+    task_start: Ints
+    """By kind: its first task."""
+    task_kind: NDArray[np.int8]
+    place: Ints
+    """By task: the flow of a transfer, the stream of a computation, that is the class of its rank."""
+    amount: Floats
+    """Of an operation of one byte or second."""
+    start_up: Floats
+    each: Floats
+    """Latency for each operation that it stands for, and of its own path at least."""
+    own: Floats
+    launch: Floats
+    """What it does not pay where its operation goes on with the launch before it."""
+    dep_start: Ints
+    dep: Ints
+    """Tasks of the same kind, counted in the kind."""
+    flow_cap: Floats
+    use_start: Ints
+    use_link: NDArray[np.int32]
+    use_weight: Floats
+    capacity: Floats
+    ranks: Ints
+    """By stream: ranks of the class."""
+    _pairs: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> int:
+        return int(self.task_start[-1])
+
+    def pairs(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
+        """Which tasks of a kind wait for which of another one where an operation waits for an operation."""
+        key = waiting, awaited
+        if key not in self._pairs:
+            mine, theirs = self.copies[waiting], self.copies[awaited]
+            if len(mine.entry) == len(theirs.exit) == 1 or (_one(mine.entry) and _one(theirs.exit)):
+                self._pairs[key] = mine.entry[:1], theirs.exit[:1]
+            else:
+                one, other = self._meeting(waiting, awaited)
+                width = int(theirs.exit.max()) + 1
+                pair = np.unique(mine.entry[one] * width + theirs.exit[other])
+                self._pairs[key] = pair // width, pair % width
+        return self._pairs[key]
+
+    def _meeting(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
+        """Copies of two kinds that have a rank in common."""
+        (_, *mine, _), (_, *theirs, _) = self.keys[waiting], self.keys[awaited]
+        one, other = (
+            self.roster.kinds[self.roster.kind_of(Scope(scope), stage, peer)] for scope, stage, peer in (mine, theirs)
+        )
+        if one.even and other.even:
+            return SIDES[0](one, other)
+        (side,) = relations(*(np.array([end]) for end in (*mine[1:], *theirs[1:])))
+        return SIDES[side](one, other)
+
+
+def _one(tasks: Ints) -> bool:
+    return bool((tasks == tasks[0]).all())
+
+
+def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> Layout:
+    """Expand one operation of each kind for all ranks, and fold them; `use_for` says with what a step is expanded."""
+    from ropewalk.sim.flow.dominated import without_dominated_links
+
+    gang, place = one_of_each(keys)
+    step = gang.step(roster, 0.0, {})
+    use = use_for(step)
+    if use.router is None:
+        raise GraphError("a layout needs routes: expand its step with a router")
+    expansion = Expansion.of(step, use)
+    routed, routes = expansion.routed(use.router)
+    system = without_dominated_links(system_of(routed.graph, routes))
+    terms = _delay_terms(expansion, routed, routes, use.transport.start_up_s)
+    # What makes up a delay is told apart, not only its sum: an operation may stand for several.
+    code = np.unique(terms, axis=0, return_inverse=True)[1].ravel()
+    folding = fold(replace(system, delay=code.astype(np.float64)))
+    assert folding is not None
+    first, last = _tasks_of_copies(gang, place, roster, routed)
+    kinds = [_kind(folding, terms, *ends) for ends in zip(first, last, strict=True)]
+    return _joined(keys, roster, kinds, folding.quotient, _ranks(system, folding))
+
+
+def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes, start_up_s: float) -> Floats:
+    """By task: start-up, latency for each operation, latency of the path, start-up of a launch."""
+    terms = np.zeros((routed.graph.tasks, 4))
+    task = np.flatnonzero(routed.graph.kind == Kind.TRANSFER)
+    if len(task):
+        own, each = routed.latencies(routes, task)
+        launch = np.where(starts_up(expansion, task), start_up_s, 0.0)
+        terms[task] = np.column_stack([expansion.graph.start_up[task], each, own, launch])
+    return terms
+
+
+def _tasks_of_copies(gang: Gang, place: Ints, roster: Roster, routed: Expansion) -> tuple[list[Ints], list[Ints]]:
+    """By kind: the first and the last task of each of its copies."""
+    operations = [gang.numbers(roster, place[at : at + 1]) for at in range(len(place))]
+    owner = routed.operation_of_task
+    first = [np.searchsorted(owner, mine).astype(np.int64) for mine in operations]
+    return first, [np.searchsorted(owner, mine + 1).astype(np.int64) - 1 for mine in operations]
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """Classes of the tasks of a kind, what each waits for in the kind, and where its copies begin and end."""
+
+    classes: Ints
+    terms: Floats
+    waits: list[list[int]]
+    copies: Copies
+
+
+def _kind(folding: Folding, terms: Floats, first: Ints, last: Ints) -> _Kind:
+    tasks = ranges(first, last - first + 1)
+    classes, member = np.unique(folding.task_class[tasks], return_index=True)
+    number = {one: at for at, one in enumerate(classes.tolist())}
+    quotient = folding.quotient
+    waits = [
+        [
+            number[at]
+            for at in quotient.dep[quotient.dep_start[one] : quotient.dep_start[one + 1]].tolist()
+            if at in number
+        ]
+        for one in classes.tolist()
+    ]
+    entry, exit_ = (np.searchsorted(classes, folding.task_class[end]) for end in (first, last))
+    found = _Kind(classes, terms[tasks[member]], waits, Copies(entry, exit_))
+    return _without_markers(found, quotient.kind[classes] == Kind.MARKER)
+
+
+def _without_markers(kind: _Kind, marker: NDArray[np.bool_]) -> _Kind:
+    """Leave out markers between two tasks: whoever waits for such a one waits for what it waits for."""
+    followers = [0] * len(kind.waits)
+    for waits in kind.waits:
+        for at in waits:
+            followers[at] += 1
+    instead = list(range(len(kind.waits)))
+    entries, exits = set(kind.copies.entry.tolist()), set(kind.copies.exit.tolist())
+    for at, waits in enumerate(kind.waits):
+        if marker[at] and at in exits and len(waits) == 1 and not followers[at]:
+            instead[at] = waits[0]
+        elif len(waits) == 1 and marker[waits[0]] and waits[0] in entries and followers[waits[0]] == 1:
+            instead[waits[0]] = at
+    stays = np.flatnonzero([instead[at] == at for at in range(len(instead))])
+    place = {at: number for number, at in enumerate(stays.tolist())}
+    moved = np.array([place[instead[at]] for at in range(len(instead))])
+    left = [[place[one] for one in kind.waits[at] if instead[one] == one] for at in stays.tolist()]
+    copies = Copies(moved[kind.copies.entry], moved[kind.copies.exit])
+    return _Kind(kind.classes[stays], kind.terms[stays], left, copies)
+
+
+def _ranks(system: System, folding: Folding) -> Ints:
+    """By class of streams: how many there are, that is, ranks."""
+    compute = np.flatnonzero(system.kind == Kind.COMPUTE)
+    class_of = np.zeros(system.streams, np.int64)
+    class_of[system.place[compute]] = folding.quotient.place[folding.task_class[compute]]
+    return np.bincount(class_of, minlength=folding.quotient.streams)
+
+
+def _joined(keys: tuple[Key, ...], roster: Roster, kinds: list[_Kind], quotient: System, ranks: Ints) -> Layout:
+    classes = np.concatenate([kind.classes for kind in kinds])
+    waits = [deps for kind in kinds for deps in kind.waits]
+    what = quotient.kind[classes]
+    start_up, each, own, launch = np.concatenate([kind.terms for kind in kinds]).T.copy()
+    return Layout(
+        keys,
+        roster,
+        tuple(kind.copies for kind in kinds),
+        np.cumsum([0, *(len(kind.classes) for kind in kinds)]).astype(np.int64),
+        what,
+        quotient.place[classes],
+        np.where(what == Kind.COMPUTE, 1.0, quotient.amount[classes]),
+        start_up,
+        each,
+        own,
+        launch,
+        np.cumsum([0, *map(len, waits)]).astype(np.int64),
+        np.array([at for deps in waits for at in deps], np.int64),
+        quotient.flow_cap,
+        quotient.use_start,
+        quotient.use_link,
+        quotient.use_weight,
+        quotient.capacity,
+        ranks,
+    )

@@ -1,0 +1,81 @@
+"""One operation of every kind that a gang has, between computations of all who take part.
+
+How copies of operations meet on ranks and links depends on their kinds alone, not on how often and in which order they
+run. So who cannot be told apart here cannot be told apart in any gang with these kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.moves import STREAM, Move, Scope
+from ropewalk.task.step import Act
+
+Ints = NDArray[np.int64]
+
+Key = tuple[int, int, int, int, int]
+"""Act, scope, stage, peer and stream: with these two operations have the same copies, groups and collectives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Kinds of the operations of a gang."""
+
+    keys: tuple[Key, ...]
+    of_operation: Ints
+
+
+def kinds_of(gang: Gang) -> Kinds:
+    """Sort the operations of a gang into kinds."""
+    meetings, meeting = gang.meetings
+    streams = int(gang.stream.max(initial=0)) + 1
+    code = (meeting * (max(Act) + 1) + gang.act) * streams + gang.stream
+    seen = np.zeros(len(meetings) * (max(Act) + 1) * streams, np.bool_)
+    seen[code] = True
+    known = np.flatnonzero(seen)
+    number = np.cumsum(seen) - 1
+    keys = []
+    for at in known.tolist():
+        rest, stream = divmod(at, streams)
+        which, act = divmod(rest, max(Act) + 1)
+        scope, stage, peer = meetings[which]
+        keys.append((act, int(scope), stage, peer, stream))
+    return Kinds(tuple(keys), number[code])
+
+
+def one_of_each(keys: tuple[Key, ...]) -> tuple[Gang, Ints]:
+    """A gang with one operation of a byte or a second of every kind, and where each of them stands in it.
+
+    In front of and behind each stand computations of the ranks of both of its stages, which last as long as no others.
+    """
+    moves: list[Move] = []
+    ends: list[tuple[int, int]] = []
+    after: list[list[int]] = []
+    places = []
+
+    def add(move: Move, stage: int, peer: int, waits: list[int]) -> int:
+        moves.append(move)
+        ends.append((stage, peer))
+        after.append(waits)
+        return len(moves) - 1
+
+    def compute(stage: int, waits: list[int]) -> int:
+        return add(Move(Act.COMPUTE, Scope.RANK, float(len(moves) + 1), STREAM["compute"], ""), stage, -1, waits)
+
+    for act, scope, stage, peer, stream in keys:
+        if act == Act.COMPUTE:
+            places.append(compute(stage, []))
+            continue
+        both = [stage, *([peer] if peer >= 0 else [])]
+        arrived = [compute(one, []) for one in both]
+        places.append(add(Move(Act(act), Scope(scope), 1.0, stream, ""), stage, peer, arrived))
+        for one in both:
+            compute(one, [places[-1]])
+    stages, peers = np.array(ends, np.int64).reshape(-1, 2).T.copy()
+    dep_start = np.cumsum([0, *map(len, after)]).astype(np.int64)
+    dep = np.array([at for waits in after for at in waits], np.int64)
+    return Gang(tuple(moves), np.arange(len(moves)), stages, peers, dep_start, dep), np.array(places, np.int64)

@@ -1,0 +1,116 @@
+"""Steps simulated by their gangs: many strategies of one model on one cluster, with the times of all ranks.
+
+A full simulation writes every task of every rank. Here a step stays a gang, one rank per stage, and is simulated with
+one task for each class of copies that nothing tells apart (`sim.flow.layout`). Times are those of the full simulation
+at flow level to rounding, on every network; where nothing is symmetric it takes as long. What depends on the model, the
+cluster or the layout alone is worked out once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from ropewalk.collectives.choice import collective_choice
+from ropewalk.device.pricer import pricer
+from ropewalk.errors import GraphError, StrategyError
+from ropewalk.fabric.interconnect import gpu_in
+from ropewalk.sim.flow.gang import system_of_gang
+from ropewalk.sim.flow.layout import Layout, layout_of
+from ropewalk.sim.flow.system import System, Times, run_system
+from ropewalk.sim.physics import check_system
+from ropewalk.strategy import Placement, PriceList, Strategy, check
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.strategy import SERVER
+from ropewalk.task.kinds import Use
+from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.lowering import Lowered
+from ropewalk.task.lower.one_of_each import Key, kinds_of
+from ropewalk.task.lower.roster import Roster
+from ropewalk.task.step import Step
+from ropewalk.training.network import use_on
+from ropewalk.training.question import TrainingQuestion
+from ropewalk.workload.source import open_workload
+from ropewalk.workload.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class QuickRun:
+    """The run of a step by its gang."""
+
+    strategy: Strategy
+    gang: Gang
+    layout: Layout
+    system: System
+    times: Times
+
+    @property
+    def step_time_s(self) -> float:
+        return float(self.times.end.max(initial=0.0))
+
+
+class QuickSteps:
+    """Steps of one model on one cluster; the question says which, and how the network is used.
+
+    >>> quick = QuickSteps(TrainingQuestion("gpt2", gpus=16, batch=64))
+    >>> ring = quick.run(Strategy(data=16, micro_batch=4))
+    >>> deep = quick.run(Strategy(data=8, pipeline=2, micro_batch=1, micro_batches=8))
+    >>> ring.step_time_s < deep.step_time_s
+    True
+    """
+
+    def __init__(self, question: TrainingQuestion) -> None:
+        prices = pricer(question.device, question.precision)
+        gpu = gpu_in(prices.device.title) or prices.device.name
+        self.question = replace(question, network=question.network.settled(gpu))
+        self.network, self.fabric = self.question.network, self.question.fabric()
+        self.listed = PriceList(prices)
+        self._workloads: dict[int, Workload] = {}
+        self._uses: dict[tuple[int, str], Use] = {}
+        self._layouts: dict[Hashable, Layout] = {}
+        if self.network.level.knows_packets or question.jitter or question.stragglers:
+            raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
+
+    def run(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> QuickRun:
+        """The step of a strategy; ranks laid out in this order, and these collectives, unless as the question says."""
+        if strategy.grain == SERVER or strategy.order.across_steps:
+            raise StrategyError(
+                "quick steps are single steps of ranks that are GPUs: simulate seats of servers, and gradients that "
+                "reach into the next step, in full"
+            )
+        workload = self._workload(strategy.micro_batch)
+        check(strategy, workload, self.question.gpu_count)
+        placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
+        made = Lowered(workload, strategy, placement, self.listed, "stage")
+        gang = made.one_step()
+        kinds = kinds_of(gang)
+        layout = self._layout(kinds.keys, made.roster, placement, algorithm or self.network.algorithm)
+        system, _ = system_of_gang(gang, kinds.of_operation, layout)
+        run = QuickRun(strategy, gang, layout, system, run_system(system))
+        check_system(system, run.times)
+        return run
+
+    def _workload(self, micro_batch: int) -> Workload:
+        """The model with a micro-batch of this size."""
+        if micro_batch not in self._workloads:
+            model = self.question.model
+            made = model.at_batch(micro_batch) if isinstance(model, Workload) else None
+            self._workloads[micro_batch] = made or open_workload(str(model), micro_batch, self.question.sequence)
+        return self._workloads[micro_batch]
+
+    def _layout(self, keys: tuple[Key, ...], roster: Roster, placement: Placement, algorithm: str) -> Layout:
+        """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
+        where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
+        key = keys, where, roster.parts_of_columns, algorithm
+        if key not in self._layouts:
+            self._layouts[key] = layout_of(keys, roster, lambda step: self._use(step, algorithm))
+        return self._layouts[key]
+
+    def _use(self, step: Step, algorithm: str) -> Use:
+        key = step.ranks, algorithm
+        if key not in self._uses:
+            choice = collective_choice(algorithm)
+            if choice.is_open:
+                raise GraphError(f"algorithm {algorithm!r} leaves collectives open: name them")
+            self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice)
+        return self._uses[key]
