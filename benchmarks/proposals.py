@@ -11,7 +11,8 @@ from ropewalk.codesign.seats import space_of
 from ropewalk.device.pricer import pricer
 from ropewalk.fabric import Circulant, IdealSwitch
 from ropewalk.routing import ecmp, shortest
-from ropewalk.strategy.seat_work import SeatPricer, Server
+from ropewalk.strategy.server import Server
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.workload import zoo
 from ropewalk.workload.zoo.topoopt import JOBS
 

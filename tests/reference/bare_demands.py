@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 from ropewalk.codesign.demand_of import priced_demands
 from ropewalk.codesign.demands import Demands
-from ropewalk.strategy.seat_work import SeatPricer
 from ropewalk.strategy.seating import Seating
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.workload.workload import Workload
 
 

@@ -2,6 +2,7 @@
 
 from ropewalk.collectives.act import Act
 from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.task.lower.seat_pricer import met_in, seconds_in
 
 
 def estimated(pricer, seating, network, bucket_bytes=0.0):
@@ -40,13 +41,14 @@ def estimated(pricer, seating, network, bucket_bytes=0.0):
                 while any(job[1] == key for job in waiting):
                     send()
                 arrived = max(arrived, over.get(key, 0.0))
-        own = sum(works[at].forward_s if way == "forward" else works[at].backward_s)
-        for act, size in works[at].forward_met if way == "forward" else works[at].backward_met:
-            if act is Act.ALL_REDUCE:
-                own += network.sum_load(seat.servers).alone(size)
+        moves = works[at].forward if way == "forward" else works[at].backward
+        own = seconds_in(moves)
+        for met in met_in(moves):
+            if met.act is Act.ALL_REDUCE:
+                own += network.sum_load(seat.servers).alone(met.amount)
                 continue
             pairs = [(a, b) for a in seat.servers for b in seat.servers if a != b]
-            own += network.pairs_seconds(*zip(*pairs, strict=True), [size / seat.degree] * len(pairs))
+            own += network.pairs_seconds(*zip(*pairs, strict=True), [met.amount / seat.degree] * len(pairs))
         for server in seat.servers:
             free[server] = max(free[server], arrived) + own
         done = max(free[server] for server in seat.servers)

@@ -13,8 +13,9 @@ from ropewalk.fabric import Circulant, IdealSwitch
 from ropewalk.fabric.wiring import regular_rings
 from ropewalk.routing import shortest
 from ropewalk.strategy.between_seats import Parts
-from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Manner, Seat
+from ropewalk.strategy.server import Server
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.exchange import Exchange, Meeting

@@ -8,8 +8,8 @@ from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.collectives.act import Act
 from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.columns import cut, split_by_tensor
-from ropewalk.strategy.seat_work import SeatPricer
 from ropewalk.strategy.seating import Manner, Seating
+from ropewalk.task.lower.seat_pricer import SeatPricer, met_in
 from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.workload import Workload
 
@@ -32,11 +32,11 @@ def priced_demands(pricer: SeatPricer, seating: Seating) -> Demands:
     # Backward passes come last layer first: that is the order in which groups are first used.
     for at in reversed(range(len(seating.seats))):
         seat, work = seating.seats[at], pricer.work(at, seating.seats[at])
-        met = [*work.forward_met, *work.backward_met] * pricer.micro_batches
-        summed = work.sum_bytes + sum(one.size_bytes for one in met if one.act is Act.ALL_REDUCE)
+        met = met_in((*work.forward, *work.backward)) * pricer.micro_batches
+        summed = work.sum_bytes + sum(one.amount for one in met if one.act is Act.ALL_REDUCE)
         if summed:
             sums[seat.servers] = sums.get(seat.servers, 0.0) + summed
-        exchanged = sum(one.size_bytes for one in met if one.act is Act.ALL_TO_ALL)
+        exchanged = sum(one.amount for one in met if one.act is Act.ALL_TO_ALL)
         if exchanged:
             members = np.array(seat.servers)
             a, b = np.nonzero(members[:, None] != members)

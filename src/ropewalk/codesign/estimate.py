@@ -24,8 +24,9 @@ from ropewalk.codesign.link_loads import Load, Network
 from ropewalk.codesign.seats import Changes
 from ropewalk.collectives.act import Act
 from ropewalk.strategy.between_seats import Parts, gradients_between, parts_between
-from ropewalk.strategy.seat_work import Met, SeatPricer
 from ropewalk.strategy.seating import Seat, Seating
+from ropewalk.task.lower.moves import Move
+from ropewalk.task.lower.seat_pricer import SeatPricer, met_in, seconds_in
 
 NOTHING = -1
 
@@ -160,16 +161,19 @@ class Estimate:
 
     def _layer(self, layer: int, seat: Seat) -> tuple[float, float, float, float]:
         work = self.pricer.work(layer, seat)
-        there, back = (sum(self._meeting(seat, one) for one in met) for met in (work.forward_met, work.backward_met))
-        return sum(work.forward_s) + there, sum(work.backward_s) + back, work.update_s, work.sum_bytes
+        there, back = (
+            seconds_in(moves) + sum(self._meeting(seat, one) for one in met_in(moves))
+            for moves in (work.forward, work.backward)
+        )
+        return there, back, work.update_s, work.sum_bytes
 
-    def _meeting(self, seat: Seat, met: Met) -> float:
+    def _meeting(self, seat: Seat, met: Move) -> float:
         """A sum over a seat, or a part from everybody to everybody else, alone on the network."""
         if met.act is Act.ALL_REDUCE:
-            return self.network.sum_load(seat.servers).alone(met.size_bytes)
+            return self.network.sum_load(seat.servers).alone(met.amount)
         members = np.array(seat.servers)
         a, b = np.nonzero(members[:, None] != members)
-        each = np.full(len(a), met.size_bytes / seat.degree)
+        each = np.full(len(a), met.amount / seat.degree)
         return self.network.pairs_load(members[a], members[b], each).alone(1.0)
 
     def _seat_edge(self, edge: int) -> None:

@@ -27,8 +27,9 @@ from ropewalk.codesign.selection import Selection, jointly, per_group
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
-from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seating
+from ropewalk.strategy.server import Server
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.task.lower.seats import lower_priced
 from ropewalk.task.step import Step
 from ropewalk.workload.source import open_workload

@@ -16,9 +16,10 @@ import numpy as np
 
 from ropewalk.errors import MemoryShortage, StrategyError
 from ropewalk.strategy.columns import can_be_cut, can_be_split
-from ropewalk.strategy.seat_work import SeatPricer, expert_count
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.task.lower.seats import check_seats
+from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.table import EmbeddingBags
 from ropewalk.workload.workload import Layer
@@ -122,6 +123,13 @@ class Ledger:
 def is_table(layer: Layer) -> bool:
     """Is this a layer of embedding tables, which are kept on one server?"""
     return any(isinstance(operator, SparseTable | EmbeddingBags) for operator in layer.operators)
+
+
+def expert_count(layer: Layer) -> int:
+    """Experts of a layer whose samples travel to experts, otherwise 0."""
+    if not (layer.meets(Meeting.DISPATCH) and layer.meets(Meeting.COMBINE)):
+        return 0
+    return max((int(getattr(operator, "experts", 0)) for operator in layer.operators), default=0)
 
 
 def space_of(pricer: SeatPricer, servers: int, *, tensor: bool = False, expert: bool = False) -> Space:

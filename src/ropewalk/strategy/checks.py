@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
-from ropewalk.strategy.part_checks import parts_findings
-from ropewalk.strategy.shares import attends, bare, meets
+from ropewalk.strategy.part_checks import parts_findings, uneven_samples
+from ropewalk.strategy.shares import attends
 from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, SERVER, Strategy
 from ropewalk.timetable.named import TIMETABLES
+from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
 from ropewalk.workload.exchange import Meeting
@@ -56,6 +57,8 @@ def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[
             yield f"{name} is {getattr(plan, name)!r}, but seats of servers say it layer by layer: leave it out"
     if len(plan.parts) != len(workload.layers):
         yield f"{len(plan.parts)} parts for {len(workload.layers)} layers: give every layer a part of its own"
+    for one, layer in zip(plan.parts, workload.layers, strict=False):
+        yield from uneven_samples(one, plan.micro_batch, layer.name)
     if servers is not None and plan.ranks > servers:
         yield f"seats are on {plan.ranks} servers, but there are {servers}: write the plan again for this cluster"
 
@@ -166,7 +169,7 @@ def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield "sequence parallelism splits over tensor ranks, but there is one: raise tensor or turn it off"
     if plan.tensor == 1:
         return
-    if not any(meets(layer, Meeting.LEAVE) for layer in workload.layers):
+    if not any(layer.meets(Meeting.LEAVE) for layer in workload.layers):
         yield (
             f"no layer of {workload.name} can be split over {plan.tensor} tensor ranks: "
             "set tensor to 1 and use data or pipeline parallelism"
@@ -202,7 +205,7 @@ def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
             f"experts are spread over data ranks, but expert degree {plan.expert} does not divide data degree "
             f"{plan.data}: set expert to a divisor of {plan.data}"
         )
-    if not any(meets(layer, Meeting.DISPATCH) for layer in workload.layers):
+    if not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
         yield f"{workload.name} has no experts to spread over {plan.expert} ranks: set expert to 1"
     counts = {op.experts for layer in workload.layers for op in map(bare, layer.operators) if isinstance(op, Experts)}
     for count in sorted(counts):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.shares import bare, meets
+from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Pointwise
@@ -50,7 +50,7 @@ def can_be_cut(layer: Layer, ways: int) -> bool:
 
 def can_be_split(layer: Layer, ways: int, samples: int) -> bool:
     """Does Megatron split this layer, sized for so many samples, over so many ranks?"""
-    if not (meets(layer, Meeting.ENTER) or meets(layer, Meeting.LEAVE)):
+    if not (layer.meets(Meeting.ENTER) or layer.meets(Meeting.LEAVE)):
         return False
     for operator in map(bare, layer.operators):
         if isinstance(operator, FusedAttention):

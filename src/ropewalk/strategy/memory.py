@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
-from ropewalk.strategy.strategy import Strategy
+from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.workload.operator import part
+
+Floats = NDArray[np.float64]
 
 OPTIMISER_BYTES: dict[str, float] = {
     "none": 0.0,
@@ -49,38 +51,70 @@ def usable_bytes(capacity_bytes: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Bytes on one GPU of each stage at the fullest moment of a step."""
+    """Bytes on one GPU of each stage at the fullest moment of a step; where ranks are servers, of each server."""
 
-    weights: NDArray[np.float64]
-    gradients: NDArray[np.float64]
-    optimiser: NDArray[np.float64]
-    activations: NDArray[np.float64]
-    workspace: NDArray[np.float64]
-    fragmentation: NDArray[np.float64]
+    weights: Floats
+    gradients: Floats
+    optimiser: Floats
+    activations: Floats
+    workspace: Floats
+    fragmentation: Floats
 
-    def parts(self) -> dict[str, NDArray[np.float64]]:
+    def parts(self) -> dict[str, Floats]:
         names = ("weights", "gradients", "optimiser", "activations", "workspace", "fragmentation")
         return {name: getattr(self, name) for name in names}
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Floats:
         return np.asarray(np.sum(list(self.parts().values()), axis=0), np.float64)
 
     @property
     def most(self) -> float:
         return float(self.total.max())
 
+    @property
+    def fullest(self) -> Memory:
+        """That of the fullest GPU alone."""
+        at = int(self.total.argmax())
+        return Memory(*(part[at : at + 1] for part in self.parts().values()))
+
 
 def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Memory:
-    """What a GPU of every stage needs for these shares of a workload."""
+    """What a GPU of every stage needs for these shares of a workload; where ranks are servers, of every server."""
+    if strategy.grain == SERVER and strategy.parts:
+        return _on_servers(strategy, shares, element_bytes)
     columns = [
         _states(view, [shares[at] for at in pieces.layers_of_stage(stage)], element_bytes)
         for stage, view in enumerate(strategy.on_stages())
     ]
     weights, gradients, optimiser = np.array(columns).T
     activations = _activations(strategy, shares, pieces, element_bytes)
-    workspace = np.full(strategy.pipeline, WORKSPACE_BYTES)
+    return _with_room_lost(weights, gradients, optimiser, activations)
+
+
+def memory_of_layer(strategy: Strategy, share: Share, element_bytes: float) -> Memory:
+    """What a GPU needs for one layer alone, under the degrees that its ranks see."""
+    return memory(strategy, (share,), ALONE, element_bytes)
+
+
+ALONE = Pieces((0,), 1, (0,))
+"""The pieces of a model of one layer."""
+
+
+def _on_servers(strategy: Strategy, shares: tuple[Share, ...], element_bytes: float) -> Memory:
+    """A server holds what it holds of each of its layers: all micro-batches of all of them are kept at once."""
+    held = np.zeros((4, strategy.ranks))
+    for one, share in zip(strategy.parts, shares, strict=True):
+        alone = memory_of_layer(strategy.on_part(one, share.server.gpus), share, element_bytes)
+        parts = alone.weights, alone.gradients, alone.optimiser, alone.activations
+        held[:, list(one.workers)] += np.array(parts)
+    return _with_room_lost(*held)
+
+
+def _with_room_lost(weights: Floats, gradients: Floats, optimiser: Floats, activations: Floats) -> Memory:
+    """With the workspace and what the allocator cannot use."""
     fragmentation = FRAGMENTATION * (weights + gradients + optimiser + activations)
+    workspace = np.full(len(weights), WORKSPACE_BYTES)
     return Memory(weights, gradients, optimiser, activations, workspace, fragmentation)
 
 
@@ -89,12 +123,15 @@ def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tu
     per_gradient = gradient_bytes(strategy, element_bytes)
     per_state = state_bytes(strategy.optimiser, element_bytes, master_weights=strategy.master_weights)
     whole = sum(share.all_parameters for share in shares) + tied_copy(shares)
+    # A sparse table has gradients for the rows of one step alone, and is updated in place without a copy in 32 bits.
+    sparse = sum(share.sparse for share in shares)
     mine, _ = updated(strategy, shares)
     largest = sorted((share.all_parameters for share in shares), reverse=True)
     gathered = sum(largest[:2]) if strategy.prefetch else sum(largest[:1])
     weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 and strategy.regather else whole
-    gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole
-    return weights * element_bytes, gradients * per_gradient, mine * per_state
+    gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole - sparse
+    state = mine * per_state + sparse * state_bytes(strategy.optimiser, element_bytes, master_weights=False)
+    return weights * element_bytes, gradients * per_gradient, state
 
 
 def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = True) -> float:
@@ -110,14 +147,16 @@ def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = 
 def updated(strategy: Strategy, shares: list[Share]) -> tuple[int, int]:
     """Parameters that a rank with these layers updates, and the tensors that hold them.
 
-    Under ZeRO that is its part of what is shared out, otherwise all it holds.
+    Under ZeRO that is its part of what is shared out, otherwise all it holds; sparse tables have been updated already.
     """
     tensors = sum(share.tensors for share in shares)
     if not strategy.zero:
-        return sum(share.all_parameters for share in shares) + tied_copy(shares), tensors
+        return sum(share.all_parameters - share.sparse for share in shares) + tied_copy(shares), tensors
     copies = strategy.replicas // strategy.expert
     parts = sum(
-        part(share.parameters, strategy.replicas) + part(share.expert_parameters, copies) + share.table_parameters
+        part(share.parameters - share.sparse, strategy.replicas)
+        + part(share.expert_parameters, copies)
+        + share.table_parameters
         for share in shares
     )
     return parts + part(tied_copy(shares), strategy.replicas), tensors
@@ -134,9 +173,7 @@ def tied_copy(shares: list[Share]) -> int:
     return sum(share.tied for share in shares if share.tied and share.tied not in own)
 
 
-def _activations(
-    strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float
-) -> NDArray[np.float64]:
+def _activations(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Floats:
     """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again.
 
     What was computed again stays until gradients of weights that are put off.

@@ -49,9 +49,23 @@ class Part:
     """How workers that are servers share a single layer; GPUs split samples, and tensor ranks the rest."""
 
     @property
+    def together(self) -> int:
+        """Workers that have the same samples.
+
+        >>> Part(0, 0, (0, 1, 2), manner=Manner.TENSOR).together
+        3
+        """
+        return self.tensor if self.manner.parts_samples else len(self.workers)
+
+    @property
     def replicas(self) -> int:
         """Into how many parts a micro-batch is split here."""
-        return len(self.workers) // self.tensor
+        return len(self.workers) // self.together
+
+    @property
+    def experts(self) -> int:
+        """Workers over which experts are spread."""
+        return len(self.workers) if self.manner is Manner.EXPERT else 1
 
     @property
     def layers(self) -> range:
@@ -60,4 +74,4 @@ class Part:
     @property
     def sharers(self) -> tuple[int, ...]:
         """The first rank of every replica: those that reduce the same gradients."""
-        return self.workers[:: self.tensor]
+        return self.workers[:: self.together]

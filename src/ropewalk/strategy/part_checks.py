@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropewalk.errors import StrategyError
+from ropewalk.strategy.part import Part
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.workload.workload import Workload
 
@@ -87,3 +88,12 @@ def _mirrored(plan: Strategy, homes: list[int]) -> Iterator[str]:
                 f"schedule {plan.schedule} keeps parts {piece} and {home} on the ranks of both, but they are split "
                 f"over {one.tensor} and {other.tensor} tensor ranks: give both the same tensor degree"
             )
+
+
+def uneven_samples(one: Part, samples: int, layer: str) -> Iterator[str]:
+    """Servers that share the samples of a layer take equal parts."""
+    if samples % one.replicas:
+        yield (
+            f"layer {layer}: {samples} samples do not fall into {one.replicas} equal parts: "
+            f"give a batch that {one.replicas} servers share equally"
+        )

@@ -89,11 +89,9 @@ class Placement:
         """
         if not self.strategy.parts:
             return tuple(self.grid)
-        homes = self.strategy.timetable.device_of_piece.tolist()[: len(self.strategy.parts)]
-        parts = dict(zip(reversed(homes), reversed(self.strategy.parts), strict=True))
         return tuple(
-            np.array(one.workers, np.int32).reshape(one.replicas, 1, 1, one.tensor)
-            for one in (parts[stage] for stage in range(self.strategy.pipeline))
+            np.array(one.workers, np.int32).reshape(one.replicas // one.experts, one.experts, 1, one.together)
+            for one in self.strategy.stage_parts
         )
 
     @cached_property

@@ -106,20 +106,23 @@ class Pace:
 
     The host launches a whole step without waiting, collectives included, so what counts is whether it needs longer for
     all of a rank's step than the GPU does, not for a single layer. By that factor all of the rank's work is stretched.
+
+    Where layers are priced one by one (`factor` is None), so that a search can move each by itself, every stretch takes
+    as long as host and GPU need for it, and each layer is updated by itself.
     """
 
     listed: PriceList
-    factor: float = 1.0
+    factor: float | None = 1.0
 
     @property
     def element_bytes(self) -> float:
         return self.listed.element_bytes
 
     def forward(self, operators: tuple[Operator, ...]) -> float:
-        return self.factor * self.listed.forward(operators).gpu_s
+        return self._seconds(self.listed.forward(operators))
 
     def backward(self, operators: tuple[Operator, ...]) -> float:
-        return self.factor * self.listed.backward(operators).gpu_s
+        return self._seconds(self.listed.backward(operators))
 
     def backward_input(self, operators: tuple[Operator, ...]) -> float:
         """What of the backward pass others wait for."""
@@ -127,10 +130,13 @@ class Pace:
 
     def backward_weight(self, operators: tuple[Operator, ...]) -> float:
         """What of the backward pass may be put off: gradients of weights alone."""
-        return self.factor * self.listed.weight(operators).gpu_s
+        return self._seconds(self.listed.weight(operators))
 
     def update(self, parameters: int, tensors: int, optimiser: str) -> float:
-        return self.factor * self.listed.update(parameters, tensors, optimiser).gpu_s
+        return self._seconds(self.listed.update(parameters, tensors, optimiser))
+
+    def _seconds(self, work: Work) -> float:
+        return work.seconds if self.factor is None else self.factor * work.gpu_s
 
 
 def pace_of(listed: PriceList, step: Work) -> Pace:

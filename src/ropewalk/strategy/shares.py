@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ropewalk.strategy.strategy import Strategy
-from ropewalk.workload.adapted import Adapted
+from ropewalk.strategy.columns import cut, split_by_tensor
+from ropewalk.strategy.part import Manner
+from ropewalk.strategy.server import ONE_GPU, Server
+from ropewalk.strategy.strategy import SERVER, Strategy
+from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.operator import Operator, Role, Split, part
 from ropewalk.workload.table import Embedding, EmbeddingBags
 from ropewalk.workload.workload import Layer, Workload
@@ -17,7 +21,7 @@ from ropewalk.workload.workload import Layer, Workload
 
 @dataclass(frozen=True)
 class Share:
-    """The part of one rank of a layer."""
+    """The part of one rank of a layer; where a rank is a server, that of one of its GPUs."""
 
     layer: Layer
     """Split: its operators are what the rank does."""
@@ -28,31 +32,51 @@ class Share:
     expert_parameters: int
     """Held alike by the ranks that have the same experts."""
     table_parameters: int
-    """Held by this rank alone among the data ranks: embedding tables that are spread over them."""
+    """Held by this GPU alone: embedding tables that are spread over data ranks, or over the GPUs of a server."""
     tensors: int
+    """Of the parameters that the optimiser updates."""
     tied: int
     """Parameters of an embedding that are used here and counted there."""
     embeddings: tuple[int, ...]
     """Parameters of each embedding it has itself, to find the one that is tied."""
     read: tuple[int, ...] = ()
     """Elements of a micro-batch that it reads of each layer in `layer.inputs`."""
+    sparse: int = 0
+    """Of all these parameters, those of tables that are updated row by row in their backward pass: there are never
+    gradients of all of them, and the optimiser passes them over."""
+    tables_over: int = 1
+    """Data ranks over which tables are spread; they exchange what was looked up."""
+    server: Server = ONE_GPU
+    """What the rank is."""
 
     @property
     def all_parameters(self) -> int:
         return self.parameters + self.expert_parameters + self.table_parameters
 
+    @property
+    def copied_parameters(self) -> int:
+        """What every GPU of a server has a copy of."""
+        return self.parameters + self.expert_parameters
 
-def share_of(layer: Layer, strategy: Strategy) -> Share:
-    """What one rank does and holds of this layer."""
-    split = strategy.split_of(layer)
-    operators = layer.split(split).operators
-    if split.context > 1 and not meets(layer, Meeting.CONTEXT):
-        operators = _with_whole_keys(layer, operators, split)
-    if strategy.data > 1 and meets(layer, Meeting.TABLES):
-        operators = tuple(_spread(op, strategy.data) for op in operators)
+
+def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner: Manner = Manner.SAMPLE) -> Share:
+    """What one rank does and holds of this layer.
+
+    Where ranks are servers, `manner` says how they share it. Weights that two layers have in common are not summed
+    between the seats of the two.
+    """
+    seated = strategy.grain == SERVER
+    split, operators = _split(layer, strategy, manner)
+    tables_over = strategy.data if layer.meets(Meeting.TABLES) and not seated else 1
+    if tables_over > 1:
+        operators = tuple(_spread(op, tables_over) for op in operators)
     counts = {"dense": 0, "expert": 0, "table": 0}
-    for sort, op in _by_sort(operators, strategy):
-        counts[sort] += op.parameters()
+    sparse = 0
+    for sort, op in _by_sort(operators, tables_over > 1, apart=strategy.expert > 1 or not seated):
+        inside = manner is Manner.PINNED or (isinstance(op, SparseTable) and not manner.parts_samples)
+        mine = part(op.parameters(), server.gpus) if inside else op.parameters()
+        counts["table" if inside else sort] += mine
+        sparse += mine if isinstance(op, SparseTable) else 0
     return Share(
         layer=Layer(layer.name, operators, layer.output_elements, layer.inputs, layer.kind),
         split=split,
@@ -60,44 +84,71 @@ def share_of(layer: Layer, strategy: Strategy) -> Share:
         parameters=counts["dense"],
         expert_parameters=counts["expert"],
         table_parameters=counts["table"],
-        tensors=sum(op.parameter_tensors() for op in operators),
-        tied=sum(op.inputs * op.outputs for op in map(bare, operators) if isinstance(op, Linear) and op.tied),
+        tensors=sum(op.parameter_tensors() for op in operators if not isinstance(op, SparseTable)),
+        tied=0 if seated else _tied(operators),
         embeddings=tuple(op.parameters() for op in map(bare, operators) if isinstance(op, Embedding)),
+        sparse=sparse,
+        tables_over=tables_over,
+        server=server,
     )
 
 
-def shares_of(workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
+def shares_of(workload: Workload, strategy: Strategy, server: Server = ONE_GPU) -> tuple[Share, ...]:
     """The share of every layer; layers that are alike are looked at once.
 
     The workload is that of one micro-batch of a rank; where the strategy has parts, each gets its own. Where stages
-    keep several copies of the model, the layers of the second follow those of the first.
+    keep several copies of the model, the layers of the second follow those of the first. Where ranks are servers,
+    `server` says what they are.
     """
-    if strategy.parts:
-        views, homes = strategy.on_stages(), strategy.timetable.device_of_piece.tolist()
-        by_view = {view: shares_of(workload.at_batch(view.micro_batch), view) for view in dict.fromkeys(views)}
-        every = zip(homes, strategy.parts * strategy.copies, strict=True)
-        return tuple(by_view[views[home]][at] for home, one in every for at in one.layers)
-    known: dict[tuple[object, ...], Share] = {}
+    if not strategy.parts:
+        alike: Known = {}
+        return tuple(_share_at(workload, at, strategy, alike) for at in range(len(workload.layers))) * strategy.copies
+    views, homes = strategy.on_stages(server.gpus), strategy.homes
+    sized = {view.micro_batch: workload.at_batch(view.micro_batch) for view in views}
+    by_view: dict[tuple[Strategy, Manner], Known] = {}
     shares = []
-    for layer in workload.layers:
-        alike = layer.operators, strategy.split_of(layer), strategy.recompute_of(layer)
-        if alike not in known:
-            known[alike] = share_of(layer, strategy)
-        found = known[alike]
-        own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
-        read = tuple(workload.layers[source].output_elements for source in layer.inputs)
-        shares.append(replace(found, layer=own, read=read))
-    return tuple(shares) * strategy.copies
+    for stage, one in zip(homes, strategy.parts * strategy.copies, strict=True):
+        view = views[stage]
+        known = by_view.setdefault((view, one.manner), {})
+        shares += [_share_at(sized[view.micro_batch], at, view, known, server, one.manner) for at in one.layers]
+    return tuple(shares)
 
 
-def bare(operator: Operator) -> Operator:
-    """The operator itself, without what a model adapts of it."""
-    return bare(operator.operator) if isinstance(operator, Adapted) else operator
+Known = dict[tuple[object, ...], Share]
 
 
-def meets(layer: Layer, meeting: Meeting) -> bool:
-    """Do ranks meet in this layer for this reason?"""
-    return any(isinstance(op, Exchange) and op.meeting is meeting for op in layer.operators)
+def _share_at(
+    workload: Workload,
+    at: int,
+    strategy: Strategy,
+    known: Known,
+    server: Server = ONE_GPU,
+    manner: Manner = Manner.SAMPLE,
+) -> Share:
+    layer = workload.layers[at]
+    alike = layer.operators, strategy.split_of(layer), strategy.recompute_of(layer)
+    if alike not in known:
+        known[alike] = share_of(layer, strategy, server, manner)
+    found = known[alike]
+    own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
+    return replace(found, layer=own, read=tuple(workload.layers[source].output_elements for source in layer.inputs))
+
+
+def _split(layer: Layer, strategy: Strategy, manner: Manner) -> tuple[Split, tuple[Operator, ...]]:
+    """How a layer is split, and what one rank does of it."""
+    if manner is Manner.COLUMNS:
+        return Split(), cut(layer, strategy.tensor)
+    split = strategy.split_of(layer)
+    if manner is Manner.TENSOR:
+        return split, split_by_tensor(layer, split.tensor, strategy.micro_batch).operators
+    operators = layer.split(split).operators
+    if split.context > 1 and not layer.meets(Meeting.CONTEXT):
+        operators = _with_whole_keys(layer, operators, split)
+    return split, operators
+
+
+def _tied(operators: tuple[Operator, ...]) -> int:
+    return sum(op.inputs * op.outputs for op in map(bare, operators) if isinstance(op, Linear) and op.tied)
 
 
 def attention_core(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
@@ -165,7 +216,7 @@ def _core_inputs(core: tuple[Operator, ...]) -> float:
 
 def attends(layer: Layer) -> bool:
     """Is there attention in this layer, or a place where keys and values of a cut sequence are put together?"""
-    return any(map(_is_core, layer.operators)) or meets(layer, Meeting.CONTEXT)
+    return any(map(_is_core, layer.operators)) or layer.meets(Meeting.CONTEXT)
 
 
 def _with_whole_keys(layer: Layer, operators: tuple[Operator, ...], split: Split) -> tuple[Operator, ...]:
@@ -183,15 +234,19 @@ def _with_whole_keys(layer: Layer, operators: tuple[Operator, ...], split: Split
     return (*operators[:at], met, *operators[at:])
 
 
-def _by_sort(operators: tuple[Operator, ...], strategy: Strategy) -> Iterator[tuple[str, Operator]]:
-    """Operators with the sort of parameters they have: those of experts stand between dispatch and combine."""
+def _by_sort(
+    operators: tuple[Operator, ...], tables_spread: bool, *, apart: bool = True
+) -> Iterator[tuple[str, Operator]]:
+    """Operators with the sort of parameters they have: those of experts stand between dispatch and combine.
+
+    `apart` tells experts from what all data ranks hold alike.
+    """
     at_experts = False
-    spread = strategy.data > 1 and any(isinstance(op, Exchange) and op.meeting is Meeting.TABLES for op in operators)
     for op in operators:
         if isinstance(op, Exchange):
             at_experts = op.meeting is Meeting.DISPATCH or (at_experts and op.meeting is not Meeting.COMBINE)
-        is_table = spread and isinstance(bare(op), EmbeddingBags)
-        yield ("expert" if at_experts else "table" if is_table else "dense"), op
+        is_table = tables_spread and isinstance(bare(op), EmbeddingBags)
+        yield ("expert" if at_experts and apart else "table" if is_table else "dense"), op
 
 
 def _spread(operator: Operator, ranks: int) -> Operator:

@@ -132,7 +132,7 @@ def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], price
     if firsts is None:
         once = shares[: len(workload.layers)]
         firsts = balanced([seconds_of(share, prices) for share in once], strategy.pieces)
-    return Pieces(firsts, len(workload.layers), tuple(strategy.timetable.device_of_piece.tolist()))
+    return Pieces(firsts, len(workload.layers), strategy.homes)
 
 
 def seconds_of(share: Share, prices: PriceList) -> float:

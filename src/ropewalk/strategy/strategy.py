@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Part
+from ropewalk.timetable.gpipe import gpipe_on_one
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.written import timetable_of_rows
@@ -129,9 +130,11 @@ class Strategy:
 
     @property
     def timetable(self) -> Timetable:
-        """What every stage runs in which order."""
+        """What every stage runs in which order; where ranks are servers, what each runs of its own layers."""
         if self.rows:
             return timetable_of_rows(self.schedule, self.rows, self.micro_batches)
+        if self.grain == SERVER and self.parts:
+            return gpipe_on_one(len(self.parts), self.micro_batches)
         return timetable(self.schedule, self.pipeline, self.micro_batches, self.pieces_each)
 
     @property
@@ -160,18 +163,46 @@ class Strategy:
         """Samples of a step."""
         return self.data * self.micro_batch * self.micro_batches
 
-    def on_stages(self) -> tuple[Strategy, ...]:
-        """By stage, the degrees that its ranks see: those of its part, with the micro-batch of the fullest replica."""
+    @property
+    def homes(self) -> tuple[int, ...]:
+        """By piece of the model, of all its copies, the stage that holds it.
+
+        Where ranks are servers, a stage is the layers that the same servers share in the same manner; a server may be
+        in several.
+        """
+        if self.grain != SERVER or not self.parts:
+            return tuple(self.timetable.device_of_piece.tolist())
+        number: dict[tuple[object, ...], int] = {}
+        return tuple(number.setdefault((one.workers, one.manner), len(number)) for one in self.parts)
+
+    @property
+    def stage_parts(self) -> tuple[Part, ...]:
+        """By stage, the first of its parts: those of one stage have the same workers."""
+        first = dict(zip(reversed(self.homes[: len(self.parts)]), reversed(self.parts), strict=True))
+        return tuple(first[stage] for stage in sorted(first))
+
+    def on_stages(self, gpus: int = 1) -> tuple[Strategy, ...]:
+        """By stage, the degrees that its ranks see: those of its part, with the micro-batch of the fullest replica.
+
+        Where a rank has several GPUs, they share its samples.
+        """
         if not self.parts:
             return (self,) * self.pipeline
-        homes = self.timetable.device_of_piece.tolist()
-        first = [homes.index(stage) for stage in range(self.pipeline)]
-        every = [[self.parts[first[home]] for home in homes[piece :: len(self.parts)]] for piece in first]
-        return tuple(self._on(one, sum(each.replicas for each in (one, *others))) for one, *others in every)
+        homes, parts = self.homes, self.stage_parts
+        every = [homes[homes.index(stage) :: len(self.parts)] for stage in range(len(parts))]
+        holders = [sum(parts[home].replicas for home in copies) for copies in every]
+        return tuple(self.on_part(one, gpus, many) for one, many in zip(parts, holders, strict=True))
 
-    def _on(self, one: Part, holders: int) -> Strategy:
-        changed = {"data": one.replicas, "tensor": one.tensor, "micro_batch": part(self.micro_batch, one.replicas)}
-        return OnStage(**{**vars(self), **changed, "parts": (), "holders": holders})
+    def on_part(self, one: Part, gpus: int = 1, holders: int | None = None) -> Strategy:
+        """The degrees that the ranks of one part see; `holders` have its weights, in all copies of the model."""
+        changed = {
+            "data": one.replicas,
+            "tensor": one.together,
+            "expert": one.experts,
+            "micro_batch": part(part(self.micro_batch, one.replicas), gpus),
+            "holders": one.replicas if holders is None else holders,
+        }
+        return OnStage(**{**vars(self), **changed, "parts": ()})
 
     def split_of(self, layer: Layer) -> Split:
         """How this layer is split."""

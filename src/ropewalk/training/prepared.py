@@ -16,8 +16,7 @@ from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.remedies import Remedies
-from ropewalk.strategy.seat_work import SeatPricer, Server, seat_memory
-from ropewalk.strategy.seating import seating_of
+from ropewalk.strategy.server import Server
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower import StepsInARow, lower, lower_steps
 from ropewalk.task.step import Step
@@ -95,9 +94,9 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     group = question.place.equal
     check(strategy, workload, group.count)
     server = Server(group.gpus, group.nvlink_bandwidth, prices.device.memory_bytes)
-    seats = seating_of(strategy)
-    priced = SeatPricer(workload, prices, strategy.global_batch, server, strategy.micro_batches, strategy.optimiser)
-    needed, fabric = seat_memory(priced, seats), question.fabric()
+    shares, fabric = shares_of(workload, strategy, server), question.fabric()
+    pieces = cut(workload, strategy, shares, PriceList(prices))
+    needed = memory(strategy, shares, pieces, prices.precision.element_bytes).fullest
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise MemoryShortage(
             f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and "

@@ -8,6 +8,11 @@ from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import Operator, Split
 
 
+def bare(operator: Operator) -> Operator:
+    """The operator itself, without what a model adapts of it."""
+    return bare(operator.operator) if isinstance(operator, Adapted) else operator
+
+
 @dataclass(frozen=True)
 class Adapted(Operator):
     """`operator`, except for what is said here.

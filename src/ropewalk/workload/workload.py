@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, WorkloadError
+from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.operator import Operator, Split
 
 
@@ -47,6 +48,10 @@ class Layer:
     def saved_bytes(self, element_bytes: float) -> float:
         """Bytes kept from the forward to the backward pass of one micro-batch."""
         return sum(op.saved_elements() * element_bytes + op.saved_bytes() for op in self.operators)
+
+    def meets(self, meeting: Meeting) -> bool:
+        """Do ranks that share this layer meet for this reason?"""
+        return any(isinstance(op, Exchange) and op.meeting is meeting for op in self.operators)
 
     def split(self, split: Split) -> Layer:
         """What one rank does of this layer."""

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from tiny_models import FlopPrices, transformer
+from tiny_seats import recommender
 
 from ropewalk.strategy import LayerChoice, PriceList, Strategy, cut, memory, shares_of
-from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES
+from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, updated
+from ropewalk.strategy.seating import Manner, Seat, Seating, strategy_of
+from ropewalk.strategy.server import ONE_GPU
 
 BATCH, SEQUENCE, HIDDEN, HEADS = 2, 8, 16, 4
 SBH = BATCH * SEQUENCE * HIDDEN
@@ -106,3 +109,37 @@ def test_parts_add_up_and_assumptions_are_stated():
     found = used(Strategy())
     known = found.weights + found.gradients + found.optimiser + found.activations
     assert found.total == pytest.approx(known * (1 + FRAGMENTATION) + WORKSPACE_BYTES)
+
+
+def test_a_sparse_table_has_neither_gradients_of_all_its_rows_nor_an_update():
+    """Its rows are updated in its backward pass, whatever the strategy."""
+    strategy, model = Strategy(micro_batch=8, optimiser="momentum"), recommender(batch=8, tables=1, width=4, hidden=16)
+    shares = shares_of(model, strategy)
+    found = memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+    table, dense = 64 * 4, (8 * 16 + 16) + (20 * 8 + 8)
+    assert found.weights[0] == 2 * (table + dense)
+    assert found.gradients[0] == 2 * dense
+    assert found.optimiser[0] == 4 * table + (4 + 4) * dense  # rows are updated in place, without a copy in 32 bits
+    assert updated(strategy, list(shares)) == (dense, 4)
+
+
+def test_a_model_on_one_gpu_needs_the_same_memory_by_degrees_and_by_seats():
+    model = recommender(batch=8)
+    seats = [Seat((0,), Manner.PINNED if layer.kind == "table" else Manner.SAMPLE) for layer in model.layers]
+    found = []
+    for strategy in (Strategy(micro_batch=8, optimiser="sgd"), strategy_of(Seating(1, tuple(seats)), 8)):
+        shares = shares_of(model, strategy, ONE_GPU)
+        found.append(memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0).parts())
+    assert {name: bytes_.tolist() for name, bytes_ in found[0].items()} == {
+        name: pytest.approx(bytes_.tolist()) for name, bytes_ in found[1].items()
+    }
+
+
+def test_servers_hold_what_they_hold_of_each_of_their_layers():
+    model = recommender(batch=8, tables=2)
+    seats = (Seat((0,), Manner.PINNED), Seat((1,), Manner.PINNED), *(Seat((0, 1)),) * 2, Seat((1,)))
+    strategy = strategy_of(Seating(3, seats), 8)
+    shares = shares_of(model, strategy, ONE_GPU)
+    found = memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+    table, bottom, top = 64 * 4, 8 * 16 + 16, 24 * 8 + 8
+    assert found.weights.tolist() == [2 * (table + bottom), 2 * (table + bottom + top), 0]

@@ -40,7 +40,7 @@ from ropewalk.strategy.memory import updated
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
-from ropewalk.strategy.seat_work import Server
+from ropewalk.strategy.server import Server
 from ropewalk.strategy.shares import Share, computed_again, shares_of
 from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import SERVER, Strategy

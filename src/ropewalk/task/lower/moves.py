@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share, computed_again
 from ropewalk.strategy.strategy import Strategy
@@ -67,34 +68,42 @@ class Move:
 
 def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The forward pass of a layer."""
-    return list(_walk(share, strategy, prices, prices.forward, "forward"))
+    return list(_walk(share, prices, prices.forward, "forward"))
 
 
 def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The backward pass of a layer, with what is computed again before it.
 
     Full recomputation repeats the forward pass of the layer, collectives included; selective recomputation runs the
-    core of attention again, which needs no collective unless the sequence is cut.
+    core of attention again, which needs no collective unless the sequence is cut. GPUs of a server sum their gradients
+    behind it: that is paid once a step, an equal part in every micro-batch.
     """
-    return [*_again(share, strategy, prices), *_walk(share, strategy, prices, prices.backward, "backward")]
+    moves = [*_again(share, strategy, prices), *_walk(share, prices, prices.backward, "backward")]
+    inside = share.server.all_reduce_s(share.copied_parameters * gradient_bytes(strategy, prices.element_bytes))
+    if inside:
+        seconds, label = inside / strategy.micro_batches, f"{share.layer.name} backward"
+        if moves and moves[-1].act is Act.COMPUTE:
+            seconds += moves.pop().amount
+        moves.append(_compute(seconds, label))
+    return moves
 
 
 def input_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What the layer before waits for: the backward pass without gradients of weights, with all its meetings."""
-    walk = _walk(share, strategy, prices, prices.backward_input, "backward", " inputs")
+    walk = _walk(share, prices, prices.backward_input, "backward", " inputs")
     return [*_again(share, strategy, prices), *walk]
 
 
 def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What is left of the backward pass: gradients of weights, for which ranks do not meet."""
-    walk = _walk(share, strategy, prices, prices.backward_weight, "backward", " weights")
+    walk = _walk(share, prices, prices.backward_weight, "backward", " weights")
     seconds = sum(move.amount for move in walk if move.act is Act.COMPUTE)
     return [_compute(seconds, f"{share.layer.name} backward weights")] if seconds else []
 
 
 def recompute_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The forward pass of a layer once more."""
-    return list(_walk(share, strategy, prices, prices.forward, "recompute"))
+    return list(_walk(share, prices, prices.forward, "recompute"))
 
 
 def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -137,7 +146,6 @@ def _summed(run: list[Move], label: str) -> list[Move]:
 
 def _walk(
     share: Share,
-    strategy: Strategy,
     prices: Pace,
     price: Callable[[tuple[Operator, ...]], float],
     name: str,
@@ -155,7 +163,7 @@ def _walk(
         if not isinstance(op, Exchange):
             segment.append(op)
             continue
-        met = _meet(op, share, strategy, prices.element_bytes, back, label)
+        met = _meet(op, share, prices.element_bytes, back, label)
         if met is None:
             continue
         if segment:
@@ -170,12 +178,10 @@ def _compute(seconds: float, label: str) -> Move:
     return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], label)
 
 
-def _meet(
-    exchange: Exchange, share: Share, strategy: Strategy, element_bytes: float, back: bool, label: str
-) -> Move | None:
-    """The collective of a meeting; None where the split makes it none."""
+def _meet(exchange: Exchange, share: Share, element_bytes: float, back: bool, label: str) -> Move | None:
+    """The collective of a meeting; None where the split makes it none. A server brings what its GPUs have together."""
     split = share.split
-    size = exchange.elements * element_bytes
+    size = exchange.elements * share.server.gpus * element_bytes
     match exchange.meeting:
         case Meeting.ENTER | Meeting.LEAVE:
             # Leaving is entering the other way round.
@@ -190,7 +196,7 @@ def _meet(
         case Meeting.DISPATCH | Meeting.COMBINE:
             ways, scope, stream, act = split.expert, Scope.EXPERT, STREAM["expert"], Act.ALL_TO_ALL
         case Meeting.TABLES:
-            ways, scope, stream, act = strategy.data, Scope.DATA, STREAM["tables"], Act.ALL_TO_ALL
+            ways, scope, stream, act = share.tables_over, Scope.DATA, STREAM["tables"], Act.ALL_TO_ALL
         case Meeting.CONTEXT:
             # The exchange counts a rank's part of the keys and values of all heads; tensor ranks share out the heads.
             ways, scope, stream = split.context, Scope.CONTEXT, STREAM["context"]

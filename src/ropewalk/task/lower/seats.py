@@ -23,9 +23,11 @@ from ropewalk.errors import StrategyError
 from ropewalk.strategy.between_seats import gradients_between, parts_between
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.prices import Prices
-from ropewalk.strategy.seat_work import SeatPricer, Server
 from ropewalk.strategy.seating import Seat, Seating, seating_of
+from ropewalk.strategy.server import Server
 from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.moves import Move, Scope
+from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.task.step import Act, Step, StepSketch
 from ropewalk.workload.workload import Workload
 
@@ -111,40 +113,36 @@ class _Lowering:
         """By group: backward passes whose sums have not begun."""
 
     def forward(self, layer: int, micro_batch: int) -> None:
-        done = self._computed("forward", layer, micro_batch, self.works[layer].forward_s)
+        done = self._computed("forward", layer, micro_batch, self.works[layer].forward)
         for reader in self.readers[layer]:
             self._send("forward", layer, reader, micro_batch, done)
 
     def backward(self, layer: int, micro_batch: int) -> None:
-        done = self._computed("backward", layer, micro_batch, self.works[layer].backward_s)
+        done = self._computed("backward", layer, micro_batch, self.works[layer].backward)
         for source in dict.fromkeys(self.pricer.workload.layers[layer].inputs):
             self._send("backward", layer, source, micro_batch, done)
         if micro_batch == self.pricer.micro_batches - 1:
             self._sum(layer, done)
 
-    def _computed(self, way: str, layer: int, micro_batch: int, seconds: tuple[float, ...]) -> dict[int, int]:
+    def _computed(self, way: str, layer: int, micro_batch: int, moves: Sequence[Move]) -> dict[int, int]:
         """Run a layer on all its servers: the operation with which each of them is done."""
         servers = self.seating.seats[layer].servers
         arrived = self.arrived.pop((way, layer, micro_batch), {})
-        label = f"{self.names[layer]} {way}"
-        work = self.works[layer]
-        meetings = work.forward_met if way == "forward" else work.backward_met
-        met: list[int] = []
-        done: dict[int, int] = {}
-        for at, stretch in enumerate(seconds):
-            for server in servers:
-                after = [*self.last[server], *(arrived.get(server, []) if at == 0 else met)]
-                done[server] = self.sketch.compute(server, stretch, after=after, label=label)
-                self.last[server] = [done[server]]
-            if at < len(meetings) and len(servers) > 1:
-                after, (act, size_bytes) = list(done.values()), meetings[at]
-                stream, name = (TENSOR, "sum") if act is Act.ALL_REDUCE else (EXPERTS, "exchange")
-                met = [
-                    self.sketch.collective(
-                        act, servers, size_bytes, after=after, stream=stream, label=f"{label} {name}"
-                    )
-                ]
-        return done
+        done = {server: [*self.last[server], *arrived.get(server, [])] for server in servers}
+        for move in moves or (Move(Act.COMPUTE, Scope.RANK, 0.0, 0, f"{self.names[layer]} {way}"),):
+            if move.act is Act.COMPUTE:
+                done = {
+                    server: [self.sketch.compute(server, move.amount, after=done[server], label=move.label)]
+                    for server in servers
+                }
+                continue
+            stream = TENSOR if move.act is Act.ALL_REDUCE else EXPERTS
+            after = [at for server in servers for at in done[server]]
+            met = self.sketch.collective(move.act, servers, move.amount, after=after, stream=stream, label=move.label)
+            done = {server: [met] for server in servers}
+        for server in servers:
+            self.last[server] = done[server]
+        return {server: done[server][0] for server in servers}
 
     def _send(self, way: str, source: int, reader: int, micro_batch: int, done: dict[int, int]) -> None:
         """Hand what a layer has computed to another one: its output, or the gradient of what it had read."""

@@ -6,8 +6,8 @@ from tiny_seats import FlopPrices, priced, recommender, stacked, with_experts
 
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.placement import Placement
-from ropewalk.strategy.seat_work import Server
 from ropewalk.strategy.seating import Manner, Seat, Seating, strategy_of
+from ropewalk.strategy.server import Server
 from ropewalk.task.lower import lower
 from ropewalk.task.lower.seats import SUMS, lower_priced
 from ropewalk.task.step import Act
@@ -76,7 +76,9 @@ def test_micro_batches_run_all_forwards_first_and_sum_once():
 
 def test_samples_travel_to_experts_and_back_in_both_passes():
     step = lower_priced(priced(with_experts()), Seating(2, (Seat((0, 1)), Seat((0, 1), Manner.EXPERT))))
-    assert names(step, Act.ALL_TO_ALL) == ["mixture forward exchange"] * 2 + ["mixture backward exchange"] * 2
+    assert names(step, Act.ALL_TO_ALL) == [
+        "mixture forward dispatch", "mixture forward combine", "mixture backward combine", "mixture backward dispatch",
+    ]  # fmt: skip
 
 
 def test_a_server_without_layers_does_nothing():

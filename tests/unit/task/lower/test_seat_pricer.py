@@ -1,18 +1,14 @@
 """What a server computes, holds and sums of a layer, counted by hand."""
 
-from types import SimpleNamespace
-
 import pytest
 from tiny_seats import FlopPrices, Wide, feed_forward, priced, recommender, stacked, with_experts
 
 from ropewalk.collectives.act import Act
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.columns import can_be_cut, can_be_split, cut
-from ropewalk.strategy.seat_work import Met, SeatPricer, Server
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
-from ropewalk.strategy.shares import share_of
-from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.moves import backward_moves, forward_moves
+from ropewalk.strategy.server import Server
+from ropewalk.task.lower.seat_pricer import SeatPricer, met_in, seconds_in
 from ropewalk.workload.source import open_workload
 
 LAYER = 16 * 32 + 32
@@ -23,27 +19,31 @@ def work(seat, **rest):
     return priced(stacked(widths=(16, 32)), **rest).work(0, seat)
 
 
+def met(moves):
+    return [(move.act, move.amount) for move in met_in(moves)]
+
+
 def test_servers_by_samples_share_the_batch_and_sum_all_weights():
     one, four = work(Seat((0,))), work(Seat((0, 1, 2, 3)))
-    assert one.forward_s[0] == pytest.approx(4 * four.forward_s[0])
+    assert seconds_in(one.forward) == pytest.approx(4 * seconds_in(four.forward))
     assert (one.sum_bytes, four.sum_bytes) == (0, 4 * LAYER)
-    assert one.forward_s[0] == pytest.approx(2 * 48 * 16 * 32 / 1e9)
+    assert seconds_in(one.forward) == pytest.approx(2 * 48 * 16 * 32 / 1e9)
 
 
 def test_gpus_of_a_server_share_its_samples_and_sum_weights_among_themselves():
     one, four = work(Seat((0,))), work(Seat((0,)), gpus=4)
-    assert four.forward_s[0] == pytest.approx(one.forward_s[0] / 4)
-    assert four.backward_s[0] - one.backward_s[0] / 4 == pytest.approx(2 * 4 * LAYER * 3 / 4 / 1e9)
+    assert seconds_in(four.forward) == pytest.approx(seconds_in(one.forward) / 4)
+    assert seconds_in(four.backward) - seconds_in(one.backward) / 4 == pytest.approx(2 * 4 * LAYER * 3 / 4 / 1e9)
 
 
 def test_the_sum_inside_a_server_is_paid_once_a_step():
     whole, parts = work(Seat((0,)), gpus=4), work(Seat((0,)), gpus=4, micro_batches=2)
-    assert 2 * parts.backward_s[0] == pytest.approx(whole.backward_s[0])
+    assert 2 * seconds_in(parts.backward) == pytest.approx(seconds_in(whole.backward))
 
 
 def test_a_layer_cut_by_outputs_has_the_whole_batch_and_a_part_of_the_weights():
     cut_in_four = work(Seat((0, 1, 2, 3), Manner.COLUMNS))
-    assert cut_in_four.forward_s[0] == pytest.approx(work(Seat((0,))).forward_s[0] / 4)
+    assert seconds_in(cut_in_four.forward) == pytest.approx(seconds_in(work(Seat((0,))).forward) / 4)
     assert cut_in_four.sum_bytes == 0
     assert cut_in_four.update_s == pytest.approx(LAYER / 4 * 1e-9)
 
@@ -66,10 +66,10 @@ def test_memory_is_weights_gradients_state_and_what_is_kept():
 def test_experts_are_spread_and_other_weights_summed():
     pricer = priced(with_experts())
     alone, spread = pricer.work(1, Seat((0,))), pricer.work(1, Seat((0, 1), Manner.EXPERT))
-    assert len(spread.forward_s) == len(spread.backward_s) == 3
-    assert spread.forward_met == spread.backward_met == (Met(Act.ALL_TO_ALL, 4 * 24 * 8),) * 2
+    assert len(spread.forward) == len(spread.backward) == 5
+    assert met(spread.forward) == met(spread.backward) == [(Act.ALL_TO_ALL, 4 * 24 * 8)] * 2
     assert spread.sum_bytes == 4 * 2 * (8 * 8 + 8)
-    assert alone.forward_met == ()
+    assert met(alone.forward) == []
 
 
 def test_batches_that_do_not_divide_are_refused():
@@ -111,37 +111,28 @@ def test_a_seating_names_all_its_mistakes():
 def test_a_layer_split_by_tensor_sums_its_results_and_the_gradients_of_its_inputs():
     pricer = priced(feed_forward(), gpus=2)
     alone, split = pricer.work(0, Seat((0,))), pricer.work(0, Seat((0, 1, 2, 3), Manner.TENSOR))
-    assert split.forward_met == split.backward_met == (Met(Act.ALL_REDUCE, 4 * 48 * 8),)
-    assert sum(split.forward_s) == pytest.approx(sum(alone.forward_s) / 4)
+    assert met(split.forward) == met(split.backward) == [(Act.ALL_REDUCE, 4 * 48 * 8)]
+    assert seconds_in(split.forward) == pytest.approx(seconds_in(alone.forward) / 4)
     assert split.sum_bytes == 0
     # The bias of the second product is on every server.
     assert split.update_s == pytest.approx((alone.update_s - 8e-9) / 4 + 8e-9)
 
 
 @pytest.mark.parametrize(("model", "ways"), [("gpt2-xl", 5), ("bert-large", 4), ("llama-7b", 8), ("mixtral-8x7b", 4)])
-def test_layers_of_language_models_are_split_as_the_lowering_of_strategies_splits_them(model, ways):
+def test_layers_of_language_models_are_split_wherever_megatron_splits_them(model, ways):
     workload = open_workload(model)
-    strategy = Strategy(tensor=ways, micro_batch=1)
     pricer = SeatPricer(workload, FlopPrices(), 1, Server(1))
-    pace = SimpleNamespace(forward=pricer.prices.forward, backward=pricer.prices.backward, element_bytes=4.0)
     sized = workload.at_batch(1)
     for at in (0, 1, len(workload.layers) - 1):
         assert can_be_split(sized.layers[at], ways, 1)
-        share = share_of(sized.layers[at], strategy)
         work = pricer.work(at, Seat(tuple(range(ways)), Manner.TENSOR))
-        for moves, met, seconds in (
-            (forward_moves(share, strategy, pace), work.forward_met, work.forward_s),
-            (backward_moves(share, strategy, pace), work.backward_met, None),
-        ):
-            sums = [move.amount for move in moves if move.act is Act.ALL_REDUCE]
-            assert [one.size_bytes for one in met] == pytest.approx(sums)
-            if seconds:
-                assert sum(seconds) == pytest.approx(sum(m.amount for m in moves if m.act is Act.COMPUTE))
+        assert met_in(work.forward + work.backward)
         assert not can_be_split(sized.layers[1], 7, 1)
 
 
 def test_weights_in_two_bytes_have_a_copy_in_four_that_the_optimiser_updates():
     narrow = SeatPricer(stacked(), FlopPrices(precision=Wide(2.0)), 48, Server(1))
     wide = SeatPricer(stacked(), FlopPrices(), 48, Server(1))
-    assert narrow.work(0, Seat((0,))).held.optimiser == 4 * LAYER
-    assert wide.work(0, Seat((0,))).held.optimiser == 0
+    weights, inputs = 16 * 32 + 32, 48 * 16
+    assert narrow.work(0, Seat((0,))).held_bytes == (2 + 2 + 4) * weights + 2 * inputs
+    assert wide.work(0, Seat((0,))).held_bytes == (4 + 4) * weights + 4 * inputs
