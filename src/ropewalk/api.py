@@ -80,7 +80,7 @@ def model(name: str, *, batch: int | None = None, sequence: int | None = None, *
 def simulate(
     what: str | Workload | Plan, place: str | Cluster | None = None, *, level: str | None = None, **decided: Any
 ) -> TrainingAnswer:
-    """How long a step takes and why: of a model on a cluster, or of a plan.
+    """How long a step takes and why: of a model on a cluster, or of a plan; ports are wired for the step.
 
     What is decided has the names of `TrainingQuestion` (batch, micro_batch, data, tensor, pipeline, expert, context,
     sequence, precision) and of `Strategy` (zero, schedule, recompute, ...).
@@ -89,6 +89,7 @@ def simulate(
     >>> found.strategy.said()
     'dp 4, tp 2, zero 1, 1 micro-batch of 4'
     """
+    from ropewalk.hardware import Ports
     from ropewalk.plans import Plan
     from ropewalk.sim.level import LevelUse
     from ropewalk.training import NetworkUse, TrainingQuestion, answer
@@ -103,7 +104,12 @@ def simulate(
     where = cluster(place) if isinstance(place, str) else place
     if level is not None:
         asked.setdefault("network", NetworkUse(level=LevelUse(level)))
-    return answer(TrainingQuestion(what, where, usual=usual, **asked))
+    question = TrainingQuestion(what, where, usual=usual, **asked)
+    if isinstance(question.place.network, Ports):
+        from ropewalk.codesign.wiring_for import wired
+
+        question = wired(question)
+    return answer(question)
 
 
 def plan(what: str, place: str | Cluster, **options: Any) -> Plan:

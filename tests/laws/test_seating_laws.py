@@ -11,6 +11,7 @@ from tiny_seats import as_dict, feed_forward, overlap_by_sample, priced, recomme
 
 from ropewalk.codesign.demand_of import priced_demands
 from ropewalk.codesign.seats import space_of
+from ropewalk.codesign.step_demands import demands_of_step
 from ropewalk.errors import StrategyError
 from ropewalk.records import plain, record
 from ropewalk.strategy.between_seats import gradients_between, parts_between
@@ -89,8 +90,9 @@ def test_demands_are_what_the_lowered_step_sends(world, bucket_bytes):
     step.check()
     pairs, sums = sent_by_step(step)
     demands = priced_demands(pricer, seating)
-    np.testing.assert_allclose(demands.pairs, pairs, rtol=1e-12)
-    assert {group.servers: group.size_bytes for group in demands.sums} == pytest.approx(sums, rel=1e-12)
+    for counted in (demands, demands_of_step(step, np.arange(step.ranks))):
+        np.testing.assert_allclose(counted.pairs, pairs, rtol=1e-12)
+        assert {group.servers: group.size_bytes for group in counted.sums} == pytest.approx(sums, rel=1e-12)
     assert [group.servers for group in demands.sums] == [
         group for group in dict.fromkeys(_groups_by_first_layer(pricer, seating)) if group in sums
     ]

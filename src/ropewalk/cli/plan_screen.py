@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ropewalk import units
 from ropewalk.cli.screen import console
+from ropewalk.fabric.wiring import rings_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,9 +40,8 @@ def print_design(design: Design, *, hint: bool) -> None:
         soft_wrap=True,
     )
     say(_table(design))
-    for rings in wiring.rings:
-        own = "" if rings.wired else ", over the cables of others"
-        say(f"rings of {rings.size}: {', '.join(f'+{jump}' for jump in rings.jumps)}{own}", soft_wrap=True)
+    for line in rings_in_words(wiring):
+        say(line, soft_wrap=True)
     if design.collectives != "ring":
         say(f"collectives: {design.collectives}, faster than the rings; the rings for all others", soft_wrap=True)
     say(

@@ -11,6 +11,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import Outputs
+from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.progress import counting
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None 
     say(f"memory: {units.show_size(found.memory.most)} of {capacity} on the fullest GPU", soft_wrap=True)
     say(f"costs: {found.cost_source}", soft_wrap=True)
     say(f"fabric: {found.fabric.name} ({found.router}, {found.question.network.algorithm})", soft_wrap=True)
+    if found.question.network.designed is not None:
+        for line in rings_in_words(found.question.network.designed.wiring):
+            say(f"cables: {line}", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
 

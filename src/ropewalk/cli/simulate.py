@@ -95,7 +95,7 @@ def simulate_command(
     else:
         cluster = place.of_gpus(split.gpus, _gpus_of(split))
         use = replace(use, transport=overheads.transport(cluster))
-        run_model(_question(what, model, split, gradients, cluster, use, what_if), outputs)
+        run_model(_wired(_question(what, model, split, gradients, cluster, use, what_if)), outputs)
 
 
 def _gpus_of(split: SplitOptions) -> int:
@@ -144,6 +144,17 @@ def _question(
         stragglers=_stragglers(what_if),
         memory_check=what_if.memory_check,
     )
+
+
+def _wired(question: TrainingQuestion) -> TrainingQuestion:
+    """The question itself, or where its cluster has ports to be wired, the question on cables for its step."""
+    from ropewalk.hardware import Ports
+
+    if not isinstance(question.place.network, Ports):
+        return question
+    from ropewalk.codesign.wiring_for import wired
+
+    return wired(question)
 
 
 def _planned(context: typer.Context, plan: Plan, use: NetworkUse, what_if: WhatIfOptions) -> TrainingQuestion:

@@ -66,9 +66,9 @@ class LinkLoads:
         apart = src != dst
         self.network = network
         self.servers = servers
-        self._routes = network.router(network.fabric, src[apart], dst[apart])
-        self._start, self._link, self._share = self._routes.usage()
-        self._latency = self._routes.latency()
+        self.routes = network.router(network.fabric, src[apart], dst[apart])
+        self._start, self._link, self._share = self.routes.usage()
+        self._latency = self.routes.latency()
 
     @property
     def links(self) -> int:
@@ -90,7 +90,7 @@ class LinkLoads:
         a, b, sizes = np.atleast_1d(np.asarray(src)), np.atleast_1d(np.asarray(dst)), np.asarray(size, np.float64)
         if not len(a):
             return Load(np.zeros(0, np.int32), np.zeros(0), np.zeros(0), 0.0)
-        pair = self._routes.find(a, b)
+        pair = self.routes.find(a, b)
         hops = self._start[pair + 1] - self._start[pair]
         at = ranges(self._start[pair], hops)
         link, share = self._link[at], self._share[at]

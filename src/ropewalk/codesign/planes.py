@@ -100,7 +100,7 @@ def fitted(wiring: Wiring) -> Wiring:
         for group in wiring.rings
         if group.wired
         for jump in group.jumps
-        for cable, _ in _ring(wiring, group.size, jump)
+        for cable, _ in wiring.ring_cables(group.size, jump)
     )
     droppable = []
     for cable in cables:
@@ -175,21 +175,11 @@ def _ring_planes(wiring: Wiring, cables: list[tuple[int, int]], planes: int) -> 
         for jump in group.jumps:
             if first + width > planes:
                 return start
-            for cable, place in _ring(wiring, group.size, jump):
+            for cable, place in wiring.ring_cables(group.size, jump):
                 if waiting.get(cable):
                     start[waiting[cable].pop(0)] = first + place % width
             first += width
     return start
-
-
-def _ring(wiring: Wiring, size: int, jump: int) -> Iterator[tuple[tuple[int, int], int]]:
-    """The cables of one ring over all cosets, with their places along it."""
-    stride = wiring.servers // size
-    for coset in range(stride):
-        for place in range(1 if wiring.duplex and size == 2 else size):
-            a = coset + stride * (place * jump % size)
-            b = coset + stride * ((place + 1) * jump % size)
-            yield ((a, b) if a < b or not wiring.duplex else (b, a)), place
 
 
 def _patched(wiring: Wiring, cables: list[tuple[int, int]], colours: list[int], planes: int) -> PatchList:

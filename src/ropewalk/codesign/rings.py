@@ -18,13 +18,9 @@ def ring_cables(wiring: Wiring) -> Counter[Ends]:
     """
     found: Counter[Ends] = Counter()
     for rings in wiring.rings:
-        if not rings.wired:
-            continue
-        stride = wiring.servers // rings.size
-        for jump in rings.jumps:
-            hops = ((server, (server + jump * stride) % wiring.servers) for server in range(wiring.servers))
-            # A ring of two servers is one cable, met from both its ends.
-            found.update({(a, b) if not wiring.duplex or a < b else (b, a) for a, b in hops})
+        if rings.wired:
+            for jump in rings.jumps:
+                found.update(ends for ends, _ in wiring.ring_cables(rings.size, jump))
     return found
 
 

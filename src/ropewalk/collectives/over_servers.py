@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.collectives.lanes import Rounds, side_by_side
 from ropewalk.collectives.program import Program, everyone, only
@@ -28,9 +28,9 @@ SEGMENTS = 16
 """Pieces in which a buffer follows itself along a chain: fine enough to keep every link of the chain busy."""
 
 
-def server_rings(servers: Servers) -> ScatterGather:
+def server_rings(servers: Servers, along: Sequence[ArrayLike] | None = None) -> ScatterGather:
     """The two halves of a ring all-reduce over the rings of the servers."""
-    return rings(ring_orders(servers))
+    return rings(ring_orders(servers, along))
 
 
 def chain_broadcast(servers: Servers, segments: int = SEGMENTS, root: int = 0) -> Program:
@@ -59,7 +59,7 @@ def chain_reduce(servers: Servers, segments: int = SEGMENTS, root: int = 0) -> P
     )
 
 
-def ring_orders(servers: Servers) -> list[NDArray[np.int64]]:
+def ring_orders(servers: Servers, along: Sequence[ArrayLike] | None = None) -> list[NDArray[np.int64]]:
     """The order in which each ring visits the ranks: the ranks of a server one after the other, server after server.
 
     Inside one server, and with one rank a server, that is one ring in the order of the ranks. With k ranks in each
@@ -67,23 +67,28 @@ def ring_orders(servers: Servers) -> list[NDArray[np.int64]]:
     at the rank of the same number. Turns of neighbouring servers differ, because a ring that enters a server at one
     rank leaves it at another.
 
+    On a network whose cables make the rings, `along` gives the orders in which rings visit the servers, one ring each.
+
     >>> [order.tolist() for order in ring_orders((2, 2))]
     [[1, 0, 2, 3], [0, 1, 3, 2]]
+    >>> [order.tolist() for order in ring_orders((2, 2, 2, 2), along=[(0, 3, 2, 1)])]
+    [[1, 0, 6, 7, 5, 4, 2, 3]]
     """
     if min(servers, default=0) < 1:
         raise ProgramError(f"servers with {_listed(servers)} ranks: list only servers that hold a rank")
     first = np.cumsum(servers) - servers
-    if len(servers) == 1 or max(servers) == 1:
+    if len(servers) == 1 or (max(servers) == 1 and along is None):
         return [np.arange(sum(servers))]
+    lines = [np.arange(len(servers))] * min(servers) if along is None else [np.asarray(line) for line in along]
     turns = _turns(len(servers))
     return [
         np.concatenate(
             [
-                first[server] + _inside(ranks, (ring + turns[server - 1]) % ranks, (ring + turns[server]) % ranks)
-                for server, ranks in enumerate(servers)
+                first[server] + _inside(servers[server], ring + turns[place - 1], ring + turns[place])
+                for place, server in enumerate(line.tolist())
             ]
         )
-        for ring in range(min(servers))
+        for ring, line in enumerate(lines)
     ]
 
 
@@ -96,9 +101,10 @@ def _turns(servers: int) -> list[int]:
 
 
 def _inside(ranks: int, enters: int, leaves: int) -> NDArray[np.int64]:
-    """All ranks of a server, from the one where the ring enters to the one where it leaves."""
+    """All ranks of a server, from the one where the ring enters to the one where it leaves, counted around."""
     if ranks == 1:
         return np.zeros(1, np.int64)
+    enters, leaves = enters % ranks, leaves % ranks
     if enters == leaves:
         # Two ranks a server and an odd number of servers, or servers of unequal size: one crossing changes rails.
         enters = (leaves + 1) % ranks

@@ -54,10 +54,10 @@ from ropewalk.collectives.halving_doubling import (
     halving_reduce_scatter,
 )
 from ropewalk.collectives.mesh import mesh_all_gather, mesh_all_reduce, mesh_reduce_scatter
+from ropewalk.collectives.over_servers import server_rings
 from ropewalk.collectives.parameter_server import dedicated_servers, shared_servers
 from ropewalk.collectives.peers import mesh_inside, ring_inside
 from ropewalk.collectives.program import Program
-from ropewalk.collectives.ring import rings
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.collectives.trees import binomial_all_reduce
 from ropewalk.errors import ProgramError
@@ -110,13 +110,13 @@ def beside(act: Act) -> str:
 
 
 def with_rings(orders: Callable[[int], Sequence[ArrayLike]]) -> Choices[Collective]:
-    """The same table where `ring` goes round a group in given orders, which its number of ranks decides.
+    """The same table where `ring` visits the servers of a group in given orders, which their number decides.
 
-    >>> with_rings(lambda ranks: [range(ranks)])["ring"].program(Act.ALL_REDUCE, Group((1,) * 4)).lanes
+    >>> with_rings(lambda servers: [range(servers)])["ring"].program(Act.ALL_REDUCE, Group((2,) * 4)).lanes
     1
     """
     ring = COLLECTIVES["ring"]
-    laid = halves(lambda group: rings(orders(group.ranks)), "ring")
+    laid = halves(lambda group: server_rings(group.servers, orders(len(group.servers))), "ring")
     records = (replace(ring, make={**ring.make, **laid}) if one is ring else one for one in COLLECTIVES.values())
     return Choices(COLLECTIVES.kind, records, error=COLLECTIVES.error)
 

@@ -13,8 +13,9 @@ from functools import cached_property
 from ropewalk import units
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.fabric import Fabric
-from ropewalk.fabric.server_fabric import ServerGroup
+from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup
 from ropewalk.fabric.servers import server_fabric
+from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware.failed import without
 
 DEFAULT_DEVICE = "h200"
@@ -143,6 +144,27 @@ class Cluster:
         )
         whole = server_fabric(self.network, groups, latency=self.latency_s, rails=self.rails)
         return without(whole, self.failed) if self.failed else whole
+
+    def wired(self, wiring: Wiring) -> Fabric:
+        """The fabric whose hosts are the GPUs, where the ports of the servers are joined by these cables.
+
+        The ports of a server act as one: each of its GPUs reaches all of them, and they forward for other servers.
+
+        >>> ring = Wiring(3, 2, True, 25e9, 0.0, (), ((0, 1, 1), (1, 2, 1), (0, 2, 1)), 2, 0)
+        >>> fabric = Cluster((Servers(3, 8, "h100", 450e9, 2, 25e9),), Ports(2)).wired(ring)
+        >>> fabric.hosts, fabric.switches
+        (24, 6)
+        """
+        servers = self.equal
+        if wiring.servers != servers.count:
+            raise ClusterError(
+                f"cluster: a wiring of {wiring.servers} servers does not join {servers.count}: wire these servers anew"
+            )
+        between = wiring.fabric()
+        if servers.gpus == 1:
+            return between
+        group = ServerGroup(servers.count, servers.gpus, servers.nvlink_bandwidth, nics=1)
+        return ServerFabric(Network(between), (group,)).build()
 
     def at_bandwidth(self, nic_bandwidth: float) -> Cluster:
         """The same cluster with NICs of another speed (bytes/s, one direction)."""

@@ -19,8 +19,10 @@ from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware import Cluster, Ports
 from ropewalk.routing import Router
 from ropewalk.routing.listed import Path, router_listed, routes_listed
+from ropewalk.routing.servers import between_servers
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import Strategy
+from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.transport import Transport
 
 
@@ -55,16 +57,23 @@ class Communication:
 
 @dataclass(frozen=True)
 class Designed:
-    """A network that was made for the plan: its cables and its routes. Its hosts are the servers."""
+    """A network that was made for the plan: the cables between its servers and the routes over them."""
 
     wiring: Wiring
     routes: tuple[Path, ...]
+    """From server to server."""
 
     def fabric(self) -> Fabric:
+        """The network whose hosts are the servers."""
         return self.wiring.fabric()
 
+    def between_ranks(self, cluster: Cluster, grain: str) -> Fabric:
+        """The network whose hosts are the ranks: servers that act as one, or GPUs in servers."""
+        return self.fabric() if grain == SERVER else cluster.wired(self.wiring)
+
     def router(self) -> Router:
-        return router_listed(self.routes)
+        """Routes between ranks, whatever they are: what GPUs of a server send each other stays inside it."""
+        return between_servers(router_listed(self.routes))
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,9 @@ class Plan:
 
     def fabric(self) -> Fabric:
         """The network between the ranks of the plan."""
-        return self.cluster.fabric() if self.designed is None else self.designed.fabric()
+        if self.designed is not None:
+            return self.designed.between_ranks(self.cluster, self.strategy.grain)
+        return self.cluster.fabric()
 
     def check(self) -> None:
         """Refuse a plan whose parts contradict each other, with all the reasons at once."""
@@ -124,14 +135,17 @@ class Plan:
         if isinstance(self.cluster.network, Ports):
             yield "its cluster has ports to be wired, but no wiring: let `ropewalk plan` wire it, or name a network"
             return
+        yield from self._against_the_gpus()
+        changed = None if self.made_for is None else self.made_for.changed(fingerprint(self.cluster.fabric()))
+        if changed is not None:
+            yield f"the network {self.cluster.network} is not the one it was made for ({changed}): write the plan again"
+
+    def _against_the_gpus(self) -> Iterator[str]:
         if self.strategy.ranks > self.cluster.gpus:
             yield (
                 f"its strategy has {self.strategy.ranks} ranks, but its cluster {self.cluster.gpus} GPUs: lower a "
                 "degree or add servers"
             )
-        changed = None if self.made_for is None else self.made_for.changed(fingerprint(self.cluster.fabric()))
-        if changed is not None:
-            yield f"the network {self.cluster.network} is not the one it was made for ({changed}): write the plan again"
 
     def _against_the_wiring(self, designed: Designed) -> Iterator[str]:
         servers = sum(group.count for group in self.cluster.servers)
@@ -140,6 +154,8 @@ class Plan:
                 f"its wiring joins {designed.wiring.servers} servers, but its cluster has {servers}: "
                 "write the plan again for this cluster"
             )
+        if self.strategy.grain != SERVER:
+            yield from self._against_the_gpus()
         try:
             routes_listed(designed.fabric(), designed.routes)
         except InputError as problem:

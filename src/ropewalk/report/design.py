@@ -9,6 +9,7 @@ import numpy as np
 
 from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.design import Design
+from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.report import quantity
 from ropewalk.report.design_charts import baseline_chart, heat_chart, history_chart, load_chart, money
 from ropewalk.report.design_wiring import draw_wiring
@@ -116,12 +117,8 @@ def _facts(design: Design) -> list[tuple[str, str]]:
 
 
 def _rings_in_words(design: Design) -> str:
-    parts = []
-    for rings in design.wiring.rings:
-        jumps = ", ".join(f"+{jump}" for jump in rings.jumps)
-        own = "" if rings.wired else " over the cables of others"
-        parts.append(f"groups of {rings.size} form rings with jumps {jumps}{own}")
-    return f"Rings: {'; '.join(parts)}." if parts else "There are no rings: nothing is summed over servers."
+    lines = rings_in_words(design.wiring)
+    return f"Rings: {'; '.join(lines)}." if lines else "There are no rings: nothing is summed over servers."
 
 
 def seat_rows(design: Design) -> list[SeatRow]:

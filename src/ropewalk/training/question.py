@@ -10,6 +10,7 @@ from ropewalk.errors import Findings, StrategyError
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import DEFAULT_DEVICE, Cluster, Given, read_cluster
 from ropewalk.strategy import Strategy, derive
+from ropewalk.strategy.strategy import GPU
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
 
@@ -85,7 +86,9 @@ class TrainingQuestion:
     def fabric(self) -> Fabric:
         """The network between the ranks: that of the cluster, or the one that was made for a plan."""
         designed = self.network.designed
-        return self.place.fabric() if designed is None else designed.fabric()
+        if designed is None:
+            return self.place.fabric()
+        return designed.between_ranks(self.place, GPU if self.decided is None else self.decided.grain)
 
     @property
     def device(self) -> str:

@@ -118,6 +118,13 @@ def test_a_task_graph_needs_a_fabric_and_knows_no_collectives():
     assert "knows no collectives" in answer.stderr
 
 
+def test_ports_are_wired_for_the_step(tmp_path):
+    place = tmp_path / "ports.yaml"
+    place.write_text("device: h100\nservers:\n- {count: 4, gpus: 2, nic_bandwidth: 100Gbps}\nports: {degree: 4}\n")
+    answer = run("simulate", SMALL, "--seq", 128, "--cluster", place, "--tp", 2)
+    assert "cables: servers 0-1-2-3 form a ring of 4 (jump +1, 2 cables each)" in answer.stdout
+
+
 def test_what_is_simulated_is_never_overwritten(tmp_path, monkeypatch, capsys):
     graph = tmp_path / "step.yaml"
     graph.write_text("tasks:\n- {compute: 1ms, gpu: 0}\n")

@@ -20,7 +20,7 @@ def test_the_page_has_every_part(read_page):
         "Where layers sit",
     ):
         assert part in page.text
-    assert "groups of 12 form rings with jumps +1, +5" in page.text
+    assert "servers 0-5-10-3-… form a ring of 12 (jump +5)" in page.text
     assert "server 0" in page.scripts["timeline-bars"]
 
 

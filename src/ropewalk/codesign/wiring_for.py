@@ -1,0 +1,145 @@
+"""A wiring for any step: from a cluster with ports to be wired to the network that its step runs on.
+
+`ropewalk plan` looks for seats of layers and cables in turns. Whoever has a strategy already, uniform degrees for one,
+lowers its step and asks for the cables here. What comes back is a `Designed`, on which `training` runs the step:
+`NetworkUse(designed=wiring_for(step, cluster))`; `wired` does both for a question about training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ropewalk.codesign.demands import Demands
+from ropewalk.codesign.finder import find_topologies
+from ropewalk.codesign.link_loads import LinkLoads
+from ropewalk.codesign.network import wired_network
+from ropewalk.codesign.numbering import on_cosets
+from ropewalk.codesign.planes import one_panel, patch_list
+from ropewalk.codesign.question import LINK_LATENCY_S
+from ropewalk.codesign.routes import router_of
+from ropewalk.codesign.step_demands import demands_of_step
+from ropewalk.codesign.traffic import traffic_of
+from ropewalk.errors import FabricError, StrategyError
+from ropewalk.fabric.wiring import Wiring
+from ropewalk.hardware import Cluster
+from ropewalk.plans import Designed
+from ropewalk.routing.listed import listed
+from ropewalk.task.step import Step
+from ropewalk.training import TrainingQuestion, answer
+from ropewalk.training.prepared import prepared
+
+FINALISTS = 3
+"""Wirings that are handed to `cost`, those whose busiest cable has the least to do."""
+
+Cost = Callable[[Designed], float]
+"""Seconds of whatever the wiring is for."""
+
+
+def wiring_for(asked: Step | Demands, cluster: Cluster, cost: Cost | None = None) -> Designed:
+    """Cables and routes for what a step sends; rank r of a step is GPU r of the cluster, or server r if it has so many.
+
+    Of the wirings that can be patched, the one whose busiest cable has the least to do; with `cost`, the fastest of
+    the first few by it. All pairs of servers are routed, with shares for what the step sends. The same step and
+    cluster give the same wiring.
+
+    >>> from ropewalk.hardware import Ports, Servers
+    >>> from ropewalk.task.step import Act, StepSketch
+    >>> cluster = Cluster((Servers(4, 2, "h100", 450e9, 2, 25e9),), Ports(2))
+    >>> sketch = StepSketch(8)
+    >>> _ = sketch.collective(Act.ALL_REDUCE, range(8), 1e9)
+    >>> wiring_for(sketch.step(), cluster).wiring.cables
+    ((0, 1, 1), (0, 3, 1), (1, 2, 1), (2, 3, 1))
+    """
+    demands = asked if isinstance(asked, Demands) else demands_of_step(asked, _server_of_rank(asked, cluster))
+    _check(demands, cluster)
+    best = sorted(_drafts(demands, cluster), key=lambda one: one.busiest)
+    found = [one.designed() for one in best[: 1 if cost is None else FINALISTS]]
+    return min(found, key=cost) if cost is not None else found[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A wiring whose servers stand in their places, and its routes."""
+
+    wiring: Wiring
+    loads: LinkLoads
+    places: tuple[int, ...]
+    busiest: float
+    """Seconds that the busiest cable needs for all that it carries in a step."""
+
+    def designed(self) -> Designed:
+        server = np.array(self.wiring.renumbered(self.places).by_place)
+        paths = [(share, tuple(server[list(nodes)].tolist())) for share, nodes in listed(self.loads.routes)]
+        ends = sorted(range(len(paths)), key=lambda at: (paths[at][1][0], paths[at][1][-1], at))
+        return Designed(self.wiring.renumbered(self.places), tuple(paths[at] for at in ends))
+
+
+def _drafts(demands: Demands, cluster: Cluster) -> list[_Draft]:
+    """Every wiring that can be patched; where none can, the reason why the first cannot."""
+    ports, servers = cluster.ports, cluster.equal
+    placed, places = on_cosets(demands, duplex=ports.duplex)
+    wirings = find_topologies(
+        placed,
+        degree=ports.degree,
+        bandwidth=servers.nic_bandwidth,
+        duplex=ports.duplex,
+        latency=LINK_LATENCY_S if cluster.latency_s is None else cluster.latency_s,
+        planes=not ports.single_panel,
+    )
+    drafts, refused = [], None
+    for wiring in wirings:
+        try:
+            (one_panel if ports.single_panel else patch_list)(wiring)
+        except FabricError as reason:
+            refused = refused or reason
+            continue
+        loads = LinkLoads(wired_network(wiring, router_of(wiring, placed)), demands.servers)
+        traffic = traffic_of(wiring, placed)
+        busiest = loads.pairs_seconds(traffic.source, traffic.destination, traffic.size_bytes)
+        drafts.append(_Draft(wiring, loads, places, busiest))
+    if refused is not None and not drafts:
+        raise refused
+    return drafts
+
+
+def _server_of_rank(step: Step, cluster: Cluster) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    servers = cluster.equal
+    if step.ranks not in (servers.count, servers.count * servers.gpus):
+        raise StrategyError(
+            f"a step of {step.ranks} ranks does not fill {servers.count} servers of {servers.gpus} GPUs: "
+            f"give every GPU a rank, {servers.count * servers.gpus} in all"
+        )
+    return np.arange(step.ranks) // (step.ranks // servers.count)
+
+
+def _check(demands: Demands, cluster: Cluster) -> None:
+    if demands.servers != cluster.equal.count:
+        raise StrategyError(
+            f"demands of {demands.servers} servers do not fit a cluster of {cluster.equal.count}: "
+            "derive both from the same servers"
+        )
+
+
+def wired(question: TrainingQuestion, *, by_simulation: bool = False) -> TrainingQuestion:
+    """The same question on a network that is wired for its step; with `by_simulation`, for its simulated time.
+
+    >>> from ropewalk.hardware import Ports, Servers
+    >>> cluster = Cluster((Servers(4, 2, "h100", 450e9, 4, 25e9),), Ports(4))
+    >>> wired(TrainingQuestion("gpt2", cluster, tensor=2, sequence=64)).network.designed.wiring.rings
+    (GroupRings(size=4, jumps=(1, 1), wired=True),)
+    """
+    cluster = question.place
+    # What ranks send does not depend on the network, so the step is written on any.
+    groups = tuple(replace(group, nics=1) for group in cluster.servers)
+    step = prepared(replace(question, cluster=replace(cluster, servers=groups, network="switch"))).write()
+
+    def on(designed: Designed) -> TrainingQuestion:
+        return replace(question, network=replace(question.network, designed=designed))
+
+    def seconds(designed: Designed) -> float:
+        return answer(on(designed)).statistics.step_time_s
+
+    return on(wiring_for(step, cluster, seconds if by_simulation else None))
