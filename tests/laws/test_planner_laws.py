@@ -26,7 +26,7 @@ from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.width import Width
 from ropewalk.strategy.part import Part
 
-BY_HAND = ("1f1b", "1f1b-deep", "gpipe", "zb-h1", "zb-h2", "interleaved", "zb-v")
+BY_HAND = ("1f1b", "1f1b-deep", "gpipe", "zb-h1", "zb-h2", "interleaved", "zb-v", "dualpipe")
 NARROW = Width(timed=8, leaders=1, moves=10)
 
 

@@ -37,7 +37,7 @@ START_UP = typer.Option("0us", help="Before the first byte of a message moves.",
 MEMORY = typer.Option(None, help="Of a GPU, such as 16GB; that of the device unless given.", rich_help_panel=PLACE)
 SCHEDULE = typer.Option(
     "auto",
-    help="auto, or names: {schedules.for_planners}.",
+    help="auto, or names: {schedules}.",
     rich_help_panel=HOW,
 )
 TENSOR = typer.Option("1", help="How many GPUs may share the samples of a replica, such as 1,2,4.", rich_help_panel=HOW)

@@ -60,13 +60,13 @@ def _stage_table(found: PipelineAnswer) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for name in ("stage", "layers", "gpus", "replicas", "forward", "backward", "sums", "memory"):
         table.add_column(name, justify="left" if name in ("layers", "gpus") else "right", no_wrap=True)
-    numbers = list(range(len(best.plan.stages)))
+    numbers = list(range(len(best.plan.pieces)))
     if len(numbers) > MOST_STAGES:
         numbers = numbers[: MOST_STAGES // 2] + numbers[-MOST_STAGES // 2 :]
     for number in numbers:
-        stage = best.plan.stages[number]
+        stage = best.plan.pieces[number]
         table.add_row(
-            str(number),
+            str(number % len(best.plan.stages)),
             f"{stage.first}-{stage.last}" if len(stage.layers) > 1 else str(stage.first),
             gpus_in_words(stage.workers),
             f"{stage.replicas}" + (f" x {stage.tensor}" if stage.tensor > 1 else ""),

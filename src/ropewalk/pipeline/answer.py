@@ -70,7 +70,7 @@ class PipelineAnswer:
     contenders: tuple[Judged, ...] = ()
     """The best plan of each schedule."""
     simulated: tuple[SimulatedPlan, ...] = ()
-    """Plans that were simulated, the fastest first, which is the best; none where nobody asked."""
+    """Plans that were simulated, the best first; none where nobody asked."""
 
     @property
     def step_s(self) -> float:
@@ -115,14 +115,9 @@ class PipelineAnswer:
 
     def why(self) -> str:
         """What the step is made of, in a sentence."""
-        best, times = self.best, self.best.run.times
-        place = best.bottleneck // 2
-        if best.bottleneck % 2:
-            slowest = max(float(times.send_forward[place]), float(times.send_backward[place]))
-            where = f"the cut behind stage {place}, {slowest * 1e3:.3g} ms per micro-batch each way"
-        else:
-            own = float(times.forward[place] + times.backward[place] + times.weight[place])
-            where = f"stage {place}, {own * 1e3:.3g} ms per micro-batch"
+        best, at = self.best, self.best.bottleneck
+        took = f"{best.loads[at] * 1e3:.3g} ms per micro-batch"
+        where = f"the cut behind stage {at // 2}, {took} each way" if at % 2 else f"stage {at // 2}, {took}"
         return (
             f"the bottleneck is {where}; GPUs idle {best.run.bubble:.1%} of the step; "
             f"{best.exposed_sums_s * 1e3:.3g} ms of all-reduce is not hidden"
@@ -160,6 +155,21 @@ DATA_PARALLEL = "data-parallel"
 
 def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
     plan, times = judged.plan, judged.run.times
+    count = len(plan.stages)
+    rows = [
+        {
+            "layers": [piece.first, piece.last],
+            "names": [profile.names[piece.first], profile.names[piece.last]],
+            "gpus": list(piece.workers),
+            "replicas": piece.replicas,
+            "tensor": piece.tensor,
+            "share_of_batch": count / len(plan.pieces) / piece.replicas,
+            "forward_s": float(times.forward[number]),
+            "backward_s": float(times.backward[number] + times.weight[number]),
+            "all_reduce_s": float(times.all_reduce[number]),
+        }
+        for number, piece in enumerate(plan.pieces)
+    ]
     memory = dict(zip(plan.devices, judged.memory_bytes, strict=True))
     return {
         "strategy": plan.strategy,
@@ -172,19 +182,8 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
         "bubble_share": judged.run.bubble,
         "exposed_all_reduce_s": judged.exposed_sums_s,
         "bottleneck": f"{'cut behind stage' if judged.bottleneck % 2 else 'stage'} {judged.bottleneck // 2}",
-        "stages": [
-            {
-                "layers": [stage.first, stage.last],
-                "names": [profile.names[stage.first], profile.names[stage.last]],
-                "gpus": list(stage.workers),
-                "replicas": stage.replicas,
-                "tensor": stage.tensor,
-                "forward_s": float(times.forward[number]),
-                "backward_s": float(times.backward[number] + times.weight[number]),
-                "all_reduce_s": float(times.all_reduce[number]),
-            }
-            for number, stage in enumerate(plan.stages)
-        ],
+        "stages": rows[:count],
+        **({"second_copy": rows[count:]} if rows[count:] else {}),
         "memory_bytes": [memory[stage.workers] for stage in plan.stages],
     }
 

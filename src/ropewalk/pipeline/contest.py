@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.plan import Plan
-from ropewalk.pipeline.schedules import FITTED, homes, pieces_each, splits_backward
+from ropewalk.pipeline.schedules import FITTED, pieces_each, splits_backward
 from ropewalk.timetable.stage_times import StageTimes
 
 Array = NDArray[np.float64]
@@ -82,26 +82,31 @@ def least_seconds(times: StageTimes, plan: Plan) -> float:
 
     Where gradients of weights are put off, they may come last, and nothing has to follow them.
     """
-    after = np.concatenate(([0.0], np.cumsum(times.forward[:-1] + times.send_forward)))
-    back = np.concatenate(([0.0], np.cumsum(times.backward[:-1] + times.send_backward)))
-    own = times.forward + times.backward + times.weight
-    pieces = pieces_each(plan.schedule)
-    devices = times.pieces // pieces
-    if pieces == 1:
-        first, least_back, work = after, back, own
-    else:
-        places = np.array(homes(plan.schedule, devices))
-        first, least_back = np.full(devices, np.inf), np.full(devices, np.inf)
-        work = np.zeros(devices)
-        np.minimum.at(first, places, _without_sends(times.forward))
-        np.minimum.at(least_back, places, _without_sends(times.backward))
-        np.add.at(work, places, own)
-    bound = first + plan.micro_batches * work
+    # Hand-overs within a device cost nothing, so none is counted where devices have several pieces.
+    sends = 1.0 if pieces_each(plan.schedule) == 1 else 0.0
+    copies = times.pieces // len(plan.stages)
+    first = _before(times.forward, sends * times.send_forward, copies)
+    least_back = _before(times.backward, sends * times.send_backward, copies)
+    work = times.forward + times.backward + times.weight
+    if len(plan.devices) < times.pieces:
+        places = list(plan.homes)
+        first, least_back, work = (
+            _by_device(gather, places, column)
+            for gather, column in ((np.minimum, first), (np.minimum, least_back), (np.add, work))
+        )
+    bound = first + plan.micro_batches / copies * work
     if not splits_backward(plan.schedule):
         bound = bound + least_back
     return float(bound.max())
 
 
-def _without_sends(passes: Array) -> Array:
-    """Passes of the pieces before each one; hand-overs within a device cost nothing, so none is counted."""
-    return np.concatenate(([0.0], np.cumsum(passes[:-1])))
+def _before(passes: Array, sends: Array, copies: int) -> Array:
+    """What comes before each piece: the passes of those before it in its own copy of the model, and hand-overs."""
+    steps = (passes + np.append(sends, 0.0)).reshape(copies, -1)
+    return np.asarray((np.cumsum(steps, axis=1) - steps).ravel())
+
+
+def _by_device(gather: np.ufunc, places: list[int], column: Array) -> Array:
+    found = np.full(max(places) + 1, 0.0 if gather is np.add else np.inf)
+    gather.at(found, places, column)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
 
@@ -120,36 +120,49 @@ class Costs:
         prices = self.of_share(micro_batch, stage)
         return float(prices.weight_s[stage.last + 1] - prices.weight_s[stage.first])
 
-    def all_reduce(self, stage: Part, micro_batch: int, schedule: str) -> float:
-        """Seconds for which gradients of a stage are still being added up when its last backward pass is done."""
-        if stage.replicas == 1:
+    def all_reduce(self, stage: Part, micro_batch: int, schedule: str, twin: Part | None = None) -> float:
+        """Seconds for which gradients of a stage are still being added up when its last backward pass is done.
+
+        `twin` is the same stage in a second copy of the model, if there is one: both add up theirs together, and what
+        the quicker one of the two hides is hidden.
+        """
+        holders = stage if twin is None else replace(stage, workers=stage.workers + twin.workers)
+        if holders.replicas == 1:
             return 0.0
-        line = self.summing_gradients(stage)
-        prices = self.of_share(micro_batch, stage)
+        line = self.summing_gradients(holders)
         part = slice(stage.first, stage.last + 2)
-        weights = prices.parameter_bytes[part] - prices.parameter_bytes[stage.first]
+        held = self.of_share(micro_batch, stage).parameter_bytes
+        weights = held[part] - held[stage.first]
         if not self.terms.overlap_sums:
             return line.seconds(float(weights[-1]))
-        hiding = prices.weight_s if splits_backward(schedule) else prices.backward_s
-        backward = hiding[part] - hiding[stage.first]
+        backward = self._hiding(stage, micro_batch, schedule)
+        if twin is not None:
+            backward = np.minimum(backward, self._hiding(twin, micro_batch, schedule))
         # State k's gradients are there when all but states before k are done; from then on theirs and those of the
         # states before k are left to add up.
         return line.start_up + float((weights[1:] * line.per_byte - backward[:-1]).max(initial=0.0))
 
+    def _hiding(self, stage: Part, micro_batch: int, schedule: str) -> Array:
+        """Running sums over the states of a stage of the backward passes behind which gradients may be added up."""
+        prices = self.of_share(micro_batch, stage)
+        seconds = prices.weight_s if splits_backward(schedule) else prices.backward_s
+        return np.asarray(seconds[stage.first : stage.last + 2] - seconds[stage.first])
+
     def times(self, plan: Plan) -> StageTimes:
-        """Seconds of every piece of a plan."""
-        stages, size = plan.stages, plan.micro_batch
-        passes = np.array([self.passes(stage, size) for stage in stages])
+        """Seconds of every piece of a plan, those of a second copy of the model behind the first."""
+        pieces, size, count = plan.pieces, plan.micro_batch, len(plan.stages)
+        passes = np.array([self.passes(piece, size) for piece in pieces])
         forward, backward = passes[:, 0].copy(), passes[:, 1].copy()
-        weight = np.zeros(len(stages))
+        weight = np.zeros(len(pieces))
         if splits_backward(plan.schedule):
-            weight[:] = [self.weight_pass(stage, size) for stage in stages]
+            weight[:] = [self.weight_pass(piece, size) for piece in pieces]
         backward -= weight
         if plan.recompute:
             backward += forward
-        sends = np.array([self.handover(a, b, size) for a, b in pairwise(stages)])
-        sums = np.array([self.all_reduce(stage, size, plan.schedule) for stage in stages])
-        return StageTimes(forward, backward, weight, sends, sends, sums)
+        sends = np.array([self.handover(a, b, size) if a.last < b.first else 0.0 for a, b in pairwise(pieces)])
+        twins = zip(plan.stages, pieces[count:] or (None,) * count, strict=True)
+        sums = [self.all_reduce(stage, size, plan.schedule, twin) for stage, twin in twins]
+        return StageTimes(forward, backward, weight, sends, sends, np.tile(sums, len(pieces) // count))
 
     def state_bytes(self, stage: Part, micro_batch: int) -> float:
         """Weights, gradients and optimiser of a stage on one GPU."""

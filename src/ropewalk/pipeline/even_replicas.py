@@ -19,7 +19,7 @@ from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.refine import cuts_moved, refined
-from ropewalk.pipeline.schedules import FITTED
+from ropewalk.pipeline.schedules import FITTED, copies
 from ropewalk.pipeline.state_groups import Groups, grouped
 from ropewalk.pipeline.twofold import even_cuts
 from ropewalk.pipeline.width import Width, width_for
@@ -66,7 +66,8 @@ def best_with_even_replicas(costs: Costs, width: Width | None = None) -> Judged 
     Its stages have consecutive GPUs, a few of which may be left over.
     """
     terms, chosen = costs.terms, width or width_for(costs)
-    schedules = with_pieces(terms.schedules, 1) or (("1f1b",) if FITTED in terms.schedules else ())
+    schedules = tuple(name for name in with_pieces(terms.schedules, 1) if copies(name) == 1)
+    schedules = schedules or (("1f1b",) if FITTED in terms.schedules else ())
     groups = grouped(costs.profile, chosen.groups)
     contest = Contest(costs)
     judged = [

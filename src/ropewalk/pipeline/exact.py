@@ -8,6 +8,7 @@ for each stage (GPUs of a machine are alike), idle GPUs, tensor degrees, schedul
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ropewalk.pipeline.contest import ROUNDING, Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.plan import Plan
-from ropewalk.pipeline.schedules import homes, splits_backward
+from ropewalk.pipeline.schedules import copies, homes, splits_backward
 from ropewalk.strategy.part import Part
 
 MOST_STATES = 8
@@ -32,12 +33,14 @@ def search_all(contest: Contest) -> None:
     costs, terms = contest.costs, contest.costs.terms
     straight = with_pieces(terms.schedules, 1)
     twofold = with_pieces(terms.schedules, 2)
+    alike = [tuple(name for name in straight if copies(name) == count) for count in (1, 2)]
     for size, recompute in product(terms.micro_batch_sizes(), terms.recompute):
         empty = Plan((), "1f1b", size, terms.global_batch // size, recompute)
-        if straight:
-            whole = not any(splits_backward(name) for name in straight)
-            for plan in _plans(contest, empty, (0,) * costs.machines.count, 0.0, 0.0, whole):
-                contest.enter(plan, straight, contest.best_s)
+        for names in filter(None, alike):
+            whole = not any(splits_backward(name) for name in names)
+            start = replace(empty, schedule=names[0])
+            for plan in _plans(contest, start, (0,) * costs.machines.count, 0.0, 0.0, whole):
+                contest.enter(plan, names, contest.best_s)
         for name in twofold:
             for plan in _twofold(costs, name, empty):
                 contest.enter(plan, (name,), contest.best_s)
@@ -46,7 +49,10 @@ def search_all(contest: Contest) -> None:
 def _plans(
     contest: Contest, plan: Plan, used: tuple[int, ...], before: float, back: float, whole_backward: bool
 ) -> Iterator[Plan]:
-    """All ways to go on with these stages; `before` and `back` are what passes take that lie in front of the next."""
+    """All ways to go on with these stages; `before` and `back` are what passes take that lie in front of the next.
+
+    With two copies of the model GPUs run half of the micro-batches through a stage, and may begin with the other one.
+    """
     costs = contest.costs
     first = plan.stages[-1].last + 1 if plan.stages else 0
     if first == costs.states:
@@ -65,7 +71,8 @@ def _plans(
                 send = costs.handover(plan.stages[-1], stage, plan.micro_batch) if plan.stages else 0.0
                 forward, backward = costs.passes(stage, plan.micro_batch)
                 backward += forward * plan.recompute
-                bound = before + send + plan.micro_batches * (forward + backward)
+                many = copies(plan.schedule)
+                bound = (before + send if many == 1 else 0.0) + plan.micro_batches / many * (forward + backward)
                 if whole_backward:
                     bound += back + send
                 if bound > contest.best_s * (1 + ROUNDING):

@@ -38,13 +38,28 @@ class Judged:
         return self.run.makespan
 
     @property
+    def loads(self) -> Array:
+        """Seconds per micro-batch by stage and cut: stage k is at 2k, the cut behind it at 2k + 1.
+
+        With two copies of the model, the means of what the GPUs of a stage do of both, and of what a direction carries.
+        """
+        times, count = self.run.times, len(self.plan.stages)
+        copies = times.pieces // count
+        own = (times.forward + times.backward + times.weight).reshape(copies, count)
+        onward, back = (np.append(sends, 0.0).reshape(copies, count)[:, :-1]
+                        for sends in (times.send_forward, times.send_backward))  # fmt: skip
+        load = np.zeros(2 * count - 1)
+        if copies == 1:
+            load[::2], load[1::2] = own[0], np.maximum(onward[0], back[0])
+        else:
+            load[::2] = (own[0] + own[1, ::-1]) / 2
+            load[1::2] = np.maximum(onward[0] + back[1, ::-1], back[0] + onward[1, ::-1]) / 2
+        return load
+
+    @property
     def bottleneck(self) -> int:
-        """The stage or transfer that takes longest for all micro-batches: stage k is 2k, the cut behind it 2k + 1."""
-        times = self.run.times
-        load = np.zeros(2 * times.pieces - 1)
-        load[::2] = times.forward + times.backward + times.weight
-        load[1::2] = np.maximum(times.send_forward, times.send_backward)
-        return int(load.argmax())
+        """The place in `loads` of the stage or transfer that takes longest for all micro-batches."""
+        return int(self.loads.argmax())
 
     @property
     def exposed_sums_s(self) -> float:
@@ -66,22 +81,21 @@ def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged |
     if times is None:
         times = costs.times(plan)
     size = plan.micro_batch
-    whole = np.array([costs.kept_bytes(stage, size) for stage in plan.stages])
-    kept = np.array([costs.input_bytes(stage, size) for stage in plan.stages]) if plan.recompute else whole
+    whole = np.array([costs.kept_bytes(piece, size) for piece in plan.pieces])
+    kept = np.array([costs.input_bytes(piece, size) for piece in plan.pieces]) if plan.recompute else whole
     again = whole if plan.recompute else np.zeros_like(whole)
     table = _timetable(costs, plan, times, kept, again)
     if isinstance(table, Unfit):
         return table
-    held = state_bytes(costs, plan, table.copies) + table.peak_kept(kept, kept + again, again)
+    held = state_bytes(costs, plan) + table.peak_kept(kept, kept + again, again)
     over = _over(costs, held, plan)
     return over or Judged(plan, run(table, times), tuple(held.tolist()))
 
 
-def state_bytes(costs: Costs, plan: Plan, copies: int = 1) -> Array:
+def state_bytes(costs: Costs, plan: Plan) -> Array:
     """By device, what is there all the time: weights and all that goes with them."""
-    places = homes(plan.schedule, len(plan.stages) // pieces_each(plan.schedule))
-    held = np.zeros(max(places) + 1)
-    np.add.at(held, list(places), [costs.state_bytes(stage, plan.micro_batch) * copies for stage in plan.stages])
+    held = np.zeros(len(plan.devices))
+    np.add.at(held, list(plan.homes), [costs.state_bytes(piece, plan.micro_batch) for piece in plan.pieces])
     return held
 
 
@@ -92,6 +106,10 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array, again: 
         return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} pieces a device")
     if any(plan.stages[at].workers != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
         return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
+    if any(
+        one.tensor != other.tensor for one, other in zip(plan.stages, plan.pieces[len(plan.stages) :], strict=False)
+    ):
+        return Unfit(f"{plan.schedule} keeps opposite stages on the same GPUs, so both need the same tensor degree")
     if memory is not None and (TIMETABLES[plan.schedule].within_memory or plan.schedule == FITTED):
         held = state_bytes(costs, plan)
         if TIMETABLES[plan.schedule].within_memory:

@@ -2,7 +2,8 @@
 
 The planner's clock gives every hand-over links of its own and knows no network between servers. So the best plan of
 every schedule becomes a strategy, with the plans of other planners beside it. Their steps are lowered and simulated
-like any other step, and the fastest is the answer. So another schedule never makes the answer slower.
+like any other step, and the fastest with a schedule that was asked for is the answer. So another schedule never makes
+the answer slower.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ def on_cluster(
     network: NetworkUse | None = None,
     progress: Count | None = None,
 ) -> PipelineAnswer:
-    """The answer with its best plans simulated, the fastest of them first; those that do not fit are left out."""
+    """The answer with its best plans simulated; those that do not fit are left out.
+
+    The fastest come first, plans of others with schedules that were not asked for behind them.
+    """
     chosen = _contenders(answer, subject)
     runs, refused = [], []
     for number, (strategy, plans) in enumerate(chosen.items()):
@@ -60,9 +64,10 @@ def on_cluster(
             refused.append(error)
         else:
             runs += [SimulatedPlan(judged, strategy, training) for judged in plans]
-    if not runs:
+    asked = answer.terms.schedules
+    runs.sort(key=lambda run: (run.judged.plan.schedule not in asked, run.step_s, run.judged.step_s))
+    if not runs or runs[0].judged.plan.schedule not in asked:
         raise refused[0]
-    runs.sort(key=lambda run: (run.step_s, run.judged.step_s))
     return replace(answer, best=runs[0].judged, simulated=tuple(runs))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.pipeline.schedules import copies
 from ropewalk.strategy.part import Part
 
 
@@ -14,7 +15,8 @@ class Plan:
 
     A micro-batch is split over the replicas of each stage. Pipelines side by side, each with micro-batches of its own,
     are the same thing with larger micro-batches. Where a timetable gives GPUs several pieces of the model, every piece
-    is a stage here and GPUs occur several times.
+    is a stage here and GPUs occur several times. Where a timetable keeps two copies of the model (DualPipe), stages are
+    those of the first, and the second lies on the same GPUs from the last stage to the first.
     """
 
     stages: tuple[Part, ...]
@@ -33,6 +35,25 @@ class Plan:
     def devices(self) -> tuple[tuple[int, ...], ...]:
         """The GPU sets of the plan, each once, in the order in which the model first meets them."""
         return tuple(dict.fromkeys(stage.workers for stage in self.stages))
+
+    @property
+    def pieces(self) -> tuple[Part, ...]:
+        """What GPUs hold: the stages, and behind them those of a second copy of the model.
+
+        >>> plan = Plan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "dualpipe", 8, 4)
+        >>> plan.pieces[2]
+        Part(first=0, last=3, workers=(3,), tensor=1, manner=<Manner.SAMPLE: 'sample'>)
+        """
+        if copies(self.schedule) == 1:
+            return self.stages
+        ends = zip(self.stages, reversed(self.stages), strict=True)
+        return self.stages + tuple(replace(one, workers=other.workers, tensor=other.tensor) for one, other in ends)
+
+    @property
+    def homes(self) -> tuple[int, ...]:
+        """The place among `devices` of every piece."""
+        place = {gpus: at for at, gpus in enumerate(self.devices)}
+        return tuple(place[piece.workers] for piece in self.pieces)
 
     @property
     def gpus(self) -> int:

@@ -23,7 +23,7 @@ from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.refine import refined
-from ropewalk.pipeline.schedules import FITTED, pieces_each
+from ropewalk.pipeline.schedules import FITTED, copies, pieces_each
 from ropewalk.pipeline.search import propose
 from ropewalk.pipeline.state_groups import grouped
 from ropewalk.pipeline.state_prices import Prices
@@ -149,10 +149,11 @@ def _varied(found: list[tuple[float, Plan]], width: Width) -> list[tuple[float, 
 
 
 def _twofold(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Judged]:
-    """Plans with two pieces for each set of GPUs."""
+    """Plans with two pieces for each set of GPUs, of one copy of the model or of two."""
     costs, terms = contest.costs, contest.costs.terms
     leaders = []
-    for schedule in with_pieces(terms.schedules, 2):
+    mirrored = tuple(name for name in terms.schedules if copies(name) > 1)
+    for schedule in (*with_pieces(terms.schedules, 2), *mirrored):
         judged = []
         for size, recompute in product(sizes, terms.recompute):
             for plan in twofold_plans(costs, schedule, size, recompute):

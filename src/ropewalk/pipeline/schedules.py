@@ -15,17 +15,12 @@ FITTED = "zb-auto"
 """The zero-bubble timetable that is made for the times of a plan, tried on the best plans alone."""
 
 
-def schedules() -> tuple[str, ...]:
-    """Those that planners know."""
-    return tuple(name for name, one in TIMETABLES.items() if one.for_planners)
-
-
 def searched() -> tuple[str, ...]:
     """Those that planners try unless told otherwise.
 
     DualPipe is for models whose passes hide communication of each other, which a profile does not show.
     """
-    return tuple(name for name in schedules() if TIMETABLES[name].searched)
+    return tuple(name for name, one in TIMETABLES.items() if one.searched)
 
 
 def splits_backward(schedule: str) -> bool:
@@ -36,6 +31,11 @@ def splits_backward(schedule: str) -> bool:
 def pieces_each(schedule: str) -> int:
     """Pieces of the model on a device."""
     return TIMETABLES[schedule].pieces_each
+
+
+def copies(schedule: str) -> int:
+    """Copies of the model that GPUs keep."""
+    return TIMETABLES[schedule].copies
 
 
 def homes(schedule: str, devices: int) -> tuple[int, ...]:

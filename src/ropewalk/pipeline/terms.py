@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, StrategyError
-from ropewalk.pipeline.schedules import schedules, searched
+from ropewalk.pipeline.schedules import searched
+from ropewalk.timetable.named import TIMETABLES
 
 ADAM_IN_FLOAT32 = 4.0
 """Bytes held for each byte of weights: weights, gradients and two moments, all of 32 bits."""
@@ -58,8 +59,8 @@ class Terms:
         if not 0 <= self.weight_share < 1:
             findings.add(f"weights take {self.weight_share} of a backward pass: give a part of 1")
         for name in self.schedules:
-            if name not in schedules():
-                findings.add(f"there is no schedule {name!r}: choose from {', '.join(schedules())}")
+            if name not in TIMETABLES:
+                findings.add(TIMETABLES.unknown(name))
         if not self.schedules:
             findings.add("no schedule is allowed: give at least one")
         if 1 not in self.tensor or min(self.tensor, default=0) < 1:

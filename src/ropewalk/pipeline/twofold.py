@@ -1,4 +1,4 @@
-"""Plans for timetables that give every device two pieces of the model."""
+"""Plans for timetables that give every device two pieces of the model, of one copy of it or of two."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def device_names(judged: Judged) -> tuple[str, ...]:
     plan = judged.plan
     found = []
     for gpus in plan.devices:
-        stages = [str(number) for number, stage in enumerate(plan.stages) if stage.workers == gpus]
+        stages = [str(at % len(plan.stages)) for at, piece in enumerate(plan.pieces) if piece.workers == gpus]
         noun = "stage" if len(stages) == 1 else "stages"
         found.append(f"{noun} {', '.join(stages)} · {gpus_in_words(gpus)}")
     return tuple(found)
@@ -127,7 +127,7 @@ def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
     names = answer.profile.names
     return [
         StageRow(
-            number,
+            number % len(plan.stages),
             _layers_in_words([names[at] for at in stage.layers]),
             gpus_in_words(stage.workers),
             stage.replicas,
@@ -137,7 +137,7 @@ def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
             float(times.all_reduce[number]),
             memory[stage.workers],
         )
-        for number, stage in enumerate(plan.stages)
+        for number, stage in enumerate(plan.pieces)
     ]
 
 

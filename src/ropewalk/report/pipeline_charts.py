@@ -49,17 +49,18 @@ def alternatives_chart(answer: PipelineAnswer) -> Chart:
 def balance_chart(answer: PipelineAnswer) -> Chart:
     """What every stage computes for a micro-batch, and what every cut hands over there and back."""
     best = answer.best
-    times = best.run.times
+    times, stages = best.run.times, len(best.plan.stages)
     rows: list[tuple[str, dict[str, float]]] = []
     for number in range(times.pieces):
         split = float(times.weight[number])
         parts = {"forward": float(times.forward[number])}
         parts |= {"gradients of inputs" if split else "backward": float(times.backward[number])}
         parts |= {"gradients of weights": split} if split else {}
-        rows.append((f"stage {number}", parts))
-        if number + 1 < times.pieces:
+        copy, stage = divmod(number, stages)
+        rows.append((f"stage {stage}{', second copy' * copy}", parts))
+        if stage + 1 < stages:
             ahead, back = float(times.send_forward[number]), float(times.send_backward[number])
-            rows.append((f"cut behind {number}", {"handed on": ahead, "handed back": back}))
+            rows.append((f"cut behind {stage}{', second copy' * copy}", {"handed on": ahead, "handed back": back}))
     looks: dict[str, Colour] = {
         "forward": palette.BLUE,
         "backward": palette.GREEN,
@@ -97,7 +98,7 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
     }  # fmt: skip
     return Chart(
         "balance",
-        f"Time of a micro-batch in {times.pieces} stages and between them",
+        f"Time of a micro-batch in {stages} stages and between them",
         (View("", figure),),
         tuple(Swatch(look, looks[look], group=look) for look in used),
         caption="Stages work at the same time, on one micro-batch each; the longest row is the pace of the pipeline. "
@@ -108,14 +109,13 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
 def stage_memory_chart(answer: PipelineAnswer, names: Sequence[str]) -> Chart:
     """What a GPU of every device holds at its fullest; `names` says what devices are called."""
     plan, terms = answer.best.plan, answer.terms
-    copies = answer.best.run.timetable.copies
     bars = []
     for name, gpus, total in zip(names, plan.devices, answer.best.memory_bytes, strict=True):
-        mine = [stage for stage in plan.stages if stage.workers == gpus]
+        mine = [piece for piece in plan.pieces if piece.workers == gpus]
         if any(stage.tensor > 1 for stage in mine):
             bars.append(MemoryBar(name, {"weights and activations": total}, terms.memory_bytes))
             continue
-        weights = copies * sum(answer.profile.parameters(stage.first, stage.last) for stage in mine)
+        weights = sum(answer.profile.parameters(stage.first, stage.last) for stage in mine)
         parts = {"weights": weights, "gradients and optimiser": weights * (terms.state_multiple - 1)}
         bars.append(MemoryBar(name, parts | {"activations": max(0.0, total - sum(parts.values()))}, terms.memory_bytes))
     return memory_chart(bars)

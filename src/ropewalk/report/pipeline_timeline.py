@@ -48,7 +48,7 @@ def timetable_timeline(key: str, run: TimetableRun, names: tuple[str, ...]) -> S
             lane = lanes_of[device].index("sends")
             look = "activations handed on" if forward else "gradients handed back"
             bars.append(Bar(first[device] + lane, float(run.sent[at]), float(run.arrived[at]), f"{label} sent", look))
-    for piece, took in enumerate(run.times.all_reduce.tolist()):
+    for piece, took in enumerate(run.times.all_reduce[: table.pieces].tolist()):
         for device in {int(home) for home in table.device_of_piece[piece :: table.pieces]}:
             if took and device in first:
                 lane = first[device] + lanes_of[device].index("all-reduce")

@@ -43,11 +43,6 @@ class TimetableChoice(Choice[Callable[..., Timetable]]):
     within_memory: bool = False
     """Does it run fewer forward passes ahead where memory holds fewer?"""
 
-    @property
-    def for_planners(self) -> bool:
-        """Two copies of the model would need stages that mirror each other, which planners do not make."""
-        return self.copies == 1
-
 
 def _for_equal_passes(devices: int, micro_batches: int) -> Timetable:
     return automatic(stage_times(1, 1, 1, pieces=devices), micro_batches).timetable

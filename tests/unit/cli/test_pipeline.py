@@ -10,7 +10,7 @@ from tiny_profiles import profile_text, write_profile
 from ropewalk.cli.pipeline import pipeline_command
 from ropewalk.cli.tables import filled
 from ropewalk.export.torch_pipeline import read_compute_only
-from ropewalk.pipeline.schedules import schedules
+from ropewalk.timetable.named import TIMETABLES
 
 SLOW = ("--bandwidth", "10Gbps", "--nvlink", "10GB/s", "--batch", 64)
 
@@ -177,7 +177,20 @@ def test_a_schedule_for_pytorch_needs_equal_stages(tmp_path, run):
 
 def test_the_help_names_every_schedule_that_can_be_asked_for_and_no_other():
     text = filled(signature(pipeline_command).parameters["schedule"].default.help)
-    assert set(text.partition(": ")[2].rstrip(".").split(", ")) == set(schedules())
+    assert set(text.partition(": ")[2].rstrip(".").split(", ")) == set(TIMETABLES)
+
+
+def test_plans_have_no_other_schedule_than_those_asked_for(run):
+    """Early backward of another planner would be faster."""
+    model = "gpt:layers=2,hidden=512,heads=8,vocabulary=8192", "--seq", 128
+    answer = run(*model, "--cluster", "4x1", "--bandwidth", "1Gbps", "--batch", 16, "--schedule", "dualpipe", "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.json["schedule"] == "dualpipe"
+    others = {row["name"]: row["step_time_s"] for row in answer.json["alternatives"]}
+    assert min(second for second in others.values() if second) < answer.json["step_time_s"]
+    shares = [stage["share_of_batch"] * stage["replicas"] for key in ("stages", "second_copy") for stage in
+              answer.json[key]]  # fmt: skip
+    assert shares == [0.5] * len(shares)
 
 
 def test_a_schedule_more_never_makes_the_answer_slower(run):

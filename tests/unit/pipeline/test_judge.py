@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from ropewalk.pipeline.contest import Contest, least_seconds, with_pieces
@@ -6,9 +7,10 @@ from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import from_states
-from ropewalk.pipeline.schedules import schedules, searched
+from ropewalk.pipeline.schedules import searched
 from ropewalk.pipeline.terms import Terms
 from ropewalk.strategy.part import Part
+from ropewalk.timetable.named import TIMETABLES
 
 FOUR = from_states(
     "four", 1, forward_s=[1] * 4, backward_s=[2] * 4, parameter_bytes=[10] * 4, kept_bytes=[100] * 4
@@ -66,6 +68,25 @@ def test_two_pieces_a_device_have_to_be_where_the_timetable_wants_them():
         assert isinstance(judged(schedule, stages=stages), Unfit)
 
 
+def test_two_copies_put_the_first_and_the_last_stage_on_the_same_gpus():
+    """Stage 1 takes twice as long alone as stage 0 on two GPUs, which are held up by half of it."""
+    states = from_states("two", 2, forward_s=[2, 2], backward_s=[4, 4], parameter_bytes=[10, 30], kept_bytes=[100, 60])
+    costs = Costs(states, Machines(3, (1, 2, 3)), Terms(16, 2))
+    found = judge(costs, Plan((Part(0, 0, (0, 1)), Part(1, 1, (2,))), "dualpipe", 2, 8))
+    assert found.run.times.forward.tolist() == [1, 2, 2, 1]
+    assert found.loads.tolist() == [3, 0, 6]
+    assert found.bottleneck == 2
+    weights = 4 * (10 + 30)
+    kept = found.run.timetable.peak_kept(np.array([50.0, 60, 100, 30]))
+    assert found.memory_bytes == tuple(weights + kept)
+    assert 8 * 6 <= found.step_s < 9 * 6
+
+
+def test_opposite_stages_of_two_copies_are_split_alike():
+    found = judged("dualpipe", stages=(Part(0, 1, (0, 1), 2), Part(2, 3, (2, 3))))
+    assert found == Unfit("dualpipe keeps opposite stages on the same GPUs, so both need the same tensor degree")
+
+
 def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
     assert judged("zb-auto").step_s <= min(judged("zb-h1").step_s, judged("zb-h2").step_s)
     tight = judged("zb-auto", memory=440)
@@ -73,7 +94,7 @@ def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
 
 
 def test_bounds_are_below_every_timetable():
-    for schedule in schedules():
+    for schedule in TIMETABLES:
         homes = {"interleaved": (0, 1, 0, 1), "zb-v": (0, 1, 1, 0), "dualpipev": (0, 1, 1, 0)}
         stages = tuple(Part(at, at, (home,)) for at, home in enumerate(homes.get(schedule, (0, 1, 2, 3))))
         found = judged(schedule, stages=stages)

@@ -54,7 +54,7 @@ def test_micro_batches_divide_the_global_batch():
         ({"global_batch": 0, "micro_batch": 4}, "give 1 or more"),
         ({"global_batch": 8, "micro_batch": 4, "memory_bytes": 0.0}, "bytes of memory"),
         ({"global_batch": 8, "micro_batch": 4, "schedules": ("2f2b",)}, "no schedule '2f2b'"),
-        ({"global_batch": 8, "micro_batch": 4, "schedules": ("dualpipe",)}, "no schedule 'dualpipe'"),
+        ({"global_batch": 8, "micro_batch": 4, "schedules": ("dualpip",)}, "did you mean dualpipe"),
         ({"global_batch": 8, "micro_batch": 4, "tensor": (2,)}, "with 1 among them"),
         ({"global_batch": 8, "micro_batch": 4, "recompute": ()}, "allow one of the two"),
         ({"global_batch": 8, "micro_batch": 4, "weight_share": 1.0}, "part of 1"),
