@@ -17,22 +17,23 @@ from ropewalk import units
 from ropewalk.choices import Choice, Choices
 from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.permutations import select_jumps
-from ropewalk.codesign.prices import (
-    PriceList,
-    bandwidth_for,
-    direct_cost,
-    fat_tree_cost,
-    ocs_cost,
-    oversubscribed_cost,
-    price_list,
-    static_cost,
-)
 from ropewalk.codesign.reconfigure import CircuitSwitch
 from ropewalk.codesign.totient import totient_jumps
 from ropewalk.collectives.hamiltonian import hamiltonian_cycles
 from ropewalk.errors import InputError
 from ropewalk.fabric import FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
 from ropewalk.fabric.wiring import Orders, regular_rings
+from ropewalk.hardware.prices import (
+    HALF_TREE_PORT,
+    OCS_PORT,
+    PANEL_PORT,
+    STATIC_PORT,
+    TREE_PORT,
+    Materials,
+    PriceList,
+    bandwidth_for,
+    price_list,
+)
 from ropewalk.routing import dimension_rotated, ecmp, shortest, spray
 
 SIP_ML_DELAY_S = 25e-6
@@ -59,8 +60,12 @@ class Site:
 
     @property
     def plan_cost(self) -> float:
-        """Dollars a server of the wiring that is planned."""
-        return direct_cost(self.prices, self.degree, self.bandwidth)
+        """Dollars per server of the wiring that is planned."""
+        return self.on_ports(PANEL_PORT)
+
+    def on_ports(self, port: Materials) -> float:
+        """Dollars per server where each of its ports takes these pieces."""
+        return self.degree * port.cost(self.prices, self.bandwidth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +89,14 @@ def ideal_switch(site: Site) -> Baseline:
     return Baseline(
         "ideal-switch",
         "one NIC of d times B on a switch that never blocks, at the price of a fat-tree of that rate",
-        fat_tree_cost(site.prices, site.together),
+        TREE_PORT.cost(site.prices, site.together),
         StepNetwork("ideal-switch", fabric, shortest, one_ring),
     )
 
 
 def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
     """A fat-tree of full bisection for the cost of the plan: one NIC of d times B', which is less than d times B."""
-    speed = bandwidth_for(lambda rate: fat_tree_cost(site.prices, rate), site.plan_cost)
+    speed = bandwidth_for(lambda rate: TREE_PORT.cost(site.prices, rate), site.plan_cost)
     name = "fat-tree-ecmp" if hashed else "fat-tree"
     router = ecmp(site.seed) if hashed else spray
     way = "one hashed way for each pair" if hashed else "packets sprayed over all ways"
@@ -113,7 +118,7 @@ def oversubscribed_fat_tree(site: Site) -> Baseline:
     return Baseline(
         "oversubscribed",
         f"one NIC of d times B, {rack} servers on a first switch with half as many uplinks (2:1), sprayed",
-        oversubscribed_cost(site.prices, site.together),
+        HALF_TREE_PORT.cost(site.prices, site.together),
         StepNetwork("oversubscribed", fabric, spray, one_ring),
     )
 
@@ -124,7 +129,7 @@ def expander(site: Site) -> Baseline:
     return Baseline(
         "expander",
         "a random regular graph of the same ports, without a panel; sums over rings of its servers",
-        static_cost(site.prices, site.degree, site.bandwidth),
+        site.on_ports(STATIC_PORT),
         StepNetwork("expander", builder.build(), ecmp(site.seed), partial(_spread_rings, count=site.degree // 2)),
     )
 
@@ -141,7 +146,7 @@ def torus(site: Site) -> Baseline:
     return Baseline(
         "torus",
         f"a torus of {' x '.join(map(str, shape))} with the same ports, without a panel",
-        static_cost(site.prices, site.degree, site.bandwidth),
+        site.on_ports(STATIC_PORT),
         StepNetwork("torus", builder.build(), dimension_rotated(), rings),
     )
 
@@ -152,7 +157,7 @@ def sip_ml(site: Site) -> Baseline:
     return Baseline(
         "sip-ml",
         f"circuits of one hop without relays, changed within {SIP_ML_DELAY_S * 1e6:g} us; priced as an OCS",
-        ocs_cost(site.prices, site.degree, site.bandwidth),
+        site.on_ports(OCS_PORT),
         circuits=switch,
         strategy_of="ideal-switch",
     )
@@ -166,7 +171,7 @@ def reconfigured(site: Site, *, delay_s: float = 10e-3, forwarding: bool = True)
     return Baseline(
         "ocs-reconfig" if forwarding else "ocs-reconfig-no-relay",
         f"circuits follow the demand: {dark} dark, {live} live, {relays}",
-        ocs_cost(site.prices, site.degree, site.bandwidth),
+        site.on_ports(OCS_PORT),
         circuits=switch,
         strategy_of="ideal-switch",
     )

@@ -19,7 +19,6 @@ from ropewalk.codesign.finder import find_topologies, find_topology
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork, wired_network
 from ropewalk.codesign.permutations import paper_jumps
-from ropewalk.codesign.prices import price_list
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.seats import Space, space_of
@@ -27,6 +26,7 @@ from ropewalk.codesign.selection import Selection, jointly, per_group
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.hardware.prices import price_list
 from ropewalk.strategy.seating import Seating
 from ropewalk.strategy.server import Server
 from ropewalk.task.lower.seat_pricer import SeatPricer

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ropewalk.codesign.prices import PriceList, direct_cost, look_ahead_cost
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.hardware.prices import PANEL_PORT, SECOND_PANEL_PORT, PriceList
 
 PANEL_PORTS = 1008
 """Ports of the largest robotic patch panel (Telescent); with one panel for each interface, servers at most."""
@@ -82,18 +82,18 @@ def patched_between(runs_s: Sequence[float], prices: PriceList, degree: int, ban
               patch_s: float = PATCH_S) -> TurnAround:  # fmt: skip
     """The panel is patched between jobs, and before the first.
 
-    >>> from ropewalk.codesign.prices import price_list
+    >>> from ropewalk.hardware.prices import price_list
     >>> patched_between([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s
     360.0
     """
-    return _turn_around(runs_s, lambda ready, before: before + patch_s, direct_cost(prices, degree, bandwidth))
+    return _turn_around(runs_s, lambda ready, before: before + patch_s, degree * PANEL_PORT.cost(prices, bandwidth))
 
 
 def patched_ahead(runs_s: Sequence[float], prices: PriceList, degree: int, bandwidth: float,
                patch_s: float = PATCH_S, flip_s: float = FLIP_S) -> TurnAround:  # fmt: skip
     """A second panel is patched while the job before runs; a job that is over sooner waits for the rest.
 
-    >>> from ropewalk.codesign.prices import price_list
+    >>> from ropewalk.hardware.prices import price_list
     >>> round(patched_ahead([3600.0, 3600.0], price_list(), 4, 12.5e9).idle_s, 3)
     180.02
     """
@@ -102,7 +102,7 @@ def patched_ahead(runs_s: Sequence[float], prices: PriceList, degree: int, bandw
         patched = patch_s if before_started is None else before_started + patch_s
         return max(patched, before_ended) + flip_s
 
-    return _turn_around(runs_s, start, look_ahead_cost(prices, degree, bandwidth))
+    return _turn_around(runs_s, start, degree * SECOND_PANEL_PORT.cost(prices, bandwidth))
 
 
 def _turn_around(runs_s: Sequence[float], start: Callable[[float | None, float], float], cost: float) -> TurnAround:

@@ -5,8 +5,8 @@ import pytest
 
 from ropewalk.codesign.baselines import BASELINES, Site, chosen_baselines
 from ropewalk.codesign.evaluate import time_step
-from ropewalk.codesign.prices import BITS
 from ropewalk.errors import InputError
+from ropewalk.hardware.prices import BITS
 from ropewalk.task.step import Act, StepSketch
 
 SITE = Site(servers=16, degree=4, bandwidth=12.5e9, latency=0.0)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tiny_plans import circle
 
-from ropewalk.codesign.prices import price_list
 from ropewalk.codesign.question import PlanQuestion, published_servers
 from ropewalk.codesign.sharing import partition, patched_ahead, patched_between, whole_wiring
 from ropewalk.errors import InputError
+from ropewalk.hardware.prices import price_list
 
 PAGE = Path(__file__).parents[3] / "docs" / "plan.md"
 
