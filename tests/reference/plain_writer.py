@@ -24,10 +24,11 @@ def plain_gang(
     shares: tuple[Share, ...],
     pieces: Pieces,
     passes: list[Passes],
-    paces: list[Pace],
+    prices: Pace,
+    pace: list[float],
 ) -> PlainGang:
-    """The same as `script_of(...).gang()`."""
-    writer = Writer(workload, strategy, shares, pieces, passes, paces)
+    """The same as `script_of(...).gang()`, whatever the pace."""
+    writer = Writer(workload, strategy, shares, pieces, passes, prices)
     writer.run_schedule()
     finish(writer)
     return writer.gang
@@ -121,11 +122,11 @@ class Writer:
         shares: tuple[Share, ...],
         pieces: Pieces,
         passes: list[Passes],
-        paces: list[Pace],
+        prices: Pace,
     ) -> None:
-        self.strategy, self.shares, self.pieces, self.passes, self.paces = strategy, shares, pieces, passes, paces
+        self.strategy, self.shares, self.pieces, self.passes, self.prices = strategy, shares, pieces, passes, prices
         self.views = strategy.on_stages()
-        self.element_bytes = paces[0].element_bytes
+        self.element_bytes = prices.element_bytes
         self.gang = PlainGang()
         self.stages = [Stage(row) for row in strategy.timetable.rows()]
         crossings = pieces.crossings(workload)
@@ -297,7 +298,7 @@ def finish(writer: Writer) -> None:
 
 
 def _update(writer: Writer, number: int, held: list[Share]) -> Move:
-    seconds = writer.paces[number].update(*updated(writer.views[number], held), writer.strategy.optimiser)
+    seconds = writer.prices.update(*updated(writer.views[number], held), writer.strategy.optimiser)
     return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")
 
 

@@ -179,11 +179,11 @@ def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
             f"a sequence of {workload.sequence} tokens does not split over {plan.tensor} tensor ranks: "
             "give a multiple or turn sequence parallelism off"
         )
-    split = [layer for layer in workload.layers if plan.split_of(layer).tensor > 1]
+    split = {id(layer.operators): layer.operators for layer in workload.layers if plan.split_of(layer).tensor > 1}
     heads = {
         (op.heads, op.kv_heads) if isinstance(op, FusedAttention) else (op.count // workload.batch,) * 2
-        for layer in split
-        for op in map(bare, layer.operators)
+        for operators in split.values()
+        for op in map(bare, operators)
         if isinstance(op, FusedAttention) or (isinstance(op, Product) and op.role is Role.INSIDE)
     }
     for count, shared in sorted(heads):

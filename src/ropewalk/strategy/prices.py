@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from ropewalk.device.work import Work
@@ -67,22 +68,26 @@ class PriceList:
     def element_bytes(self) -> float:
         return self.prices.precision.element_bytes
 
+    @cached_property
+    def _launch(self) -> LaunchPrices | None:
+        return self.prices if isinstance(self.prices, LaunchPrices) else None
+
     def forward(self, operators: tuple[Operator, ...]) -> Work:
-        launched = self.prices.forward_work if isinstance(self.prices, LaunchPrices) else None
+        launched = self._launch.forward_work if self._launch else None
         return self._price("forward", launched, self.prices.forward, operators)
 
     def backward(self, operators: tuple[Operator, ...]) -> Work:
-        launched = self.prices.backward_work if isinstance(self.prices, LaunchPrices) else None
+        launched = self._launch.backward_work if self._launch else None
         return self._price("backward", launched, self.prices.backward, operators)
 
     def weight(self, operators: tuple[Operator, ...]) -> Work:
         """The part of the backward pass that makes gradients of weights alone."""
-        launched = self.prices.weight_work if isinstance(self.prices, LaunchPrices) else None
+        launched = self._launch.weight_work if self._launch else None
         return self._price("weight", launched, self.prices.weight, operators)
 
     def update(self, parameters: int, tensors: int, optimiser: str) -> Work:
-        if isinstance(self.prices, LaunchPrices):
-            return self.prices.update_work(parameters, tensors, optimiser)
+        if self._launch:
+            return self._launch.update_work(parameters, tensors, optimiser)
         return Work(self.prices.update(parameters, tensors, optimiser))
 
     def _price(

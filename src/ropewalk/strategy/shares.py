@@ -126,10 +126,14 @@ def _share_at(
     manner: Manner = Manner.SAMPLE,
 ) -> Share:
     layer = workload.layers[at]
-    alike = layer.operators, strategy.split_of(layer), strategy.recompute_of(layer)
-    if alike not in known:
-        known[alike] = share_of(layer, strategy, server, manner)
-    found = known[alike]
+    here = id(layer.operators), strategy.split_of(layer), strategy.recompute_of(layer)
+    if here not in known:
+        # Most layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
+        alike = layer.operators, *here[1:]
+        if alike not in known:
+            known[alike] = share_of(layer, strategy, server, manner)
+        known[here] = known[alike]
+    found = known[here]
     own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
     return replace(found, layer=own, read=tuple(workload.layers[source].output_elements for source in layer.inputs))
 

@@ -19,11 +19,12 @@ from ropewalk.sim.flow.gang import system_of_gang
 from ropewalk.sim.flow.layout import Layout, layout_of
 from ropewalk.sim.flow.system import System, Times, run_system
 from ropewalk.sim.physics import check_system
-from ropewalk.strategy import Placement, PriceList, Strategy, check
+from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.kinds import Use
 from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.known import Known
 from ropewalk.task.lower.lowering import Lowered
 from ropewalk.task.lower.one_of_each import Key, kinds_of
 from ropewalk.task.lower.roster import Roster
@@ -64,7 +65,7 @@ class QuickSteps:
         gpu = gpu_in(prices.device.title) or prices.device.name
         self.question = replace(question, network=question.network.settled(gpu))
         self.network, self.fabric = self.question.network, self.question.fabric()
-        self.listed = PriceList(prices)
+        self.known = Known(prices)
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, str], Use] = {}
         self._layouts: dict[Hashable, Layout] = {}
@@ -79,9 +80,8 @@ class QuickSteps:
                 "reach into the next step, in full"
             )
         workload = self._workload(strategy.micro_batch)
-        check(strategy, workload, self.question.gpu_count)
         placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
-        made = Lowered(workload, strategy, placement, self.listed, "stage")
+        made = Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
         gang = made.one_step()
         kinds = kinds_of(gang)
         layout = self._layout(kinds.keys, made.roster, placement, algorithm or self.network.algorithm)

@@ -40,6 +40,8 @@ class Gang:
     """The other stage of a send, of a tied embedding, of gradients of two copies; otherwise -1."""
     dep_start: Ints
     dep: Ints
+    pace: NDArray[np.float64]
+    """By stage: how much longer its computations take than their moves say."""
 
     @property
     def operations(self) -> int:
@@ -55,7 +57,8 @@ class Gang:
 
     @cached_property
     def amount(self) -> NDArray[np.float64]:
-        return self._column([move.amount for move in self.moves], np.float64)
+        amount = self._column([move.amount for move in self.moves], np.float64)
+        return np.where(self.act == Act.COMPUTE, amount * self.pace[self.stage], amount)
 
     @cached_property
     def stream(self) -> NDArray[np.int16]:

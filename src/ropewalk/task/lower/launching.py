@@ -186,4 +186,5 @@ def _as_gang(step: Step, lanes: Lanes) -> Gang:
         moves.append(Move(Act(act), scope, amount, number, step.labels[label], repeats, -1, priority, goes_on))
         ends.append(own)
     stage, other = np.array(ends, np.int64).reshape(-1, 2).T.copy()
-    return Gang(tuple(moves), np.arange(len(moves)), stage, other, step.dep_start, step.dep.astype(np.int64))
+    dep, pace = step.dep.astype(np.int64), np.ones(step.ranks)
+    return Gang(tuple(moves), np.arange(len(moves)), stage, other, step.dep_start, dep, pace)

@@ -33,25 +33,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.checks import check
-from ropewalk.strategy.memory import updated
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
-from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
+from ropewalk.strategy.prices import PriceList, Prices
 from ropewalk.strategy.server import Server
-from ropewalk.strategy.shares import Share, computed_again, shares_of
-from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.task.lower.gang import Gang
+from ropewalk.task.lower.known import Known
 from ropewalk.task.lower.launching import Layers, launched
-from ropewalk.task.lower.passes import Passes, passes_of
+from ropewalk.task.lower.passes import Passes
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.lower.script import script_of
 from ropewalk.task.lower.seats import lower_seats
 from ropewalk.task.step import Step
-from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.workload import Workload
 
 MOST_OPERATIONS = 2_000_000
@@ -76,7 +72,7 @@ def lower(
     if strategy.grain == SERVER:
         listed = prices.prices if isinstance(prices, PriceList) else prices
         return lower_seats(workload, strategy, listed, server or Server())
-    made = Lowered(workload, strategy, placement, prices, detail)
+    made = Lowered(workload, strategy, placement, Known(prices), detail)
     return made.step(made.one_step())
 
 
@@ -98,7 +94,7 @@ def lower_steps(
     detail: str = "auto",
 ) -> StepsInARow:
     """So many steps in a row: where the order reaches across steps, a layer waits for its own gradients alone."""
-    made = Lowered(workload, strategy, placement, prices, detail)
+    made = Lowered(workload, strategy, placement, Known(prices), detail)
     gang, ends = made.launched(steps)
     return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over) for over in ends))
 
@@ -107,15 +103,20 @@ class Lowered:
     """A step on its way down: what its gang is written from, the gang, the step of all ranks."""
 
     def __init__(
-        self, workload: Workload, strategy: Strategy, placement: Placement, prices: Prices | PriceList, detail: str
+        self,
+        workload: Workload,
+        strategy: Strategy,
+        placement: Placement,
+        known: Known,
+        detail: str,
+        gpus: int | None = None,
     ) -> None:
         if detail not in DETAILS:
             raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
         if placement.strategy != strategy:
             raise StrategyError("the placement is of another strategy: make it from the one that is lowered")
-        self.listed = prices if isinstance(prices, PriceList) else PriceList(prices)
-        self.sized = workload.at_batch(strategy.micro_batch)
-        check(strategy, self.sized)
+        self.known, self.sized = known, workload.at_batch(strategy.micro_batch)
+        check(strategy, self.sized, gpus)
         self.order, self.detail, self.roster = strategy.order, detail, Roster(placement)
         # Where gradients are launched in an order of their own, each layer is reduced by itself until then.
         bucket = self.order.bucket_bytes if self.order.is_plain else 0.0
@@ -123,14 +124,13 @@ class Lowered:
 
     def gang(self) -> tuple[Gang, Layers]:
         """One rank of every stage, gradients in buckets as they are ready, and the layers it runs."""
-        strategy, listed = self.strategy, self.listed
-        shares = shares_of(self.sized, strategy)
-        pieces = cut(self.sized, strategy, shares, listed)
+        strategy, known = self.strategy, self.known
+        shares = known.shares(self.sized, strategy)
+        pieces = known.pieces(self.sized, strategy, shares)
         views = strategy.on_stages()
-        paces = [pace_of(listed, _work(stage, pieces, shares, view, listed)) for stage, view in enumerate(views)]
 
         def passes(condense: bool) -> list[Passes]:
-            return _passes(pieces, shares, views, paces, condense=condense, apart=self.order.across_steps)
+            return known.passes(pieces, shares, views, condense=condense, apart=self.order.across_steps)
 
         made = passes(self.detail == "stage")
         if self.detail == "auto":
@@ -138,7 +138,8 @@ class Lowered:
             each = sum(piece.operations * many for piece, many in zip(made, ranks, strict=True))
             if strategy.micro_batches * each > MOST_OPERATIONS:
                 made = passes(True)
-        written = script_of(self.sized, strategy, shares, pieces, made, paces).gang()
+        pace = [known.pace(stage, pieces, shares, view) for stage, view in enumerate(views)]
+        written = script_of(self.sized, strategy, shares, pieces, made, known.walks.prices, pace).gang()
         names = [layer.name for layer in self.sized.layers]
         return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
 
@@ -157,46 +158,3 @@ class Lowered:
         flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
         facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
         return gang.step(self.roster, flops, facts)
-
-
-def _work(stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy, listed: PriceList) -> Work:
-    """All that a rank of a stage computes in a step, with what it computes again."""
-    held = [shares[at] for at in pieces.layers_of_stage(stage)]
-    known: dict[tuple[int, str], Work] = {}
-    total = Work()
-    for share in held:
-        # Layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
-        alike = id(share.layer.operators), share.recompute
-        if alike not in known:
-            operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
-            again = listed.forward(computed_again(share))
-            known[alike] = listed.forward(operators) + listed.backward(operators) + again
-        total += known[alike]
-    many = strategy.micro_batches / strategy.copies
-    return Work(many * total.gpu_s, many * total.host_s) + listed.update(*updated(strategy, held), strategy.optimiser)
-
-
-def _passes(
-    pieces: Pieces,
-    shares: tuple[Share, ...],
-    views: tuple[Strategy, ...],
-    paces: list[Pace],
-    *,
-    condense: bool,
-    apart: bool,
-) -> list[Passes]:
-    def name(piece: int) -> str:
-        stage = pieces.stage(piece)
-        inner = f".{pieces.on_stage(stage).index(piece)}" if len(pieces.homes) > len(views) else ""
-        return f"stage {stage}{inner}"
-
-    found = []
-    for piece, stage in enumerate(pieces.homes):
-        mine = pieces.of(piece)
-        beside = [at for at in pieces.layers_of_stage(stage) if at not in mine]
-        found.append(
-            passes_of(
-                mine, shares, views[stage], paces[stage], name(piece), condense=condense, beside=beside, apart=apart
-            )
-        )
-    return found

@@ -78,4 +78,5 @@ def one_of_each(keys: tuple[Key, ...]) -> tuple[Gang, Ints]:
     stages, peers = np.array(ends, np.int64).reshape(-1, 2).T.copy()
     dep_start = np.cumsum([0, *map(len, after)]).astype(np.int64)
     dep = np.array([at for waits in after for at in waits], np.int64)
-    return Gang(tuple(moves), np.arange(len(moves)), stages, peers, dep_start, dep), np.array(places, np.int64)
+    pace = np.ones(int(max(stages.max(initial=-1), peers.max(initial=-1))) + 1)
+    return Gang(tuple(moves), np.arange(len(moves)), stages, peers, dep_start, dep, pace), np.array(places, np.int64)

@@ -55,11 +55,39 @@ class Passes:
         )
 
 
+Walk = Callable[[Share, Strategy, Pace], list[Move]]
+"""A pass through a layer."""
+
+
+class Walks:
+    """The moves of the passes of layers, found once for layers that are alike.
+
+    Layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
+    """
+
+    def __init__(self, prices: Pace) -> None:
+        self.prices = prices
+        self._known: dict[tuple[object, ...], tuple[Share, list[Move]]] = {}
+
+    def moves(self, walk: Walk, share: Share, strategy: Strategy, *, labelled: bool) -> list[Move]:
+        """The moves of a layer; unless they are to be `labelled`, perhaps under the name of one that is alike."""
+        inside = (share.server, strategy.micro_batches, strategy.gradient_bytes) if share.server.gpus > 1 else ()
+        key = walk, id(share.layer.operators), share.recompute, share.split, share.tables_over, inside
+        if key not in self._known:
+            # The share is kept, so that nothing else gets the identity of its operators.
+            self._known[key] = share, walk(share, strategy, self.prices)
+        first, moves = self._known[key]
+        old, new = first.layer.name, share.layer.name
+        if old == new or not labelled:
+            return moves
+        return [replace(move, label=new + move.label[len(old) :]) for move in moves]
+
+
 def passes_of(
     layers: range,
     shares: tuple[Share, ...],
     strategy: Strategy,
-    prices: Pace,
+    walks: Walks,
     name: str,
     *,
     condense: bool,
@@ -68,10 +96,10 @@ def passes_of(
 ) -> Passes:
     """The passes of a piece of the model; `condense` sums up what only tensor ranks wait for.
 
-    `beside` are the layers of other pieces on the same stage. `apart` keeps the forward passes of layers that have
-    gradients apart, so that each can wait for its own.
+    `walks` knows the moves of its layers. `beside` are the layers of other pieces on the same stage. `apart` keeps the
+    forward passes of layers that have gradients apart, so that each can wait for its own.
     """
-    element_bytes = prices.element_bytes
+    element_bytes = walks.prices.element_bytes
     dense = _dense_parameters(layers, shares, beside)
     shared_out = layers if strategy.zero >= 3 else ()
     gathers = {at: _gathers(shares[at], dense[at], strategy, element_bytes) for at in shared_out}
@@ -79,8 +107,8 @@ def passes_of(
     reduces = buckets(layers, shares, strategy, element_bytes, beside)
     again = gathers if strategy.regather else nothing
 
-    def walked(walk: Callable[[Share, Strategy, Pace], list[Move]]) -> list[tuple[int, list[Move]]]:
-        return _moves(layers, shares, lambda share: walk(share, strategy, prices))
+    def walked(walk: Walk) -> list[tuple[int, list[Move]]]:
+        return [(at, walks.moves(walk, shares[at], strategy, labelled=not condense)) for at in layers]
 
     ahead, back = walked(forward_moves), walked(backward_moves)[::-1]
     if apart:
@@ -104,24 +132,6 @@ def passes_of(
     return Passes(plain, reducing)
 
 
-def _moves(
-    layers: range, shares: tuple[Share, ...], walk: Callable[[Share], list[Move]]
-) -> list[tuple[int, list[Move]]]:
-    """The moves of every layer; layers that are alike differ in the name that their labels begin with."""
-    known: dict[tuple[int, str], tuple[str, list[Move]]] = {}
-    found = []
-    for at in layers:
-        share, name = shares[at], shares[at].layer.name
-        # Layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
-        alike = id(share.layer.operators), share.recompute
-        if alike not in known:
-            known[alike] = name, walk(share)
-        first, moves = known[alike]
-        own = moves if name == first else [replace(move, label=name + move.label[len(first) :]) for move in moves]
-        found.append((at, own))
-    return found
-
-
 def _legs(
     layers: list[tuple[int, list[Move]]],
     gathers: dict[int, tuple[Move, ...]],
@@ -135,17 +145,22 @@ def _legs(
     The layers `begins` begin a leg of their own.
     """
     legs: list[Leg] = []
-    run: list[Move] = []
+    run: list[list[Move]] = []
+    known: dict[tuple[int, ...], tuple[Move, ...]] = {}
 
     def close(gathered: tuple[Move, ...], reduced: tuple[Move, ...], layer: int) -> None:
-        if run or gathered or reduced:
-            legs.append(Leg(tuple(condensed(run, label) if condense else run), gathered, reduced, layer))
+        if any(run) or gathered or reduced:
+            alike = tuple(map(id, run))
+            if alike not in known:
+                moves = [move for moves in run for move in moves]
+                known[alike] = tuple(condensed(moves, label) if condense else moves)
+            legs.append(Leg(known[alike], gathered, reduced, layer))
         run.clear()
 
     for at, moves in layers:
         if gathers.get(at) or at in begins:
             close((), (), -1)
-        run += moves
+        run.append(moves)
         if gathers.get(at) or reduces.get(at):
             close(gathers.get(at, ()), reduces.get(at, ()), at)
     close((), (), -1)

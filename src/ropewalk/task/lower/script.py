@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,8 @@ class Script:
     pieces: int
     """Of one copy of the model."""
     micro_batches: int
+    pace: NDArray[np.float64]
+    """By stage, as in a `Gang`."""
 
     def gang(self) -> Gang:
         """Write it."""
@@ -75,7 +77,7 @@ class Script:
         many, deps = int(book.size[OPERATIONS]), int(book.size[DEPENDENCIES])
         return Gang(
             self.moves, book.move[:many], book.stage[:many], book.peer[:many], book.dep_start[: many + 1],
-            book.dep[:deps],
+            book.dep[:deps], self.pace,
         )  # fmt: skip
 
     def _most_operations(self) -> int:
@@ -109,19 +111,20 @@ def script_of(
     shares: tuple[Share, ...],
     pieces: Pieces,
     passes: list[Passes],
-    paces: list[Pace],
+    prices: Pace,
+    pace: Sequence[float],
 ) -> Script:
-    """What the gang of this step is written from."""
-    moves, views, element_bytes = _Moves(), strategy.on_stages(), paces[0].element_bytes
+    """What the gang of this step is written from; computations of stage s take `pace[s]` times their prices."""
+    moves, views, element_bytes = _Moves(), strategy.on_stages(), prices.element_bytes
     shared_out = strategy.zero >= 2
     held = [[shares[at] for at in pieces.layers_of_stage(stage)] for stage in range(len(views))]
     legs = _legs(moves, passes, pieces.count, shared_out)
     hops = _hops(moves, pieces.crossings(workload), pieces, strategy, views, element_bytes)
-    ending = _ending(moves, strategy, views, held, pieces, paces)
+    ending = _ending(moves, strategy, views, held, pieces, prices)
     flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1]
     return Script(
         tuple(moves.rows), _rows(strategy.timetable), legs, hops, ending, np.array(flags, np.int64), pieces.count,
-        strategy.micro_batches,
+        strategy.micro_batches, np.array(pace, np.float64),
     )  # fmt: skip
 
 
@@ -197,9 +200,9 @@ def _ending(
     views: tuple[Strategy, ...],
     held: list[list[Share]],
     pieces: Pieces,
-    paces: list[Pace],
+    prices: Pace,
 ) -> Ending:
-    element_bytes = paces[0].element_bytes
+    element_bytes = prices.element_bytes
     ties = []
     for number, shares in enumerate(held):
         copy = tied_copy(shares)
@@ -210,8 +213,8 @@ def _ending(
             ties.append((owner, number, *moves.add([move])))
     update: list[int] = []
     gathers: list[list[int]] = []
-    for number, (view, mine) in enumerate(zip(views, held, strict=True)):
-        seconds = paces[number].update(*updated(view, mine), strategy.optimiser)
+    for view, mine in zip(views, held, strict=True):
+        seconds = prices.update(*updated(view, mine), strategy.optimiser)
         update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
         again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
         gathers.append(list(moves.add(again)))

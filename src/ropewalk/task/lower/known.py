@@ -1,0 +1,85 @@
+"""What the steps of one model have in common, however it is split and run: worked out once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ropewalk.device.work import Work
+from ropewalk.strategy.memory import updated
+from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
+from ropewalk.strategy.shares import Share, computed_again, shares_of
+from ropewalk.strategy.stages import Pieces, cut
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.passes import Passes, Walks, passes_of
+from ropewalk.workload.exchange import Exchange
+from ropewalk.workload.workload import Workload
+
+
+class Known:
+    """Prices, shares of layers, cuts, moves of passes. Whoever lowers many strategies of a model hands it on.
+
+    Layers that are alike have the same tuple of operators, and are known by its identity: shares stay as they are for
+    as long as they are kept here.
+    """
+
+    def __init__(self, prices: Prices | PriceList) -> None:
+        self.listed = prices if isinstance(prices, PriceList) else PriceList(prices)
+        self.walks = Walks(Pace(self.listed))
+        self._shares: dict[Hashable, tuple[Workload, tuple[Share, ...]]] = {}
+        self._pieces: dict[Hashable, Pieces] = {}
+        self._work: dict[tuple[int, str], Work] = {}
+
+    def shares(self, workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
+        """The share of every layer of this workload."""
+        key = (
+            id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.expert, strategy.data,
+            strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy,
+        )  # fmt: skip
+        if key not in self._shares:
+            self._shares[key] = workload, shares_of(workload, strategy)
+        return self._shares[key][1]
+
+    def pieces(self, workload: Workload, strategy: Strategy, shares: tuple[Share, ...]) -> Pieces:
+        """The cut of the model; `shares` are those that are kept here."""
+        key = id(shares), strategy.pieces, strategy.stages, strategy.homes
+        if key not in self._pieces:
+            self._pieces[key] = cut(workload, strategy, shares, self.listed)
+        return self._pieces[key]
+
+    def pace(self, stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy) -> float:
+        """How much longer a stage takes because its host launches all that it computes in a step."""
+        held = [shares[at] for at in pieces.layers_of_stage(stage)]
+        gpu_s = host_s = 0.0
+        for share in held:
+            work = self._work_of(share)
+            gpu_s += work.gpu_s
+            host_s += work.host_s
+        many = strategy.micro_batches / strategy.copies
+        update = self.listed.update(*updated(strategy, held), strategy.optimiser)
+        return pace_of(self.listed, Work(many * gpu_s, many * host_s) + update).factor or 1.0
+
+    def _work_of(self, share: Share) -> Work:
+        """Both passes of a layer, and what is computed again between them."""
+        alike = id(share.layer.operators), share.recompute
+        if alike not in self._work:
+            operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
+            again = self.listed.forward(computed_again(share))
+            self._work[alike] = self.listed.forward(operators) + self.listed.backward(operators) + again
+        return self._work[alike]
+
+    def passes(
+        self, pieces: Pieces, shares: tuple[Share, ...], views: tuple[Strategy, ...], *, condense: bool, apart: bool
+    ) -> list[Passes]:
+        """The passes of every piece."""
+        on_stage = [pieces.on_stage(stage) for stage in range(len(views))]
+        found = []
+        for piece, stage in enumerate(pieces.homes):
+            inner = f".{on_stage[stage].index(piece)}" if len(pieces.homes) > len(views) else ""
+            beside = [at for other in on_stage[stage] if other != piece for at in pieces.of(other)]
+            found.append(
+                passes_of(
+                    pieces.of(piece), shares, views[stage], self.walks, f"stage {stage}{inner}", condense=condense,
+                    beside=beside, apart=apart,
+                )
+            )  # fmt: skip
+        return found
