@@ -16,21 +16,28 @@ def export_command(
     plan: Path = typer.Argument(metavar="PLAN", help="A plan that --plan wrote."),
     to: str = typer.Option(..., "--to", metavar="WHAT", help="One of {exports.described}."),
     output: Path = typer.Option(
-        ..., "--output", "-o", metavar="FILE", help="Where it goes: a file, - for the screen, or a prefix for chakra."
+        ...,
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where it goes: a file, - for the screen, a prefix for chakra, a folder for run.",
     ),
 ) -> None:
-    """Write a plan as what other tools read: launch arguments, timetables, traces, cabling.
+    """Write a plan as what other tools read: launch arguments, scripts, timetables, traces, cabling.
 
-    Example: `ropewalk export plan.json --to megatron --output megatron.args`
+    Example: `ropewalk export plan.json --to run --output job`
     """
     from ropewalk.export.of_plan import EXPORTS
     from ropewalk.plans import read_plan
 
-    if str(output) != "-":
+    record = EXPORTS.named(to)
+    if str(output) != "-" and not record.folder:
         require_outputs(output, read=(plan,))
     decided = read_plan(plan)
     make = EXPORTS.fitting(to, decided).make
     if str(output) == "-":
+        if record.folder:
+            raise InputError(f"{to} is a folder of files: name where it goes with --output")
         _show(lambda path: make(decided, path))
         return
     written = make(decided, output)

@@ -1,20 +1,23 @@
-"""A strategy as the command line of Megatron-LM.
+"""A plan as the command line of Megatron-LM: model, degrees, sharding, recomputation, overlap, precision.
 
-Only what Megatron-LM can run is written: uniform degrees, 1F1B with or without interleaving, the distributed
-optimiser or Megatron-FSDP.
-What it cannot run is refused with what would have to change; nothing is left out silently.
+Only what Megatron-LM can run is written; what it cannot run is refused with what would have to change (see
+`strategy.frameworks`). Arguments are those of Megatron-LM with Megatron Core 0.16 (`megatron/training/arguments.py`).
+Ranks in another order than Megatron-LM's two are placed by the rank file, in the folder of `--to run`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ropewalk.export.job import Job
 from ropewalk.plans import Plan
-from ropewalk.strategy.asked import asked_of
-from ropewalk.strategy.frameworks import FRAMEWORKS
+from ropewalk.strategy.asked import is_transformer
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.workload.zoo import Family
+from ropewalk.workload.zoo.latent import Latent
+from ropewalk.workload.zoo.mixture import Mixture
 
-ORDERS = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
+ORDERS: dict[str, tuple[str, ...]] = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
 PRECISIONS = {"bf16": ("--bf16",), "fp16": ("--fp16",), "fp32": (), "tf32": ()}
 OPTIMISERS = {"adamw": "adam", "adamw_fused": "adam", "sgd": "sgd", "momentum": "sgd"}
 RECOMPUTES = {
@@ -30,59 +33,160 @@ SHARDINGS = {
     2: (*FSDP, "--data-parallel-sharding-strategy optim_grads"),
     3: (*FSDP, "--data-parallel-sharding-strategy optim_grads_params"),
 }
-MASTER_GRADIENT_BYTES = 4
+LLAMA = ("--swiglu", "--normalization RMSNorm", "--position-embedding-type rope", "--disable-bias-linear")
+ROTARY_BASES = {"llama3": 500_000, "llama-3": 500_000, "mixtral": 1_000_000}
+"""What the position of a token is multiplied by, where it is not 10,000; by the beginning of a model's name."""
+WRITTEN = ("gpt", "megatron", "llama", "mixture")
+"""Families whose sizes pretrain_gpt.py takes."""
 
 
-def refusal(plan: Plan) -> str | None:
-    """What of the plan Megatron-LM cannot run; None where it runs all of it."""
-    return next(_obstacles(plan), None)
-
-
-def _obstacles(plan: Plan) -> Iterator[str]:
-    yield from FRAMEWORKS["megatron"].make(asked_of(plan.strategy, algorithm=plan.communication.algorithm))
-    if plan.strategy.stages is not None:
-        yield "cannot run cuts of its own choice, as this plan has: they need a layout by hand"
-    if _order(plan) not in ORDERS:
-        yield f"cannot lay ranks out as {_order(plan)} (Megatron-LM has {' and '.join(ORDERS)})"
-
-
-def _order(plan: Plan) -> str:
-    from ropewalk.strategy import Placement
-
-    return "-".join(Placement(plan.strategy, plan.placement or DEFAULT_ORDER).names)
-
-
-def megatron_arguments(plan: Plan) -> str:
-    """The arguments, one per line.
+def megatron_arguments(plan: Plan, *, by_rank_file: bool = False) -> str:
+    """The arguments, one per line; with a rank file, ranks are in Megatron-LM's usual order.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse
     >>> from ropewalk.strategy import Strategy
-    >>> print(megatron_arguments(Plan(ModelUse("gpt2"), read_cluster("2x8"), Strategy(data=2, tensor=8))).split()[:2])
-    ['--tensor-model-parallel-size', '8']
+    >>> print(megatron_arguments(Plan(ModelUse("gpt2"), read_cluster("2x8"), Strategy(data=2, tensor=8))).split()[2:4])
+    ['--num-layers', '12']
     """
-    strategy = plan.strategy
-    lines = [
-        f"--tensor-model-parallel-size {strategy.tensor}",
-        f"--pipeline-model-parallel-size {strategy.pipeline}",
-        f"--context-parallel-size {strategy.context}",
-        f"--expert-model-parallel-size {strategy.expert}",
-        f"--micro-batch-size {strategy.micro_batch}",
-        f"--global-batch-size {strategy.global_batch}",
-        *PRECISIONS[plan.model.precision],
-        *RECOMPUTES[strategy.recompute],
-        *ORDERS[_order(plan)],
-        f"--optimizer {OPTIMISERS[strategy.optimiser]}",
-    ]
-    if plan.model.sequence is not None:
-        lines.append(f"--seq-length {plan.model.sequence}")
-    if strategy.sequence_parallel:
-        lines.append("--sequence-parallel")
-    if strategy.interleave > 1:
-        lines.append(f"--num-virtual-stages-per-pipeline-rank {strategy.interleave}")
-    lines += SHARDINGS[strategy.zero]
-    if strategy.order.overlap:
-        # Megatron-LM counts a bucket in parameters.
-        size = strategy.gradient_bytes or MASTER_GRADIENT_BYTES
-        lines += ["--overlap-grad-reduce", f"--ddp-bucket-size {int(strategy.order.bucket_bytes // size)}"]
-    return "\n".join(lines) + "\n"
+    job = Job(plan)
+    order = () if by_rank_file else own_order(job) or ()
+    return "\n".join((*_model(job), *_degrees(job), *order, *_pipeline(job), *_memory(job), *_gradients(job))) + "\n"
+
+
+def own_order(job: Job) -> tuple[str, ...] | None:
+    """The arguments that lay ranks out as planned; None where Megatron-LM has no such order."""
+    return next((arguments for order, arguments in ORDERS.items() if job.laid_out_as(order)), None)
+
+
+def _model(job: Job) -> Iterator[str]:
+    """The sizes of a model that pretrain_gpt.py builds; of another transformer only its sequence."""
+    yield f"--seq-length {job.sequence}"
+    family = job.family
+    if family is None or family.name not in WRITTEN:
+        return
+    shape = family.shape
+    yield f"--num-layers {shape.layers}"
+    yield f"--hidden-size {shape.hidden}"
+    yield f"--ffn-hidden-size {shape.neurons}"
+    yield f"--num-attention-heads {shape.heads}"
+    if shape.shared_heads != shape.heads:
+        yield "--group-query-attention"
+        yield f"--num-query-groups {shape.shared_heads}"
+    if shape.size:
+        yield f"--kv-channels {shape.size}"
+    yield from _style(job, family)
+    yield f"--vocab-size {shape.vocabulary}"
+    if not shape.tied:
+        yield "--untie-embeddings-and-output-weights"
+    if family.experts is not None:
+        yield from _experts(family.experts, shape.layers)
+
+
+def _style(job: Job, family: Family) -> Iterator[str]:
+    """What kind of block it is."""
+    if family.name in ("gpt", "megatron"):
+        yield "--position-embedding-type learned_absolute"
+        yield f"--max-position-embeddings {max(family.shape.places, job.sequence)}"
+        return
+    yield from LLAMA
+    yield f"--max-position-embeddings {job.sequence}"
+    base = next((base for start, base in ROTARY_BASES.items() if job.zoo_name.startswith(start)), 10_000)
+    yield f"--rotary-base {base}"
+    yield "--attention-dropout 0"
+    yield "--hidden-dropout 0"
+
+
+def _experts(mixture: Mixture, layers: int) -> Iterator[str]:
+    yield f"--num-experts {mixture.experts}"
+    yield f"--moe-router-topk {mixture.choices}"
+    yield f"--moe-ffn-hidden-size {mixture.ffn}"
+    yield "--moe-grouped-gemm"
+    yield "--moe-token-dispatcher-type alltoall"
+    if mixture.shared:
+        yield f"--moe-shared-expert-intermediate-size {mixture.shared * mixture.ffn}"
+    if mixture.dense:
+        yield f"--moe-layer-freq ([0]*{mixture.dense}+[1]*{layers - mixture.dense})"
+    if mixture.latent is not None:
+        yield from _latent(mixture.latent)
+
+
+def _latent(latent: Latent) -> Iterator[str]:
+    yield "--multi-latent-attention"
+    yield f"--q-lora-rank {latent.queries}"
+    yield f"--kv-lora-rank {latent.keys}"
+    yield f"--qk-head-dim {latent.plain}"
+    yield f"--qk-pos-emb-head-dim {latent.rotated}"
+    yield f"--v-head-dim {latent.value}"
+
+
+def _degrees(job: Job) -> Iterator[str]:
+    strategy = job.strategy
+    yield f"--tensor-model-parallel-size {strategy.tensor}"
+    yield f"--pipeline-model-parallel-size {strategy.pipeline}"
+    yield f"--context-parallel-size {strategy.context}"
+    yield f"--expert-model-parallel-size {strategy.expert}"
+    yield from ("--sequence-parallel",) if strategy.sequence_parallel else ()
+    yield f"--micro-batch-size {strategy.micro_batch}"
+    yield f"--global-batch-size {strategy.global_batch}"
+
+
+def _pipeline(job: Job) -> Iterator[str]:
+    """Pieces of each stage, and the cut where it is not Megatron-LM's own: as many blocks in every piece."""
+    strategy = job.strategy
+    if strategy.pipeline == 1:
+        return
+    if strategy.tensor > 1 and not strategy.scatter_gather and not strategy.sequence_parallel:
+        yield "--no-scatter-gather-tensors-in-pipeline"
+    written = layout(job)
+    if written is not None:
+        yield f"--pipeline-model-parallel-layout {written}"
+    elif strategy.pieces_each > 1:
+        yield f"--num-virtual-stages-per-pipeline-rank {strategy.pieces_each}"
+
+
+def layout(job: Job) -> str | None:
+    """The cut as Megatron-LM writes it, `Ett|ttt|ttL`; None where every piece has as many blocks.
+
+    >>> from ropewalk.hardware import read_cluster
+    >>> from ropewalk.plans import ModelUse
+    >>> from ropewalk.strategy import Strategy
+    >>> cut = Strategy(pipeline=2, micro_batches=2, stages=(0, 9))
+    >>> layout(Job(Plan(ModelUse("gpt2"), read_cluster("1x2"), cut)))
+    'Etttttttt|ttttL'
+    """
+    if not is_transformer(job.workload):
+        return None
+    blocks = len(job.workload.layers) - 2
+    letters = "E" + "t" * blocks + "L"
+    found = [letters[job.pieces.of(piece).start : job.pieces.of(piece).stop] for piece in range(job.pieces.count)]
+    each, left = divmod(blocks, job.pieces.count)
+    equal = ["t" * each] * job.pieces.count
+    equal[0], equal[-1] = f"E{equal[0]}", f"{equal[-1]}L"
+    return None if not left and found == equal else "|".join(found)
+
+
+def _memory(job: Job) -> Iterator[str]:
+    strategy = job.strategy
+    yield from RECOMPUTES[strategy.recompute]
+    yield from SHARDINGS[strategy.zero]
+    yield f"--optimizer {OPTIMISERS[strategy.optimiser]}"
+    if strategy.optimiser == "sgd":
+        yield "--sgd-momentum 0"
+
+
+def _gradients(job: Job) -> Iterator[str]:
+    """Precision of weights and gradients, and when gradients are reduced; Megatron-LM counts a bucket in parameters."""
+    strategy, precision = job.strategy, job.plan.model.precision
+    yield from PRECISIONS[precision]
+    if precision == "bf16" and job.gradient_bytes == 2:
+        yield "--grad-reduce-in-bf16"
+    elif precision in ("bf16", "fp16") and job.gradient_bytes == 4:
+        yield "--accumulate-allreduce-grads-in-fp32"
+    if not strategy.order.overlap or strategy.data * strategy.context == 1:
+        return
+    yield "--overlap-grad-reduce"
+    if strategy.zero < 2:
+        yield f"--ddp-bucket-size {max(1, job.bucket_parameters)}"
+    elif strategy.prefetch:
+        yield "--overlap-param-gather"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import InputError, PlanError, ProofError
 from ropewalk.files import write_whole
+from ropewalk.strategy.frameworks import FRAMEWORKS
 
 if TYPE_CHECKING:
     from ropewalk.plans import Plan
@@ -33,10 +34,67 @@ def _megatron(plan: Plan) -> str:
     return megatron_arguments(plan)
 
 
-def _no_megatron(plan: Plan) -> str | None:
-    from ropewalk.export.megatron import refusal
+def _torchtitan(plan: Plan) -> str:
+    from ropewalk.export.torchtitan import torchtitan_toml
 
-    return refusal(plan)
+    return torchtitan_toml(plan)
+
+
+def _deepspeed(plan: Plan) -> str:
+    from ropewalk.export.deepspeed import deepspeed_json
+
+    return deepspeed_json(plan)
+
+
+def _pytorch(plan: Plan) -> str:
+    from ropewalk.export.pytorch import pytorch_script
+
+    return pytorch_script(plan)
+
+
+def _not_on(framework: str) -> Callable[[Plan], str | None]:
+    """Why a framework cannot run a plan by its own file alone."""
+
+    def refusal(plan: Plan) -> str | None:
+        from ropewalk.export.job import Job
+        from ropewalk.export.megatron import own_order
+        from ropewalk.export.pytorch import unfilled
+        from ropewalk.strategy.placement import DEFAULT_ORDER
+
+        job = Job(plan)
+        reason = job.refusal(framework)
+        if reason is None and framework == "pytorch":
+            reason = unfilled(job)
+        if reason is not None or job.laid_out_as(DEFAULT_ORDER):
+            return reason
+        if framework == "megatron" and own_order(job) is not None:
+            return None
+        return f"cannot lay ranks out as {job.order} by itself (--to run writes a rank file that does)"
+
+    return refusal
+
+
+def _ranks(plan: Plan) -> str:
+    from ropewalk.export.ranks import ranks_csv
+
+    return ranks_csv(plan)
+
+
+def _no_ranks(plan: Plan) -> str | None:
+    return "needs ranks with uniform degrees, and this plan has parts of its own" if plan.strategy.parts else None
+
+
+def _tuner(plan: Plan) -> str:
+    from ropewalk.export.nccl.of_plan import tuner_rows_of
+    from ropewalk.export.nccl.tuner import to_csv
+
+    return to_csv(tuner_rows_of(plan))
+
+
+def _run(plan: Plan, folder: Path) -> list[Path]:
+    from ropewalk.export.run_folder import write_run_folder
+
+    return write_run_folder(plan, folder)
 
 
 def _torch_pipeline(plan: Plan) -> str:
@@ -110,6 +168,17 @@ def _not_designed(plan: Plan) -> str | None:
     return "needs a network that was designed, and this plan runs on one that exists" if plan.designed is None else None
 
 
+def _runs_nowhere(plan: Plan) -> str | None:
+    """Why there is nothing to start and nothing to wire."""
+    from ropewalk.export.job import Job
+
+    job = Job(plan)
+    why_not = {FRAMEWORKS[name].label: job.refusal(name) for name in FRAMEWORKS}
+    if plan.designed is not None or None in why_not.values():
+        return None
+    return f"has no framework for this plan ({'; '.join(f'{name} {reason}' for name, reason in why_not.items())})"
+
+
 def _chakra(plan: Plan, prefix: Path) -> list[Path]:
     from ropewalk.export.chakra import write_chakra
     from ropewalk.training.planned import step_of
@@ -117,28 +186,46 @@ def _chakra(plan: Plan, prefix: Path) -> list[Path]:
     return write_chakra(step_of(plan), prefix)
 
 
-EXPORTS: Choices[Choice[Exporter]] = Choices(
+@dataclass(frozen=True, kw_only=True)
+class Export(Choice[Exporter]):
+    """What a plan can be written as."""
+
+    folder: bool = False
+    """Is it a folder of files, and not a file or several with one prefix?"""
+
+
+def _framework(name: str, content: Callable[[Plan], str], about: str) -> Export:
+    return Export(name, _text(content), about, applies=_not_on(name), where=FRAMEWORKS[name].where)
+
+
+EXPORTS: Choices[Export] = Choices(
     "export",
     (
-        Choice(
-            "megatron", _text(_megatron), "arguments of Megatron-LM", applies=_no_megatron,
-            where="uniform degrees, 1F1B with or without interleaving",
-        ),
-        Choice(
+        Export("run", _run, "a folder with everything that starts the job and a README that says how", folder=True,
+               applies=_runs_nowhere, where="plans that a framework runs, networks that were designed"),
+        _framework("megatron", _megatron, "arguments of Megatron-LM"),
+        _framework("torchtitan", _torchtitan, "job configuration of torchtitan (TOML)"),
+        _framework("deepspeed", _deepspeed, "configuration of DeepSpeed (JSON)"),
+        _framework("pytorch", _pytorch, "a script that trains your own module: DDP, FSDP2, pipelines"),
+        Export("ranks", _text(_ranks), "which rank runs on which GPU of which server (CSV)", applies=_no_ranks,
+               where="uniform degrees"),
+        Export("nccl-tuner", _text(_tuner), "NCCL's algorithm for every group, for its tuner plugin (CSV)",
+               applies=_no_ranks, where="uniform degrees"),
+        Export(
             "torch-pipeline", _text(_torch_pipeline), "the timetable as a CSV file of torch.distributed.pipelining",
             applies=_no_torch_pipeline, where="pipelines with as many replicas for each stage",
         ),
-        Choice(
+        Export(
             "torch-pipeline-comms", _text(_torch_pipeline_comms), "the same with every send, receive, gather of "
             "parameters and reduction of gradients spelled out", applies=_no_torch_pipeline,
             where="pipelines with as many replicas for each stage",
         ),
-        Choice("chakra", _chakra, "the step as Chakra execution traces, one file per rank"),
-        Choice("cluster", _text(_cluster), "the cluster as a cluster file (YAML)"),
-        Choice("fabric", _fabric, "the network as a fabric file (.yaml, .json or .graphml)"),
-        Choice("patch", _text(_patch), "which port goes where on the patch panels (CSV)", applies=_not_designed,
+        Export("chakra", _chakra, "the step as Chakra execution traces, one file per rank"),
+        Export("cluster", _text(_cluster), "the cluster as a cluster file (YAML)"),
+        Export("fabric", _fabric, "the network as a fabric file (.yaml, .json or .graphml)"),
+        Export("patch", _text(_patch), "which port goes where on the patch panels (CSV)", applies=_not_designed,
                where="networks that were designed"),
-        Choice("tables", _text(_tables), "forwarding tables of all servers (CSV)", applies=_not_designed,
+        Export("tables", _text(_tables), "forwarding tables of all servers (CSV)", applies=_not_designed,
                where="networks that were designed"),
     ),
     error=PlanError,

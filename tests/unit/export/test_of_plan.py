@@ -55,7 +55,7 @@ def test_megatron_is_told_degrees_batches_and_the_optimiser(tmp_path: Path) -> N
             {"zero": 3},
             r"cannot run zero 3 in a pipeline \(Megatron-FSDP has none; take zero 1 or pipeline 1\): use one of",
         ),
-        ({"stages": (0, 3)}, "layout by hand"),
+        ({"recompute": "stage"}, "cannot recompute whole stages"),
     ],
 )
 def test_what_megatron_cannot_run_is_refused(change: dict[str, object], said: str, tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ from ropewalk.workload.zoo import (
     xlnet,
 )  # fmt: skip
 from ropewalk.workload.zoo.entry import Entry, Option
-from ropewalk.workload.zoo.transformer import STYLES, entry, mixture_entry, transformer
+from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, mixture_entry, transformer
 
-__all__ = ["ALIASES", "ZOO", "Entry", "build", "find", "transformer"]
+__all__ = ["ALIASES", "ZOO", "Entry", "Family", "build", "family_of", "find", "transformer"]
 
 PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 
@@ -59,7 +59,7 @@ def _entries() -> list[Entry]:
         ),
     ]  # fmt: skip
     texts = [
-        entry(name, about, shape, STYLES[style])
+        entry(name, about, shape, style)
         for style, about, shapes in (
             ("gpt", "GPT language model", gpt.SHAPES),
             ("bert", "BERT masked language model", bert.SHAPES),
@@ -74,7 +74,7 @@ def _entries() -> list[Entry]:
         mixture_entry(name, "mixture-of-experts language model", *shapes) for name, shapes in mixture.SHAPES.items()
     ]
     any_size = [
-        entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, style)
+        entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, name)
         for name, style in STYLES.items()
     ]
     translators = [
@@ -179,6 +179,17 @@ def build(name: str, batch: int, sequence: int | None = None, **options: object)
     plain, _, listed = name.partition(":")
     given = dict(_pairs(name, listed)) if listed else {}
     return find(plain).build(batch, sequence, given | options)
+
+
+def family_of(name: str) -> Family | None:
+    """The sizes of a transformer by its name, with options behind it; None for all other models.
+
+    >>> family_of("llama3-8b:layers=4").shape.layers
+    4
+    """
+    plain, _, listed = name.partition(":")
+    found = find(plain)
+    return found.sized(dict(_pairs(name, listed)) if listed else {}) if isinstance(found, TransformerEntry) else None
 
 
 def _pairs(name: str, listed: str) -> list[tuple[str, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from ropewalk.errors import WorkloadError
+from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer, Workload
 from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
 from ropewalk.workload.zoo.entry import Entry, Option
@@ -39,25 +40,55 @@ STYLES = {
     "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
 }
 
+
+@dataclass(frozen=True)
+class Family:
+    """What a transformer of the zoo is made of, for programs that build it themselves."""
+
+    name: str
+    """A style, such as `llama`; that of a mixture of experts is `mixture`."""
+    shape: Transformer
+    experts: mixture.Mixture | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerEntry(Entry):
+    """A transformer that remembers its sizes."""
+
+    family: Family
+
+    def sized(self, given: Mapping[str, object]) -> Family:
+        """Its family with the sizes that were asked for behind its name."""
+        findings = Findings(WorkloadError, f"model {self.name}")
+        read = self._options(given, findings)
+        findings.raise_if_any()
+        shape = resized(self.name, self.family.shape, {name: value for name, value in read.items() if name in SIZES})
+        experts = self.family.experts
+        renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn"}
+        changed: dict[str, Any] = {renamed[name]: value for name, value in read.items() if name in renamed}
+        return replace(self.family, shape=shape, experts=experts and replace(experts, **changed))
+
+
 SIZES = tuple(field.name for field in fields(Transformer) if field.name != "sequence")
 
 
-def entry(name: str, about: str, shape: Transformer, style: Style) -> Entry:
-    """A transformer of the zoo; every size of it is an option."""
+def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerEntry:
+    """A transformer of the zoo in one of the styles; every size of it is an option."""
+    how = STYLES[style]
 
     def make(
-        name: str, batch: int, length: int, *, attention: str = style.attention, dropout: bool = style.dropout,
+        name: str, batch: int, length: int, *, attention: str = how.attention, dropout: bool = how.dropout,
         compiled: bool = False, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
-        return style.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout, compiled))
+        return how.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout, compiled))
 
-    return Entry(
-        name, make, about, sequence=shape.sequence, options=options(shape, style),
-        longest=shape.places if style.table else 0,
+    return TransformerEntry(
+        name, make, about, sequence=shape.sequence, options=options(shape, how),
+        longest=shape.places if how.table else 0, family=Family(style, shape),
     )  # fmt: skip
 
 
-def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mixture) -> Entry:
+def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mixture) -> TransformerEntry:
     """A mixture of experts of the zoo."""
 
     def make(
@@ -79,7 +110,8 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
         "compiled": False,
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES}
-    return Entry(name, make, about, sequence=shape.sequence, options=own | sizes)
+    family = Family("mixture", shape, experts)
+    return TransformerEntry(name, make, about, sequence=shape.sequence, options=own | sizes, family=family)
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
@@ -123,4 +155,4 @@ def transformer(
     sizes = {"layers": layers, "hidden": hidden, "heads": heads, **rest}
     if sequence and chosen.table and sequence > chosen.start.places:
         sizes.setdefault("positions", sequence)
-    return entry(style, "any size", chosen.start, chosen).build(batch, sequence, sizes)
+    return entry(style, "any size", chosen.start, style).build(batch, sequence, sizes)
