@@ -31,7 +31,7 @@ test-extras: .venv/.extras ## the tests that need torch, ray or a browser (as ro
 	$(BIN)/python -m pytest -m extras
 
 .venv/.extras: .venv/.ready requirements/constraints.txt
-	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables,tune]'
+	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables,tune,frameworks]'
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
 	  && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || echo "no chromium here: the tests that look at pages are skipped"
