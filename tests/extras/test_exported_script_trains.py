@@ -29,7 +29,8 @@ CASES = {
     "DDP in planned launches": {"data": 2, "micro_batches": 2,
                                 "order": Order(fusion=launches_of([LAYERS[:4:-1], LAYERS[4::-1]]))},
     "FSDP2 with recomputation": {"data": 2, "micro_batches": 2, "zero": 3, "recompute": "full"},
-    "ZeRO-2 over tensor ranks": {"data": 2, "tensor": 2, "micro_batches": 2, "zero": 2},
+    "ZeRO-2": {"data": 2, "micro_batches": 2, "zero": 2},
+    "tensor ranks": {"tensor": 2, "micro_batches": 2},
     "a zero-bubble pipeline, sharded": {"data": 2, "pipeline": 2, "micro_batches": 4, "zero": 1, "schedule": "zb-v"},
     "an uneven pipeline with DDP": {"data": 2, "pipeline": 2, "micro_batches": 4, "stages": (0, 5)},
 }  # fmt: skip

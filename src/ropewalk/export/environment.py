@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ropewalk.export.nccl.advice import algorithm_advice, tuner_advice
 from ropewalk.export.nccl.tuner import TunerRow
+from ropewalk.fabric.rails import RAIL_ONLY
 from ropewalk.plans import Plan
 
 TUNER = "nccl-tuner.csv"
@@ -20,18 +21,19 @@ def nccl_environment(plan: Plan, rows: list[TunerRow], on_mscclpp: list[str]) ->
     >>> print(nccl_environment(plan, [TunerRow("allreduce", 0, 1 << 30, "ring", "simple")], []), end="")
     # The collectives of the plan, whatever the size of a message:
     export NCCL_ALGO=allreduce:ring NCCL_PROTO=allreduce:simple
-    # The same for the sizes of the plan alone, where NCCL's tuner plugin is installed (then leave the line above out):
-    # export NCCL_TUNER_PLUGIN=libnccl-tuner-example.so NCCL_TUNER_CONFIG_FILE=$PWD/nccl-tuner.csv
     """
     lines = []
-    if plan.cluster.rails:
+    if plan.cluster.rails or plan.cluster.network == RAIL_ONLY:
         lines += ["# NIC i of every server is on rail i: rings stay on their rail.", "export NCCL_CROSS_NIC=0"]
     if rows:
         lines += [
             "# The collectives of the plan, whatever the size of a message:",
             f"export {' '.join(algorithm_advice(rows))}",
-            "# The same for the sizes of the plan alone, where NCCL's tuner plugin is installed (then leave the line "
-            "above out):",
+        ]
+    if any(row.nodes > 1 for row in rows):
+        lines += [
+            "# The same for groups over several servers and the sizes of the plan alone, where NCCL's tuner plugin is "
+            "installed (then leave the line above out):",
             f"# export {' '.join(tuner_advice(f'$PWD/{TUNER}'))}",
         ]
     if on_mscclpp:

@@ -85,10 +85,12 @@ def _no_ranks(plan: Plan) -> str | None:
 
 
 def _tuner(plan: Plan) -> str:
-    from ropewalk.export.nccl.of_plan import tuner_rows_of
-    from ropewalk.export.nccl.tuner import to_csv
+    from ropewalk.export.nccl.of_plan import tuner_rows_of, tuner_table
 
-    return to_csv(tuner_rows_of(plan))
+    table = tuner_table(tuner_rows_of(plan))
+    if table is None:
+        raise PlanError("tuner table: no group of this plan reaches over servers, so NCCL has nothing to be told")
+    return table
 
 
 def _run(plan: Plan, folder: Path) -> list[Path]:

@@ -15,8 +15,7 @@ from ropewalk.export import deepspeed, environment, pytorch, torchtitan
 from ropewalk.export.job import Job
 from ropewalk.export.megatron import megatron_arguments
 from ropewalk.export.mscclpp.of_plan import mscclpp_meetings, write_meeting
-from ropewalk.export.nccl.of_plan import tuner_rows_of
-from ropewalk.export.nccl.tuner import to_csv
+from ropewalk.export.nccl.of_plan import tuner_rows_of, tuner_table
 from ropewalk.export.ranks import ranks_csv
 from ropewalk.export.readme import readme
 from ropewalk.export.slurm import ENVIRONMENT, LAUNCHER, batch_script, launch_script
@@ -117,7 +116,8 @@ def _launching(job: Job, frameworks: tuple[str, ...], folder: Path) -> dict[str,
         "job.slurm": batch_script(job, frameworks),
         ENVIRONMENT: environment.nccl_environment(plan, rows, list(dict.fromkeys(names))),
     }
-    return files | ({environment.TUNER: to_csv(rows)} if rows else {})
+    table = tuner_table(rows)
+    return files | ({environment.TUNER: table} if table else {})
 
 
 def _wiring(plan: Plan) -> dict[str, str]:

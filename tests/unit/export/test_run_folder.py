@@ -42,7 +42,7 @@ def test_the_folder_holds_what_every_framework_needs(tmp_path: Path) -> None:
     names = written(plan, tmp_path / "job")
     assert names[0] == "README.md"
     assert set(names) == {
-        "README.md", "deepspeed.json", "job.slurm", "launch.sh", "megatron.args", "nccl-tuner.csv", "nccl.env",
+        "README.md", "deepspeed.json", "job.slurm", "launch.sh", "megatron.args", "nccl.env",
         "plan.json", "ranks.csv", "torchtitan.toml", "train.py",
     }  # fmt: skip
     page = (tmp_path / "job" / "README.md").read_text()
@@ -135,8 +135,15 @@ def test_nccl_is_told_the_collective_of_every_group(tmp_path: Path) -> None:
     rows = {
         (row.collective, row.ranks): (row.algorithm, row.nodes) for row in read_tuner(tmp_path / "job/nccl-tuner.csv")
     }
-    assert rows == {("allreduce", 2): ("ring", 1), ("allreduce", 4): ("tree", 2)}
+    assert rows == {("allreduce", 4): ("tree", 2)}  # inside a server NCCL is left to choose by size
     assert "export NCCL_ALGO=allreduce:ring,tree" in (tmp_path / "job/nccl.env").read_text()
+
+
+def test_a_plan_within_a_server_has_nothing_to_tell_the_tuner(tmp_path: Path) -> None:
+    inside = small(cluster="1x4", data=2, tensor=2)
+    assert "nccl-tuner.csv" not in written(inside, tmp_path / "job")
+    with pytest.raises(PlanError, match="no group of this plan reaches over servers"):
+        EXPORTS.fitting("nccl-tuner", inside).make(inside, tmp_path / "table.csv")
 
 
 def test_two_collectives_that_nccl_cannot_tell_apart_are_refused(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ropewalk.errors import Findings, PlanError
 from ropewalk.export.meetings import Meeting, meetings_of
-from ropewalk.export.nccl.tuner import ALGORITHMS, TunerRow
+from ropewalk.export.nccl.tuner import ALGORITHMS, TunerRow, to_csv
 from ropewalk.plans import Plan
 
 NCCLS = {
@@ -27,12 +29,14 @@ def in_nccl(meeting: Meeting) -> bool:
 def tuner_rows_of(plan: Plan) -> list[TunerRow]:
     """A row for each collective of each group that NCCL has a choice for, over the sizes that the plan sends.
 
+    NCCL lays two channels over each ring, and there is a ring for each rank that a group has in a server.
+
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse
     >>> from ropewalk.strategy import Strategy
     >>> plan = Plan(ModelUse("gpt2", 64), read_cluster("2x4"), Strategy(data=8))
-    >>> [(row.collective, row.algorithm, row.nodes, row.ranks) for row in tuner_rows_of(plan)]
-    [('allreduce', 'ring', 2, 8)]
+    >>> [(row.collective, row.algorithm, row.channels, row.nodes, row.ranks) for row in tuner_rows_of(plan)]
+    [('allreduce', 'ring', 8, 2, 8)]
     """
     findings = Findings(PlanError, "tuner table")
     rows: dict[tuple[str, int, int], tuple[str, TunerRow]] = {}
@@ -40,10 +44,8 @@ def tuner_rows_of(plan: Plan) -> list[TunerRow]:
         if meeting.act.key not in ALGORITHMS or not in_nccl(meeting):
             continue
         key = meeting.act.key, len(meeting.servers), len(meeting.ranks)
-        row = TunerRow(
-            key[0], _at_most(meeting.least_bytes), _at_least(meeting.most_bytes), NCCLS[meeting.name], PROTOCOL,
-            nodes=key[1], ranks=key[2],
-        )  # fmt: skip
+        span = _at_most(meeting.least_bytes), _at_least(meeting.most_bytes)
+        row = TunerRow(key[0], *span, NCCLS[meeting.name], PROTOCOL, 2 * max(meeting.servers), *key[1:])
         purpose, other = rows.setdefault(key, (meeting.purpose, row))
         if other.algorithm != row.algorithm:
             findings.add(
@@ -51,9 +53,15 @@ def tuner_rows_of(plan: Plan) -> list[TunerRow]:
                 f"{row.algorithm} for {meeting.purpose}, which NCCL cannot tell apart: plan one collective for both"
             )
         low, high = min(other.min_bytes, row.min_bytes), max(other.max_bytes, row.max_bytes)
-        rows[key] = purpose, TunerRow(key[0], low, high, other.algorithm, PROTOCOL, nodes=key[1], ranks=key[2])
+        rows[key] = purpose, replace(other, min_bytes=low, max_bytes=high)
     findings.raise_if_any()
     return [row for _, row in rows.values()]
+
+
+def tuner_table(rows: list[TunerRow]) -> str | None:
+    """The table for the plugin: groups over several servers; inside one NCCL is left to choose. None without any."""
+    across = [row for row in rows if row.nodes > 1]
+    return to_csv(across) if across else None
 
 
 def _at_most(size_bytes: int) -> int:
