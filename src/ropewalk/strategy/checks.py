@@ -44,7 +44,7 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
             findings.add(finding)
         findings.raise_if_any()  # the other checks are those of each part
     views = dict.fromkeys(strategy.on_stages()) if strategy.parts else (strategy,)
-    for finding in dict.fromkeys(finding for view in views for finding in _degrees(view, workload)):
+    for finding in dict.fromkeys(finding for view in views for finding in degree_findings(view, workload)):
         findings.add(finding)
     findings.raise_if_any()
 
@@ -63,7 +63,7 @@ def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[
         yield f"seats are on {plan.ranks} servers, but there are {servers}: write the plan again for this cluster"
 
 
-def _degrees(plan: Strategy, workload: Workload) -> Iterator[str]:
+def degree_findings(plan: Strategy, workload: Workload) -> Iterator[str]:
     """Does what ranks share divide over them?"""
     yield from _tensor(plan, workload)
     yield from _experts(plan, workload)

@@ -27,44 +27,10 @@ def balanced(costs: ArrayLike, pieces: int) -> tuple[int, ...]:
     cost = np.asarray(costs, np.float64)
     if pieces > len(cost):
         raise StrategyError(f"{len(cost)} layers do not fill {pieces} stages: give {len(cost)} stages or fewer")
-    before = np.concatenate([[0.0], np.cumsum(cost)])
-    largest = _smallest_largest(before, pieces) * (1 + SLACK)
-    return _evenest(before, pieces, largest)
+    from ropewalk.strategy._balance_kernel import balance  # loads Numba, which strategies that are only read do without
 
-
-def _smallest_largest(before: NDArray[np.float64], pieces: int) -> float:
-    """The least possible cost of the largest piece, by dynamic programming over the number of pieces."""
-    layers = len(before) - 1
-    best = before.copy()  # best[j]: the first j layers in one piece
-    for piece in range(2, pieces + 1):
-        here = np.full(layers + 1, np.inf)
-        for end in range(piece, layers + 1):
-            start = np.arange(piece - 1, end)
-            here[end] = np.maximum(best[start], before[end] - before[start]).min()
-        best = here
-    return float(best[layers])
-
-
-def _evenest(before: NDArray[np.float64], pieces: int, largest: float) -> tuple[int, ...]:
-    """Cuts with the least sum of squares among those without a piece above `largest`; ties: the earliest cuts."""
-    layers = len(before) - 1
-    total = np.where(before <= largest, before**2, np.inf)
-    came_from = np.zeros((pieces + 1, layers + 1), np.int64)
-    for piece in range(2, pieces + 1):
-        here = np.full(layers + 1, np.inf)
-        for end in range(piece, layers + 1):
-            start = np.arange(piece - 1, end)
-            size = before[end] - before[start]
-            value = np.where(size <= largest, total[start] + size**2, np.inf)
-            # Rounding must not decide between cuts that are equally even.
-            at = int(np.flatnonzero(value <= value.min() * (1 + SLACK))[0])
-            here[end], came_from[piece, end] = value[at], start[at]
-        total = here
-    firsts, end = [], layers
-    for piece in range(pieces, 1, -1):
-        end = int(came_from[piece, end])
-        firsts.append(end)
-    return (0, *reversed(firsts))
+    firsts = balance(np.concatenate([[0.0], np.cumsum(cost)]), pieces, SLACK)
+    return tuple(firsts.tolist())
 
 
 @dataclass(frozen=True)

@@ -42,15 +42,33 @@ def seat(groups: Sequence[NDArray[np.int32]], server_of_rank: NDArray[np.int32])
     number: dict[Servers, int] = {}
     rows: list[list[NDArray[np.int32]]] = []
     seating_of, row = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
-    for group, members in enumerate(groups):
-        server = server_of_rank[members]
-        _, first, which = np.unique(server, return_index=True, return_inverse=True)
-        place = np.argsort(np.argsort(first))[which]
-        servers = tuple(np.bincount(place).tolist())
-        seating = number.setdefault(servers, len(number))
-        if seating == len(rows):
-            rows.append([])
-        seating_of[group], row[group] = seating, len(rows[seating])
-        rows[seating].append(members[np.argsort(place, kind="stable")])
-    seatings = tuple(Seating(servers, np.stack(rows[index])) for servers, index in number.items())
+    sizes = np.array([len(members) for members in groups], np.int64)
+    for size in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == size)
+        members = np.stack([groups[group] for group in which.tolist()])
+        place = _place(server_of_rank[members])
+        patterns, pattern_of = np.unique(place, axis=0, return_inverse=True)
+        for at, pattern in enumerate(patterns):
+            mine = np.flatnonzero(pattern_of.ravel() == at)
+            servers = tuple(np.bincount(pattern).tolist())
+            seating = number.setdefault(servers, len(number))
+            if seating == len(rows):
+                rows.append([])
+            before = sum(map(len, rows[seating]))
+            seating_of[which[mine]], row[which[mine]] = seating, before + np.arange(len(mine))
+            rows[seating].append(members[mine][:, np.argsort(pattern, kind="stable")])
+    seatings = tuple(Seating(servers, np.concatenate(rows[index])) for servers, index in number.items())
     return SeatedGroups(seatings, seating_of, row)
+
+
+def _place(server: NDArray[np.int32]) -> NDArray[np.int64]:
+    """By group and member, which of the servers that the group names it sits in, in the order they are named in."""
+    by_server = np.argsort(server, axis=1, kind="stable")
+    changes = np.diff(np.take_along_axis(server, by_server, axis=1), axis=1, prepend=-1) != 0
+    # Sorted by server, the first member of each stands in front.
+    first = np.maximum.accumulate(np.where(changes, np.arange(server.shape[1]), 0), axis=1)
+    named = np.empty_like(by_server)
+    np.put_along_axis(named, by_server, np.take_along_axis(by_server, first, axis=1), axis=1)
+    # `named` is where the server of each member is named first: count the places named up to it.
+    opens = named == np.arange(server.shape[1])
+    return np.take_along_axis(np.cumsum(opens, axis=1) - 1, named, axis=1)

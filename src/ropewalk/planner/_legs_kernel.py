@@ -1,0 +1,276 @@
+"""The passes of every piece of a candidate as legs: stretches between moments at which others wait for it.
+
+What `task.lower.passes` writes as moves is here a few numbers per leg. A duration has two parts: what one copy of the
+leg takes by itself, and how much later the last of all copies is over because they share links.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.planner._memory_kernel import home_of
+from ropewalk.planner._rows_kernel import WRITTEN
+from ropewalk.planner.channels import CHANNELS, IN_LAYERS
+from ropewalk.planner.columns import Column, Setting
+from ropewalk.planner.layers import Held, Launch, Seconds
+from ropewalk.planner.written import WrittenRows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+AHEAD, BACK, BACK_REDUCING, INPUTS, WEIGHTS, WEIGHTS_REDUCING = range(6)
+"""Sorts of passes."""
+SORTS = 6
+
+SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
+MICRO_BATCHES, ZERO, RECOMPUTE, AGAIN = (int(Column[name]) for name in ("MICRO_BATCHES", "ZERO", "RECOMPUTE", "AGAIN"))
+RULE, WRITTEN_AT = int(Column.RULE), int(Column.WRITTEN)
+REPLICAS, EXPERT, LAYOUT = int(Column.REPLICAS), int(Column.EXPERT), int(Column.LAYOUT)
+ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
+BUCKET_BYTES, REGATHER = int(Setting.BUCKET_BYTES), int(Setting.REGATHER)
+FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
+    Seconds.FORWARD, Seconds.BACKWARD, Seconds.INPUT, Seconds.WEIGHT, Seconds.AGAIN,
+)  # fmt: skip
+DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
+GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
+FULL = 2
+HOST_OVERLAP = 3.0
+"""How work of GPU and host is put together, as in `device.work`."""
+
+
+class Model(NamedTuple):
+    """The layer table and the cuts, as kernels read them."""
+
+    seconds: Floats
+    launch: Floats
+    held: Floats
+    met: Floats
+    cuts: Ints
+
+
+class Legs(NamedTuple):
+    """Legs of every sort of pass of every piece: those of (sort, piece) stand from `start` to `end`."""
+
+    start: Ints
+    end: Ints
+    alone: Floats
+    """Seconds of one copy."""
+    later: Floats
+    """By how much the last copy may be over later."""
+    layer: Ints
+    """Whose weights are gathered, otherwise -1."""
+    gather: Floats
+    """Bytes of weights to gather before it: of all layers, of experts."""
+    reduce: Floats
+    """Bytes of gradients to reduce after it, likewise."""
+    times: Floats
+    """In how many collectives."""
+
+
+@numba.njit(cache=True, nogil=True)
+def written_down(
+    one: Ints, model: Model, written: WrittenRows, costs: Floats, settings: Floats, updates: Floats
+) -> tuple[Ints, Floats, Legs, Floats]:
+    """The stage of every piece, the pace of every stage, all legs, and bytes met for inside layers."""
+    stages, pieces = one[STAGES], one[STAGES] * one[PIECES_EACH]
+    homes, whole = np.zeros(pieces, np.int64), np.full(pieces, one[MICRO_BATCHES])
+    for piece in range(pieces):
+        homes[piece] = home_of(one, written, piece)
+        if one[RULE] == WRITTEN:
+            whole[piece] = written.whole[written.home_start[one[WRITTEN_AT]] + piece]
+    paces = np.zeros(stages)
+    for stage in range(stages):
+        paces[stage] = pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
+    legs = empty_legs(pieces, model.held.shape[1])
+    used = np.zeros((stages, CHANNELS))
+    write_legs(one, model, settings, costs, homes, paces, whole, legs, used)
+    return homes, paces, legs, used
+
+
+@numba.njit(cache=True, nogil=True)
+def empty_legs(pieces: int, layers: int) -> Legs:
+    """Room for the legs of all passes."""
+    most = SORTS * (layers + 2 * pieces)
+    places = SORTS * pieces
+    return Legs(
+        np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(most), np.zeros(most),
+        np.full(most, -1), np.zeros((most, 2)), np.zeros((most, 2)), np.ones((most, 2)),
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float, update_host: float) -> float:
+    """By what factor a stage is slowed down because its host cannot launch any faster."""
+    gpu, host = 0.0, 0.0
+    pieces, layers = one[STAGES] * one[PIECES_EACH], model.held.shape[1]
+    for piece in range(pieces):
+        if homes[piece] != stage:
+            continue
+        first = model.cuts[one[CUT] + piece]
+        end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        for layer in range(first, end):
+            kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
+            row = model.launch[one[SPLITTING], layer]
+            gpu += row[GPU] + row[AGAIN_GPU + kind]
+            host += row[HOST] + row[AGAIN_HOST + kind]
+    gpu = gpu * one[MICRO_BATCHES] + update_gpu
+    host = host * one[MICRO_BATCHES] + update_host
+    longest = max(gpu, host)
+    if gpu == 0.0:
+        return 1.0
+    shares = (gpu / longest) ** HOST_OVERLAP + (host / longest) ** HOST_OVERLAP
+    return float(longest * shares ** (1 / HOST_OVERLAP) / gpu)
+
+
+@numba.njit(cache=True, nogil=True)
+def write_legs(
+    one: Ints, model: Model, settings: Floats, costs: Floats, homes: Ints, paces: Floats, whole: Ints, legs: Legs,
+    used: Floats,
+) -> None:  # fmt: skip
+    """Write the legs of all pieces, of which `whole` backward passes do not put gradients of weights off.
+
+    `used` counts bytes by stage and channel.
+    """
+    pieces, layers, at = one[STAGES] * one[PIECES_EACH], model.held.shape[1], 0
+    sums = np.zeros((IN_LAYERS, 2))
+    for piece in range(pieces):
+        first = model.cuts[one[CUT] + piece]
+        end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        stage = homes[piece]
+        dense = _dense(one, model, homes, stage, first, end)
+        for sort in range(SORTS):
+            place = sort * pieces + piece
+            many = _passes(sort, one[MICRO_BATCHES], whole[piece])
+            if many == 0:
+                continue
+            legs.start[place] = at
+            at = _write_pass(
+                one, model, settings, costs[one[LAYOUT] + stage], paces[stage], sort, first, end, dense, legs, at, sums,
+                # Passes that reduce stand beside plain ones of the same layers: bytes of the step are counted once.
+                used[stage], many if sort < WEIGHTS and sort != BACK_REDUCING else 0,
+            )  # fmt: skip
+            legs.end[place] = at
+
+
+@numba.njit(cache=True, nogil=True)
+def _passes(sort: int, micro_batches: int, whole: int) -> int:
+    """How many passes of a piece may be of a sort."""
+    if sort == AHEAD:
+        return micro_batches
+    return whole if sort == BACK or sort == BACK_REDUCING else micro_batches - whole
+
+
+@numba.njit(cache=True, nogil=True)
+def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: int) -> Floats:
+    """Parameters of each layer of a piece that all data ranks hold, with the copy of an embedding held elsewhere."""
+    held = model.held[one[SPLITTING]]
+    pieces, layers, here = one[STAGES] * one[PIECES_EACH], len(held), False
+    for piece in range(pieces):
+        if homes[piece] == stage:
+            stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+            for layer in range(model.cuts[one[CUT] + piece], stop):
+                here = here or held[layer, EMBEDDING] > 0
+    found = held[first:end, DENSE].copy()
+    if not here:
+        found += held[first:end, TIED]
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_pass(
+    one: Ints, model: Model, settings: Floats, costs: Floats, pace: float, sort: int, first: int, end: int,
+    dense: Floats, legs: Legs, at: int, sums: Floats, used: Floats, many: int,
+) -> int:  # fmt: skip
+    """The legs of one pass of one piece; gives back where the next pass is written."""
+    split, zero = one[SPLITTING], one[ZERO]
+    replicas, copies = one[REPLICAS], one[REPLICAS] // one[EXPERT]
+    gathers = zero >= 3 and (sort == AHEAD or (settings[REGATHER] > 0 and (sort < WEIGHTS)))
+    reduces = sort == BACK_REDUCING or sort == WEIGHTS_REDUCING
+    lowest_dense, lowest_expert = -1, -1
+    if reduces:
+        for layer in range(end - 1, first - 1, -1):
+            if replicas > 1 and dense[layer - first] > 0:
+                lowest_dense = layer
+            if copies > 1 and model.held[split, layer, EXPERTS] > 0:
+                lowest_expert = layer
+    full_dense, full_expert, computed, moves = 0.0, 0.0, 0.0, False
+    sums[:] = 0.0
+    for step in range(end - first):
+        layer = first + step if sort == AHEAD else end - 1 - step
+        weights_dense = dense[layer - first] if replicas > 1 else 0.0
+        weights_expert = model.held[split, layer, EXPERTS] if copies > 1 else 0.0
+        gathered = gathers and (weights_dense > 0 or weights_expert > 0)
+        if gathered and moves:
+            at = _close(legs, at, computed * pace, sums, costs)
+            computed, moves = 0.0, False
+        kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
+        computed += _layer(model, split, layer, sort, kind, sums, used, many)
+        moves = True
+        by_dense, by_expert = False, False
+        if reduces:
+            full_dense += weights_dense * settings[GRADIENT_BYTES]
+            full_expert += weights_expert * settings[GRADIENT_BYTES]
+            by_dense = weights_dense > 0 and (full_dense >= settings[BUCKET_BYTES] or zero >= 3 or layer == lowest_dense)
+            by_expert = weights_expert > 0 and (
+                full_expert >= settings[BUCKET_BYTES] or zero >= 3 or layer == lowest_expert
+            )
+        if gathered or by_dense or by_expert:
+            if gathered:
+                legs.layer[at] = layer
+                legs.gather[at, 0] = weights_dense * settings[ELEMENT_BYTES]
+                legs.gather[at, 1] = weights_expert * settings[ELEMENT_BYTES]
+            if by_dense:
+                legs.reduce[at, 0], legs.times[at, 0] = full_dense, _times(full_dense, settings[BUCKET_BYTES])
+                full_dense = 0.0
+            if by_expert:
+                legs.reduce[at, 1], legs.times[at, 1] = full_expert, _times(full_expert, settings[BUCKET_BYTES])
+                full_expert = 0.0
+            at = _close(legs, at, computed * pace, sums, costs)
+            computed, moves = 0.0, False
+    return _close(legs, at, computed * pace, sums, costs) if moves else at
+
+
+@numba.njit(cache=True, nogil=True)
+def _times(full: float, bucket: float) -> float:
+    return max(1.0, float(np.rint(full / bucket))) if bucket > 0 else 1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _layer(
+    model: Model, split: int, layer: int, sort: int, kind: int, sums: Floats, used: Floats, many: int
+) -> float:
+    """Seconds of one layer in a pass; bytes that it meets for are added to `sums`, those of many passes to `used`."""
+    row = model.seconds[split, layer]
+    if sort == AHEAD:
+        _meet(model.met[split, layer, 0], sums, used, many)
+        return float(row[FORWARD_S])
+    if sort >= WEIGHTS:
+        return float(row[WEIGHT_S])
+    _meet(model.met[split, layer, 1], sums, used, many)
+    _meet(model.met[split, layer, 2 + kind], sums, used, many)
+    return float(row[AGAIN_S + kind] + (row[INPUT_S] if sort == INPUTS else row[BACKWARD_S]))
+
+
+@numba.njit(cache=True, nogil=True)
+def _meet(met: Floats, sums: Floats, used: Floats, many: int) -> None:
+    for channel in range(IN_LAYERS):
+        sums[channel, 0] += met[channel, 0]
+        sums[channel, 1] += met[channel, 1]
+        used[channel] += met[channel, 0] * many
+
+
+@numba.njit(cache=True, nogil=True)
+def _close(legs: Legs, at: int, computed: float, sums: Floats, costs: Floats) -> int:
+    """End a leg with what was computed and met; gives back where the next one is written."""
+    alone, later = computed, 0.0
+    for channel in range(IN_LAYERS):
+        if sums[channel, 1] > 0:
+            alone += sums[channel, 1] * costs[channel, 0] + sums[channel, 0] * costs[channel, 1]
+            later = max(later, sums[channel, 0] * (costs[channel, 2] - costs[channel, 1]))
+    sums[:] = 0.0
+    legs.alone[at], legs.later[at] = alone, later
+    return at + 1

@@ -1,0 +1,151 @@
+"""Bytes on the fullest GPU of many candidates: what `strategy.memory` says, in bulk."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.planner._rows_kernel import FORWARD, INTERLEAVED, WRITTEN, ahead_of, entry
+from ropewalk.planner.columns import Column, Setting
+from ropewalk.planner.layers import Held
+from ropewalk.planner.written import WrittenRows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
+MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_BATCHES", "RULE", "WRITTEN", "ZERO"))
+RECOMPUTE, AGAIN, REPLICAS, EXPERT = (int(Column[name]) for name in ("RECOMPUTE", "AGAIN", "REPLICAS", "EXPERT"))
+ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
+STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH), int(Setting.REGATHER)
+DENSE, EXPERTS, TABLE, TENSORS, TIED, EMBEDDING = range(6)
+KEPT, WORKING = Held.KEPT, Held.WORKING
+FULL = 2
+"""The kind of recomputation that runs whole layers again."""
+
+
+@numba.njit(cache=True, nogil=True)
+def memory_of_all(
+    candidates: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats, most: Floats
+) -> None:
+    """Fill the parameters that a rank of every stage updates and the tensors that hold them, and the most bytes.
+
+    `updated` has two numbers for every candidate and stage, `most` one for every candidate.
+    """
+    for at in range(len(candidates)):
+        most[at] = _of_one(candidates[at], held, cuts, written, settings, updated[at])
+
+
+@numba.njit(cache=True, nogil=True)
+def _of_one(
+    one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats
+) -> float:
+    stages, each, layers = one[STAGES], one[PIECES_EACH], held.shape[1]
+    pieces = stages * each
+    kept, whole, back = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
+    for piece in range(pieces):
+        first, end = cuts[one[CUT] + piece], cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        for layer in range(first, end):
+            kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
+            row = held[one[SPLITTING], layer]
+            kept[piece] += row[KEPT + kind]
+            whole[piece] += row[KEPT + kind] + row[WORKING + kind]
+            back[piece] = max(back[piece], row[WORKING + kind])
+    fullest = 0.0
+    for stage in range(stages):
+        states = _states(one, held, cuts, written, settings, stage, updated[stage])
+        fullest = max(fullest, states + _peak(one, written, stage, kept, whole, back))
+    return fullest
+
+
+@numba.njit(cache=True, nogil=True)
+def home_of(one: Ints, written: WrittenRows, piece: int) -> int:
+    """The stage that holds a piece."""
+    if one[RULE] == WRITTEN:
+        return int(written.home[written.home_start[one[WRITTEN_AT]] + piece])
+    return int(piece % one[STAGES])
+
+
+@numba.njit(cache=True, nogil=True)
+def _states(
+    one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, stage: int, updated: Floats
+) -> float:
+    """Bytes of weights, gradients and optimiser state of a stage."""
+    layers, pieces = held.shape[1], one[STAGES] * one[PIECES_EACH]
+    replicas, copies = one[REPLICAS], max(1, one[REPLICAS] // one[EXPERT])
+    all_of_it, mine, tensors, tied, has_embedding = 0.0, 0.0, 0.0, 0.0, False
+    largest, second = 0.0, 0.0
+    for piece in range(pieces):
+        if home_of(one, written, piece) != stage:
+            continue
+        first, end = cuts[one[CUT] + piece], cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        for layer in range(first, end):
+            row = held[one[SPLITTING], layer]
+            size = row[DENSE] + row[EXPERTS] + row[TABLE]
+            all_of_it += size
+            mine += np.ceil(row[DENSE] / replicas) + np.ceil(row[EXPERTS] / copies) + row[TABLE]
+            tensors += row[TENSORS]
+            tied += row[TIED]
+            has_embedding = has_embedding or row[EMBEDDING] > 0
+            if size > largest:
+                largest, second = size, largest
+            elif size > second:
+                second = size
+    copied = 0.0 if has_embedding else tied
+    all_of_it += copied
+    mine = mine + np.ceil(copied / replicas) if one[ZERO] else all_of_it
+    updated[0], updated[1] = mine, tensors
+    gathered = largest + second if settings[PREFETCH] else largest
+    shared_out = one[ZERO] >= 3 and settings[REGATHER] > 0
+    weights = mine + min(gathered, all_of_it - mine) if shared_out else all_of_it
+    gradients = mine + min(largest, all_of_it - mine) if one[ZERO] >= 2 else all_of_it
+    return float(
+        weights * settings[ELEMENT_BYTES] + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES]
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _peak(one: Ints, written: WrittenRows, stage: int, kept: Floats, whole: Floats, back: Floats) -> float:
+    """The most bytes kept for backward passes on a stage."""
+    rule, stages, many, each = one[RULE], one[STAGES], one[MICRO_BATCHES], one[PIECES_EACH]
+    if rule == WRITTEN:
+        return _written_peak(written, one[WRITTEN_AT], stage, kept, whole, back)
+    ahead = ahead_of(rule, stages, stage, many, each)
+    if rule != INTERLEAVED:
+        return float(ahead * kept[stage] + back[stage])
+    now, fullest = 0.0, 0.0
+    # Behind the forward passes ahead, pieces come round again and again: the second round is like all others.
+    size = many // max(1, many // stages)
+    for at in range(min(2 * many * each, ahead + 4 * size * each)):
+        kind, piece, _ = entry(rule, stages, stage, many, each, ahead, at)
+        if kind == FORWARD:
+            now += kept[piece]
+            fullest = max(fullest, now)
+        else:
+            fullest = max(fullest, now + back[piece])
+            now -= kept[piece]
+    return fullest
+
+
+@numba.njit(cache=True, nogil=True)
+def _written_peak(
+    written: WrittenRows, table: int, stage: int, kept: Floats, whole: Floats, back: Floats
+) -> float:
+    """The same for a row that is written down; from INPUT to WEIGHT a pass keeps what was computed again."""
+    now, fullest = 0.0, 0.0
+    row = written.row_start[table] + stage
+    for at in range(written.row[row], written.row[row + 1]):
+        kind, piece = written.kind[at], written.piece[at]
+        before = now
+        if kind == 0:
+            now += kept[piece]
+        elif kind == 1:
+            now -= kept[piece]
+            fullest = max(fullest, before + back[piece])
+        elif kind == 2:
+            now += whole[piece] - kept[piece]
+        else:
+            now -= whole[piece]
+        fullest = max(fullest, now, before)
+    return fullest

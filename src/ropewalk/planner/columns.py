@@ -1,0 +1,55 @@
+"""Numbers of the columns that describe a candidate to the kernels."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Column(IntEnum):
+    """One row of whole numbers per candidate."""
+
+    SPLITTING = 0
+    """Row of the layer table."""
+    CUT = 1
+    """Where its first layers begin in the list of cuts."""
+    STAGES = 2
+    PIECES_EACH = 3
+    MICRO_BATCHES = 4
+    RULE = 5
+    """How the rows of its timetable are found."""
+    WRITTEN = 6
+    """Which written timetable, where rows are written down."""
+    ZERO = 7
+    RECOMPUTE = 8
+    """Kind of recomputation."""
+    AGAIN = 9
+    """Layers at the head of every piece that are computed again in full."""
+    REPLICAS = 10
+    EXPERT = 11
+    TENSOR = 12
+    CONTEXT = 13
+    SEQUENCE = 14
+    LAYOUT = 15
+    """Where the costs of its stages begin."""
+    LOADS = 16
+    """Which set of link loads."""
+
+
+COLUMNS = len(Column)
+
+
+class Setting(IntEnum):
+    """What all candidates of a search have in common, as numbers."""
+
+    ELEMENT_BYTES = 0
+    GRADIENT_BYTES = 1
+    STATE_BYTES = 2
+    BUCKET_BYTES = 3
+    PREFETCH = 4
+    REGATHER = 5
+    SCATTER_GATHER = 6
+    OVERLAP = 7
+    """Are gradients reduced while the backward pass goes on?"""
+
+
+SETTINGS = len(Setting)

@@ -1,0 +1,176 @@
+"""What every layer costs and holds on one rank, for every manner of splitting it: the columns that kernels read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.planner.channels import IN_LAYERS, channel_of
+from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.shares import Share, computed_again, kept_bytes, shares_of, working_bytes
+from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
+from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
+from ropewalk.task.step import Act
+from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.workload import Workload
+
+Floats = NDArray[np.float64]
+
+
+class Splitting(NamedTuple):
+    """Everything about a strategy that changes what a rank does for one micro-batch of a layer."""
+
+    micro_batch: int
+    tensor: int = 1
+    sequence: bool = False
+    context: int = 1
+    expert: int = 1
+    data: int = 1
+    """Counts where embedding tables are spread over data ranks, otherwise 1."""
+
+    def strategy(self, recompute: str = "none", usual: Strategy | None = None) -> Strategy:
+        """A strategy that splits layers like this."""
+        return replace(
+            usual or Strategy(), data=max(self.data, self.expert), tensor=self.tensor, sequence_parallel=self.sequence,
+            context=self.context, expert=self.expert, micro_batch=self.micro_batch, recompute=recompute,
+        )  # fmt: skip
+
+
+class Seconds:
+    """Columns of `LayerTable.seconds`: on the GPU, without pauses."""
+
+    FORWARD, BACKWARD, INPUT, WEIGHT = range(4)
+    AGAIN = 4
+    """What is computed again, by kind of recomputation: three columns."""
+    COUNT = 7
+
+
+class Launch:
+    """Columns of `LayerTable.launch`: seconds of GPU and of the host of both passes, and what is computed again."""
+
+    GPU, HOST = 0, 1
+    AGAIN_GPU, AGAIN_HOST = 2, 5
+    COUNT = 8
+
+
+class Held:
+    """Columns of `LayerTable.held`."""
+
+    DENSE, EXPERT, TABLE, TENSORS, TIED, EMBEDDING = range(6)
+    """Parameters by who else has them; tensors; parameters of an embedding elsewhere; whether it is here."""
+    KEPT, WORKING = 6, 9
+    """Bytes of a micro-batch, by kind of recomputation: three columns each."""
+    OUTPUT = 12
+    """Elements handed to the next layer."""
+    COST = 13
+    """Seconds by which pipelines are balanced."""
+    COUNT = 14
+
+
+@dataclass(frozen=True, eq=False)
+class LayerTable:
+    """Rows by splitting and layer; kinds of recomputation are numbered as in `RECOMPUTE_OF_LAYERS`."""
+
+    splittings: tuple[Splitting, ...]
+    seconds: Floats
+    launch: Floats
+    held: Floats
+    met: Floats
+    """By splitting, layer, pass (forward, backward, again by kind) and channel: bytes, and how often."""
+
+    @property
+    def layers(self) -> int:
+        return int(self.seconds.shape[1])
+
+
+def spreads_tables(workload: Workload) -> bool:
+    """Does what a rank does depend on the number of data ranks?"""
+    return any(
+        isinstance(op, Exchange) and op.meeting is Meeting.TABLES for layer in workload.layers for op in layer.operators
+    )
+
+
+def layer_table(
+    workload: Workload, splittings: tuple[Splitting, ...], prices: PriceList, usual: Strategy | None = None
+) -> LayerTable:
+    """The columns of every layer under every splitting; layers that are alike are priced once."""
+    shape = len(splittings), len(workload.layers)
+    table = LayerTable(
+        splittings,
+        np.zeros((*shape, Seconds.COUNT)),
+        np.zeros((*shape, Launch.COUNT)),
+        np.zeros((*shape, Held.COUNT)),
+        np.zeros((*shape, 5, IN_LAYERS, 2)),
+    )
+    for row, splitting in enumerate(splittings):
+        _fill(table, row, workload.at_batch(splitting.micro_batch), splitting, prices, usual)
+    return table
+
+
+def _fill(
+    table: LayerTable, row: int, workload: Workload, splitting: Splitting, prices: PriceList, usual: Strategy | None
+) -> None:
+    by_kind = [
+        shares_of(workload, splitting.strategy(recompute, usual)) for recompute in RECOMPUTE_OF_LAYERS
+    ]
+    known: dict[tuple[int, int], int] = {}
+    for at, share in enumerate(by_kind[0]):
+        alike = id(share.layer.operators), sum(share.read)
+        first = known.setdefault(alike, at)
+        if first != at:
+            for columns in (table.seconds, table.launch, table.held, table.met):
+                columns[row, at] = columns[row, first]
+            continue
+        variants = [shares[at] for shares in by_kind]
+        _time(table, row, at, variants, splitting.strategy(usual=usual), prices)
+        _hold(table.held[row, at], variants, prices)
+    tied = {share.tied for share in by_kind[0] if share.tied}
+    for at, share in enumerate(by_kind[0]):
+        table.held[row, at, Held.EMBEDDING] = bool(tied & set(share.embeddings))
+
+
+def _time(
+    table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList
+) -> None:
+    pace, share = Pace(prices), variants[0]
+    seconds, launch, met = table.seconds[row, at], table.launch[row, at], table.met[row, at]
+    forward, backward = forward_moves(share, strategy, pace), backward_moves(share, strategy, pace)
+    seconds[Seconds.FORWARD], seconds[Seconds.BACKWARD] = _computed(forward), _computed(backward)
+    seconds[Seconds.INPUT] = _computed(input_moves(share, strategy, pace))
+    seconds[Seconds.WEIGHT] = _computed(weight_moves(share, strategy, pace))
+    _count(met[0], forward)
+    _count(met[1], backward)
+    operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
+    both = prices.forward(operators) + prices.backward(operators)
+    launch[Launch.GPU], launch[Launch.HOST] = both.gpu_s, both.host_s
+    for kind, variant in enumerate(variants):
+        again = prices.forward(computed_again(variant))
+        launch[Launch.AGAIN_GPU + kind], launch[Launch.AGAIN_HOST + kind] = again.gpu_s, again.host_s
+        moves = recompute_moves(variant, strategy, pace) if variant.recompute == "full" else []
+        seconds[Seconds.AGAIN + kind] = _computed(moves) if moves else pace.forward(computed_again(variant))
+        _count(met[2 + kind], moves)
+    table.held[row, at, Held.COST] = both.seconds
+
+
+def _computed(moves: list[Move]) -> float:
+    return sum(move.amount for move in moves if move.act is Act.COMPUTE)
+
+
+def _count(met: Floats, moves: list[Move]) -> None:
+    for move in moves:
+        if move.act is not Act.COMPUTE:
+            met[channel_of(move)] += move.amount, move.repeats
+
+
+def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
+    share, size = variants[0], prices.element_bytes
+    held[Held.DENSE], held[Held.EXPERT] = share.parameters, share.expert_parameters
+    held[Held.TABLE], held[Held.TENSORS] = share.table_parameters, share.tensors
+    held[Held.TIED] = share.tied
+    for kind, variant in enumerate(variants):
+        held[Held.KEPT + kind] = kept_bytes(variant, size)
+        held[Held.WORKING + kind] = working_bytes(variant, size)
+    held[Held.OUTPUT] = share.layer.output_elements

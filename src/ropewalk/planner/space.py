@@ -1,0 +1,226 @@
+"""What can be chosen: every strategy of a uniform space for a model on so many GPUs, as columns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.errors import PlanError
+from ropewalk.planner.layers import Splitting, spreads_tables
+from ropewalk.planner.layout import Layout
+from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, LayerChoice, Strategy
+from ropewalk.timetable.named import TIMETABLES
+from ropewalk.workload.workload import Workload
+
+Ints = NDArray[np.int64]
+Numbers = tuple[int, ...]
+
+
+LEAST_TOKENS = 4096
+"""Tokens of a sample that each context rank keeps at least, unless context degrees are given."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a search may choose from; where no numbers are given, all that divide evenly and people would run.
+
+    Those are tensor degrees within a server, context ranks with 4,096 tokens or more, and interleaved pipelines
+    whose pieces have equal numbers of the layers that repeat.
+    """
+
+    server: int = 8
+    """GPUs of a server, which tensor parallelism stays inside of unless its degrees are given."""
+    tensor: Numbers = ()
+    pipeline: Numbers = ()
+    context: Numbers = ()
+    expert: Numbers = ()
+    micro_batch: Numbers = ()
+    interleave: Numbers = ()
+    sequence: tuple[bool, ...] = (False, True)
+    zero: Numbers = (0, 1, 2, 3)
+    recompute: tuple[str, ...] = RECOMPUTE_OF_LAYERS
+    schedules: tuple[str, ...] = ("1f1b", "interleaved")
+    order: str = DEFAULT_ORDER
+    usual: Strategy = field(default_factory=Strategy)
+    """Everything that is not searched: the optimiser, bytes of gradients, bucket size."""
+
+
+COLUMNS = (
+    "data", "tensor", "pipeline", "expert", "context", "sequence", "zero", "recompute", "again", "micro_batch",
+    "micro_batches", "schedule", "interleave",
+)  # fmt: skip
+"""Names of the columns of `Candidates.table`. `again`: layers at the head of every piece that are recomputed in full."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Strategies as rows of whole numbers; recomputation and schedules are numbered as the space lists them."""
+
+    space: Space
+    table: Ints
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def column(self, name: str) -> Ints:
+        return self.table[:, COLUMNS.index(name)]
+
+    def only(self, chosen: NDArray[np.bool_] | Ints) -> Candidates:
+        return replace(self, table=self.table[chosen])
+
+    @cached_property
+    def layouts(self) -> tuple[list[Layout], Ints]:
+        """The layouts that there are, and which of them each candidate has."""
+        names = ("pipeline", "data", "expert", "context", "tensor")
+        rows, which = np.unique(np.column_stack([self.column(name) for name in names]), axis=0, return_inverse=True)
+        return [Layout(*row, self.space.order) for row in rows.tolist()], which.ravel()
+
+    def splittings(self, *, by_data: bool) -> tuple[list[Splitting], Ints]:
+        """The manners of splitting layers that there are, and which of them each candidate has."""
+        data = self.column("data") if by_data else np.ones(len(self), np.int64)
+        columns = [self.column(name) for name in ("micro_batch", "tensor", "sequence", "context", "expert")]
+        rows, which = np.unique(np.column_stack([*columns, data]), axis=0, return_inverse=True)
+        return [Splitting(row[0], row[1], bool(row[2]), *row[3:]) for row in rows.tolist()], which.ravel()
+
+    def strategy(self, at: int) -> Strategy:
+        """One of them as a strategy; layers recomputed at the heads of pieces are named by `choices` elsewhere."""
+        row = dict(zip(COLUMNS, self.table[at].tolist(), strict=True))
+        schedule = self.space.schedules[row["schedule"]]
+        return replace(
+            self.space.usual,
+            data=row["data"], tensor=row["tensor"], pipeline=row["pipeline"], expert=row["expert"],
+            context=row["context"], sequence_parallel=bool(row["sequence"]), zero=row["zero"],
+            recompute=self.space.recompute[row["recompute"]], micro_batch=row["micro_batch"],
+            micro_batches=row["micro_batches"], schedule=schedule,
+            interleave=row["interleave"] if TIMETABLES[schedule].any_pieces else 1,
+        )  # fmt: skip
+
+
+def head_choices(firsts: tuple[int, ...], again: int, workload: Workload) -> tuple[LayerChoice, ...]:
+    """The first layers of every piece, recomputed in full."""
+    ends = (*firsts[1:], len(workload.layers))
+    return tuple(
+        LayerChoice(workload.layers[layer].name, recompute="full")
+        for first, end in zip(firsts, ends, strict=True)
+        for layer in range(first, min(first + again, end))
+    )
+
+
+def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> Candidates:
+    """Every strategy of the space that the model, the GPUs and the batch allow, memory aside."""
+    rows: list[Ints] = []
+    repeated = repeated_layers(workload)
+    for degrees in _degrees(space, workload, gpus):
+        tensor, context, pipeline, expert, sequence = degrees
+        data = gpus // (tensor * context * pipeline)
+        if batch % data:
+            continue
+        for micro_batch in _sizes(space.micro_batch, batch // data):
+            many = batch // data // micro_batch
+            if many <= MOST_MICRO_BATCHES:
+                rows += _rows(space, workload, (data, tensor, pipeline, expert, context, sequence), micro_batch, many, repeated)
+    table = np.concatenate(rows) if rows else np.zeros((0, len(COLUMNS)), np.int64)
+    return Candidates(space, table)
+
+
+def _rows(
+    space: Space, workload: Workload, degrees: tuple[int, ...], micro_batch: int, many: int, repeated: int
+) -> Iterator[Ints]:
+    """Candidates of these degrees: every schedule, ZeRO stage and recomputation."""
+    data, _, pipeline, _, context, _ = degrees
+    shared = [zero for zero in space.zero if zero == 0 or data * context > 1]
+    timetables = list(_timetables(space, pipeline, many, len(workload.layers), repeated))
+    found = [
+        (*degrees, zero, recompute, 0, micro_batch, many, schedule, each)
+        for zero, recompute, (schedule, each) in product(shared, range(len(space.recompute)), timetables)
+    ]
+    if found:
+        yield np.array(found, np.int64)
+
+
+def repeated_layers(workload: Workload) -> int:
+    """How many layers are like the one that there are most of: the blocks of a transformer."""
+    counts = Counter(layer.operators for layer in workload.layers)
+    return max(counts.values())
+
+
+def _timetables(space: Space, pipeline: int, many: int, layers: int, repeated: int) -> Iterator[tuple[int, int]]:
+    """Schedules by number with the pieces of each stage; one stage has nothing to order."""
+    for number, name in enumerate(space.schedules):
+        named = TIMETABLES[name]
+        if pipeline == 1:
+            if number == 0:
+                yield number, 1
+        elif named.any_pieces:
+            most = layers // pipeline
+            even = [each for each in range(2, most + 1) if repeated % (pipeline * each) == 0]
+            for each in space.interleave or even:
+                if 2 <= each <= most and many % pipeline == 0:
+                    yield number, each
+        elif pipeline * named.pieces_each <= layers:
+            yield number, named.pieces_each
+
+
+def _degrees(space: Space, workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Tensor, context, pipeline, expert degree and sequence parallelism that fit the model and the GPUs."""
+    layers = len(workload.layers)
+    # Of layers that are alike, one is enough to see what divides.
+    alike = {layer.operators: layer for layer in workload.layers}
+    some = replace(workload, layers=tuple(replace(layer, inputs=()) for layer in alike.values()))
+    chain = all(tuple(layer.inputs) == ((at - 1,) if at else ()) for at, layer in enumerate(workload.layers))
+    inside = [one for one in _divisors(space.tensor, gpus) if space.tensor or space.server % one == 0]
+    contexts = [one for one in _divisors(space.context, gpus) if space.context or _roomy(one, workload.sequence)]
+    for tensor, context in product(inside, contexts):
+        if gpus % (tensor * context) or not _fits(some, tensor, context, 1, False):
+            continue
+        rest = gpus // (tensor * context)
+        for pipeline in _divisors(space.pipeline, rest):
+            if pipeline > layers or (pipeline > 1 and not chain):
+                continue
+            for expert in _divisors(space.expert, rest // pipeline):
+                for sequence in space.sequence:
+                    if sequence and tensor == 1:
+                        continue
+                    if (expert == 1 and not sequence) or _fits(some, tensor, context, expert, sequence):
+                        yield tensor, context, pipeline, expert, int(sequence)
+
+
+def _fits(workload: Workload, tensor: int, context: int, expert: int, sequence: bool) -> bool:
+    """Does what ranks share divide over them? The rules are those of every strategy."""
+    plan = Strategy(data=expert, tensor=tensor, context=context, expert=expert, sequence_parallel=sequence)
+    return not any(True for _ in degree_findings(plan, workload))
+
+
+def _roomy(context: int, sequence: int) -> bool:
+    return context == 1 or sequence >= context * LEAST_TOKENS
+
+
+def _divisors(given: Numbers, of: int) -> list[int]:
+    return [one for one in given or range(1, of + 1) if of % one == 0]
+
+
+def _sizes(given: Numbers, of: int) -> list[int]:
+    return _divisors(given, of)
+
+
+def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: int) -> None:
+    """Refuse an empty space, and say what would divide."""
+    if len(candidates):
+        return
+    near = [size for size in (math.gcd(batch, gpus), gpus) if size > 1]
+    raise PlanError(
+        f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}: give a batch that is a multiple of "
+        f"{near[-1] if near else gpus}"
+    )
+
+
+__all__ = ["COLUMNS", "Candidates", "Space", "check_space", "enumerate_space", "head_choices", "spreads_tables"]
