@@ -10,11 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.planner._legs_kernel import (
-    AHEAD, BACK, BACK_REDUCING, INPUTS, WEIGHTS, WEIGHTS_REDUCING, Legs, Model, written_down,
+    AHEAD,
+    BACK,
+    BACK_REDUCING,
+    INPUTS,
+    WEIGHTS,
+    WEIGHTS_REDUCING,
+    Legs,
+    Model,
+    written_down,
 )  # fmt: skip
 from ropewalk.planner._replay_kernel import (
-    CONTEXT, GATHER, LAYOUT, MICRO_BATCHES, PIECES_EACH, REDUCE, SCATTER, SCATTER_GATHER, SEND_BACK, SEND_ON, SEQUENCE,
-    STAGES, TENSOR, TENSOR_GATHER, ZERO, Network, busiest, cost_of, crossing,
+    CONTEXT,
+    GATHER,
+    LAYOUT,
+    MICRO_BATCHES,
+    REDUCE,
+    SCATTER,
+    SCATTER_GATHER,
+    SEND_BACK,
+    SEND_ON,
+    SEQUENCE,
+    STAGES,
+    TENSOR,
+    TENSOR_GATHER,
+    ZERO,
+    Network,
+    busiest,
+    cost_of,
+    crossing,
 )  # fmt: skip
 from ropewalk.planner.written import WrittenRows
 
@@ -33,15 +57,13 @@ def floor_of_all(
 
 
 @numba.njit(cache=True, nogil=True)
-def _floor(
-    one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats
-) -> float:
+def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats) -> float:
     homes, paces, legs, used = written_down(one, model, written, network.costs, settings, updates)
     stages, pieces, many = one[STAGES], len(homes), one[MICRO_BATCHES]
     work, fill, drain = np.zeros(stages), np.full(stages, np.inf), np.zeros(stages)
     head, tail, plain = 0.0, 0.0, True
     for piece in range(pieces):
-        stage, costs = homes[piece], network.costs[one[LAYOUT] + homes[piece]]
+        stage = homes[piece]
         if piece > 0 and homes[piece - 1] != stage:
             head += _handed(one, model, settings, network, homes, piece - 1, piece, used, work)
             tail += _handed(one, model, settings, network, homes, piece, piece - 1, used, work)
@@ -62,7 +84,7 @@ def _floor(
         # The last backward pass of a stage goes on through all stages in front of it; put-off gradients do not.
         after = max(own, drain[stage] + ending) if plain else own
         least = max(least, fill[stage] + work[stage] + after)
-    return least
+    return float(least)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -90,7 +112,7 @@ def _handed(
         gathered, _ = cost_of(network.costs[one[LAYOUT] + target], TENSOR_GATHER, size, 1.0)
         used[target, TENSOR_GATHER] += many * size
         work[target] += many * gathered
-    return seconds
+    return float(seconds)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -128,4 +150,4 @@ def _ending(
                     channel = SCATTER[kind] if one[ZERO] else REDUCE[kind]
                     reduced, _ = cost_of(costs, channel, legs.reduce[last, kind], legs.times[last, kind])
                     seconds = max(seconds, reduced)
-    return seconds + paces[stage] * updates[stage, 0]
+    return float(seconds + paces[stage] * updates[stage, 0])

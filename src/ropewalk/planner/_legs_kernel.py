@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.planner._memory_kernel import home_of
+from ropewalk.planner._memory_kernel import home_of, kind_of
 from ropewalk.planner._rows_kernel import WRITTEN
 from ropewalk.planner.channels import CHANNELS, IN_LAYERS
 from ropewalk.planner.columns import Column, Setting
@@ -27,7 +27,7 @@ AHEAD, BACK, BACK_REDUCING, INPUTS, WEIGHTS, WEIGHTS_REDUCING = range(6)
 SORTS = 6
 
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
-MICRO_BATCHES, ZERO, RECOMPUTE, AGAIN = (int(Column[name]) for name in ("MICRO_BATCHES", "ZERO", "RECOMPUTE", "AGAIN"))
+MICRO_BATCHES, ZERO = int(Column.MICRO_BATCHES), int(Column.ZERO)
 RULE, WRITTEN_AT = int(Column.RULE), int(Column.WRITTEN)
 REPLICAS, EXPERT, LAYOUT = int(Column.REPLICAS), int(Column.EXPERT), int(Column.LAYOUT)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
@@ -36,8 +36,8 @@ FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
     Seconds.FORWARD, Seconds.BACKWARD, Seconds.INPUT, Seconds.WEIGHT, Seconds.AGAIN,
 )  # fmt: skip
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
+BLOCK = Held.BLOCK
 GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
-FULL = 2
 HOST_OVERLAP = 3.0
 """How work of GPU and host is put together, as in `device.work`."""
 
@@ -112,8 +112,10 @@ def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float,
             continue
         first = model.cuts[one[CUT] + piece]
         end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        seen = 0
         for layer in range(first, end):
-            kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
+            kind = kind_of(one, model.held[one[SPLITTING], layer], seen)
+            seen += int(model.held[one[SPLITTING], layer, BLOCK])
             row = model.launch[one[SPLITTING], layer]
             gpu += row[GPU] + row[AGAIN_GPU + kind]
             host += row[HOST] + row[AGAIN_HOST + kind]
@@ -161,7 +163,7 @@ def _passes(sort: int, micro_batches: int, whole: int) -> int:
     """How many passes of a piece may be of a sort."""
     if sort == AHEAD:
         return micro_batches
-    return whole if sort == BACK or sort == BACK_REDUCING else micro_batches - whole
+    return whole if sort in (BACK, BACK_REDUCING) else micro_batches - whole
 
 
 @numba.njit(cache=True, nogil=True)
@@ -174,7 +176,7 @@ def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: in
             stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
             for layer in range(model.cuts[one[CUT] + piece], stop):
                 here = here or held[layer, EMBEDDING] > 0
-    found = held[first:end, DENSE].copy()
+    found: Floats = held[first:end, DENSE].copy()
     if not here:
         found += held[first:end, TIED]
     return found
@@ -189,7 +191,7 @@ def _write_pass(
     split, zero = one[SPLITTING], one[ZERO]
     replicas, copies = one[REPLICAS], one[REPLICAS] // one[EXPERT]
     gathers = zero >= 3 and (sort == AHEAD or (settings[REGATHER] > 0 and (sort < WEIGHTS)))
-    reduces = sort == BACK_REDUCING or sort == WEIGHTS_REDUCING
+    reduces = sort in (BACK_REDUCING, WEIGHTS_REDUCING)
     lowest_dense, lowest_expert = -1, -1
     if reduces:
         for layer in range(end - 1, first - 1, -1):
@@ -198,6 +200,7 @@ def _write_pass(
             if copies > 1 and model.held[split, layer, EXPERTS] > 0:
                 lowest_expert = layer
     full_dense, full_expert, computed, moves = 0.0, 0.0, 0.0, False
+    seen = 0 if sort == AHEAD else int(model.held[split, first:end, BLOCK].sum())
     sums[:] = 0.0
     for step in range(end - first):
         layer = first + step if sort == AHEAD else end - 1 - step
@@ -207,14 +210,18 @@ def _write_pass(
         if gathered and moves:
             at = _close(legs, at, computed * pace, sums, costs)
             computed, moves = 0.0, False
-        kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
+        behind = seen if sort == AHEAD else seen - int(model.held[split, layer, BLOCK])
+        kind = kind_of(one, model.held[split, layer], behind)
+        seen += int(model.held[split, layer, BLOCK]) if sort == AHEAD else -int(model.held[split, layer, BLOCK])
         computed += _layer(model, split, layer, sort, kind, sums, used, many)
         moves = True
         by_dense, by_expert = False, False
         if reduces:
             full_dense += weights_dense * settings[GRADIENT_BYTES]
             full_expert += weights_expert * settings[GRADIENT_BYTES]
-            by_dense = weights_dense > 0 and (full_dense >= settings[BUCKET_BYTES] or zero >= 3 or layer == lowest_dense)
+            by_dense = weights_dense > 0 and (
+                full_dense >= settings[BUCKET_BYTES] or zero >= 3 or layer == lowest_dense
+            )
             by_expert = weights_expert > 0 and (
                 full_expert >= settings[BUCKET_BYTES] or zero >= 3 or layer == lowest_expert
             )
@@ -240,9 +247,7 @@ def _times(full: float, bucket: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _layer(
-    model: Model, split: int, layer: int, sort: int, kind: int, sums: Floats, used: Floats, many: int
-) -> float:
+def _layer(model: Model, split: int, layer: int, sort: int, kind: int, sums: Floats, used: Floats, many: int) -> float:
     """Seconds of one layer in a pass; bytes that it meets for are added to `sums`, those of many passes to `used`."""
     row = model.seconds[split, layer]
     if sort == AHEAD:

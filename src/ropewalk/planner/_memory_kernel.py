@@ -20,7 +20,7 @@ RECOMPUTE, AGAIN, REPLICAS, EXPERT = (int(Column[name]) for name in ("RECOMPUTE"
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH), int(Setting.REGATHER)
 DENSE, EXPERTS, TABLE, TENSORS, TIED, EMBEDDING = range(6)
-KEPT, WORKING = Held.KEPT, Held.WORKING
+KEPT, WORKING, BLOCK = Held.KEPT, Held.WORKING, Held.BLOCK
 FULL = 2
 """The kind of recomputation that runs whole layers again."""
 
@@ -38,17 +38,17 @@ def memory_of_all(
 
 
 @numba.njit(cache=True, nogil=True)
-def _of_one(
-    one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats
-) -> float:
+def _of_one(one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats) -> float:
     stages, each, layers = one[STAGES], one[PIECES_EACH], held.shape[1]
     pieces = stages * each
     kept, whole, back = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
     for piece in range(pieces):
         first, end = cuts[one[CUT] + piece], cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
+        seen = 0
         for layer in range(first, end):
-            kind = FULL if layer - first < one[AGAIN] else one[RECOMPUTE]
             row = held[one[SPLITTING], layer]
+            kind = kind_of(one, row, seen)
+            seen += int(row[BLOCK])
             kept[piece] += row[KEPT + kind]
             whole[piece] += row[KEPT + kind] + row[WORKING + kind]
             back[piece] = max(back[piece], row[WORKING + kind])
@@ -57,6 +57,12 @@ def _of_one(
         states = _states(one, held, cuts, written, settings, stage, updated[stage])
         fullest = max(fullest, states + _peak(one, written, stage, kept, whole, back))
     return fullest
+
+
+@numba.njit(cache=True, nogil=True)
+def kind_of(one: Ints, row: Floats, seen: int) -> int:
+    """The kind of recomputation of a layer behind so many blocks of its piece."""
+    return FULL if row[BLOCK] > 0 and seen < one[AGAIN] else int(one[RECOMPUTE])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -110,7 +116,7 @@ def _peak(one: Ints, written: WrittenRows, stage: int, kept: Floats, whole: Floa
     """The most bytes kept for backward passes on a stage."""
     rule, stages, many, each = one[RULE], one[STAGES], one[MICRO_BATCHES], one[PIECES_EACH]
     if rule == WRITTEN:
-        return _written_peak(written, one[WRITTEN_AT], stage, kept, whole, back)
+        return float(_written_peak(written, one[WRITTEN_AT], stage, kept, whole, back))
     ahead = ahead_of(rule, stages, stage, many, each)
     if rule != INTERLEAVED:
         return float(ahead * kept[stage] + back[stage])
@@ -129,9 +135,7 @@ def _peak(one: Ints, written: WrittenRows, stage: int, kept: Floats, whole: Floa
 
 
 @numba.njit(cache=True, nogil=True)
-def _written_peak(
-    written: WrittenRows, table: int, stage: int, kept: Floats, whole: Floats, back: Floats
-) -> float:
+def _written_peak(written: WrittenRows, table: int, stage: int, kept: Floats, whole: Floats, back: Floats) -> float:
     """The same for a row that is written down; from INPUT to WEIGHT a pass keeps what was computed again."""
     now, fullest = 0.0, 0.0
     row = written.row_start[table] + stage

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.planner._legs_kernel import (
-    AHEAD, BACK, BACK_REDUCING, INPUTS, WEIGHTS, WEIGHTS_REDUCING, Legs, Model, written_down,
+    AHEAD,
+    BACK,
+    BACK_REDUCING,
+    INPUTS,
+    WEIGHTS,
+    WEIGHTS_REDUCING,
+    Legs,
+    Model,
+    written_down,
 )  # fmt: skip
 from ropewalk.planner._rows_kernel import WRITTEN, ahead_of, entry
 from ropewalk.planner.channels import CHANNELS, Channel
@@ -263,9 +271,7 @@ def _beside(run: Run, stage: int, stream: int, alone: float, later: float, end: 
 
 
 @numba.njit(cache=True, nogil=True)
-def _chained(
-    time: Floats, since: int, besides: int, stream: int, alone: float, later: float, end: Floats
-) -> None:
+def _chained(time: Floats, since: int, besides: int, stream: int, alone: float, later: float, end: Floats) -> None:
     first = max(time[since, 0], time[besides, 0], time[stream, 0], 0.0)
     last = max(time[since, 1], time[besides, 1], time[stream, 1], 0.0)
     end[0] = first + alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -67,7 +69,9 @@ class Held:
     """Elements handed to the next layer."""
     COST = 13
     """Seconds by which pipelines are balanced."""
-    COUNT = 14
+    BLOCK = 14
+    """Is it one of the layers that repeat?"""
+    COUNT = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,12 @@ def spreads_tables(workload: Workload) -> bool:
     )
 
 
+def repeated(workload: Workload) -> tuple[Operator, ...]:
+    """The operators of the layer that there are most of: the block of a transformer."""
+    counts = Counter(id(layer.operators) for layer in workload.layers)
+    return max((layer.operators for layer in workload.layers), key=lambda operators: counts[id(operators)])
+
+
 def layer_table(
     workload: Workload, splittings: tuple[Splitting, ...], prices: PriceList, usual: Strategy | None = None
 ) -> LayerTable:
@@ -113,9 +123,7 @@ def layer_table(
 def _fill(
     table: LayerTable, row: int, workload: Workload, splitting: Splitting, prices: PriceList, usual: Strategy | None
 ) -> None:
-    by_kind = [
-        shares_of(workload, splitting.strategy(recompute, usual)) for recompute in RECOMPUTE_OF_LAYERS
-    ]
+    by_kind = [shares_of(workload, splitting.strategy(recompute, usual)) for recompute in RECOMPUTE_OF_LAYERS]
     known: dict[tuple[int, int], int] = {}
     for at, share in enumerate(by_kind[0]):
         alike = id(share.layer.operators), sum(share.read)
@@ -127,14 +135,14 @@ def _fill(
         variants = [shares[at] for shares in by_kind]
         _time(table, row, at, variants, splitting.strategy(usual=usual), prices)
         _hold(table.held[row, at], variants, prices)
+    blocks = repeated(workload)
     tied = {share.tied for share in by_kind[0] if share.tied}
     for at, share in enumerate(by_kind[0]):
         table.held[row, at, Held.EMBEDDING] = bool(tied & set(share.embeddings))
+        table.held[row, at, Held.BLOCK] = workload.layers[at].operators is blocks
 
 
-def _time(
-    table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList
-) -> None:
+def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList) -> None:
     pace, share = Pace(prices), variants[0]
     seconds, launch, met = table.seconds[row, at], table.launch[row, at], table.met[row, at]
     forward, backward = forward_moves(share, strategy, pace), backward_moves(share, strategy, pace)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,12 @@ from ropewalk.planner._legs_kernel import Model
 from ropewalk.planner._memory_kernel import memory_of_all
 from ropewalk.planner._replay_kernel import Network, replay_all
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, INTERLEAVED, WRITTEN
+from ropewalk.planner.channels import CHANNELS
 from ropewalk.planner.columns import COLUMNS as KERNEL_COLUMNS
 from ropewalk.planner.columns import SETTINGS, Column, Setting
 from ropewalk.planner.layers import Held, LayerTable, Splitting, layer_table, spreads_tables
 from ropewalk.planner.layout import Layout, LayoutCosts, layout_costs
-from ropewalk.planner.space import Candidates
+from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
 from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, gradient_bytes, state_bytes
@@ -33,6 +35,10 @@ from ropewalk.workload.workload import Workload
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+NO_NETWORK = LayoutCosts(
+    np.zeros((1, CHANNELS, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), symmetric=True
+)
+"""Where nothing fits, nothing is probed."""
 RULES = {"1f1b": EARLY, "1f1b-deep": DEEP, "gpipe": GPIPE, "interleaved": INTERLEAVED}
 """Timetables whose rows are found by arithmetic; all others are written down."""
 
@@ -46,17 +52,55 @@ class Priced:
     """On the fullest GPU."""
     fits: NDArray[np.bool_]
     floor_s: Floats
-    replay_s: Floats
-    """Of those that fit; not a number for others."""
-    busiest_s: Floats
-    """In which the busiest link carries all its bytes."""
+    """Seconds that no step falls below, of those that fit; not a number for others."""
     symmetric: NDArray[np.bool_]
     """Do all copies of every collective run at the same time?"""
+    kernels: KernelInput
 
-    @property
-    def bound_s(self) -> Floats:
-        """No simulation of a candidate takes less."""
-        return np.fmax(self.replay_s, self.busiest_s)
+    def replay(self, which: Ints) -> Floats:
+        """Higher bounds for some of those that fit: their steps replayed, and their busiest links."""
+        found = np.full((len(self.candidates), 2), np.nan)
+        one = self.kernels
+        replay_all(one.rows, which, one.model, one.written, one.network, one.settings, one.updates, found)
+        return np.asarray(np.fmax(found[which, 0], found[which, 1]), np.float64)
+
+    def firsts(self, at: int) -> tuple[int, ...]:
+        """The first layer of every piece of a candidate."""
+        row = self.kernels.rows[at]
+        many = int(row[Column.STAGES] * row[Column.PIECES_EACH])
+        return tuple(self.kernels.model.cuts[row[Column.CUT] :][:many].tolist())
+
+    def strategy(self, at: int, workload: Workload) -> Strategy:
+        """A candidate as a strategy with nothing left open."""
+        strategy, again = self.candidates.strategy(at), int(self.candidates.column("again")[at])
+        return replace(strategy, choices=head_choices(self.firsts(at), again, workload)) if again else strategy
+
+
+class KernelInput(NamedTuple):
+    """What kernels read about candidates."""
+
+    rows: Ints
+    model: Model
+    written: WrittenRows
+    network: Network
+    settings: Floats
+    updates: Floats
+
+
+class _Sized(NamedTuple):
+    """What memory follows from."""
+
+    held: Floats
+    cuts: Ints
+    written: WrittenRows
+    settings: Floats
+
+    def memory(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Bytes on the fullest GPU of some candidates, and what every stage updates."""
+        most = np.zeros(len(rows))
+        updated = np.zeros((len(rows), int(rows[:, Column.STAGES].max(initial=1)), 2))
+        memory_of_all(rows, self.held, self.cuts, self.written, self.settings, updated, most)
+        return most * (1 + FRAGMENTATION) + WORKSPACE_BYTES, updated
 
 
 @dataclass(eq=False)
@@ -83,27 +127,46 @@ class Prices:
         splittings, which = candidates.splittings(by_data=self.by_data)
         table = self.layers(splittings, usual)
         rows, cuts = self._kernel_rows(candidates, splittings, which, table)
-        written = self._written(candidates, rows)
-        settings = self._settings(usual)
-        most, stages = np.zeros(len(rows)), int(candidates.column("pipeline").max(initial=1))
-        updated = np.zeros((len(rows), stages, 2))
-        say("memory")
-        memory_of_all(rows, table.held, cuts, written, settings, updated, most)
-        total = most * (1 + FRAGMENTATION) + WORKSPACE_BYTES
+        written, settings = self._written(candidates, rows), self._settings(usual)
+        say("counting memory")
+        total, updated = self._memory(candidates, rows, _Sized(table.held, cuts, written, settings))
+        candidates = candidates.recomputing(rows[:, Column.AGAIN])
         fits = total <= self.pricer.device.memory_bytes
-        symmetric = np.zeros(len(rows), np.bool_)
-        found, floor = np.full((len(rows), 2), np.nan), np.full(len(rows), np.nan)
-        if fits.any():
-            say("probing collectives")
-            network = self._network(candidates, rows, fits, symmetric)
-            updates = self._priced_updates(updated, fits, usual)
-            model = Model(table.seconds, table.launch, table.held, table.met, cuts)
-            say("floors")
-            floor_of_all(rows, np.flatnonzero(fits), model, written, network, settings, updates, floor)
-            say("replaying")
-            replay_all(rows, np.flatnonzero(fits), model, written, network, settings, updates, found)
-            say("done")
-        return Priced(candidates, total, fits, floor, found[:, 0], found[:, 1], symmetric)
+        say("writing collectives")
+        network, symmetric = self._network(candidates, rows, fits)
+        updates = self._priced_updates(updated, fits, usual)
+        model = Model(table.seconds, table.launch, table.held, table.met, cuts)
+        given = KernelInput(rows, model, written, network, settings, updates)
+        floor = np.full(len(rows), np.nan)
+        say("bounding steps")
+        floor_of_all(rows, np.flatnonzero(fits), model, written, network, settings, updates, floor)
+        return Priced(candidates, total, fits, floor, symmetric, given)
+
+    def _memory(self, candidates: Candidates, rows: Ints, sized: _Sized) -> tuple[Floats, Floats]:
+        """Bytes on the fullest GPU of all candidates, and the parameters and tensors that every stage updates.
+
+        Where blocks are recomputed one by one it is as many as it takes to fit, and no more: each costs time. A
+        candidate that fits without is another one, and stands for none.
+        """
+        room = self.pricer.device.memory_bytes
+        total, updated = sized.memory(rows)
+        by_block = np.flatnonzero(candidates.by_block)
+        total[by_block[total[by_block] <= room]] = np.inf
+        less, enough = np.zeros(len(rows), np.int64), np.full(len(rows), int(sized.held[0, :, Held.BLOCK].sum()))
+        rows[by_block, Column.AGAIN] = enough[by_block]
+        left = by_block[np.isfinite(total[by_block])]
+        total[left] = sized.memory(rows[left])[0]
+        left = left[total[left] <= room]
+        while len(left):
+            middle = (less[left] + enough[left]) // 2
+            rows[left, Column.AGAIN] = middle
+            found = sized.memory(rows[left])[0]
+            fit = found <= room
+            enough[left[fit]], less[left[~fit]] = middle[fit], middle[~fit]
+            total[left[fit]] = found[fit]
+            rows[left, Column.AGAIN] = enough[left]
+            left = left[enough[left] - less[left] > 1]
+        return total, updated
 
     def layers(self, splittings: list[Splitting], usual: Strategy) -> LayerTable:
         """The layer table of these splittings."""
@@ -136,7 +199,9 @@ class Prices:
         ):  # fmt: skip
             rows[:, Column[name]] = column(source)
         rows[:, Column.REPLICAS] = column("data") * column("context")
-        kinds = np.array([RECOMPUTE_OF_LAYERS.index(name) for name in candidates.space.recompute])
+        kinds = np.array(
+            [0 if name == BLOCKS else RECOMPUTE_OF_LAYERS.index(name) for name in candidates.space.recompute]
+        )
         rules = np.array([RULES.get(name, WRITTEN) for name in candidates.space.schedules])
         rows[:, Column.RECOMPUTE] = kinds[column("recompute")]
         rows[:, Column.RULE] = rules[column("schedule")]
@@ -158,27 +223,30 @@ class Prices:
         return written_rows([timetable(candidates.space.schedules[name], *size) for name, *size in keys.tolist()])
 
     def _network(
-        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_], symmetric: NDArray[np.bool_]
-    ) -> Network:
+        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_]
+    ) -> tuple[Network, NDArray[np.bool_]]:
         """What communication costs in the layouts of candidates that fit."""
         layouts, which = candidates.layouts
         used = np.unique(which[fits])
-        found = [self.layout(layouts[at]) for at in used.tolist()]
+        found = [self.layout(layouts[at]) for at in used.tolist()] or [NO_NETWORK]
         place = np.zeros(len(layouts), np.int64)
         place[used] = np.arange(len(used))
         stages = np.cumsum([0, *(len(one.seconds) for one in found)])
         rows[:, Column.LAYOUT] = stages[place[which]]
         rows[:, Column.LOADS] = place[which]
-        symmetric[:] = np.array([one.symmetric for one in found])[place[which]] & fits
+        symmetric = np.array([one.symmetric for one in found], np.bool_)[place[which]] & fits
         links = [len(one.term_start) - 1 for one in found]
         terms = np.cumsum([0, *(len(one.term) for one in found)])
-        return Network(
+        network = Network(
             np.concatenate([one.seconds for one in found]),
             np.cumsum([0, *links]),
-            np.append(np.concatenate([one.term_start[:-1] + at for one, at in zip(found, terms, strict=False)]), terms[-1]),
+            np.append(
+                np.concatenate([one.term_start[:-1] + at for one, at in zip(found, terms, strict=False)]), terms[-1]
+            ),
             np.concatenate([one.term for one in found]),
             np.concatenate([one.load for one in found]),
         )
+        return network, symmetric
 
     def layout(self, layout: Layout) -> LayoutCosts:
         """What communication costs in a layout."""

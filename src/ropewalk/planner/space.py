@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import PlanError
-from ropewalk.planner.layers import Splitting, spreads_tables
+from ropewalk.planner.layers import Splitting, repeated
 from ropewalk.planner.layout import Layout
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -25,6 +24,8 @@ Ints = NDArray[np.int64]
 Numbers = tuple[int, ...]
 
 
+BLOCKS = "blocks"
+"""Recompute as many blocks at the head of every piece as it takes to fit into memory, in full, and nothing else."""
 LEAST_TOKENS = 4096
 """Tokens of a sample that each context rank keeps at least, unless context degrees are given."""
 
@@ -47,7 +48,7 @@ class Space:
     interleave: Numbers = ()
     sequence: tuple[bool, ...] = (False, True)
     zero: Numbers = (0, 1, 2, 3)
-    recompute: tuple[str, ...] = RECOMPUTE_OF_LAYERS
+    recompute: tuple[str, ...] = (*RECOMPUTE_OF_LAYERS, BLOCKS)
     schedules: tuple[str, ...] = ("1f1b", "interleaved")
     order: str = DEFAULT_ORDER
     usual: Strategy = field(default_factory=Strategy)
@@ -58,7 +59,7 @@ COLUMNS = (
     "data", "tensor", "pipeline", "expert", "context", "sequence", "zero", "recompute", "again", "micro_batch",
     "micro_batches", "schedule", "interleave",
 )  # fmt: skip
-"""Names of the columns of `Candidates.table`. `again`: layers at the head of every piece that are recomputed in full."""
+"""Names of the columns of `Candidates.table`; `again`: blocks recomputed in full at the head of every piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +78,23 @@ class Candidates:
     def only(self, chosen: NDArray[np.bool_] | Ints) -> Candidates:
         return replace(self, table=self.table[chosen])
 
+    def recomputing(self, again: Ints) -> Candidates:
+        """The same with so many blocks recomputed at the head of every piece."""
+        table = self.table.copy()
+        table[:, COLUMNS.index("again")] = again
+        return replace(self, table=table)
+
+    @property
+    def by_block(self) -> NDArray[np.bool_]:
+        """Which of them recompute block by block."""
+        return np.array([name == BLOCKS for name in self.space.recompute], np.bool_)[self.column("recompute")]
+
     @cached_property
     def layouts(self) -> tuple[list[Layout], Ints]:
         """The layouts that there are, and which of them each candidate has."""
         names = ("pipeline", "data", "expert", "context", "tensor")
         rows, which = np.unique(np.column_stack([self.column(name) for name in names]), axis=0, return_inverse=True)
-        return [Layout(*row, self.space.order) for row in rows.tolist()], which.ravel()
+        return [Layout(p, d, e, c, t, self.space.order) for p, d, e, c, t in rows.tolist()], which.ravel()
 
     def splittings(self, *, by_data: bool) -> tuple[list[Splitting], Ints]:
         """The manners of splitting layers that there are, and which of them each candidate has."""
@@ -92,33 +104,38 @@ class Candidates:
         return [Splitting(row[0], row[1], bool(row[2]), *row[3:]) for row in rows.tolist()], which.ravel()
 
     def strategy(self, at: int) -> Strategy:
-        """One of them as a strategy; layers recomputed at the heads of pieces are named by `choices` elsewhere."""
+        """One of them as a strategy, but for the blocks that are recomputed: `head_choices` names them."""
         row = dict(zip(COLUMNS, self.table[at].tolist(), strict=True))
         schedule = self.space.schedules[row["schedule"]]
         return replace(
             self.space.usual,
             data=row["data"], tensor=row["tensor"], pipeline=row["pipeline"], expert=row["expert"],
             context=row["context"], sequence_parallel=bool(row["sequence"]), zero=row["zero"],
-            recompute=self.space.recompute[row["recompute"]], micro_batch=row["micro_batch"],
+            recompute=_kind(self.space.recompute[row["recompute"]]), micro_batch=row["micro_batch"],
             micro_batches=row["micro_batches"], schedule=schedule,
             interleave=row["interleave"] if TIMETABLES[schedule].any_pieces else 1,
         )  # fmt: skip
 
 
-def head_choices(firsts: tuple[int, ...], again: int, workload: Workload) -> tuple[LayerChoice, ...]:
-    """The first layers of every piece, recomputed in full."""
-    ends = (*firsts[1:], len(workload.layers))
-    return tuple(
-        LayerChoice(workload.layers[layer].name, recompute="full")
-        for first, end in zip(firsts, ends, strict=True)
-        for layer in range(first, min(first + again, end))
-    )
+def _kind(recompute: str) -> str:
+    return "none" if recompute == BLOCKS else recompute
+
+
+def head_choices(firsts: Iterable[int], again: int, workload: Workload) -> tuple[LayerChoice, ...]:
+    """The first blocks of every piece, recomputed in full."""
+    starts, block = tuple(firsts), repeated(workload)
+    found: list[LayerChoice] = []
+    for first, end in zip(starts, (*starts[1:], len(workload.layers)), strict=True):
+        names = [layer.name for layer in workload.layers[first:end] if layer.operators is block]
+        found += [LayerChoice(name, recompute="full") for name in names[:again]]
+    return tuple(found)
 
 
 def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> Candidates:
     """Every strategy of the space that the model, the GPUs and the batch allow, memory aside."""
     rows: list[Ints] = []
-    repeated = repeated_layers(workload)
+    block = repeated(workload)
+    blocks = sum(layer.operators is block for layer in workload.layers)
     for degrees in _degrees(space, workload, gpus):
         tensor, context, pipeline, expert, sequence = degrees
         data = gpus // (tensor * context * pipeline)
@@ -127,18 +144,20 @@ def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> 
         for micro_batch in _sizes(space.micro_batch, batch // data):
             many = batch // data // micro_batch
             if many <= MOST_MICRO_BATCHES:
-                rows += _rows(space, workload, (data, tensor, pipeline, expert, context, sequence), micro_batch, many, repeated)
+                rows += _rows(
+                    space, workload, (data, tensor, pipeline, expert, context, sequence), micro_batch, many, blocks
+                )
     table = np.concatenate(rows) if rows else np.zeros((0, len(COLUMNS)), np.int64)
     return Candidates(space, table)
 
 
 def _rows(
-    space: Space, workload: Workload, degrees: tuple[int, ...], micro_batch: int, many: int, repeated: int
+    space: Space, workload: Workload, degrees: tuple[int, ...], micro_batch: int, many: int, blocks: int
 ) -> Iterator[Ints]:
     """Candidates of these degrees: every schedule, ZeRO stage and recomputation."""
     data, _, pipeline, _, context, _ = degrees
     shared = [zero for zero in space.zero if zero == 0 or data * context > 1]
-    timetables = list(_timetables(space, pipeline, many, len(workload.layers), repeated))
+    timetables = list(_timetables(space, pipeline, many, len(workload.layers), blocks))
     found = [
         (*degrees, zero, recompute, 0, micro_batch, many, schedule, each)
         for zero, recompute, (schedule, each) in product(shared, range(len(space.recompute)), timetables)
@@ -147,13 +166,7 @@ def _rows(
         yield np.array(found, np.int64)
 
 
-def repeated_layers(workload: Workload) -> int:
-    """How many layers are like the one that there are most of: the blocks of a transformer."""
-    counts = Counter(layer.operators for layer in workload.layers)
-    return max(counts.values())
-
-
-def _timetables(space: Space, pipeline: int, many: int, layers: int, repeated: int) -> Iterator[tuple[int, int]]:
+def _timetables(space: Space, pipeline: int, many: int, layers: int, blocks: int) -> Iterator[tuple[int, int]]:
     """Schedules by number with the pieces of each stage; one stage has nothing to order."""
     for number, name in enumerate(space.schedules):
         named = TIMETABLES[name]
@@ -162,7 +175,7 @@ def _timetables(space: Space, pipeline: int, many: int, layers: int, repeated: i
                 yield number, 1
         elif named.any_pieces:
             most = layers // pipeline
-            even = [each for each in range(2, most + 1) if repeated % (pipeline * each) == 0]
+            even = [each for each in range(2, most + 1) if blocks % (pipeline * each) == 0]
             for each in space.interleave or even:
                 if 2 <= each <= most and many % pipeline == 0:
                     yield number, each
@@ -221,6 +234,3 @@ def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: in
         f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}: give a batch that is a multiple of "
         f"{near[-1] if near else gpus}"
     )
-
-
-__all__ = ["COLUMNS", "Candidates", "Space", "check_space", "enumerate_space", "head_choices", "spreads_tables"]

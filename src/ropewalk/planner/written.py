@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.task.lower.stage import GRADIENTS_DONE
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.table import Timetable
 
 Ints = NDArray[np.int64]
+Item = TypeVar("Item", bound=np.generic)
 
 
 class WrittenRows(NamedTuple):
@@ -56,12 +56,12 @@ def _whole(table: Timetable) -> Ints:
 
 def _last(table: Timetable) -> NDArray[np.bool_]:
     """Passes behind which the gradients of a piece are complete: the last of its row that make some."""
-    done = np.flatnonzero(np.isin(table.kind, [int(kind) for kind in GRADIENTS_DONE]))
+    done = np.flatnonzero(np.isin(table.kind, [int(kind) for kind in (Pass.BACKWARD, Pass.WEIGHT)]))
     last = np.zeros(table.passes, np.bool_)
     _, back = np.unique(table.piece[done][::-1], return_index=True)
     last[done[len(done) - 1 - back]] = True
     return last
 
 
-def _joined(columns: list[NDArray[np.generic]], dtype: type[np.generic]) -> NDArray[np.generic]:
+def _joined(columns: list[NDArray[Item]], dtype: type[Item]) -> NDArray[Item]:
     return np.concatenate([np.zeros(0, dtype), *columns]).astype(dtype)

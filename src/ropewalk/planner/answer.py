@@ -1,0 +1,119 @@
+"""What a search for the best strategy found: the strategy, what it beat, and how much is left to gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.planner.pricing import Priced
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.training.answer import TrainingAnswer
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A strategy with everything else that is decided, and the step time it was simulated to have."""
+
+    strategy: Strategy
+    placement: str
+    """In which order ranks are laid over GPUs."""
+    algorithm: str
+    """Which collectives run: one name, or one for each purpose."""
+    seconds: float
+    memory_bytes: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How large the space was and how far it was looked through."""
+
+    possible: int
+    """Strategies whose degrees fit the model, the GPUs and the batch."""
+    runnable: int
+    """Of these, what some framework can run as it stands."""
+    fit: int
+    """Of these, what fits into memory."""
+    priced: int
+    """Of these, how many have a bound: all."""
+    replayed: int
+    simulated: int
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of the ladder from the fastest conceivable step to the one that was found."""
+
+    name: str
+    seconds: float
+    about: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no strategy of the space can beat on this cluster, and why."""
+
+    seconds: float
+    proof: str
+    """Which proof applies, in a sentence."""
+    ladder: tuple[Rung, ...]
+    """From arithmetic alone to the bound: what each further fact adds."""
+    complete: bool
+    """Was every candidate whose bound is below the best one simulated?"""
+
+    def gap(self, seconds: float) -> float:
+        """How much longer a step takes than the bound, as a part of the bound."""
+        return seconds / self.seconds - 1
+
+
+@dataclass(frozen=True)
+class Strand:
+    """What one strand is worth over the plain choice, everything else left as it is there."""
+
+    name: str
+    about: str
+    option: Option
+    gain: float
+    """Plain step time over that of the option: 1.2 is a fifth faster."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """A candidate that does not fit into memory, and what it would need."""
+
+    strategy: Strategy
+    memory_bytes: float
+
+
+@dataclass(frozen=True, eq=False)
+class PlannerAnswer:
+    """The best strategy that was found, and everything a table or a page says about it."""
+
+    question: PlannerQuestion
+    best: Option
+    training: TrainingAnswer
+    """The best one, simulated at the level asked for."""
+    plain: Option
+    """What Megatron-LM's defaults give."""
+    plain_training: TrainingAnswer
+    bound: Bound
+    counts: Counts
+    strands: tuple[Strand, ...]
+    """Each alone over the plain choice, then all together."""
+    nearest: tuple[Nearest, ...]
+    """What was nearest to fitting, fullest last."""
+    priced: Priced
+    """All candidates that can be run, with bytes and bounds."""
+    simulated_s: Floats
+    """By candidate: the simulated step time, not a number where it was not simulated."""
+    frameworks: dict[str, str | None]
+    """By framework: why it cannot run the best strategy, None where it can."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def capacity_bytes(self) -> float:
+        return self.training.capacity_bytes

@@ -1,0 +1,100 @@
+"""Which copies of a collective the network cannot tell apart: colours, refined until nothing new is told apart.
+
+The colours are an equitable partition of ranks, operations, transfers and links: whatever the colour, all of it have as
+many neighbours of every other colour, over equal loads. Fair shares of links, and so all times of a flow simulation,
+are then the same for all of a colour. Colours are words of 64 random-looking bits; two that ought to differ are equal
+with a chance of about one in 10^13 for a million of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.ragged import ranges
+from ropewalk.task.step import Act, Step
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+SAME = 1e-9
+"""Numbers that differ by less, relatively, are equal up to rounding."""
+
+
+class Hops(NamedTuple):
+    """Every link of every transfer, and the part of a second that a byte of it takes there."""
+
+    transfer: Ints
+    link: Ints
+    load: Floats
+
+
+class Colours:
+    """Colours of the ranks, operations, transfers and links of a step in which nothing waits."""
+
+    def __init__(self, step: Step, sort: Ints, stage_of_rank: Ints, operation: Ints, own: Words, hops: Hops) -> None:
+        """`sort` of every operation, `operation` of every transfer and what is its `own` are what differs at first."""
+        met = np.flatnonzero(step.act >= Act.ALL_REDUCE)
+        sent = np.flatnonzero(step.act == Act.SEND)
+        size = np.array([len(group) for group in step.groups], np.int64)
+        many = size[step.group[met]]
+        flat = np.concatenate([np.zeros(0, np.int32), *step.groups])
+        members = flat[ranges((np.cumsum(size) - size)[step.group[met]], many)]
+        # Who takes part in an operation, and as what: a member, who sends, who receives.
+        self.by_operation = np.concatenate([np.repeat(met, many), sent, sent])
+        self.by_rank = np.concatenate([members, step.rank[sent], step.peer[sent]]).astype(np.int64)
+        self.role = hashed(np.repeat([0, 1, 2], [len(members), len(sent), len(sent)]))
+        self.sort, self.stage_of_rank, self.operation, self.own, self.hops = sort, stage_of_rank, operation, own, hops
+
+    def simultaneous(self) -> Ints:
+        """Sorts of operations all of whose copies have one colour."""
+        hops, role = self.hops, self.role
+        rank, operation = hashed(self.stage_of_rank), hashed(self.sort)
+        transfer = mixed(operation[self.operation], self.own)
+        link = np.zeros(int(hops.link.max(initial=-1)) + 1, np.uint64)
+        weight = hashed(rounded(hops.load))
+        seen = -1
+        while True:
+            link = mixed(link, summed(hops.link, mixed(transfer[hops.transfer], weight), len(link)))
+            transfer = mixed(transfer, summed(hops.transfer, mixed(link[hops.link], weight), len(transfer)))
+            operation = mixed(operation, summed(self.operation, transfer, len(operation)))
+            rank = mixed(rank, summed(self.by_rank, mixed(operation[self.by_operation], role), len(rank)))
+            operation = mixed(operation, summed(self.by_operation, mixed(rank[self.by_rank], role), len(operation)))
+            transfer = mixed(transfer, operation[self.operation])
+            told = sum(len(np.unique(colours)) for colours in (link, transfer, operation, rank))
+            if told == seen:
+                break
+            seen = told
+        sorts, first, which = np.unique(self.sort, return_index=True, return_inverse=True)
+        differ = np.bincount(which, operation != operation[first][which], len(sorts))
+        return np.asarray(sorts[differ == 0], np.int64)
+
+
+def hashed(values: NDArray[np.generic]) -> Words:
+    """Values as words that look random (the finaliser of splitmix64)."""
+    word = np.ascontiguousarray(values).astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(word ^ (word >> np.uint64(31)), np.uint64)
+
+
+def rounded(values: Floats) -> Ints:
+    """Numbers that are equal up to rounding as equal whole numbers."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.where(np.isfinite(values), np.rint(mantissa / SAME), 0.0)
+    return np.asarray(whole.astype(np.int64) * 4096 + exponent, np.int64)
+
+
+def mixed(one: Words, other: Words) -> Words:
+    return hashed(one * np.uint64(3) + other)
+
+
+def summed(at: Ints, words: Words, many: int) -> Words:
+    """Sums of words, whatever their order."""
+    order = np.argsort(at, kind="stable")
+    total = np.concatenate([[np.uint64(0)], np.cumsum(words[order], dtype=np.uint64)])
+    edges = np.searchsorted(at[order], np.arange(many + 1))
+    return np.asarray(total[edges[1:]] - total[edges[:-1]], np.uint64)

@@ -1,0 +1,47 @@
+"""What somebody wants to know: the best strategy for a model on a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ropewalk.errors import Findings, PlanError
+from ropewalk.hardware import Cluster
+from ropewalk.planner.space import Space
+from ropewalk.sim.level import LevelUse
+
+EXTENSIONS = {"unrunnable": "strategies that no framework can run as they stand"}
+"""What `allow` may add to the space."""
+MOST_SIMULATED = 200
+"""Candidates that a search simulates at most, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class PlannerQuestion:
+    """A model, a batch and a cluster with a network; the strategy is what is asked for."""
+
+    model: str
+    """What `open_workload` reads: a name of the zoo, `file.py:Class`, a file."""
+    cluster: Cluster
+    batch: int
+    """Samples of a whole step."""
+    sequence: int | None = None
+    precision: str = "bf16"
+    space: Space = field(default_factory=Space)
+    allow: tuple[str, ...] = ()
+    routing: str = "default"
+    seed: int = 0
+    level: LevelUse = field(default_factory=LevelUse)
+    """How finely the winner is simulated; the search looks at flows."""
+    most_simulated: int = MOST_SIMULATED
+
+    def check(self) -> None:
+        """Refuse what cannot be meant, all of it at once."""
+        findings = Findings(PlanError, f"plan for {self.model}")
+        if self.batch < 1:
+            findings.add(f"a batch of {self.batch} samples: give 1 or more")
+        if self.most_simulated < 1:
+            findings.add(f"{self.most_simulated} simulations: give 1 or more")
+        for name in self.allow:
+            if name not in EXTENSIONS:
+                findings.add(f"there is nothing called {name!r} to allow: use {', '.join(EXTENSIONS)}")
+        findings.raise_if_any()

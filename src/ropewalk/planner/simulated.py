@@ -1,0 +1,55 @@
+"""Simulate a strategy with everything that is decided beside it, on flows, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ropewalk.planner.answer import Option
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.progress import Progress
+from ropewalk.sim.level import LevelUse
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.training import TrainingAnswer, answer
+from ropewalk.training.network import NetworkUse, expand_on, run_on
+from ropewalk.training.prepared import prepared
+from ropewalk.training.question import TrainingQuestion
+
+Key = tuple[Strategy, str, str]
+
+
+@dataclass(eq=False)
+class Simulator:
+    """Step times of strategies for one question; each is simulated once."""
+
+    question: PlannerQuestion
+    known: dict[Key, Option] = field(default_factory=dict)
+
+    def asked(self, strategy: Strategy, placement: str, algorithm: str) -> TrainingQuestion:
+        """The question whose answer is the time of this strategy."""
+        question = self.question
+        return TrainingQuestion(
+            question.model,
+            question.cluster,
+            sequence=question.sequence,
+            decided=strategy,
+            precision=question.precision,
+            network=NetworkUse(question.routing, algorithm, seed=question.seed),
+            order=None if placement == DEFAULT_ORDER else placement,
+            detail="stage",
+        )
+
+    def option(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = "ring") -> Option:
+        """The strategy with its simulated step time."""
+        key = strategy, placement, algorithm
+        if key not in self.known:
+            made = prepared(self.asked(*key))
+            step, use = made.write(), made.question.network
+            run = run_on(step, expand_on(step, made.fabric, use), made.fabric, use)
+            self.known[key] = Option(strategy, placement, algorithm, run.trace.makespan, made.memory.most)
+        return self.known[key]
+
+    def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> TrainingAnswer:
+        """The whole answer about an option, at any level."""
+        asked = self.asked(option.strategy, option.placement, option.algorithm)
+        return answer(replace(asked, network=replace(asked.network, level=level)), progress)

@@ -1,0 +1,147 @@
+"""From a model and a cluster to the best strategy, with what it beat and a bound on what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.device.pricer import pricer
+from ropewalk.errors import MemoryShortage
+from ropewalk.fabric.interconnect import gpu_in
+from ropewalk.planner.answer import Bound, Counts, Nearest, Option, PlannerAnswer, Strand
+from ropewalk.planner.best_first import Searched, best_first
+from ropewalk.planner.bounds import ladder_of, proof_of
+from ropewalk.planner.plain import plain_choice
+from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.simulated import Simulator
+from ropewalk.planner.space import Candidates, check_space, enumerate_space
+from ropewalk.planner.strands import STRANDS, alone, best_alone
+from ropewalk.progress import Progress, silent
+from ropewalk.strategy.asked import asked_of
+from ropewalk.strategy.frameworks import is_runnable, runnable
+from ropewalk.strategy.memory import usable_bytes
+from ropewalk.training.network import NetworkUse
+from ropewalk.units import show_seconds, show_size
+from ropewalk.workload.source import open_workload
+from ropewalk.workload.workload import Workload
+
+MOST_NEAREST = 5
+
+
+def answer(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
+    """The best strategy for a model on a cluster.
+
+    >>> from ropewalk.hardware import read_cluster
+    >>> from ropewalk.planner.space import Space
+    >>> small = Space(tensor=(1,), context=(1,), micro_batch=(1, 2), zero=(0, 1))
+    >>> found = answer(PlannerQuestion("gpt2", read_cluster("1x2"), batch=4, sequence=64, space=small))
+    >>> found.bound.complete, found.best.seconds <= found.plain.seconds
+    (True, True)
+    """
+    say = progress or silent
+    question.check()
+    study = _Study(question, say)
+    return study.answer()
+
+
+@dataclass(eq=False)
+class _Study:
+    question: PlannerQuestion
+    say: Progress
+
+    def __post_init__(self) -> None:
+        question = self.question
+        self.say(0, None, "reading the model")
+        self.workload = open_workload(question.model, 1, question.sequence)
+        prices = pricer(question.cluster.device, question.precision)
+        use = NetworkUse(question.routing, seed=question.seed).settled(
+            gpu_in(prices.device.title) or prices.device.name
+        )
+        self.prices = Prices(self.workload, prices, question.cluster.fabric(), use)
+        self.simulator = Simulator(question)
+
+    def answer(self) -> PlannerAnswer:
+        question, workload, gpus = self.question, self.workload, self.question.cluster.gpus
+        possible = enumerate_space(question.space, workload, gpus, question.batch)
+        check_space(possible, workload, gpus, question.batch)
+        wanted = possible if "unrunnable" in question.allow else possible.only(runnable_ones(possible, workload))
+        priced = self.prices.price(wanted, lambda now: self.say(0, None, now))
+        if not priced.fits.any():
+            raise self._shortage(priced)
+        found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at),
+                           question.most_simulated, self._tell)  # fmt: skip
+        best = self._option(priced, found.best)
+        plain_at = plain_choice(priced)
+        plain = self._option(priced, plain_at)
+        strands = self._strands(priced, plain_at, plain, best)
+        counts = Counts(
+            len(possible), len(wanted), int(priced.fits.sum()), int(priced.fits.sum()),
+            int(np.isfinite(found.replay_s).sum()), len(found.order),
+        )  # fmt: skip
+        self.say(0, None, "simulating the best strategy")
+        training = self.simulator.training(best, question.level)
+        plain_training = self.simulator.training(plain, question.level)
+        bound = Bound(
+            found.bound_s, proof_of(priced, found), ladder_of(priced, found, training, self.prices), found.complete
+        )
+        return PlannerAnswer(
+            question, best, training, plain, plain_training, bound, counts, strands, self._nearest(priced), priced,
+            found.seconds, runnable(best.strategy, workload, algorithm=best.algorithm),
+        )  # fmt: skip
+
+    def _option(self, priced: Priced, at: int) -> Option:
+        return self.simulator.option(priced.strategy(at, self.workload))
+
+    def _seconds(self, priced: Priced, at: int) -> float:
+        return self._option(priced, at).seconds
+
+    def _tell(self, found: Searched) -> None:
+        best = show_seconds(float(found.seconds[found.best]))
+        self.say(len(found.order), None, f"simulated; best {best}, nothing below {show_seconds(found.bound_s)}")
+
+    def _strands(self, priced: Priced, plain_at: int, plain: Option, best: Option) -> tuple[Strand, ...]:
+        found = []
+        for strand in STRANDS:
+            self.say(0, None, f"what {strand.name} alone is worth")
+            at, _ = best_alone(priced, alone(priced, plain_at, strand), lambda at: self._seconds(priced, at))
+            option = self._option(priced, at)
+            found.append(Strand(strand.name, strand.about, option, plain.seconds / option.seconds))
+        return (*found, Strand("all together", "the best strategy", best, plain.seconds / best.seconds))
+
+    def _nearest(self, priced: Priced) -> tuple[Nearest, ...]:
+        """What does not fit and is nearest to it."""
+        short = np.flatnonzero(~priced.fits & np.isfinite(priced.memory_bytes))
+        order = short[np.argsort(priced.memory_bytes[short], kind="stable")[:MOST_NEAREST]]
+        return tuple(
+            Nearest(priced.strategy(at, self.workload), float(priced.memory_bytes[at])) for at in order.tolist()
+        )
+
+    def _shortage(self, priced: Priced) -> MemoryShortage:
+        """Nothing fits: what comes nearest, and how many GPUs would hold it."""
+        nearest = self._nearest(priced)[0]
+        device = self.prices.pricer.device
+        room = usable_bytes(device.memory_bytes)
+        needed = int(np.ceil(self.question.cluster.gpus * nearest.memory_bytes / room))
+        return MemoryShortage(
+            f"{self.workload.name} does not fit on {self.question.cluster.gpus} {device.name} in any split of the "
+            f"space: {nearest.strategy.said()} comes nearest and needs {show_size(nearest.memory_bytes)} of "
+            f"{show_size(device.memory_bytes)} on each: give about {needed} GPUs, larger ones, or a smaller batch or "
+            "sequence",
+            nearest.memory_bytes,
+        )
+
+
+def runnable_ones(candidates: Candidates, workload: Workload) -> NDArray[np.int64]:
+    """Candidates that some framework can run as they stand; those that ask the same of it are looked at once."""
+    column = candidates.column
+    facts = [
+        column("tensor") > 1, column("sequence"), column("context"), column("expert") > 1, column("pipeline") > 1,
+        column("schedule"), column("micro_batches") % column("pipeline") == 0, column("micro_batches") > 1,
+        column("zero"), column("recompute"), column("data") * column("context") > 1, column("interleave"),
+    ]  # fmt: skip
+    _, first, which = np.unique(np.column_stack(facts), axis=0, return_index=True, return_inverse=True)
+    can = [is_runnable(asked_of(candidates.strategy(at), workload)) for at in first.tolist()]
+    return np.flatnonzero(np.array(can, np.bool_)[which.ravel()])

@@ -1,0 +1,91 @@
+"""Bulk pricing against the simulator: memory to rounding, bounds never above the step, equal where nothing contends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ropewalk.device.pricer import pricer
+from ropewalk.hardware import Cluster, Given, read_cluster
+from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.training.network import NetworkUse, expand_on, run_on, transport_of
+from ropewalk.training.prepared import prepared
+from ropewalk.training.question import TrainingQuestion
+from ropewalk.workload.source import open_workload
+from ropewalk.workload.workload import Workload
+
+EVERY_SCHEDULE = ("1f1b", "interleaved", "gpipe", "1f1b-deep", "zb-h1", "zb-h2", "zb-v")
+
+
+def priced(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Priced, Workload]:
+    workload, prices = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
+    space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
+    found = Prices(workload, prices, cluster.fabric(), NetworkUse(transport=transport_of(cluster.device)))
+    return found.price(enumerate_space(space, workload, cluster.gpus, batch)), workload
+
+
+def simulated(
+    model: str, cluster: Cluster, sequence: int | None, found: Priced, at: int, workload: Workload
+) -> tuple[float, float]:
+    strategy = found.strategy(at, workload)
+    made = prepared(TrainingQuestion(model, cluster, sequence=sequence, decided=strategy, detail="stage"))
+    step, use = made.write(), made.question.network
+    run = run_on(step, expand_on(step, made.fabric, use), made.fabric, use)
+    return run.trace.makespan, made.memory.most
+
+
+TWO_GPUS = read_cluster("8x2", Given(nics=1))
+CLUSTERS = {
+    "a NIC per GPU": ("gpt2", read_cluster("2x4"), 16, 256),
+    "a NIC per server": ("gpt2", read_cluster("4x2", Given(nics=1)), 16, 256),
+    "two spines for four leafs": ("gpt2", replace(TWO_GPUS, network="leaf-spine:4x2x4", rails=False), 32, 128),
+    "a ring of GPUs": ("bert-large", replace(read_cluster("6x1"), network="torus:6"), 12, 64),
+    "experts": ("mixtral-8x7b", read_cluster("4x4"), 32, 512),
+    "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
+    "tables spread over ranks": ("dlrm", read_cluster("2x2"), 64, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_bounds_of_random_strategies_are_not_above_their_simulated_steps(name: str) -> None:
+    model, cluster, batch, sequence = CLUSTERS[name]
+    found, workload = priced(model, cluster, batch, sequence)
+    fit = np.flatnonzero(found.fits)
+    chosen = np.random.default_rng(7).choice(fit, min(14, len(fit)), replace=False)
+    bounds = found.replay(chosen)
+    assert (found.floor_s[chosen] <= bounds * (1 + 1e-9)).all()
+    for at, bound in zip(chosen.tolist(), bounds.tolist(), strict=True):
+        seconds, most = simulated(model, cluster, sequence, found, at, workload)
+        assert bound <= seconds * (1 + 1e-9), found.strategy(at, workload).said()
+        assert most == pytest.approx(float(found.memory_bytes[at]), rel=1e-12)
+
+
+def test_where_nothing_contends_the_replay_is_the_simulated_step() -> None:
+    model, cluster, batch, sequence = CLUSTERS["a NIC per GPU"]
+    found, workload = priced(model, cluster, batch, sequence)
+    quiet = np.flatnonzero(found.fits & found.symmetric & (found.candidates.column("zero") == 0))
+    chosen = np.random.default_rng(3).choice(quiet, 10, replace=False)
+    for at, bound in zip(chosen.tolist(), found.replay(chosen).tolist(), strict=True):
+        seconds, _ = simulated(model, cluster, sequence, found, at, workload)
+        assert bound == pytest.approx(seconds, rel=1e-3), found.strategy(at, workload).said()
+
+
+def test_blocks_are_recomputed_until_it_fits_and_no_further() -> None:
+    cluster = read_cluster("1x8", Given(device="a100"))
+    found, workload = priced("llama-7b", cluster, 64, 4096)
+    by_block = np.flatnonzero(found.candidates.by_block & found.fits)
+    assert len(by_block)
+    for at in by_block[:: max(1, len(by_block) // 6)].tolist():
+        strategy, again = found.strategy(at, workload), int(found.candidates.column("again")[at])
+        seconds, most = simulated("llama-7b", cluster, 4096, found, at, workload)
+        assert most == pytest.approx(float(found.memory_bytes[at]), rel=1e-12)
+        assert found.replay(np.array([at]))[0] <= seconds * (1 + 1e-9)
+        fewer = found.candidates.recomputing(found.candidates.column("again") - 1)
+        one_less = replace(found, candidates=fewer).strategy(at, workload)
+        asked = TrainingQuestion("llama-7b", cluster, sequence=4096, decided=one_less, memory_check=False)
+        assert again >= 1
+        assert len(one_less.choices) < len(strategy.choices)
+        assert prepared(asked).memory.most > 80e9
