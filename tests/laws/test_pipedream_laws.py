@@ -1,17 +1,18 @@
 """PipeDream's planner as a kernel, against its published recurrence loop by loop."""
 
+from antichains import antichain_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipedream_reference import pipedream_reference
 
-from ropewalk.pipeline.antichains import AntichainProfile, antichain_profile
 from ropewalk.pipeline.pipedream import Level, pipedream
+from ropewalk.pipeline.released import States
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, Workload
 
 
 @st.composite
-def branching(draw: st.DrawFn) -> AntichainProfile:
+def branching(draw: st.DrawFn) -> States:
     """A few layers, each of which reads one or two before it."""
     layers = []
     for number in range(draw(st.integers(2, 6))):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pivot_formula import pivot_latency, woven
 from plan_brute_force import brute_force
 
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.exact import search_all
-from ropewalk.pipeline.latency import extended, pivot_latency
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates
@@ -152,9 +152,10 @@ def test_the_formula_is_the_pivots_where_a_stage_is_the_pivot(costs):
     free = Costs(costs.prices, costs.machines, terms)
     for estimate, plan in propose(free, every_state(free.profile), terms.micro_batch, False, Width())[:20]:
         times = free.times(plan)
-        woven = extended(times.forward, times.backward, times.send_forward, times.send_backward, times.all_reduce)
-        by_pivot = pivot_latency(woven.forward, woven.backward, plan.micro_batches, woven.all_reduce)
-        own = woven.forward + woven.backward
+        forward, backward = woven(times.forward, times.send_forward), woven(times.backward, times.send_backward)
+        sums = woven(times.all_reduce, [0.0] * len(times.send_forward))
+        by_pivot = pivot_latency(forward, backward, plan.micro_batches, sums)
+        own = np.add(forward, backward)
         if by_pivot.pivot % 2 == 0 and own[::2].max() > 2 * own[1::2].max(initial=0.0):
             # The pivot may be a stage next to the one with the largest value: by no more than one pass of it.
             assert by_pivot.seconds <= estimate * (1 + 1e-9)

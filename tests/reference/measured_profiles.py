@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ropewalk.pipeline.antichains import AntichainProfile, antichain_profile
+from antichains import antichain_profile
+
+from ropewalk.pipeline.released import States
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, Workload
 
@@ -46,6 +48,6 @@ def published(name: str) -> Published:
 
 
 @cache
-def states(name: str) -> AntichainProfile:
+def states(name: str) -> States:
     """Its antichain states."""
     return antichain_profile(published(name).workload)

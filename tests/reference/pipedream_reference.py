@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.pipedream import Division, Level
+from ropewalk.pipeline.released import States
 
 Cell = tuple[float, tuple[int, int] | None, int]
 
 
-def pipedream_reference(states: AntichainProfile, levels: Sequence[Level]) -> tuple[float, tuple[Division, ...]]:
+def pipedream_reference(states: States, levels: Sequence[Level]) -> tuple[float, tuple[Division, ...]]:
     """The time of the slowest stage, and the stages."""
     profile = states.profile
     elapsed = profile.forward_s + profile.backward_s
@@ -35,7 +35,7 @@ def pipedream_reference(states: AntichainProfile, levels: Sequence[Level]) -> tu
 
 
 def _level(
-    states: AntichainProfile,
+    states: States,
     seconds: dict[tuple[int, int], float],
     before: list[list[int]],
     level: Level,

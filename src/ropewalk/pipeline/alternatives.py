@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
-
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, Alternative
-from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.data_parallel import data_parallel, data_parallel_plans
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.pipedream import pipedream_stages
 from ropewalk.pipeline.plan import Plan
-from ropewalk.pipeline.released import released_plan
+from ropewalk.pipeline.released import in_a_row, released_plan
 from ropewalk.pipeline.state_groups import grouped
 from ropewalk.pipeline.twofold import even_cuts
 from ropewalk.strategy.part import Part
@@ -109,14 +106,13 @@ def _pipedream(costs: Costs) -> tuple[Part, ...]:
 
 def released_stages(costs: Costs) -> tuple[Part, ...]:
     """The cuts and GPUs of DAPPLE's released planner; its copies side by side are the replicas of a stage."""
-    terms, profile = costs.terms, costs.profile
+    terms = costs.terms
     if costs.machines.gpus > MOST_GPUS_RELEASED:
         raise StrategyError(
             f"DAPPLE's released planner does not end for {costs.machines.gpus} GPUs: ask for at most "
             f"{MOST_GPUS_RELEASED}"
         )
-    row = AntichainProfile(profile, np.triu(np.ones((profile.states, profile.states), bool), 1))
-    best = released_plan(row, costs.machines, terms.global_batch, terms.micro_batch).best
+    best = released_plan(in_a_row(costs.profile), costs.machines, terms.global_batch, terms.micro_batch).best
     return tuple(Part(stage.first, stage.last, stage.gpus) for stage in best.stages)
 
 

@@ -37,23 +37,3 @@ def data_parallel(costs: Costs) -> Judged | str:
         elif best is None or judged.step_s < best.step_s:
             best = judged
     return best or reason
-
-
-def bucketed_tail(costs: Costs, plan: Plan, bucket_bytes: float) -> float:
-    """Seconds that sums outlast the backward pass of a one-stage plan when gradients travel in buckets.
-
-    A bucket is full when it holds `bucket_bytes` of gradients, taken from the last state to the first, and leaves when
-    its last gradient is there and the bucket before it has arrived.
-    """
-    (stage,) = plan.stages
-    line = costs.summing_gradients(stage)
-    prices = costs.of_share(plan.micro_batch, stage)
-    end = float(prices.backward_s[-1])
-    filled, free = 0.0, 0.0
-    for state in range(costs.states - 1, -1, -1):
-        filled += float(prices.parameter_bytes[state + 1] - prices.parameter_bytes[state])
-        ready = end - float(prices.backward_s[state])
-        if filled >= bucket_bytes or (state == 0 and filled > 0):
-            free = max(free, ready) + line.seconds(filled)
-            filled = 0.0
-    return max(0.0, free - end)

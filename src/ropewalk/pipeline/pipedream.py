@@ -49,7 +49,7 @@ def pipedream(
     """The stages that PipeDream's planner chooses.
 
     States of a branching model need not contain each other: `contains[i, j]` says whether state j has all layers of
-    state i and more (`AntichainProfile.contains`); unless given, every state contains those before it. Without `sends`
+    state i and more (`released.States`); unless given, every state contains those before it. Without `sends`
     activations cross cuts at no cost, which is how its program runs unless told otherwise.
     """
     if not levels or any(level.count < 1 or not level.bandwidth > 0 for level in levels):

@@ -1,8 +1,7 @@
 """A model as a planner sees it: states in a row, what each costs, and what crosses a cut behind each.
 
-A state is the smallest thing that a stage holds. For a chain it is a layer. For any other graph there are two views:
-`profile_of` runs layers in the order of the workload and counts what is still needed behind a cut, each tensor once;
-`antichains.py` makes the states that the planners of the literature search over.
+A state is the smallest thing that a stage holds. For a chain it is a layer. For any other graph
+`profile_of` runs layers in the order of the workload and counts what is still needed behind a cut, each tensor once.
 """
 
 from __future__ import annotations

@@ -18,13 +18,27 @@ from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline._straight import next_stage
-from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates, replicated
+from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.released_estimate import AS_RELEASED, Estimate, Habits, ReleasedPlan, ReleasedStage
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """A profile, and which of its states contains which: of a model with branches, two need not contain each other."""
+
+    profile: Profile
+    contains: NDArray[np.bool_]
+    """[S, S]: does state j contain state i and more?"""
+
+
+def in_a_row(profile: Profile) -> States:
+    """States each of which contains all before it."""
+    return States(profile, np.triu(np.ones((profile.states, profile.states), bool), 1))
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,7 @@ class ReleasedAnswer:
 
 
 def released_plan(
-    states: AntichainProfile, machines: Machines, global_batch: int, micro_batch: int, habits: Habits = AS_RELEASED
+    states: States, machines: Machines, global_batch: int, micro_batch: int, habits: Habits = AS_RELEASED
 ) -> ReleasedAnswer:
     """What the released planner answers for a model, machines and a batch."""
     if machines.gpus < 2:

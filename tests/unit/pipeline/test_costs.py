@@ -3,7 +3,6 @@ import pytest
 
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.data_parallel import bucketed_tail
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.plan import Plan
 from ropewalk.pipeline.profile import from_states
@@ -47,19 +46,6 @@ def test_sums_hide_behind_gradients_of_weights_alone_where_these_are_put_off():
     stage = Part(0, 1, (0, 2))
     assert costs(slow).all_reduce(stage, 4, "1f1b") == pytest.approx(3e9 / 3e8 - 4)
     assert costs(slow).all_reduce(stage, 4, "zb-h1") == pytest.approx(3e9 / 3e8 - 2)
-
-
-@pytest.mark.parametrize("speed", [1e8, 3e8, 1e9, 3e9])
-def test_buckets_of_single_states_end_when_the_closed_form_says(speed):
-    made = costs(Machines(4, (2, 4), collective_between=speed))
-    plan = Plan((Part(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
-    assert bucketed_tail(made, plan, bucket_bytes=1.0) == pytest.approx(made.all_reduce(plan.stages[0], 4, "1f1b"))
-
-
-def test_one_bucket_hides_nothing():
-    made = costs()
-    plan = Plan((Part(0, 2, (0, 1, 2, 3)),), "1f1b", 4, 2)
-    assert bucketed_tail(made, plan, bucket_bytes=1e12) == pytest.approx(made.machines.all_reduce(range(4), 6e9))
 
 
 def test_gpus_that_share_samples_divide_the_work_and_add_up_outputs():

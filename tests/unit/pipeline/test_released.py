@@ -5,21 +5,20 @@ import pytest
 from released_data_parallel import overlapped_speedup, plain_speedup, samples_at_once
 
 from ropewalk.errors import StrategyError, WorkloadError
-from ropewalk.pipeline.antichains import AntichainProfile
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import from_states
-from ropewalk.pipeline.released import released_plan
+from ropewalk.pipeline.released import States, in_a_row, released_plan
 from ropewalk.pipeline.released_estimate import REPAIRED, Estimate, Habits, ReleasedStage
 
 SLOW = Machines(2, (1, 2), p2p_between=1.0, collective_between=1.0)
 
 
-def chain(*, forward, weights, crossing, batch=1) -> AntichainProfile:
+def chain(*, forward, weights, crossing, batch=1) -> States:
     profile = from_states(
         "chain", batch, forward_s=forward, backward_s=forward, parameter_bytes=weights, crossing_bytes=crossing,
         kept_bytes=np.ones(len(forward)),
     )  # fmt: skip
-    return AntichainProfile(profile, np.triu(np.ones((profile.states, profile.states), bool), 1))
+    return in_a_row(profile)
 
 
 EVEN = chain(forward=[1, 1], weights=[0, 0], crossing=[0, 0])
@@ -78,7 +77,7 @@ def test_cuts_that_are_equally_good_go_to_the_earliest():
 
 
 def test_only_states_that_contain_each_other_become_stages():
-    side_by_side = AntichainProfile(EVEN.profile, np.zeros((2, 2), bool))
+    side_by_side = States(EVEN.profile, np.zeros((2, 2), bool))
     with pytest.raises(StrategyError, match="no 2 states of 2 follow each other"):
         released_plan(side_by_side, SLOW, 1, 1)
 

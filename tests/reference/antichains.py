@@ -1,18 +1,20 @@
 """States of a model that is no chain, as PipeDream (Narayanan et al., SOSP 2019) and DAPPLE see it.
 
+Stages over them need not be layers in a row, which is what a strategy runs: they serve to compare with what those
+planners print.
+
 A state is a set of layers that may be finished while the others have not begun: closed under what its layers read, and
 named by its antichain, the layers of it that no other one reads. States follow each other by one more layer and what
 that still needs; laid out in topological order they are the row over which those planners cut. A chain has a state for
 each layer, parallel branches have one for every pair of places in them, so their number can explode.
 
-Two states of the row need not contain each other; `row.contains` says which do. Only cuts behind states that contain
+Two states of the row need not contain each other; `States.contains` says which do. Only cuts behind states that contain
 each other make sense, and differences of costs between others may be negative.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +23,14 @@ from ropewalk.device.pricer import Pricer
 from ropewalk.errors import WorkloadError
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.profile import Profile, bytes_of_elements, profile_of
+from ropewalk.pipeline.released import States
 from ropewalk.workload.workload import Workload
 
 MOST_STATES = 4096
 """More of them are refused: the search over pairs of states would take hours."""
 
 
-@dataclass(frozen=True, eq=False)
-class AntichainProfile:
-    """A profile whose states are antichains, and which state contains which."""
-
-    profile: Profile
-    contains: NDArray[np.bool_]
-    """[S, S]: does state j contain state i and more?"""
-
-
-def antichain_profile(workload: Workload, prices: Pricer | None = None, most: int = MOST_STATES) -> AntichainProfile:
+def antichain_profile(workload: Workload, prices: Pricer | None = None, most: int = MOST_STATES) -> States:
     """The profile of a workload over its antichain states.
 
     What crosses a cut is the sum over the layers of the augmented antichain: it counts a tensor as soon as one branch
@@ -60,7 +54,7 @@ def antichain_profile(workload: Workload, prices: Pricer | None = None, most: in
         layers.source,
     )
     sets = np.array([[below & ~above == 0 and below != above for above in row] for below in row])
-    return AntichainProfile(profile, sets)
+    return States(profile, sets)
 
 
 def _sums(inside: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,9 +1,7 @@
-"""The pivot formula."""
+"""DAPPLE's pivot formula (Fan et al., PPoPP 2021) on pipelines that can be followed by hand."""
 
 import pytest
-
-from ropewalk.errors import StrategyError
-from ropewalk.pipeline.latency import extended, pivot_latencies, pivot_latency
+from pivot_formula import pivot_latency, woven
 
 CASES = [  # forward, backward, transfers, sums, micro-batches; pivot, filling, steady, ending
     ((1, 1), (1, 1), None, None, 4, 1, 2, 6, 2),
@@ -25,8 +23,7 @@ def arrays(forward, backward, transfers, sums):
     sums = sums or (0,) * len(forward)
     if transfers is None:
         return forward, backward, sums
-    woven = extended(forward, backward, transfers, transfers, sums)
-    return woven.forward, woven.backward, woven.all_reduce
+    return woven(forward, transfers), woven(backward, transfers), woven(sums, [0] * len(transfers))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -45,18 +42,3 @@ def test_sums_of_later_stages_hide_behind_backward_passes_of_earlier_ones():
 
 def test_sums_behind_the_pivot_hide_behind_all_stages_between():
     assert pivot_latency((9, 1, 1), (9, 1, 1), 2, (0, 0, 20)).ending_s == 20 - 1
-
-
-def test_many_pipelines_take_what_each_takes_alone():
-    forward, backward = [(2, 1, 1), (1, 2, 1), (1, 1, 2)], [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
-    assert pivot_latencies(forward, backward, 6).tolist() == [36, 39, 42]
-    assert pivot_latencies(forward, backward, (6, 1, 2)).tolist() == [36, 12, 18]
-
-
-def test_stages_need_as_many_times_as_there_are_of_them():
-    with pytest.raises(StrategyError, match="give as many of each"):
-        pivot_latency((1, 2), (1,), 4)
-    with pytest.raises(StrategyError, match="3 stages have 2 boundaries, not 1"):
-        extended((1, 1, 1), (1, 1, 1), (1,), (1, 1), (0, 0, 0))
-    with pytest.raises(StrategyError, match="0 micro-batches does not exist"):
-        pivot_latency((1,), (1,), 0)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from antichains import antichain_profile
 
 from ropewalk.errors import WorkloadError
-from ropewalk.pipeline.antichains import antichain_profile
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, Workload
