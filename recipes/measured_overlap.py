@@ -25,11 +25,19 @@ from ropewalk.execute.overlap import (
     order_of_run,
     order_of_streamed,
     streamed_through,
-    trial,
 )
 from ropewalk.execute.overlap.layer_times import LayerTimes
 from ropewalk.execute.overlap.link_times import LinkTimes
 from ropewalk.execute.overlap.slow_links import SlowLinks
+from ropewalk.execute.overlap.trial import (
+    Make,
+    join,
+    look_at_layers,
+    look_at_links,
+    train_alone,
+    train_by_ddp,
+    train_by_order,
+)
 from ropewalk.overlap.bounds import lower_bounds
 from ropewalk.overlap.buckets import MIB, bucket_caps, buckets, groups_with_barrier_s
 from ropewalk.overlap.groups import Groups
@@ -80,7 +88,7 @@ def wide_first() -> tuple[Any, Callable[[Any], Any]]:
     return nn.Sequential(*layers), lambda model: model(given).square().mean()
 
 
-MODELS: dict[str, trial.Make] = {"vgg-like": vgg_like, "even": even, "wide-first": wide_first}
+MODELS: dict[str, Make] = {"vgg-like": vgg_like, "even": even, "wide-first": wide_first}
 
 
 @dataclass(frozen=True)
@@ -122,13 +130,13 @@ def ways(layers: LayerTimes, alone: LinkTimes, in_a_row: LinkTimes, model: str) 
     def by_ddp(name: str, cap_mib: float | None) -> Way:
         groups = buckets(tensors, bucket_caps(None if cap_mib is None else cap_mib * MIB))
         settings = {} if cap_mib is None else {"bucket_cap_mb": cap_mib}
-        return Way(name, groups_with_barrier_s(tensors, link, groups), trial.train_by_ddp, (settings,))
+        return Way(name, groups_with_barrier_s(tensors, link, groups), train_by_ddp, (settings,))
 
     def by_order(name: str, predicted_s: float, order: CommunicationOrder) -> Way:
-        return Way(name, predicted_s, trial.train_by_order, (order,))
+        return Way(name, predicted_s, train_by_order, (order,))
 
     return [
-        Way("no communication", tensors.compute_s, trial.train_alone, ()),
+        Way("no communication", tensors.compute_s, train_alone, ()),
         by_ddp("ddp, default buckets", None),
         by_ddp("ddp, 1 MiB buckets", 1.0),
         by_order("as ready, barrier", groups_with_barrier_s(tensors, link, ready), order_of_groups(tensors, ready)),
@@ -146,11 +154,11 @@ def measured(
         raise StrategyError(f"there is no model {unknown[0]}: choose {', '.join(MODELS)}")
     for mbps in speeds_mbps:
         with SlowLinks(RANKS, mbps * 1e6) as links, LocalRanks(RANKS) as processes:
-            processes.call(trial.join, [(place,) for place in links.places])
-            times = [_slowest(processes.call(trial.look_at_links, [(window,)] * RANKS)) for window in (1, 4)]
+            processes.call(join, [(place,) for place in links.places])
+            times = [_slowest(processes.call(look_at_links, [(window,)] * RANKS)) for window in (1, 4)]
             for model in models:
                 make = MODELS[model]
-                seen = processes.call(trial.look_at_layers, [(make, 10)] * RANKS)
+                seen = processes.call(look_at_layers, [(make, 10)] * RANKS)
                 layers = sorted(seen, key=lambda one: one.compute_s)[RANKS // 2]
                 compared = ways(layers, *times, model)
                 taken: dict[str, list[float]] = {way.name: [] for way in compared}

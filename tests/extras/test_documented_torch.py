@@ -35,7 +35,7 @@ def run_by_all_ranks(script: Path) -> list[str]:
             "OMP_NUM_THREADS": "1"}  # fmt: skip
     started = [
         subprocess.Popen(
-            [sys.executable, str(script)], env=os.environ | told | {"RANK": str(rank)}, text=True,
+            [sys.executable, str(script)], cwd=script.parent, env=os.environ | told | {"RANK": str(rank)}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for rank in range(RANKS)
@@ -56,3 +56,12 @@ def test_the_training_loops_of_the_page_about_collectives_run(tmp_path):
     run_by_all_ranks(tmp_path / "hooked.py")
     lines = run_by_all_ranks(tmp_path / "halves.py")
     assert lines == [f"{rank} [1.5, 1.5] {[1.5] * 8}" for rank in range(RANKS)]
+
+
+def test_the_training_loop_of_the_page_about_orders_ends_with_the_same_weights_on_all_ranks(tmp_path):
+    (example,) = examples("docs/overlap.md")
+    (tmp_path / "train.py").write_text(example)
+    weights = run_by_all_ranks(tmp_path / "train.py")
+    assert len(weights) == RANKS
+    assert len(set(weights)) == 1
+    assert (tmp_path / "order.json").is_file()

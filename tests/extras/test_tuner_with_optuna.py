@@ -6,7 +6,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.overlap.gains import LINKS
 from ropewalk.overlap.link import Kind
 from ropewalk.overlap.tensors import tensors_of
-from ropewalk.overlap.tuner import bayesian, cost_of, exhaustive, space_of, tune
+from ropewalk.overlap.tuner import bayesian, cost_of, exhaustive, space_of
 from ropewalk.workload.zoo import build
 
 pytestmark = pytest.mark.extras
@@ -33,8 +33,8 @@ def test_the_same_seed_tries_the_same_settings_and_another_seed_others() -> None
     assert first.trials != other.trials
 
 
-def test_where_optuna_is_installed_it_is_used_and_named() -> None:
+def test_the_answer_says_how_it_was_found() -> None:
     tensors = tensors_of(build("vgg16", batch=32))
-    found = tune(cost_of(tensors, LINKS[Kind.ALL_REDUCE](4, 10.0)), space_of(tensors), trials=12, seed=3)
+    found = bayesian(cost_of(tensors, LINKS[Kind.ALL_REDUCE](4, 10.0)), space_of(tensors), trials=12, seed=3)
     assert found.method.startswith("bayesian: 12 trials of optuna")
     assert len(found.trials) == 12

@@ -7,6 +7,7 @@ from itertools import pairwise
 import flow_reference
 import numpy as np
 import pytest
+from fair_rates import max_min
 from flow_worlds import routed, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 from ropewalk.fabric import FabricDraft, IdealSwitch
 from ropewalk.routing import Routes, shortest
 from ropewalk.sim.flow.system import System, Times, run_system, system_of
-from ropewalk.sim.flow.waterfill import max_min
 from ropewalk.task import Kind, Sketch, TaskGraph
 
 CLOSE = 1e-9

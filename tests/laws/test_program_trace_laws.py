@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trace_programs import program_of
 
 from ropewalk.collectives import (
     Program,
@@ -23,7 +24,7 @@ from ropewalk.collectives import (
 )
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import ProofError
-from ropewalk.export.chakra import program_of, program_traces, read_chakra, replay, write_program
+from ropewalk.export.chakra import program_traces, read_chakra, replay, write_program
 from ropewalk.export.chakra.program_read import decode_program
 from ropewalk.export.chakra.schema import NodeType
 from ropewalk.fabric import Fabric, IdealSwitch, Ring

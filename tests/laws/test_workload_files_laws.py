@@ -2,12 +2,13 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from written_out import workload_of_json, workload_of_yaml
 
 from ropewalk.workload.adapted import Adapted, Weights
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.exchange import Exchange, Meeting
-from ropewalk.workload.files import from_json, from_yaml, to_json, to_yaml
+from ropewalk.workload.files import to_json, to_yaml
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Role
 from ropewalk.workload.workload import Layer, Workload
@@ -40,5 +41,5 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @given(workloads())
 def test_a_workload_comes_back_from_its_files(workload: Workload) -> None:
-    assert from_yaml(to_yaml(workload)) == workload
-    assert from_json(to_json(workload)) == workload
+    assert workload_of_yaml(to_yaml(workload)) == workload
+    assert workload_of_json(to_json(workload)) == workload

@@ -16,11 +16,11 @@ FIXED = ("alexnet", "resnet18", "vit-b-16", "dlrm", "ncf", "gnmt-8")
 def transformers(draw: st.DrawFn) -> Workload:
     heads = 8 * draw(st.integers(1, 2))
     size = draw(st.sampled_from((8, 16)))
-    return zoo.transformer(
+    return zoo.build(
+        draw(st.sampled_from(STYLES)), draw(st.integers(1, 4)), 8 * draw(st.integers(1, 4)),
         layers=draw(st.integers(1, 3)), hidden=heads * size, heads=heads, ffn=64 * draw(st.integers(1, 4)),
-        vocabulary=64 * draw(st.integers(2, 20)), batch=draw(st.integers(1, 4)),
-        sequence=8 * draw(st.integers(1, 4)), style=draw(st.sampled_from(STYLES)),
-        attention=draw(st.sampled_from(("fused", "written"))), dropout=draw(st.booleans()),
+        vocabulary=64 * draw(st.integers(2, 20)), attention=draw(st.sampled_from(("fused", "written"))),
+        dropout=draw(st.booleans()),
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def test_the_examples_of_a_page_run_one_after_the_other(
     monkeypatch.chdir(tmp_path)
     write_plan(plan_of(rw.simulate(SMALL, "2x2", sequence=64, tensor=2)), "plan.json")  # a page may read some plan
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = [block for block in blocks if "init_process_group" not in block]  # tests/extras/test_documented_torch.py
     assert blocks, f"{page} shows no Python"
     names: dict[str, object] = {}
     for block in blocks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,7 +12,7 @@ from ropewalk.cli.cluster_options import DEVICE
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import refuse_plan
-from ropewalk.cli.screen import JSON, console, print_json
+from ropewalk.cli.screen import JSON, console, print_json, require_outputs
 
 if TYPE_CHECKING:
     from ropewalk.device.cost import StepCost
@@ -31,26 +32,38 @@ def cost_command(
     what: ModelOptions,
     device: str | None = DEVICE,
     layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
+    workload: Path | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Write the model as a workload file (.yaml or .json), which every command opens without PyTorch.",
+    ),
     json: bool = JSON,
 ) -> None:
     """Predict one training step on one GPU: forward, forward and backward, step.
 
     Example: `ropewalk cost gpt2 --device h200 --dtype bf16 --batch 8 --seq 1024`
+
+    A module traced once, for machines without PyTorch: `ropewalk cost net.py:Net --workload net.yaml`
     """
+    require_outputs(workload, read=(model,))
     refuse_plan(model, "see it run with `ropewalk simulate`, or name a model")
 
     from ropewalk.device.cost import step_cost
     from ropewalk.device.pricer import REFERENCE, pricer
+    from ropewalk.workload.files import write_workload
     from ropewalk.workload.source import open_workload
 
     batch = what.batch or USUAL_BATCH
     prices = pricer(device or REFERENCE, what.dtype)
-    workload = open_workload(model, batch, what.seq)
-    cost = step_cost(workload, prices, what.optimiser)
+    opened = open_workload(model, batch, what.seq)
+    cost = step_cost(opened, prices, what.optimiser)
+    if workload is not None:
+        write_workload(opened, workload)
+        typer.echo(f"workload: {workload}", err=True)
     if json:
-        print_json(cost.summary() | {"batch": batch, "seq": workload.sequence or None})
+        print_json(cost.summary() | {"batch": batch, "seq": opened.sequence or None})
     else:
-        _print(cost, batch, workload.sequence, show_layers=layers)
+        _print(cost, batch, opened.sequence, show_layers=layers)
 
 
 def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> None:

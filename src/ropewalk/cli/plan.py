@@ -154,7 +154,7 @@ def _finish(answer: PlanAnswer, level: LevelUse, outputs: Outputs) -> None:
 def _at_level(plan: Plan, level: LevelUse) -> TrainingAnswer:
     """The plan that was found, with the network simulated more finely than the search did."""
     from ropewalk.training import answer
-    from ropewalk.training.planned import question_of
+    from ropewalk.training.planned import question_of as running
 
     with shown_progress(f"simulating the plan at level {level.level}") as progress:
-        return answer(question_of(plan, level), progress)
+        return answer(running(plan, level), progress)

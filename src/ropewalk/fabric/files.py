@@ -70,16 +70,6 @@ def write_fabric(fabric: Fabric, path: str | Path) -> None:
         raise FabricError(f"fabric file {path}: the ending {suffix!r} is unknown: use .yaml, .yml, .json or .graphml")
 
 
-def from_yaml(text: str, name: str = "fabric") -> Fabric:
-    """Read a fabric from the text of a YAML file."""
-    return parse_document(parse_yaml(text, name, FabricError), name, name)
-
-
-def from_json(text: str, name: str = "fabric") -> Fabric:
-    """Read a fabric from the text of a JSON file."""
-    return parse_document(parse_json(text, name, FabricError), name, name)
-
-
 def to_json(fabric: Fabric) -> str:
     """Write a fabric as JSON, one node or link a line."""
     parts = []

@@ -88,11 +88,6 @@ def fifo(*, barrier: bool = True) -> Policy:
     return Policy(credit_bytes=inf, discipline=Discipline.FIFO, barrier=barrier)
 
 
-def bytescheduler(partition_bytes: float, credit_bytes: float) -> Policy:
-    """ByteScheduler (Peng et al., SOSP 2019) as designed: priority, pieces, credit back with the push, no barrier."""
-    return Policy(partition_bytes, credit_bytes)
-
-
 def released_bytescheduler(partition_elements: float = 1e6, credit_elements: float = 4e6) -> Policy:
     """ByteScheduler as released: sizes count float32 elements, not bytes, and credit comes back with the pull.
 

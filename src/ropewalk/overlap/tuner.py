@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from math import inf
 from typing import Any
 
@@ -142,14 +141,6 @@ def bayesian(cost: Cost, space: Space, *, trials: int = TRIALS, seed: int = 0) -
         seen.append(_tried(cost, float(np.rint(trial.params["partition"])), trial.params["pieces"]))
         study.tell(trial, seen[-1].step_s)
     return Tuned(_best(seen), f"bayesian: {trials} trials of optuna {optuna.__version__}, seed {seed}", tuple(seen))
-
-
-def tune(cost: Cost, space: Space, *, trials: int = TRIALS, seed: int = 0) -> Tuned:
-    """By Optuna where it is installed, else the whole grid; `method` says which."""
-    if find_spec("optuna") is not None:
-        return bayesian(cost, space, trials=trials, seed=seed)
-    found = exhaustive(cost, space)
-    return replace(found, method=f"{found.method} (optuna is not installed: `pip install ropewalk[tune]`)")
 
 
 def _tried(cost: Cost, partition_bytes: float, pieces: float) -> Trial:

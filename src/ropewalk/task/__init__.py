@@ -1,6 +1,6 @@
 """One training step as a graph of tasks."""
 
-from ropewalk.task.compose import parallel, repeat, sequence
+from ropewalk.task.compose import parallel, sequence
 from ropewalk.task.graph import Kind, Sketch, TaskGraph, make_graph
 from ropewalk.task.lockstep import Arrows, Lockstep, lockstep, unroll, write_out
 
@@ -13,7 +13,6 @@ __all__ = [
     "lockstep",
     "make_graph",
     "parallel",
-    "repeat",
     "sequence",
     "unroll",
     "write_out",

@@ -1,4 +1,4 @@
-"""Task graphs put together: one after the other, side by side, again and again."""
+"""Task graphs put together: one after the other, side by side."""
 
 from __future__ import annotations
 
@@ -33,11 +33,6 @@ def sequence(*graphs: TaskGraph) -> TaskGraph:
         parts.append(graph)
         first += graph.tasks
     return _joined(parts, waits)
-
-
-def repeat(graph: TaskGraph, times: int) -> TaskGraph:
-    """The graph `times` times in sequence."""
-    return sequence(*[graph] * times)
 
 
 _NOBODY = np.zeros(0, np.int64)

@@ -23,11 +23,6 @@ def makespan(seen: TimetableRun) -> float:
     return seen.makespan
 
 
-def longest_span(seen: TimetableRun) -> float:
-    """The longest that a device is at it: the time of a step when steps follow each other without a barrier."""
-    return float(seen.span.max())
-
-
 def automatic(
     times: StageTimes,
     micro_batches: int,

@@ -68,16 +68,6 @@ def write_workload(workload: Workload, path: str | Path) -> None:
     write_whole(path, write(workload))
 
 
-def from_yaml(text: str, name: str = "workload") -> Workload:
-    """Read a workload from the text of a YAML file."""
-    return parse_document(parse_yaml(text, name, WorkloadError), name, name)
-
-
-def from_json(text: str, name: str = "workload") -> Workload:
-    """Read a workload from the text of a JSON file."""
-    return parse_document(parse_json(text, name, WorkloadError), name, name)
-
-
 def to_yaml(workload: Workload) -> str:
     """Write a workload as YAML, one operator a line."""
     import yaml

@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from written_out import fabric_of_json, fabric_of_yaml
 
 from ropewalk.errors import FabricError, InputError
 from ropewalk.fabric import Dgx, FatTree, LeafSpine, Ring
-from ropewalk.fabric.files import from_json, from_yaml, read_fabric, to_json, to_yaml, write_fabric
+from ropewalk.fabric.files import read_fabric, to_json, to_yaml, write_fabric
 from ropewalk.files import write_whole
 
 TWO_RACKS = """
@@ -23,7 +24,7 @@ links:
 
 
 def test_file_means_what_it_says():
-    fabric = from_yaml(TWO_RACKS)
+    fabric = fabric_of_yaml(TWO_RACKS)
     assert fabric.name == "two racks"
     assert fabric.node_names == ("a0", "b0", "tor", "core")
     assert fabric.hosts == 2
@@ -44,7 +45,9 @@ def test_file_means_what_it_says():
 
 
 def test_compact_form_lists_directed_links_in_gigabytes_per_second():
-    fabric = from_yaml('{compute: [0, 1], switches: [s], links: [[0, s, "25/2"], [s, 1, 50], [1, 0, 0.5]]}', "gpus")
+    fabric = fabric_of_yaml(
+        '{compute: [0, 1], switches: [s], links: [[0, s, "25/2"], [s, 1, 50], [1, 0, 0.5]]}', "gpus"
+    )
     assert fabric.name == "gpus"
     assert fabric.node_names == ("0", "1", "s")
     assert [fabric.link_name(link) for link in range(3)] == ["0->s", "s->1", "1->0"]
@@ -56,7 +59,7 @@ def test_written_bandwidth_is_exact():
     assert "333333333.3333333B/s" in text
     assert "1e-06s" in text
     assert "12500000000B/s" in to_json(Ring(3).build())
-    assert (from_yaml(text).bandwidth == 1e9 / 3).all()
+    assert (fabric_of_yaml(text).bandwidth == 1e9 / 3).all()
 
 
 def head(links, hosts="[a, b]", switches="[s]"):
@@ -123,7 +126,7 @@ BAD = [
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_mistake_in_a_file_is_named_with_its_place_and_remedy(text, message):
     with pytest.raises(FabricError, match=message):
-        from_yaml(text, "rack")
+        fabric_of_yaml(text, "rack")
 
 
 def test_all_findings_are_reported_at_once():
@@ -132,7 +135,7 @@ def test_all_findings_are_reported_at_once():
         hosts="[a, a, b]",
     )
     with pytest.raises(FabricError) as refused:
-        from_yaml(text, "rack.yaml")
+        fabric_of_yaml(text, "rack.yaml")
     message = str(refused.value)
     assert message.startswith("rack.yaml: 7 findings")
     for part in ("hosts[1]", "links[0]", "links[1]", "links[2]: joins", "links[2]: bandwidth", "links[3].speed"):
@@ -144,7 +147,7 @@ def test_hosts_that_are_cut_off_are_named_and_long_lists_are_cut_short():
     links = [["h0", f"h{i}", "1Gbps"] for i in range(1, 10)] + [["g0", "g1", "1Gbps"]]
     document = {"hosts": [*(f"h{i}" for i in range(10)), "g0", "g1"], "links": links}
     with pytest.raises(FabricError, match="hosts h0, h1, h2, h3, h4 and 5 more and hosts g0, g1 cannot reach"):
-        from_json(json.dumps(document))
+        fabric_of_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(
@@ -158,14 +161,14 @@ def test_hosts_that_are_cut_off_are_named_and_long_lists_are_cut_short():
 )
 def test_malformed_json_is_refused_with_its_line(text, message):
     with pytest.raises(FabricError, match=message):
-        from_json(text)
+        fabric_of_json(text)
 
 
 def test_huge_numbers_do_not_end_in_a_traceback():
     with pytest.raises(FabricError, match=r"links\[0\]"):
-        from_yaml("{compute: [0, 1], links: [[0, 1, 1e999], [1, 0, 1]]}")
+        fabric_of_yaml("{compute: [0, 1], links: [[0, 1, 1e999], [1, 0, 1]]}")
     with pytest.raises(FabricError, match=r"links\[0\]"):
-        from_yaml(head(f"[[a, s, {'9' * 400}Gbps], [b, s, 1Gbps]]"))
+        fabric_of_yaml(head(f"[[a, s, {'9' * 400}Gbps], [b, s, 1Gbps]]"))
 
 
 @pytest.mark.parametrize("suffix", ["yaml", "yml", "json", "graphml"])
@@ -203,7 +206,7 @@ def test_folder_and_binary_file_are_refused(tmp_path):
 
 def test_large_fabric_round_trips_through_json():
     fabric = LeafSpine(32, 16, 32).build()
-    again = from_json(to_json(fabric))
+    again = fabric_of_json(to_json(fabric))
     assert np.array_equal(again.link_src, fabric.link_src)
     assert again.node_names == fabric.node_names
 
@@ -239,7 +242,7 @@ def test_the_examples_of_the_documentation_are_valid(request, tmp_path):
     page = (request.config.rootpath / "docs" / "fabric-files.md").read_text()
     blocks = [part.split("```")[0] for part in page.split("```yaml")[1:]]
     *plain, cluster = blocks
-    assert [from_yaml(block).hosts for block in plain] == [4, 2]
+    assert [fabric_of_yaml(block).hosts for block in plain] == [4, 2]
     topology = request.config.rootpath / "tests" / "data" / "topologies" / "dgx-a100.xml"
     (tmp_path / "dgx-a100.xml").write_bytes(topology.read_bytes())
     (tmp_path / "cluster.yaml").write_text(cluster)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from written_out import fabric_of_yaml
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric.expression import fabric
-from ropewalk.fabric.files import from_yaml, to_yaml
+from ropewalk.fabric.files import to_yaml
 from ropewalk.fabric.nccl_speeds import NCCL, between_cpus
 from ropewalk.fabric.nccl_topology import read_nccl_topology
 
@@ -83,7 +84,7 @@ def test_nccl_counts_on_less_than_the_wires_carry():
 
 def test_a_topology_survives_the_way_through_a_fabric_file():
     found = read_nccl_topology(TOPOLOGIES / "dgx-a100.xml", inside="all")
-    again = from_yaml(to_yaml(found))
+    again = fabric_of_yaml(to_yaml(found))
     assert again.node_names == found.node_names
     for column in ("link_src", "link_dst", "bandwidth", "cables", "level", "server"):
         assert np.array_equal(getattr(again, column), getattr(found, column))

@@ -13,7 +13,6 @@ from ropewalk.overlap.policy import (
     Policy,
     Window,
     byteps,
-    bytescheduler,
     fifo,
     released_bytescheduler,
 )
@@ -88,7 +87,7 @@ def test_released_sizes_count_elements_and_the_others_bytes() -> None:
     released = released_bytescheduler()
     assert (released.partition_bytes, released.credit_bytes) == (4e6, 16e6)
     assert released.credit_return is CreditReturn.PULL
-    designed = bytescheduler(4e6, 16e6)
+    designed = Policy(4e6, 16e6)
     assert (designed.partition_bytes, designed.credit_return) == (4e6, CreditReturn.PUSH)
     assert byteps(credits=4).credit_bytes == 4 * 4_096_000
     assert byteps().credit_bytes == inf

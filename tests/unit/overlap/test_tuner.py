@@ -10,7 +10,7 @@ from ropewalk.overlap.link import Kind, Link
 from ropewalk.overlap.policy import Discipline, Policy
 from ropewalk.overlap.scheduler import step_seconds
 from ropewalk.overlap.tensors import from_layers
-from ropewalk.overlap.tuner import Space, Trial, bayesian, cost_of, exhaustive, space_of, tune
+from ropewalk.overlap.tuner import Space, Trial, bayesian, cost_of, exhaustive, space_of
 
 
 def valley(partition_bytes: float, credit_bytes: float) -> float:
@@ -50,14 +50,6 @@ def test_the_space_of_a_model_ends_at_its_largest_tensor() -> None:
     assert (space_of(small).smallest_bytes, space_of(small).largest_bytes) == (5000, 5000)
     large = from_layers([1e9], backward_s=[1], forward_s=[1])
     assert (space_of(large).smallest_bytes, space_of(large).largest_bytes) == (tuner.SMALLEST_BYTES, 1e9)
-
-
-def test_without_optuna_the_grid_is_searched_and_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "find_spec", lambda name: None)
-    found = tune(valley, Space(1, 16, (1, 2, 4), partitions=5))
-    assert found.best == Trial(4.0, 8.0, 0.0)
-    assert "exhaustive" in found.method
-    assert "optuna is not installed" in found.method
 
 
 def test_asking_for_optuna_where_there_is_none_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

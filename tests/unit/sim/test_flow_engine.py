@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from fair_rates import max_min
 
 from ropewalk.errors import GraphError, PhysicsError, RouteError
 from ropewalk.fabric import Fabric, FabricDraft, IdealSwitch, Ring, Torus
 from ropewalk.routing import ROUTERS, make_routes
 from ropewalk.sim.flow.system import Times, run_system, system_of
-from ropewalk.sim.flow.waterfill import max_min
 from ropewalk.task import Kind, Sketch, TaskGraph
 
 

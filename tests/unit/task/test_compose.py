@@ -6,7 +6,7 @@ import pytest
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph, parallel, repeat, sequence
+from ropewalk.task import Kind, Sketch, TaskGraph, parallel, sequence
 
 
 def fan(label: str, size: float = 8.0) -> TaskGraph:
@@ -51,21 +51,14 @@ def test_composition_keeps_every_column() -> None:
     assert both.peer.tolist() == [1, 2, 0, -1, 1, 2, 0]
 
 
-def test_again_and_again_is_a_sequence_of_itself() -> None:
-    thrice, written = repeat(fan("a"), 3), sequence(fan("a"), fan("a"), fan("a"))
-    assert waits(thrice) == waits(written)
-    assert names(thrice) == names(written)
-    assert thrice.tasks == 3 * 3 + 2
-
-
 def test_once_is_the_graph_itself() -> None:
-    once = repeat(fan("a"), 1)
+    once = sequence(fan("a"))
     assert waits(once) == waits(fan("a"))
     assert names(once) == names(fan("a"))
 
 
 def test_compositions_nest() -> None:
-    nested = sequence(parallel(fan("a"), fan("b")), repeat(fan("c"), 2))
+    nested = sequence(parallel(fan("a"), fan("b")), sequence(fan("c"), fan("c")))
     nested.check()
     assert waits(nested)[6] == [1, 2, 4, 5]
     assert waits(nested)[7:9] == [[6], [6]]
@@ -94,4 +87,4 @@ def test_an_empty_graph_in_between_does_not_break_the_order() -> None:
 
 
 def test_nothing_put_together_is_an_empty_graph() -> None:
-    assert [graph.tasks for graph in (sequence(), parallel(), repeat(fan("a"), 0))] == [0, 0, 0]
+    assert [graph.tasks for graph in (sequence(), parallel())] == [0, 0]

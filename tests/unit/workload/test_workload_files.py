@@ -5,13 +5,14 @@ import pkgutil
 from pathlib import Path
 
 import pytest
+from written_out import workload_of_json, workload_of_yaml
 
 import ropewalk.workload
 from ropewalk.errors import WorkloadError
 from ropewalk.workload.adapted import Adapted
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.document import OPERATORS
-from ropewalk.workload.files import from_json, from_yaml, read_workload, to_json, to_yaml, write_workload
+from ropewalk.workload.files import read_workload, to_json, to_yaml, write_workload
 from ropewalk.workload.image import Convolution
 from ropewalk.workload.imports import from_profile
 from ropewalk.workload.operator import Operator
@@ -41,12 +42,12 @@ def test_files_know_every_operator_there_is() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_the_zoo_comes_back_from_yaml_as_it_was(name: str) -> None:
     workload = build(name, batch=2)
-    assert from_yaml(to_yaml(workload)) == workload
+    assert workload_of_yaml(to_yaml(workload)) == workload
 
 
 def test_branches_and_measured_layers_come_back_from_json_as_they_were() -> None:
     workload = from_profile(PROFILE)
-    assert from_json(to_json(workload)) == workload
+    assert workload_of_json(to_json(workload)) == workload
 
 
 def test_operators_inside_operators_come_back_as_they_were(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_operators_inside_operators_come_back_as_they_were(tmp_path: Path) -> No
 def test_layers_of_one_name_are_read_by_number() -> None:
     rows = tuple(Layer("twin", (), 1, inputs) for inputs in ((), (), (0, 1)))
     workload = Workload("twins", rows, 1)
-    assert from_yaml(to_yaml(workload)) == workload
+    assert workload_of_yaml(to_yaml(workload)) == workload
 
 
 def test_what_is_left_out_has_its_default() -> None:
@@ -71,7 +72,7 @@ def test_what_is_left_out_has_its_default() -> None:
     - {name: hidden, output_elements: 16, operators: [{kind: linear, rows: 8, inputs: 4, outputs: 2}]}
     - {name: head, output_elements: 8, operators: []}
     """
-    workload = from_yaml(text, "net.yaml")
+    workload = workload_of_yaml(text, "net.yaml")
     assert workload.name == "net.yaml"
     assert workload.layers[0].operators == (Linear(8, 4, 2),)
     assert [layer.inputs for layer in workload.layers] == [(), (0,)]
@@ -80,7 +81,7 @@ def test_what_is_left_out_has_its_default() -> None:
 def test_an_unknown_kind_is_told_the_known_ones() -> None:
     text = "{batch: 1, layers: [{name: a, output_elements: 1, operators: [{kind: liner, rows: 3}]}]}"
     with pytest.raises(WorkloadError, match=r"layers\[0\].operators\[0\]: kind 'liner' is unknown: use one of linear,"):
-        from_yaml(text)
+        workload_of_yaml(text)
 
 
 def test_all_mistakes_are_found_at_once() -> None:
@@ -101,7 +102,7 @@ def test_all_mistakes_are_found_at_once() -> None:
     - {name: c, operators: []}
     """
     with pytest.raises(WorkloadError) as caught:
-        from_yaml(text, "net.yaml")
+        workload_of_yaml(text, "net.yaml")
     message = str(caught.value)
     for finding in (
         "layers[0].operators[0].inputs: Input should be greater than or equal to 1",
@@ -124,7 +125,7 @@ def test_all_mistakes_are_found_at_once() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "3", "batch: 8", "{batch: 0, layers: []}"])
 def test_what_is_no_workload_is_refused(text: str) -> None:
     with pytest.raises(WorkloadError, match=r"net.yaml"):
-        from_yaml(text, "net.yaml")
+        workload_of_yaml(text, "net.yaml")
 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:

@@ -92,17 +92,11 @@ def test_sizes_that_make_no_model_are_refused(name: str, complaint: str) -> None
 def test_options_in_the_name_and_as_arguments_are_the_same() -> None:
     named = zoo.build("gpt:layers=2,hidden=128,heads=4,vocabulary=1000", 2, 16)
     assert named == zoo.build("gpt", 2, 16, layers=2, hidden=128, heads=4, vocabulary=1000)
-    assert named.layers == zoo.transformer(layers=2, hidden=128, heads=4, vocabulary=1000, batch=2, sequence=16).layers
 
 
 def test_sizes_of_stacks_are_read_from_text() -> None:
     named = zoo.build("dlrm:bottom=64x32,top=16x1,width=8,tables=3,rows=1_000", 4)
     assert named == zoo.build("dlrm", 4, bottom=(64, 32), top=(16, 1), width=8, tables=3, rows=1000)
-
-
-def test_a_style_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(WorkloadError, match=r"style 'opt' is not known: give one of gpt, bert, llama"):
-        zoo.transformer(layers=1, hidden=8, heads=1, batch=1, style="opt")
 
 
 @pytest.mark.parametrize("name", list(zoo.ZOO))

@@ -5,6 +5,8 @@
 {'weight': 2}
 """
 
+from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
+from ropewalk.execute.overlap.link_times import LinkTimes, measured_all_reduces
 from ropewalk.execute.overlap.order import CommunicationOrder, Launch, Piece, fused, read_order
 from ropewalk.execute.overlap.orders import (
     order_of_groups,
@@ -18,9 +20,13 @@ from ropewalk.execute.overlap.scheduled import Scheduled, schedule
 __all__ = [
     "CommunicationOrder",
     "Launch",
+    "LayerTimes",
+    "LinkTimes",
     "Piece",
     "Scheduled",
     "fused",
+    "measured_all_reduces",
+    "measured_layers",
     "order_of_groups",
     "order_of_launches",
     "order_of_run",

@@ -1,7 +1,7 @@
 """Time, packet by packet: RDMA and TCP over switches with queues, marks and pauses."""
 
 from ropewalk.sim.packet.cubic import Cubic
-from ropewalk.sim.packet.dcqcn import Dcqcn, paper_like
+from ropewalk.sim.packet.dcqcn import Dcqcn
 from ropewalk.sim.packet.dcqcn_paper import DcqcnPaper
 from ropewalk.sim.packet.dctcp import Dctcp
 from ropewalk.sim.packet.hpcc import Hpcc
@@ -29,7 +29,6 @@ __all__ = [
     "Spread",
     "SwitchSettings",
     "drop_tail",
-    "paper_like",
     "settings_named",
     "simulate_packets",
 ]

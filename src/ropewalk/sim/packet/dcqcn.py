@@ -88,11 +88,6 @@ class Dcqcn:
             findings.add("an increase of DCQCN is negative or endless: give zero or more")
 
 
-def paper_like() -> Dcqcn:
-    """The machine above with the paper's clocks: 50 µs, 50 µs, 55 µs and five stages of fast recovery."""
-    return Dcqcn(alpha_period_s=50e-6, cut_period_s=50e-6, grow_period_s=55e-6, fast_stages=5)
-
-
 @kernel
 def begin(world: World, flow: int) -> None:
     world.numbers[flow, ALPHA] = 1.0

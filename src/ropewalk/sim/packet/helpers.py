@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.sim.flow.kernel import kernel
-from ropewalk.sim.packet.far import drop_far, push_far, timer_event
+from ropewalk.sim.packet.far import push_far, timer_event
 from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import port_event, push_near
 from ropewalk.sim.packet.world import (
@@ -35,11 +35,6 @@ def now(world: World) -> int:
 def arm(world: World, flow: int, which: int, time: int) -> None:
     """Set a timer of a transport, or move it."""
     push_far(world, timer_event(world, flow, which + 1), time)
-
-
-@kernel
-def disarm(world: World, flow: int, which: int) -> None:
-    drop_far(world, timer_event(world, flow, which + 1))
 
 
 @kernel
@@ -147,14 +142,6 @@ def settle(world: World, flow: int) -> None:
         return
     set_ready(world, flow, 0)
     push_far(world, timer_event(world, flow, 0), state.next_send)
-
-
-@kernel
-def wake(world: World, flow: int) -> None:
-    """Let a flow send if its state now allows it."""
-    settle(world, flow)
-    if world.flows[flow].is_ready == 1:
-        ring(world, np.int64(world.flows[flow].port))
 
 
 @kernel

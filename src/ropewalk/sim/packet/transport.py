@@ -10,8 +10,8 @@ round robin of a host's port among its flows that may send; sequence numbers of 
 
 *When a flow may send.* `flow = world.flows[f]` has `size`, `sent` (next new byte), `acked` (all before it has
 arrived), `window` (bytes that may be out: `sent - acked < window`), `next_send` (picoseconds; not before), and `resend`
-(offset of one packet that goes out before anything else and whatever the window says, or -1). A transport sets these;
-whenever it does so outside of the functions below it calls `wake(world, f)`. Going back N is `flow.sent = flow.acked`.
+(offset of one packet that goes out before anything else and whatever the window says, or -1). A transport sets these
+in the functions below, and nowhere else. Going back N is `flow.sent = flow.acked`.
 Packets carry `flow.payload` bytes (the last one what is left) and `world.knobs[HEADER]` bytes of headers.
 
 The five functions, `f` being a flow and `p` a packet:
@@ -27,8 +27,8 @@ The five functions, `f` being a flow and `p` a packet:
     on_timer(world, f, which)   timer `which` (0 … timers-1) of the flow ran out; the engine wakes the flow afterwards
 
 Helpers for transports, in `helpers.py`: `now(world)`, `arm(world, f, which, time)` (sets or moves a timer),
-`disarm(world, f, which)`, `wake(world, f)`, `reply(world, f)` (allocates and sends an ACK from the receiver, for
-delayed acknowledgements), and in `rounding.py` `spacing(world, size, rate)` (picoseconds of `size` bytes at a rate).
+`reply(world, f)` (allocates and sends an ACK from the receiver, for delayed
+acknowledgements), and in `rounding.py` `spacing(world, size, rate)` (picoseconds of `size` bytes at a rate).
 
 Own state of a transport are columns by flow: `world.numbers[f, i]` (float64) and `world.counts[f, i]` (int64); the
 settings record says how many. Its constants are `world.constants[i]` (float64), from `TransportSettings.constants()`.

@@ -30,9 +30,9 @@ from ropewalk.workload.zoo import (
     xlnet,
 )  # fmt: skip
 from ropewalk.workload.zoo.entry import Entry, Option
-from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, mixture_entry, transformer
+from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, mixture_entry
 
-__all__ = ["ALIASES", "ZOO", "Entry", "Family", "build", "family_of", "find", "transformer"]
+__all__ = ["ALIASES", "ZOO", "Entry", "Family", "build", "family_of", "find"]
 
 PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 

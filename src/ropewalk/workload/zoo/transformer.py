@@ -1,4 +1,4 @@
-"""Transformers of any size, in the style of a family: `transformer(layers=24, hidden=2304, heads=24, batch=4)`."""
+"""Transformers of any size, in the style of a family: `gpt:layers=24,hidden=2304,heads=24`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
-from ropewalk.workload.workload import Layer, Workload
+from ropewalk.workload.workload import Layer
 from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
 from ropewalk.workload.zoo.entry import Entry, Option
 from ropewalk.workload.zoo.parts import Run
@@ -138,21 +138,3 @@ def known(name: str, attention: str) -> str:
     if attention not in ATTENTIONS:
         raise WorkloadError(f"model {name}: attention={attention} is not known: give {' or '.join(ATTENTIONS)}")
     return attention
-
-
-def transformer(
-    *, layers: int, hidden: int, heads: int, batch: int, sequence: int | None = None, style: str = "gpt",
-    **rest: object,
-) -> Workload:  # fmt: skip
-    """A transformer of any size in the style of a family; `rest` are kv_heads, ffn, vocabulary, attention, …
-
-    >>> transformer(layers=2, hidden=64, heads=4, vocabulary=1000, batch=2, sequence=16, style="llama").parameters()
-    259392
-    """
-    if style not in STYLES:
-        raise WorkloadError(f"transformer style {style!r} is not known: give one of {', '.join(STYLES)}")
-    chosen = STYLES[style]
-    sizes = {"layers": layers, "hidden": hidden, "heads": heads, **rest}
-    if sequence and chosen.table and sequence > chosen.start.places:
-        sizes.setdefault("positions", sequence)
-    return entry(style, "any size", chosen.start, style).build(batch, sequence, sizes)

@@ -1,0 +1,20 @@
+"""`ropewalk cost`: what it writes besides what it prints."""
+
+from __future__ import annotations
+
+
+def test_a_model_written_as_a_workload_file_costs_the_same(ropewalk, tmp_path):
+    written = ropewalk("cost", "alexnet", "--batch", 4, "--workload", tmp_path / "net.yaml", "--json")
+    assert written.code == 0, written.stderr
+    assert ropewalk("cost", tmp_path / "net.yaml", "--batch", 4, "--json").json == written.json
+
+
+def test_a_workload_file_of_an_unknown_kind_or_over_what_is_read_is_refused(ropewalk, tmp_path):
+    unknown = ropewalk("cost", "alexnet", "--workload", tmp_path / "net.toml")
+    assert (unknown.code, unknown.stdout) == (2, "")
+    assert "use .yaml, .yml or .json" in unknown.stderr
+    ropewalk("cost", "alexnet", "--workload", tmp_path / "net.json")
+    over = ropewalk("cost", tmp_path / "net.json", "--workload", tmp_path / "net.json")
+    assert over.code == 2
+    assert "this command reads it" in over.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["net.json"]
