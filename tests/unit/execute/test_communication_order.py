@@ -6,7 +6,7 @@ import importlib.util
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import measured_overlap
@@ -60,6 +60,7 @@ def test_the_drawn_example_of_bytescheduler_is_launched_piece_by_piece():
     st.floats(0.0, 3.0),
     st.floats(3.0, 900.0),
 )
+@example([67], 1.0, 0.0, 8.600000000000001)
 def test_every_plan_covers_every_element_once(elements, bandwidth, start_up, partition):
     tensors, link = world(elements), Link(bandwidth, start_up)
     wanted = dict(zip(tensors.names, elements, strict=True))

@@ -47,12 +47,14 @@ def order_of_run(run: OverlapRun, *, element_bytes: int = ELEMENT_BYTES) -> Comm
     """Pieces in the order in which the model of the scheduler carries them, with the credit of its policy."""
     tensors, pieces = run.tensors, run.pieces
     elements = _elements(tensors, element_bytes)
-    ends = np.minimum((pieces.number + 1) * run.policy.partition_bytes, tensors.size_bytes[pieces.tensor])
+    whole = tensors.size_bytes[pieces.tensor]
+    each = np.minimum(run.policy.partition_bytes, whole)
+    # A piece begins where the one before it ends: both are rounded from the same product.
+    begins = np.rint(pieces.number * each / element_bytes)
+    ends = np.rint(np.minimum((pieces.number + 1) * each, whole) / element_bytes)
     launches = []
     for piece in run.order.tolist():
-        tensor = int(pieces.tensor[piece])
-        stop = round(float(ends[piece]) / element_bytes)
-        start = round(float(ends[piece] - pieces.size_bytes[piece]) / element_bytes)
+        tensor, start, stop = int(pieces.tensor[piece]), int(begins[piece]), int(ends[piece])
         if start < stop:
             launches.append(fused(Piece(tensors.names[tensor], start, min(stop, elements[tensor]))))
     return CommunicationOrder(tuple(launches), run.policy.credit_bytes, run.policy.barrier)
