@@ -57,7 +57,14 @@ class Job:
 
     @property
     def asked(self) -> Asked:
-        return asked_of(self.strategy, self.workload, algorithm=self.plan.communication.algorithm)
+        return asked_of(self.cut, self.workload, algorithm=self.plan.communication.algorithm)
+
+    @property
+    def cut(self) -> Strategy:
+        """The strategy, with its stages written out where it matters which layers they hold."""
+        if not self.strategy.choices or self.strategy.pipeline == 1 or self.strategy.parts:
+            return self.strategy
+        return replace(self.strategy, stages=self.pieces.firsts)
 
     def refusal(self, framework: str) -> str | None:
         """Why a framework cannot run the job, None where it can."""

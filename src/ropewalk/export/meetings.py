@@ -10,6 +10,7 @@ from ropewalk.collectives.act import Act
 from ropewalk.collectives.choice import collective_choice
 from ropewalk.collectives.table import COLLECTIVES, beside
 from ropewalk.plans import Plan
+from ropewalk.task.seating import seat
 from ropewalk.training.planned import step_of
 
 
@@ -23,12 +24,14 @@ class Meeting:
     name: str
     """Of the collective that runs."""
     ranks: tuple[int, ...]
-    """The first of the groups."""
+    """The first of the groups, server by server, as its collective numbers them."""
     servers: tuple[int, ...]
     """How many of its ranks sit in each of its servers."""
     groups: int
     least_bytes: int
     most_bytes: int
+    along_cables: bool = False
+    """Do its rings follow the cables of a network that was designed, in an order of their own?"""
 
 
 def meetings_of(plan: Plan) -> list[Meeting]:
@@ -44,7 +47,7 @@ def meetings_of(plan: Plan) -> list[Meeting]:
     step = step_of(plan)
     choice = collective_choice(plan.communication.algorithm)
     met = np.flatnonzero((step.act >= Act.ALL_REDUCE) & (step.act != Act.BARRIER))
-    server = np.repeat(np.arange(len(plan.cluster.server_sizes)), plan.cluster.server_sizes)
+    server = np.repeat(np.arange(len(plan.cluster.server_sizes), dtype=np.int32), plan.cluster.server_sizes)
     sizes = np.array([len(group) for group in step.groups])
     found: dict[tuple[int, int, int], list[int]] = {}
     for operation in met.tolist():
@@ -56,10 +59,10 @@ def meetings_of(plan: Plan) -> list[Meeting]:
         act, purpose = Act(number), step.streams[stream]
         name = choice.name_for(purpose)
         each = step.amount[operations] / step.repeats[operations]
-        first = step.groups[step.group[operations[0]]]
-        counts = np.unique(server[first], return_counts=True)[1]
+        sat = seat([step.groups[step.group[operations[0]]]], server).seatings[0]
         runs = name if act in COLLECTIVES[name].make else beside(act)
         groups = len(np.unique(step.group[operations]))
         span = int(each.min()), int(each.max())
-        made.append(Meeting(purpose, act, runs, tuple(first.tolist()), tuple(counts.tolist()), groups, *span))
+        laid = plan.designed is not None and runs == "ring" and len(sat.servers) > 1
+        made.append(Meeting(purpose, act, runs, tuple(sat.members[0].tolist()), sat.servers, groups, *span, laid))
     return made

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ropewalk.export.job import Job
 from ropewalk.plans import Plan
-from ropewalk.strategy.asked import is_transformer
+from ropewalk.strategy.asked import is_transformer, recomputed_heads
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.workload.zoo import Family
 from ropewalk.workload.zoo.latent import Latent
@@ -25,6 +25,8 @@ RECOMPUTES = {
     "selective": ("--recompute-activations",),
     "full": ("--recompute-granularity full", "--recompute-method uniform", "--recompute-num-layers 1"),
 }
+BLOCKS = ("--recompute-granularity full", "--recompute-method block")
+"""So many blocks at the head of every piece."""
 FSDP = ("--use-distributed-optimizer", "--use-megatron-fsdp", "--no-gradient-accumulation-fusion",
         "--ckpt-format fsdp_dtensor")  # fmt: skip
 SHARDINGS = {
@@ -168,7 +170,8 @@ def layout(job: Job) -> str | None:
 
 def _memory(job: Job) -> Iterator[str]:
     strategy = job.strategy
-    yield from RECOMPUTES[strategy.recompute]
+    heads = recomputed_heads(job.cut, job.workload) if strategy.choices else None
+    yield from RECOMPUTES[strategy.recompute] if heads is None else (*BLOCKS, f"--recompute-num-layers {heads}")
     yield from SHARDINGS[strategy.zero]
     yield f"--optimizer {OPTIMISERS[strategy.optimiser]}"
     if strategy.optimiser == "sgd":

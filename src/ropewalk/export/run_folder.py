@@ -109,7 +109,7 @@ def _launching(job: Job, frameworks: tuple[str, ...], folder: Path) -> dict[str,
     for meeting in on_mscclpp:
         write_meeting(plan, meeting, folder / environment.MSCCLPP)
     rows = tuner_rows_of(plan)
-    names = [f"{one.name} for {one.purpose}" for one in on_mscclpp]
+    names = [f"{'rings along cables' if one.along_cables else one.name} for {one.purpose}" for one in on_mscclpp]
     files = {
         "ranks.csv": ranks_csv(plan),
         LAUNCHER: launch_script(),

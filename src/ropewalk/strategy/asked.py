@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from ropewalk.collectives.choice import collective_choice
 from ropewalk.strategy.strategy import SERVER, Strategy
@@ -45,7 +46,8 @@ class Asked:
     regather: bool = True
     recompute: str = "none"
     layers: str = ""
-    """What single layers do differently: `recompute` or `tensor`."""
+    """What single layers do differently: `tensor`, `recompute`, or `heads`, where as many blocks at the head of every
+    piece are recomputed and no others."""
     order: str = "buckets"
     """`buckets`, `launches` (groups of layers by name, in order), or `other`, with what was asked for."""
     overlap: bool = True
@@ -76,7 +78,7 @@ def asked_of(strategy: Strategy, workload: Workload | None = None, *, algorithm:
         zero=strategy.zero,
         regather=strategy.regather or strategy.zero < 3,
         recompute=strategy.recompute,
-        layers=_layers(strategy),
+        layers=_layers(strategy, workload),
         order=_order(strategy),
         overlap=strategy.order.overlap,
         optimiser=strategy.optimiser,
@@ -95,10 +97,40 @@ def _pieces_each(strategy: Strategy) -> int:
     return strategy.pieces_each if known else strategy.interleave
 
 
-def _layers(strategy: Strategy) -> str:
+def _layers(strategy: Strategy, workload: Workload | None) -> str:
     if any(choice.tensor is not None for choice in strategy.choices):
         return "tensor"
-    return "recompute" if strategy.choices else ""
+    if not strategy.choices:
+        return ""
+    return "recompute" if workload is None or recomputed_heads(strategy, workload) is None else "heads"
+
+
+def recomputed_heads(strategy: Strategy, workload: Workload) -> int | None:
+    """How many blocks at the head of every piece are recomputed in full; None where that is not how it is done.
+
+    Where the strategy leaves the cut to prices, every run of recomputed blocks is taken for the head of a piece.
+
+    >>> from ropewalk.strategy.strategy import LayerChoice
+    >>> from ropewalk.workload.zoo import build
+    >>> heads = tuple(LayerChoice(f"block {number}", recompute="full") for number in (0, 1, 6, 7))
+    >>> recomputed_heads(Strategy(pipeline=2, stages=(0, 7), choices=heads), build("gpt2", 1))
+    2
+    """
+    if not is_transformer(workload):
+        return None
+    kinds = [strategy.recompute_of(layer) for layer in workload.layers[1:-1]]
+    if not {*kinds} <= {"none", "full"}:
+        return None
+    again = [kind == "full" for kind in kinds]
+    firsts = strategy.stages or ((0,) if strategy.pieces == 1 else None)
+    if firsts is None:
+        runs = [len(list(run)) for recomputed, run in groupby(again) if recomputed]
+        return runs[0] if len(runs) == strategy.pieces and len({*runs}) == 1 else None
+    ends = [*(first - 1 for first in firsts[1:]), len(again)]  # layer 0 is the embedding
+    pieces = [again[max(0, first - 1) : end] for first, end in zip(firsts, ends, strict=True)]
+    count = max(map(sum, pieces))
+    heads = all(piece == [True] * min(count, len(piece)) + [False] * max(0, len(piece) - count) for piece in pieces)
+    return count if heads else None
 
 
 def _order(strategy: Strategy) -> str:

@@ -68,7 +68,7 @@ def _megatron(asked: Asked) -> Iterator[str]:
     if asked.recompute == "stage":
         yield "cannot recompute whole stages (it has none, selective and full)"
     if asked.layers == "recompute":
-        yield "cannot recompute layers by name (it has one setting for all)"
+        yield "cannot recompute layers by name (all, or as many blocks at the head of every piece)"
     yield from _buckets(asked)
     if asked.optimiser not in ADAM_AND_SGD:
         yield f"cannot run the optimiser {asked.optimiser} (it has adamw and sgd)"
@@ -91,7 +91,7 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
     yield from _torch_pipelines(asked)
     if asked.recompute not in ("none", "full"):
         yield f"cannot run {asked.recompute} recomputation as it was priced (it keeps attention; take none or full)"
-    if asked.layers == "recompute":
+    if asked.layers in ("recompute", "heads"):
         yield "cannot recompute layers by name (it has one setting for all)"
     yield from _buckets(asked)
     if asked.optimiser not in ("adamw", "adamw_fused"):
@@ -116,7 +116,7 @@ def _deepspeed(asked: Asked) -> Iterator[str]:
         yield "spreads experts over data ranks alone (take pipeline 1 and tensor 1)"
     if asked.recompute not in ("none", "full"):
         yield f"cannot choose {asked.recompute} recomputation (take none or full)"
-    if asked.layers == "recompute":
+    if asked.layers in ("recompute", "heads"):
         yield "cannot recompute layers by name (it has one interval for all)"
     yield from _buckets(asked)
     if asked.optimiser not in ADAM_AND_SGD:

@@ -75,6 +75,14 @@ def test_megatron_counts_buckets_in_parameters_of_the_precision_that_is_sent() -
     assert not {"--overlap-grad-reduce", "--ddp-bucket-size"} & set(behind)
 
 
+def test_blocks_recomputed_at_the_head_of_every_piece_are_megatrons_block_method() -> None:
+    heads = tuple(LayerChoice(f"block {number}", recompute="full") for number in (0, 3))
+    told = flags(small(pipeline=2, micro_batches=2, stages=(0, 4), choices=heads))
+    assert (told["--recompute-method"], told["--recompute-num-layers"]) == ("block", "1")
+    others = small(pipeline=2, micro_batches=2, stages=(0, 4), choices=heads[1:])
+    assert "at the head of every piece" in str(Job(others).refusal("megatron"))
+
+
 def test_zero_3_is_megatron_fsdp() -> None:
     told = flags(small(data=8, zero=3))
     assert told["--data-parallel-sharding-strategy"] == "optim_grads_params"

@@ -160,6 +160,15 @@ def test_collectives_that_nccl_does_not_have_are_mscclpp_plans(tmp_path: Path) -
     assert "MSCCLPP_EXECUTION_PLAN_DIR=$PWD/mscclpp" in (tmp_path / "job/nccl.env").read_text()
 
 
+def test_rings_along_designed_cables_are_mscclpp_plans(tmp_path: Path) -> None:
+    cluster = Cluster((Servers(4, 2, "a100", 300e9, 2, 1e9),), Ports(2))
+    hops = tuple((1.0, (server, (server + step) % 4)) for server in range(4) for step in (1, 3))
+    wired = Plan(SMALL, cluster, Strategy(data=8), designed=Designed(RING, hops))
+    names = written(wired, tmp_path / "job")
+    assert {"mscclpp/data-allreduce-8.json", "patch.csv", "tables.csv", "train.py"} <= set(names)
+    assert "rings along cables for data" in (tmp_path / "job/nccl.env").read_text()
+
+
 def test_meetings_say_sizes_and_seats() -> None:
     tensor, data = meetings_of(small(data=4, tensor=2))
     assert (tensor.purpose, tensor.servers, tensor.groups) == ("tensor", (2,), 4)

@@ -71,6 +71,17 @@ def test_the_model_and_its_sequence_decide_too() -> None:
     assert runnable(Strategy(context=2), language)["megatron"] is None
 
 
+def test_a_head_of_recomputed_blocks_in_every_piece_runs_on_megatron() -> None:
+    model = open_workload("gpt2")
+    heads = tuple(LayerChoice(f"block {number}", recompute="full") for number in (0, 1, 6, 7))
+    for strategy in (Strategy(**PIPED | {"pipeline": 2}, stages=(0, 7), choices=heads),
+                     Strategy(**PIPED | {"pipeline": 2}, choices=heads)):  # fmt: skip
+        assert {name for name, why in runnable(strategy, model).items() if why is None} == {"megatron", "pytorch"}
+    for other in (heads[:3], heads[1:3]):
+        strategy = Strategy(**PIPED | {"pipeline": 2}, stages=(0, 7), choices=other)
+        assert runnable(strategy, model)["megatron"] is not None
+
+
 def test_a_collective_with_servers_runs_nowhere() -> None:
     assert all("ps-sharded" in str(why) for why in runnable(Strategy(data=4), algorithm="data=ps-sharded").values())
     assert runnable(Strategy(data=4), algorithm="data=forest")["megatron"] is None

@@ -8,12 +8,14 @@ from pathlib import Path
 from ropewalk.collectives.act import ROOTED
 from ropewalk.collectives.group import Group
 from ropewalk.collectives.program import Program
-from ropewalk.collectives.table import COLLECTIVES
+from ropewalk.collectives.table import COLLECTIVES, with_rings
 from ropewalk.errors import InputError
 from ropewalk.export.meetings import Meeting, meetings_of
 from ropewalk.export.mscclpp import prove_plan, read_mscclpp, write_mscclpp
 from ropewalk.export.nccl.of_plan import in_nccl
+from ropewalk.export.ranks import seats_of
 from ropewalk.plans import Plan
+from ropewalk.strategy.placement import DEFAULT_ORDER
 
 
 def mscclpp_meetings(plan: Plan) -> list[Meeting]:
@@ -26,6 +28,7 @@ def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
 
     MSCCL++ chooses by collective, size and ranks, so the file is for the sizes of the plan alone.
     """
+    _check_numbers(plan, meeting)
     program = _program(plan, meeting)
     if program.ranks > len(meeting.ranks):
         raise InputError(
@@ -38,16 +41,26 @@ def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
     return path
 
 
+def _check_numbers(plan: Plan, meeting: Meeting) -> None:
+    """A framework numbers the ranks of a group as they ascend, and so has to the file."""
+    rank_of_gpu = [seat.rank for seat in seats_of(plan)]
+    ranks = [rank_of_gpu[gpu] for gpu in meeting.ranks]
+    if ranks != sorted(ranks):
+        raise InputError(
+            f"{meeting.purpose}: {meeting.name} numbers the ranks of a group {ranks[:4]}…, frameworks as they ascend: "
+            f"plan with the usual placement ({DEFAULT_ORDER}), or with --algorithm {meeting.purpose}=ring"
+        )
+
+
 def _program(plan: Plan, meeting: Meeting) -> Program:
-    record = COLLECTIVES[meeting.name]
-    known = meeting.groups == 1 or record.own_paths
+    table = COLLECTIVES if plan.designed is None else with_rings(plan.designed.wiring.ring_orders)
+    known = meeting.groups == 1 or table[meeting.name].own_paths
     group = Group(
         meeting.servers,
         fabric=plan.fabric() if known else None,
         members=meeting.ranks if known else (),
     )
-    made = COLLECTIVES.fitting(meeting.name, meeting.act, group)
-    return made.program(meeting.act, group)
+    return table.fitting(meeting.name, meeting.act, group).program(meeting.act, group)
 
 
 def _channels(plan: Plan, meeting: Meeting) -> Callable[[int, int], str]:

@@ -21,7 +21,9 @@ PROTOCOL = "simple"
 
 
 def in_nccl(meeting: Meeting) -> bool:
-    """Does NCCL have it? An all-to-all is sends and receives there, with nothing to choose."""
+    """Does NCCL have it? Its rings have its own order; an all-to-all is sends and receives, with nothing to choose."""
+    if meeting.along_cables:
+        return False
     known = ALGORITHMS.get(meeting.act.key)
     return (known is None and meeting.name == "direct") or NCCLS.get(meeting.name) in (known or ())
 
