@@ -28,7 +28,7 @@ def uniform(draw):
         pipeline=pipeline,
         context=context,
         sequence_parallel=tensor > 1 and draw(st.booleans()),
-        zero=draw(st.integers(0, 1 if schedule == "dualpipe" else 3)) if data * context > 1 else 0,
+        zero=draw(st.integers(0, 3)) if data * context > 1 or schedule == "dualpipe" else 0,
         micro_batches=2 * pipeline,
         interleave=2 if schedule == "interleaved" else 1,
         schedule=schedule,
@@ -49,12 +49,14 @@ def in_parts(draw):
         workers = tuple(range(rank, rank + replicas * tensor))
         parts.append(Part(first, end - 1, workers, tensor=tensor))
         rank += len(workers)
+    mirrored = [tensor for _, tensor in shapes] in ([1, 1], [2, 2]) and draw(st.booleans())
     return Strategy(
         pipeline=len(parts),
         parts=tuple(parts),
         micro_batch=4,
         micro_batches=4,
-        schedule=draw(st.sampled_from(["1f1b", "gpipe", "zb-h1"])),
+        zero=draw(st.integers(0, 3)) if mirrored else 0,
+        schedule="dualpipe" if mirrored else draw(st.sampled_from(["1f1b", "gpipe", "zb-h1"])),
         order=Order(25e6, overlap=draw(st.booleans())),
     )
 

@@ -73,6 +73,7 @@ def mirrored(draw):
     shape = [(near, tensor) for near, _, tensor in half] + [(far, tensor) for _, far, tensor in reversed(half)]
     many = draw(st.sampled_from([2, 3])) * len(shape)
     return Strategy(pipeline=len(shape), parts=parts_of(shape), micro_batch=4, micro_batches=many, schedule="dualpipe",
+                    zero=draw(st.integers(0, 3)), prefetch=draw(st.booleans()),
                     order=Order(draw(st.sampled_from([1000.0, 25e6])), overlap=draw(st.booleans())))  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def test_half_of_the_activations_go_through_each_copy_of_the_model(strategy):
 
 
 @given(mirrored())
-def test_gradients_of_a_stage_are_reduced_once_over_the_replicas_of_both_copies(strategy):
+def test_gradients_of_a_stage_are_reduced_over_the_replicas_of_both_copies(strategy):
     step, parts = lowered(strategy), strategy.parts
     reduced = np.flatnonzero(on_stream(step, "data"))
     groups = {
@@ -103,12 +104,16 @@ def test_gradients_of_a_stage_are_reduced_once_over_the_replicas_of_both_copies(
         for at in range(one.tensor)
     }
     assert {frozenset(step.groups[step.group[at]].tolist()) for at in reduced} == groups
+    gathered = np.flatnonzero(on_stream(step, "zero"))
+    assert {frozenset(step.groups[step.group[at]].tolist()) for at in gathered} == (groups if strategy.zero else set())
     views = strategy.on_stages()
     held = sum(
         view.tensor * sum(share_of(TINY.layers[at], view).parameters for at in one.layers)
         for view, one in zip(views, parts, strict=True)
     )
-    assert step.amount[reduced].sum() == held * 2
+    # Each copy has a micro-batch in every pass whose gradients are shared out.
+    times = strategy.micro_batches // 2 if strategy.zero >= 2 else 1
+    assert step.amount[reduced].sum() == times * held * 2
 
 
 @given(mirrored())

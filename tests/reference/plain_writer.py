@@ -154,31 +154,43 @@ class Writer:
         return hop(back, size, self.views[source], self.views[target], split=bool(self.strategy.parts))
 
     def run_schedule(self) -> None:
-        """Write all passes of all stages."""
+        """Write all passes of all stages; those of both copies together where they share weights out."""
+        together = self.strategy.zero >= 2 and self.strategy.copies > 1
+        twins = [self.pieces.twin(number) if together else -1 for number in range(len(self.stages))]
+        seats = [
+            (number, twin) if together else (number,)
+            for number, twin in enumerate(twins)
+            if twin > number or not together
+        ]
         moving = True
         while moving:
             moving = False
-            for number, stage in enumerate(self.stages):
-                while stage.at < len(stage.row) and self._try_slot(number, stage):
+            for numbers in seats:
+                while self.stages[numbers[0]].at < len(self.stages[numbers[0]].row) and self._try_slot(numbers):
                     moving = True
         assert all(stage.at == len(stage.row) for stage in self.stages), "a schedule waits for itself"
 
-    def _try_slot(self, number: int, stage: Stage) -> bool:
-        """Write the next pass of a stage, or the next two side by side, if all that they need is written."""
-        slot = list(stage.slot())
-        for entry, _ in slot:
+    def _try_slot(self, numbers: tuple[int, ...]) -> bool:
+        """Write the next pass of these stages, or the next two side by side, if all that they need is written."""
+        stages = [self.stages[number] for number in numbers]
+        slots = [list(stage.slot()) for stage in stages]
+        for entry, _ in (one for slot in slots for one in slot):
             if any(given not in self.done for given in self._needed(entry)):
                 return False
-        for entry, _ in slot:
-            self._receive(number, stage, entry)
-        threads = [stage.thread.fork() for _ in slot] if len(slot) > 1 else [stage.thread]
-        for (entry, last), thread in zip(slot, threads, strict=True):
-            self._run(number, stage, thread, entry, last)
-        if len(slot) > 1:
-            stage.thread.join(threads)
-        for entry, _ in slot:
-            self._send(number, stage, entry)
-        stage.at += len(slot)
+        for number, stage, slot in zip(numbers, stages, slots, strict=True):
+            for entry, _ in slot:
+                self._receive(number, stage, entry)
+        several = len(slots[0]) > 1
+        threads = [[stage.thread.fork() for _ in slots[0]] if several else [stage.thread] for stage in stages]
+        for at in range(len(slots[0])):
+            entries = [slot[at][0] for slot in slots]
+            self._run(numbers, [mine[at] for mine in threads], entries, slots[0][at][1])
+        for number, stage, slot, mine in zip(numbers, stages, slots, threads, strict=True):
+            if several:
+                stage.thread.join(mine)
+            for entry, _ in slot:
+                self._send(number, stage, entry)
+            stage.at += len(slot)
         return True
 
     def _needed(self, entry: Entry) -> Iterable[Handed]:
@@ -189,36 +201,48 @@ class Writer:
         givers = self.targets[entry.piece] if back else self.sources[entry.piece]
         return ((back, giver, entry.micro_batch) for giver in givers)
 
-    def _run(self, number: int, stage: Stage, thread: Thread, entry: Entry, last: bool) -> None:
-        """Write one pass."""
+    def _run(self, numbers: tuple[int, ...], threads: list[Thread], entries: list[Entry], last: bool) -> None:
+        """Write one pass of a stage, or that of its twin as well, leg by leg."""
         shared_out = self.strategy.zero >= 2
+        legs = [self.passes[one.piece].legs(one.kind, reduces=shared_out or last) for one in entries]
         reduced = 0
-        for leg in self.passes[entry.piece].legs(entry.kind, reduces=shared_out or last):
-            self._run_leg(number, thread, leg)
-            for move in leg.reduces:
-                reduction = Reduction(move, (entry.piece % self.pieces.count, reduced))
-                reduced += 1
-                if self.strategy.order.overlap:
-                    self._reduce(number, reduction, thread.since)
-                else:
-                    stage.reductions.append(reduction)
+        for several in zip(*legs, strict=True):
+            self._gather(numbers, threads, several[0])
+            for number, thread, leg in zip(numbers, threads, several, strict=True):
+                thread.before = list(thread.cursor)
+                for move in leg.moves:
+                    self.in_order(number, thread, move)
+                for place, move in enumerate(leg.reduces, reduced):
+                    reduction = Reduction(move, (entries[0].piece % self.pieces.count, place))
+                    if self.strategy.order.overlap:
+                        self._reduce(number, reduction, thread.since)
+                    else:
+                        self.stages[number].reductions.append(reduction)
+            reduced += len(several[0].reduces)
         if shared_out:
             # Gradients that are shared out have no place to wait for the end of the step.
-            thread.arrived += self.reduce_left(number, stage)
+            done = [self.reduce_left(number, thread) for number, thread in zip(numbers, threads, strict=True)][-1]
+            for thread in threads:
+                thread.arrived += done
 
-    def _run_leg(self, number: int, thread: Thread, leg: Leg) -> None:
-        if leg.gathers and leg.layer != thread.gathered:
-            since = thread.before if self.strategy.prefetch else thread.since
-            for move in leg.gathers:
-                thread.arrived.append(self.beside(number, "zero", move, since))
+    def _gather(self, numbers: tuple[int, ...], threads: list[Thread], leg: Leg) -> None:
+        """Gather weights for a leg of these stages."""
+        if not leg.gathers or leg.layer == threads[0].gathered:
+            return
+        since = [at for one in threads for at in (one.before if self.strategy.prefetch else one.since)]
+        for move in leg.gathers:
+            if len(numbers) == 1:
+                made = self.beside(*numbers, "zero", move, since)
+            else:
+                made = self.between(*numbers, "zero", move, since)
+            for thread in threads:
+                thread.arrived.append(made)
+        for thread in threads:
             thread.gathered = leg.layer
-        thread.before = list(thread.cursor)
-        for move in leg.moves:
-            self.in_order(number, thread, move)
 
-    def reduce_left(self, number: int, stage: Stage) -> list[int]:
+    def reduce_left(self, number: int, thread: Thread) -> list[int]:
         """Reduce the gradients that were not reduced while the backward pass went on."""
-        since = stage.thread.since
+        stage, since = self.stages[number], thread.since
         done = [self._reduce(number, reduction, since) for reduction in stage.reductions]
         stage.reductions = []
         return [at for at in done if at is not None]
@@ -281,7 +305,7 @@ class Writer:
 def finish(writer: Writer) -> None:
     """Write what comes behind the last passes."""
     for number, stage in enumerate(writer.stages):
-        writer.reduce_left(number, stage)
+        writer.reduce_left(number, stage.thread)
     assert not writer.half_done, "gradients of one copy of the model wait for the other"
     held = [[writer.shares[at] for at in writer.pieces.layers_of_stage(stage)] for stage in range(len(writer.stages))]
     _tie(writer, held)

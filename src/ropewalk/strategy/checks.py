@@ -157,11 +157,6 @@ def _schedule(plan: Strategy) -> Iterator[str]:
             _ = plan.timetable
         except StrategyError as error:
             yield str(error).replace("timetable", "schedule", 1)
-    if plan.copies > 1 and plan.zero >= 2:
-        yield (
-            f"schedule {plan.schedule} keeps two copies of the model, whose gradients meet at the end of the step, but "
-            f"zero {plan.zero} shares them out in every micro-batch: set zero to 0 or 1"
-        )
 
 
 def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:

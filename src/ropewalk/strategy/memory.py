@@ -127,8 +127,11 @@ def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tu
     sparse = sum(share.sparse for share in shares)
     mine, _ = updated(strategy, shares)
     largest = sorted((share.all_parameters for share in shares), reverse=True)
-    gathered = sum(largest[:2]) if strategy.prefetch else sum(largest[:1])
-    weights = mine + min(gathered, whole - mine) if strategy.zero >= 3 and strategy.regather else whole
+    weights = whole
+    if strategy.zero >= 3 and strategy.regather:
+        # The layer that runs and the next one, of each of two passes side by side.
+        at_once = (1 + strategy.prefetch) * (1 + bool(strategy.timetable.paired.any()))
+        weights = mine + min(sum(largest[:at_once]), whole - mine)
     gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole - sparse
     state = mine * per_state + sparse * state_bytes(strategy.optimiser, element_bytes, master_weights=False)
     return weights * element_bytes, gradients * per_gradient, state

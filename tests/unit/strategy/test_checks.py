@@ -63,7 +63,6 @@ def test_strategy_that_fits_passes(strategy):
             TINY,
             "dualpipe: 3 micro-batches: take an",
         ),
-        (Strategy(data=2, pipeline=2, schedule="dualpipe", micro_batches=4, zero=2), TINY, "set zero to 0 or 1"),
         (Strategy(schedule="zb-v"), TINY, "schedule zb-v needs a pipeline of 2 stages or more"),
         (Strategy(sequence_parallel=True), TINY, "splits over tensor ranks, but there is one"),
         (Strategy(tensor=3), TINY, "4 attention heads do not split over 3 tensor ranks: use one of 1, 2, 4"),

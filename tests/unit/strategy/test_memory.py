@@ -143,3 +143,14 @@ def test_servers_hold_what_they_hold_of_each_of_their_layers():
     found = memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
     table, bottom, top = 64 * 4, 8 * 16 + 16, 24 * 8 + 8
     assert found.weights.tolist() == [2 * (table + bottom), 2 * (table + bottom + top), 0]
+
+
+def test_passes_side_by_side_gather_the_layers_of_both():
+    """Under ZeRO-3 a rank holds its share of eight layers, and two layers for each pass that runs."""
+    usual = {"data": 2, "pipeline": 2, "micro_batches": 4, "zero": 3}
+    alone, beside = (used(Strategy(**usual, schedule=name), 16).weights[0] for name in ("zb-v", "dualpipev"))
+    layer = 2 * transformer(1, 1, SEQUENCE, HIDDEN, HEADS).parameters()
+    assert alone == 8 * layer / 2 + 2 * layer
+    assert beside == 8 * layer / 2 + 4 * layer
+    both = used(Strategy(pipeline=2, micro_batches=4, zero=3, schedule="dualpipe"), 16).weights[0]
+    assert both == 16 * layer / 2 + 4 * layer

@@ -18,7 +18,7 @@ from ropewalk.task.lower._book_kernel import (
     wait_for_all,
     write,
 )
-from ropewalk.task.lower.columns import Desk, Ending, Hops, Legs, Rows
+from ropewalk.task.lower.columns import SPARE_THREADS, Desk, Ending, Hops, Legs, Rows
 
 Ints = NDArray[np.int64]
 
@@ -28,6 +28,9 @@ DATA, ZERO, TIED, TO = 0, 1, 2, 3
 """Streams that keep their own order: gradients, weights, tied embeddings, and from `TO` on sends to each stage."""
 OVERLAP, SHARED_OUT, PREFETCH, TWO_COPIES = 0, 1, 2, 3
 """Flags of a strategy."""
+Seat = tuple[int, int, int]
+"""A stage, its thread, and a pass of its row."""
+NOBODY = (NOTHING, NOTHING, NOTHING)
 
 
 @njit(cache=True, nogil=True)
@@ -36,14 +39,19 @@ def write_gang(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, endin
     book, desk, rows = point_at(book), point_at(desk), point_at(rows)
     legs, hops, ending = point_at(legs), point_at(hops), point_at(ending)
     stages = len(rows.row_start) - 1
+    together = flags[SHARED_OUT] and flags[TWO_COPIES]
     moving = True
     while moving:
         moving = False
         for stage in range(stages):
-            while desk.at[stage] < rows.row_start[stage + 1] and _try_slot(book, desk, rows, legs, hops, flags, stage):
-                moving = True
-                if book.size[FULL]:
-                    return True
+            twin = ending.twin[stage] if together else NOTHING
+            if twin > stage or not together:
+                while desk.at[stage] < rows.row_start[stage + 1] and _try_slot(
+                    book, desk, rows, legs, hops, flags, stage, twin
+                ):
+                    moving = True
+                    if book.size[FULL]:
+                        return True
     for stage in range(stages):
         if desk.at[stage] < rows.row_start[stage + 1]:
             return False
@@ -52,32 +60,57 @@ def write_gang(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, endin
 
 
 @njit(cache=True, nogil=True)
-def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags: Ints, stage: int) -> bool:
-    """Write the next pass of a stage, or the next two side by side, if all that they need is written."""
-    first = desk.at[stage]
-    behind = first + 1 + rows.paired[first]
-    for entry in range(first, behind):
-        if not _has_all(desk, rows, hops, entry):
-            return False
-    for entry in range(first, behind):
-        _receive(book, desk, rows, hops, stage, entry)
-    if behind - first == 1:
-        _run(book, desk, rows, legs, flags, stage, stage, first)
+def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags: Ints, stage: int, twin: int) -> bool:
+    """Write the next pass of a stage, or the next two side by side, if all that they need is written.
+
+    With a twin, also the same passes of that stage, in the other copy of the model: they share weights out together.
+    """
+    many = 1 + rows.paired[desk.at[stage]]
+    for here in (stage, twin):
+        for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
+            if not _has_all(desk, rows, hops, entry):
+                return False
+    for here in (stage, twin):
+        for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
+            _receive(book, desk, rows, hops, here, entry)
+    spare = len(desk.cursor) - SPARE_THREADS
+    if many == 1:
+        mate = (twin, twin, desk.at[twin]) if twin >= 0 else NOBODY
+        _run(book, desk, rows, legs, flags, (stage, stage, desk.at[stage]), mate)
     else:
         # Each of two passes side by side has a thread of its own.
-        one, other = len(desk.cursor) - 2, len(desk.cursor) - 1
-        for thread in (one, other):
+        _fork(desk, stage, spare)
+        _fork(desk, twin, spare + 2)
+        for place in range(2):
+            mate = (twin, spare + 2 + place, desk.at[twin] + place) if twin >= 0 else NOBODY
+            _run(book, desk, rows, legs, flags, (stage, spare + place, desk.at[stage] + place), mate)
+        _join(book, desk, stage, spare)
+        _join(book, desk, twin, spare + 2)
+    for here in (stage, twin):
+        for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
+            _send(book, desk, rows, hops, here, entry)
+        if here >= 0:
+            desk.at[here] += many
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _fork(desk: Desk, stage: int, spare: int) -> None:
+    """Two threads that begin where the stage stands."""
+    if stage >= 0:
+        for thread in (spare, spare + 1):
             desk.cursor[thread], desk.arrived[thread] = desk.cursor[stage], desk.arrived[stage]
             desk.before[thread], desk.gathered[thread] = desk.before[stage], desk.gathered[stage]
-        _run(book, desk, rows, legs, flags, stage, one, first)
-        _run(book, desk, rows, legs, flags, stage, other, first + 1)
+
+
+@njit(cache=True, nogil=True)
+def _join(book: Book, desk: Desk, stage: int, spare: int) -> None:
+    """The stage goes on when both threads have come to their ends."""
+    if stage >= 0:
+        one, other = spare, spare + 1
         desk.cursor[stage] = both_lists(book, desk.cursor[one], desk.cursor[other])
         desk.arrived[stage] = both_lists(book, desk.arrived[one], desk.arrived[other])
         desk.before[stage], desk.gathered[stage] = desk.before[other], desk.gathered[other]
-    for entry in range(first, behind):
-        _send(book, desk, rows, hops, stage, entry)
-    desk.at[stage] = behind
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -132,51 +165,84 @@ def _send(book: Book, desk: Desk, rows: Rows, hops: Hops, stage: int, entry: int
 
 
 @njit(cache=True, nogil=True)
-def _run(book: Book, desk: Desk, rows: Rows, legs: Legs, flags: Ints, stage: int, thread: int, entry: int) -> None:
-    """Write one pass."""
-    reduces = int(flags[SHARED_OUT] or rows.is_last[entry])
-    which = (rows.piece[entry] * 4 + rows.kind[entry]) * 2 + reduces
-    for leg in range(legs.first[which], legs.behind[which]):
-        _run_leg(book, desk, legs, flags, stage, thread, leg)
-        for row in range(legs.reduce_start[leg], legs.reduce_start[leg + 1]):
-            if flags[OVERLAP]:
-                _reduce(book, desk, legs, flags, stage, row, desk.cursor[thread], desk.arrived[thread])
-            else:
-                desk.owed[stage] = add_to(book, desk.owed[stage], row)
+def _run(book: Book, desk: Desk, rows: Rows, legs: Legs, flags: Ints, seat: Seat, twin: Seat) -> None:
+    """Write one pass, and beside it the one of a twin, which has the same legs."""
+    stage, thread, entry = seat
+    first, behind = _legs_of(rows, legs, flags, entry)
+    shift = _legs_of(rows, legs, flags, twin[2])[0] - first if twin[0] >= 0 else 0
+    for leg in range(first, behind):
+        _gather(book, desk, legs, flags, seat, twin, leg)
+        _run_leg(book, desk, legs, flags, seat, leg)
+        if twin[0] >= 0:
+            desk.gathered[twin[1]] = desk.gathered[thread]
+            _run_leg(book, desk, legs, flags, twin, leg + shift)
     if flags[SHARED_OUT]:
         # Gradients that are shared out have no place to wait for the end of the step.
-        desk.arrived[thread] = _reduce_left(book, desk, legs, flags, stage, desk.arrived[thread])
+        made = _reduce_left(book, desk, legs, flags, stage, thread)
+        if twin[0] >= 0:
+            made = _reduce_left(book, desk, legs, flags, twin[0], twin[1])
+        for waiting in (thread, twin[1]):
+            if made >= 0 and waiting >= 0:
+                desk.arrived[waiting] = both_lists(book, desk.arrived[waiting], made)
 
 
 @njit(cache=True, nogil=True)
-def _run_leg(book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, thread: int, leg: int) -> None:
-    """Gather the weights of a leg, ahead of the one before where they may be, and run it."""
+def _legs_of(rows: Rows, legs: Legs, flags: Ints, entry: int) -> tuple[int, int]:
+    """The first leg of a pass, and the one behind its last."""
+    reduces = int(flags[SHARED_OUT] or rows.is_last[entry])
+    which = (rows.piece[entry] * 4 + rows.kind[entry]) * 2 + reduces
+    return legs.first[which], legs.behind[which]
+
+
+@njit(cache=True, nogil=True)
+def _gather(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, twin: Seat, leg: int) -> None:
+    """Gather the weights of a leg, ahead of the one before where they may be, among the ranks of a twin as well."""
     begin, behind = legs.gather_start[leg], legs.gather_start[leg + 1]
-    if behind > begin and legs.layer[leg] != desk.gathered[thread]:
-        cursor, arrived = desk.cursor[thread], desk.arrived[thread]
-        if flags[PREFETCH]:
-            cursor, arrived = desk.before[thread], NOTHING
-        for at in range(begin, behind):
-            made = _beside(book, desk, stage, ZERO, legs.gather[at], cursor, arrived, NOTHING)
-            desk.arrived[thread] = add_to(book, desk.arrived[thread], made)
-        desk.gathered[thread] = legs.layer[leg]
+    if behind == begin or legs.layer[leg] == desk.gathered[seat[1]]:
+        return
+    since = desk.before if flags[PREFETCH] else desk.cursor
+    cursor, arrived = since[seat[1]], NOTHING if flags[PREFETCH] else desk.arrived[seat[1]]
+    for at in range(begin, behind):
+        if twin[0] < 0:
+            made = _beside(book, desk, seat[0], ZERO, legs.gather[at], cursor, arrived, NOTHING)
+        else:
+            wait_for_all(book, cursor)
+            wait_for_all(book, arrived)
+            wait_for_all(book, since[twin[1]])
+            if not flags[PREFETCH]:
+                wait_for_all(book, desk.arrived[twin[1]])
+            made = _between(book, desk, seat[0], twin[0], ZERO, legs.gather[at])
+            desk.arrived[twin[1]] = add_to(book, desk.arrived[twin[1]], made)
+        desk.arrived[seat[1]] = add_to(book, desk.arrived[seat[1]], made)
+    desk.gathered[seat[1]] = legs.layer[leg]
+
+
+@njit(cache=True, nogil=True)
+def _run_leg(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, leg: int) -> None:
+    """Run a leg, and reduce the gradients that it completes."""
+    stage, thread, _ = seat
     desk.before[thread] = desk.cursor[thread]
     for at in range(legs.move_start[leg], legs.move_start[leg + 1]):
         _in_order(book, desk, stage, thread, legs.move[at])
+    for row in range(legs.reduce_start[leg], legs.reduce_start[leg + 1]):
+        if flags[OVERLAP]:
+            _reduce(book, desk, legs, flags, stage, row, desk.cursor[thread], desk.arrived[thread])
+        else:
+            desk.owed[stage] = add_to(book, desk.owed[stage], row)
 
 
 @njit(cache=True, nogil=True)
-def _reduce_left(book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, arrived: int) -> int:
-    """Reduce the gradients that wait for the end of the pass; the list with all that was written for it."""
+def _reduce_left(book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, thread: int) -> int:
+    """Reduce the gradients that wait for the end of the pass; a list of what was written."""
     count = in_turn(book, desk.owed[stage])
     rows = book.scratch[:count].copy()
     desk.owed[stage] = NOTHING
-    since, besides = desk.cursor[stage], desk.arrived[stage]
+    since, besides, written = desk.cursor[thread], desk.arrived[thread], NOTHING
     for row in rows:
         made = _reduce(book, desk, legs, flags, stage, row, since, besides)
         if made >= 0:
-            arrived = add_to(book, arrived, made)
-    return arrived
+            written = add_to(book, written, made)
+    return written
 
 
 @njit(cache=True, nogil=True)
@@ -239,7 +305,7 @@ def _between(book: Book, desk: Desk, one: int, other: int, stream: int, move: in
 def _finish(book: Book, desk: Desk, legs: Legs, ending: Ending, flags: Ints, stages: int) -> None:
     """How a step ends: gradients that are left, tied embeddings, the update, weights gathered again."""
     for stage in range(stages):
-        _reduce_left(book, desk, legs, flags, stage, NOTHING)
+        _reduce_left(book, desk, legs, flags, stage, stage)
     for row in range(len(ending.tie)):
         _tie(book, desk, ending.tie_owner[row], ending.tie_other[row], ending.tie[row])
     for stage in range(stages):

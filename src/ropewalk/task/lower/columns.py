@@ -11,6 +11,10 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
+SPARE_THREADS = 4
+"""Threads for two passes side by side, of a stage and of its twin."""
+
+
 class Rows(NamedTuple):
     """A timetable; `is_last` behind the last gradients of a piece."""
 
@@ -66,7 +70,7 @@ class Ending(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Where the stages stand while their operations are written, and a thread for each of two passes side by side."""
+    """Where the stages stand while their operations are written, and spare threads for passes side by side."""
 
     at: Ints
     """The next pass of each stage."""

@@ -17,7 +17,8 @@ The rules, each of them as the frameworks that people use do it:
   Without `Strategy.regather` weights are kept from the forward to the backward pass.
 - Where stages keep two copies of the model (DualPipe), half of the micro-batches go through each, and gradients are
   reduced over the ranks of both. A gradient is a sum over samples, so each sample counts once whatever the replicas:
-  one of r replicas of a copy has summed up 1/(2 r) of the batch.
+  one of r replicas of a copy has summed up 1/(2 r) of the batch. Both copies run the same passes in the same order,
+  each for its own micro-batch, so ZeRO-2 and 3 share gradients and weights out over the ranks of both, pass by pass.
 - An embedding that first and last stage share is summed between the two after all other gradients.
 - The optimiser's update comes last; under ZeRO a rank updates its part.
 - Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes

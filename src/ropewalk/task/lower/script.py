@@ -13,7 +13,7 @@ from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.columns import Desk, Ending, Hops, Legs, Rows
+from ropewalk.task.lower.columns import SPARE_THREADS, Desk, Ending, Hops, Legs, Rows
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.hops import hop
 from ropewalk.task.lower.moves import STREAM, Move, Scope
@@ -92,7 +92,7 @@ class Script:
 
     def _desk(self) -> Desk:
         stages, every, hops = len(self.rows.row_start) - 1, len(self.legs.first) // 8, len(self.hops.sent)
-        threads = stages + 2
+        threads = stages + SPARE_THREADS
         most = int(self.legs.reduce_place.max(initial=-1)) + 1
         return Desk._make((
             self.rows.row_start[:-1].copy(),

@@ -417,3 +417,28 @@ def test_stage_that_is_computed_again_takes_as_long_as_its_layers_and_keeps_its_
         for shares in [shares_of(TINY, one)]
     ]
     assert kept[1] < kept[0]
+
+
+def test_gradients_of_passes_side_by_side_are_reduced_behind_their_own_backward_pass():
+    """Where nothing overlaps: the n-th gradients of a rank are there when its n-th backward pass has ended."""
+    strategy = Strategy(data=2, pipeline=2, micro_batches=4, schedule="dualpipev", zero=2, order=Order(overlap=False))
+    step = lower(TINY, strategy, Placement(strategy), EvenPrices(), "stage")
+    start, end = clocked(step)
+    passes = [at for at, label in enumerate(step.labels) if label.endswith(("backward", "backward weights"))]
+    done = np.sort(end[(step.rank == 0) & np.isin(step.label, passes)])
+    mine = [0 in step.groups[group] if group >= 0 else False for group in step.group]
+    reduced = np.sort(start[on_stream(step, "data") & mine])
+    assert len(reduced) == len(done) == 8
+    assert (reduced >= done).all()
+
+
+def test_two_copies_share_weights_out_over_the_ranks_of_both():
+    """With a micro-batch in each, they gather the weights of a layer together."""
+    strategy = Strategy(pipeline=2, micro_batches=4, schedule="dualpipe", zero=3)
+    step = lowered(strategy)
+    for name, act in (("data", Act.REDUCE_SCATTER), ("zero", Act.ALL_GATHER)):
+        mine = on_stream(step, name)
+        assert (step.act[mine] == act).all()
+        assert all(step.groups[group].tolist() == [0, 1] for group in step.group[mine])
+    reduced = step.label[on_stream(step, "data")]
+    assert len(reduced) == len(TINY.layers) * 2
