@@ -97,7 +97,10 @@ def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], price
     firsts = tuple(one.first for one in strategy.parts) or strategy.stages
     if firsts is None:
         once = shares[: len(workload.layers)]
-        firsts = balanced([seconds_of(share, prices) for share in once], strategy.pieces)
+        # Layers that are alike have the same tuple of operators.
+        alike = {id(share.layer.operators): share for share in once}
+        seconds = {which: seconds_of(share, prices) for which, share in alike.items()}
+        firsts = balanced([seconds[id(share.layer.operators)] for share in once], strategy.pieces)
     return Pieces(firsts, len(workload.layers), strategy.homes)
 
 

@@ -97,10 +97,20 @@ class Step:
             if wrong.any():
                 first = int(np.flatnonzero(wrong)[0])
                 findings.add(f"operation {first} ({self.name_of(first)}) {text} ({int(wrong.sum())} such operations)")
-        for number, members in enumerate(self.groups):
-            if len(np.unique(members)) != len(members) or (members < 0).any() or (members >= self.ranks).any():
-                findings.add(f"group {number} names a rank twice or a rank that does not exist")
+        for number in self._odd_groups():
+            findings.add(f"group {number} names a rank twice or a rank that does not exist")
         findings.raise_if_any()
+
+    def _odd_groups(self) -> list[int]:
+        """Groups that name a rank twice or one that does not exist."""
+        if not self.groups:
+            return []
+        group = np.repeat(np.arange(len(self.groups)), [len(members) for members in self.groups])
+        member = np.concatenate(self.groups).astype(np.int64)
+        odd = (member < 0) | (member >= self.ranks)
+        order = np.lexsort((member, group))
+        again = np.flatnonzero((np.diff(group[order]) == 0) & (np.diff(member[order]) == 0))
+        return [int(number) for number in np.unique(np.concatenate([group[odd], group[order[again]]]))]
 
     def name_of(self, operation: int) -> str:
         return self.labels[int(self.label[operation])]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,14 @@ class Copies:
 
     entry: Ints
     exit: Ints
+
+    @cached_property
+    def begin_together(self) -> bool:
+        return bool((self.entry == self.entry[0]).all())
+
+    @cached_property
+    def end_together(self) -> bool:
+        return bool((self.exit == self.exit[0]).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +94,7 @@ class Layout:
         key = waiting, awaited
         if key not in self._pairs:
             mine, theirs = self.copies[waiting], self.copies[awaited]
-            if len(mine.entry) == len(theirs.exit) == 1 or (_one(mine.entry) and _one(theirs.exit)):
+            if mine.begin_together and theirs.end_together:
                 self._pairs[key] = mine.entry[:1], theirs.exit[:1]
             else:
                 one, other = self._meeting(waiting, awaited)
@@ -106,10 +115,6 @@ class Layout:
         return SIDES[side](one, other)
 
 
-def _one(tasks: Ints) -> bool:
-    return bool((tasks == tasks[0]).all())
-
-
 def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> Layout:
     """Expand one operation of each kind for all ranks, and fold them; `use_for` says with what a step is expanded."""
     from ropewalk.sim.flow.dominated import without_dominated_links
@@ -124,8 +129,11 @@ def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], U
     system = without_dominated_links(system_of(routed.graph, routes))
     terms = _delay_terms(expansion, routed, routes, use.transport.start_up_s)
     # What makes up a delay is told apart, not only its sum: an operation may stand for several.
-    code = np.unique(terms, axis=0, return_inverse=True)[1].ravel()
-    folding = fold(replace(system, delay=code.astype(np.float64)))
+    code = np.zeros(len(terms))
+    for column in terms.T:
+        values, rank = np.unique(column, return_inverse=True)
+        code = code * len(values) + rank
+    folding = fold(replace(system, delay=code))
     assert folding is not None
     first, last = _tasks_of_copies(gang, place, roster, routed)
     kinds = [_kind(folding, terms, *ends) for ends in zip(first, last, strict=True)]
@@ -145,10 +153,10 @@ def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes, start_
 
 def _tasks_of_copies(gang: Gang, place: Ints, roster: Roster, routed: Expansion) -> tuple[list[Ints], list[Ints]]:
     """By kind: the first and the last task of each of its copies."""
-    operations = [gang.numbers(roster, place[at : at + 1]) for at in range(len(place))]
+    operations, cuts = gang.numbers(roster, place), np.cumsum(gang.copies(roster)[place])[:-1]
     owner = routed.operation_of_task
-    first = [np.searchsorted(owner, mine).astype(np.int64) for mine in operations]
-    return first, [np.searchsorted(owner, mine + 1).astype(np.int64) - 1 for mine in operations]
+    first, behind = (np.searchsorted(owner, operations + one).astype(np.int64) for one in (0, 1))
+    return np.split(first, cuts), np.split(behind - 1, cuts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,9 +102,13 @@ class Gang:
 
     def numbers(self, roster: Roster, operations: Ints) -> Ints:
         """The operations of the step of all ranks that these operations become."""
-        count = self._copies(roster, self._kinds(roster))
+        count = self.copies(roster)
         first = np.cumsum(count) - count
         return ranges(first[operations], count[operations])
+
+    def copies(self, roster: Roster) -> Ints:
+        """How many operations of the step of all ranks each operation becomes."""
+        return self._copies(roster, self._kinds(roster))
 
     def _kinds(self, roster: Roster) -> Ints:
         meetings, number = self.meetings

@@ -42,6 +42,9 @@ class Scope(IntEnum):
     """Of two stages that hold the same embedding: one for every rank of a stage."""
 
 
+SUMMED = (Scope.RANK, Scope.TENSOR)
+"""Scopes of moves that only tensor ranks wait for: in a row they may be summed up."""
+
 STREAMS = ("compute", "tensor", "context", "expert", "tables", "data", "zero", "pipeline")
 """Streams of a rank by number. Those of communication are named after what they are for; a collective on `tensor`,
 `context`, `expert` or `tables` stops the computation, one on `data`, `zero` or `pipeline` runs beside it."""
@@ -123,7 +126,7 @@ def condensed(moves: list[Move], label: str) -> list[Move]:
     found: list[Move] = []
     run: list[Move] = []
     for move in moves:
-        if move.scope in (Scope.RANK, Scope.TENSOR):
+        if move.scope in SUMMED:
             run.append(move)
         else:
             found += [*_summed(run, label), move]

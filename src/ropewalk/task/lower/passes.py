@@ -11,6 +11,7 @@ from ropewalk.strategy.shares import Share
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.moves import (
     STREAM,
+    SUMMED,
     Move,
     Scope,
     backward_moves,
@@ -57,6 +58,8 @@ class Passes:
 
 Walk = Callable[[Share, Strategy, Pace], list[Move]]
 """A pass through a layer."""
+Join = Callable[[list[list[Move]], str], list[Move]]
+"""The moves of several layers in one list, under a label where they are summed up."""
 
 
 class Walks:
@@ -68,9 +71,11 @@ class Walks:
     def __init__(self, prices: Pace) -> None:
         self.prices = prices
         self._known: dict[tuple[object, ...], tuple[Share, list[Move]]] = {}
+        self._named: dict[tuple[object, ...], list[Move]] = {}
+        self._summed: dict[tuple[int, ...], list[Move]] = {}
 
-    def moves(self, walk: Walk, share: Share, strategy: Strategy, *, labelled: bool) -> list[Move]:
-        """The moves of a layer; unless they are to be `labelled`, perhaps under the name of one that is alike."""
+    def moves(self, walk: Walk, share: Share, strategy: Strategy, *, summed: bool) -> list[Move]:
+        """The moves of a layer; where all are to be summed up, perhaps under the name of one that is alike."""
         inside = (share.server, strategy.micro_batches, strategy.gradient_bytes) if share.server.gpus > 1 else ()
         key = walk, id(share.layer.operators), share.recompute, share.split, share.tables_over, inside
         if key not in self._known:
@@ -78,9 +83,23 @@ class Walks:
             self._known[key] = share, walk(share, strategy, self.prices)
         first, moves = self._known[key]
         old, new = first.layer.name, share.layer.name
-        if old == new or not labelled:
+        if old == new or (summed and all(move.scope in SUMMED for move in moves)):
             return moves
-        return [replace(move, label=new + move.label[len(old) :]) for move in moves]
+        if (*key, new) not in self._named:
+            self._named[*key, new] = [replace(move, label=new + move.label[len(old) :]) for move in moves]
+        return self._named[*key, new]
+
+    def condensed(self, layers: list[list[Move]], label: str) -> list[Move]:
+        """What `condensed` makes of several layers whose moves are known here."""
+        alike = tuple(map(id, layers))
+        if alike not in self._summed:
+            self._summed[alike] = condensed([move for moves in layers for move in moves], label)
+        return [
+            Move(one.act, one.scope, one.amount, one.stream, label, one.repeats, one.layer)
+            if one.scope in SUMMED and one.label != label
+            else one
+            for one in self._summed[alike]
+        ]
 
 
 def passes_of(
@@ -108,27 +127,32 @@ def passes_of(
     again = gathers if strategy.regather else nothing
 
     def walked(walk: Walk) -> list[tuple[int, list[Move]]]:
-        return [(at, walks.moves(walk, shares[at], strategy, labelled=not condense)) for at in layers]
+        return [(at, walks.moves(walk, shares[at], strategy, summed=condense)) for at in layers]
+
+    def written(run: list[list[Move]], label: str) -> list[Move]:
+        moves = [move for moves in run for move in moves]
+        return condensed(moves, label) if condense else moves
 
     ahead, back = walked(forward_moves), walked(backward_moves)[::-1]
+    join = walks.condensed if condense else written
     if apart:
         ahead = [(at, [replace(move, layer=at) for move in moves]) for at, moves in ahead]
     begins = [at for at in layers if dense[at] or shares[at].expert_parameters] if apart else []
     backward = f"{name} backward"
     rerun: tuple[Leg, ...] = ()
     if strategy.recompute == "stage":
-        rerun = _legs(walked(recompute_moves), again, nothing, f"{name} recompute", condense)
+        rerun = _legs(walked(recompute_moves), again, nothing, f"{name} recompute", join)
     plain = {
-        Pass.FORWARD: _legs(ahead, gathers, nothing, f"{name} forward", condense, begins),
-        Pass.BACKWARD: rerun + _legs(back, again, nothing, backward, condense),
+        Pass.FORWARD: _legs(ahead, gathers, nothing, f"{name} forward", written if apart else join, begins),
+        Pass.BACKWARD: rerun + _legs(back, again, nothing, backward, join),
     }
-    reducing = {Pass.BACKWARD: rerun + _legs(back, again, reduces, backward, condense)}
+    reducing = {Pass.BACKWARD: rerun + _legs(back, again, reduces, backward, join)}
     if strategy.splits_backward:
         late = walked(weight_moves)[::-1]
-        plain[Pass.INPUT] = rerun + _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", condense)
+        plain[Pass.INPUT] = rerun + _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", join)
         # Gradients of weights need no weights: nothing is gathered for them.
-        plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", condense)
-        reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", condense)
+        plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", join)
+        reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", join)
     return Passes(plain, reducing)
 
 
@@ -137,24 +161,19 @@ def _legs(
     gathers: dict[int, tuple[Move, ...]],
     reduces: dict[int, tuple[Move, ...]],
     label: str,
-    condense: bool,
+    join: Join,
     begins: Collection[int] = (),
 ) -> tuple[Leg, ...]:
     """Layers in a row make one leg, up to one that gathers its weights or after which gradients are reduced.
 
-    The layers `begins` begin a leg of their own.
+    The layers `begins` begin a leg of their own; `join` makes one list of the moves of several layers.
     """
     legs: list[Leg] = []
     run: list[list[Move]] = []
-    known: dict[tuple[int, ...], tuple[Move, ...]] = {}
 
     def close(gathered: tuple[Move, ...], reduced: tuple[Move, ...], layer: int) -> None:
         if any(run) or gathered or reduced:
-            alike = tuple(map(id, run))
-            if alike not in known:
-                moves = [move for moves in run for move in moves]
-                known[alike] = tuple(condensed(moves, label) if condense else moves)
-            legs.append(Leg(known[alike], gathered, reduced, layer))
+            legs.append(Leg(tuple(join(run, label)), gathered, reduced, layer))
         run.clear()
 
     for at, moves in layers:
