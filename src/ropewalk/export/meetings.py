@@ -16,7 +16,7 @@ from ropewalk.training.planned import step_of
 
 @dataclass(frozen=True)
 class Meeting:
-    """Groups of one purpose and size that run the same collective."""
+    """Groups of one purpose that sit alike in servers and run the same collective."""
 
     purpose: str
     """As in `--algorithm`: data, tensor, …"""
@@ -33,9 +33,13 @@ class Meeting:
     along_cables: bool = False
     """Do its rings follow the cables of a network that was designed, in an order of their own?"""
 
+    def takes_over(self, other: Meeting) -> bool:
+        """Would a library that sees collective, ranks and size, from the smallest of these on, run the other alike?"""
+        return self.act is other.act and len(self.ranks) == len(other.ranks) and self.least_bytes <= other.most_bytes
+
 
 def meetings_of(plan: Plan) -> list[Meeting]:
-    """By purpose, act and number of ranks, in the order in which they first happen.
+    """By purpose, act and seats in servers, in the order in which they first happen.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse
@@ -46,23 +50,36 @@ def meetings_of(plan: Plan) -> list[Meeting]:
     """
     step = step_of(plan)
     choice = collective_choice(plan.communication.algorithm)
-    met = np.flatnonzero((step.act >= Act.ALL_REDUCE) & (step.act != Act.BARRIER))
     server = np.repeat(np.arange(len(plan.cluster.server_sizes), dtype=np.int32), plan.cluster.server_sizes)
-    sizes = np.array([len(group) for group in step.groups])
-    found: dict[tuple[int, int, int], list[int]] = {}
-    for operation in met.tolist():
-        size = int(sizes[step.group[operation]])
-        if size > 1:
-            found.setdefault((int(step.stream[operation]), int(step.act[operation]), size), []).append(operation)
+    seated = seat(step.groups, server)
+    met = np.flatnonzero((step.act >= Act.ALL_REDUCE) & (step.act != Act.BARRIER))
+    alike = np.column_stack([step.stream[met], step.act[met], seated.seating_of[step.group[met]]])
+    kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     made = []
-    for (stream, number, _), operations in found.items():
-        act, purpose = Act(number), step.streams[stream]
-        name = choice.name_for(purpose)
+    for number in np.argsort(first).tolist():
+        stream, act, seating = kinds[number].tolist()
+        sat, operations = seated.seatings[seating], met[kind.ravel() == number]
+        if sat.ranks == 1:
+            continue
+        runs = _collective(choice.name_for(step.streams[stream]), Act(act))
+        row = seated.row[step.group[operations[0]]]
         each = step.amount[operations] / step.repeats[operations]
-        sat = seat([step.groups[step.group[operations[0]]]], server).seatings[0]
-        runs = name if act in COLLECTIVES[name].make else beside(act)
-        groups = len(np.unique(step.group[operations]))
-        span = int(each.min()), int(each.max())
-        laid = plan.designed is not None and runs == "ring" and len(sat.servers) > 1
-        made.append(Meeting(purpose, act, runs, tuple(sat.members[0].tolist()), sat.servers, groups, *span, laid))
+        made.append(
+            Meeting(
+                step.streams[stream],
+                Act(act),
+                runs,
+                tuple(sat.members[row].tolist()),
+                sat.servers,
+                len(np.unique(step.group[operations])),
+                int(each.min()),
+                int(each.max()),
+                along_cables=plan.designed is not None and runs == "ring" and len(sat.servers) > 1,
+            )
+        )
     return made
+
+
+def _collective(name: str, act: Act) -> str:
+    """What an act runs where a collective was chosen that may not have it."""
+    return name if act in COLLECTIVES[name].make else beside(act)

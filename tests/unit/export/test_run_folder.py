@@ -160,6 +160,13 @@ def test_collectives_that_nccl_does_not_have_are_mscclpp_plans(tmp_path: Path) -
     assert "MSCCLPP_EXECUTION_PLAN_DIR=$PWD/mscclpp" in (tmp_path / "job/nccl.env").read_text()
 
 
+def test_collectives_that_mscclpp_cannot_tell_apart_are_refused(tmp_path: Path) -> None:
+    plan = small(cluster="1x4", data=2, tensor=2, algorithm="tensor=halving-doubling")
+    with pytest.raises(PlanError, match=r"halving-doubling for tensor and ring for data, which MSCCL\+\+ cannot tell"):
+        written(plan, tmp_path / "job")
+    assert not list(tmp_path.iterdir())
+
+
 def test_rings_along_designed_cables_are_mscclpp_plans(tmp_path: Path) -> None:
     cluster = Cluster((Servers(4, 2, "a100", 300e9, 2, 1e9),), Ports(2))
     hops = tuple((1.0, (server, (server + step) % 4)) for server in range(4) for step in (1, 3))

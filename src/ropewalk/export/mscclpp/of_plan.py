@@ -9,9 +9,10 @@ from ropewalk.collectives.act import ROOTED
 from ropewalk.collectives.group import Group
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.table import COLLECTIVES, with_rings
-from ropewalk.errors import InputError
+from ropewalk.errors import Findings, InputError, PlanError
 from ropewalk.export.meetings import Meeting, meetings_of
 from ropewalk.export.mscclpp import prove_plan, read_mscclpp, write_mscclpp
+from ropewalk.export.mscclpp.plan import ALIGNMENT
 from ropewalk.export.nccl.of_plan import in_nccl
 from ropewalk.export.ranks import seats_of
 from ropewalk.plans import Plan
@@ -19,14 +20,25 @@ from ropewalk.strategy.placement import DEFAULT_ORDER
 
 
 def mscclpp_meetings(plan: Plan) -> list[Meeting]:
-    """What has to run on MSCCL++."""
-    return [meeting for meeting in meetings_of(plan) if not in_nccl(meeting)]
+    """What has to run on MSCCL++; refused where it would take other collectives of the plan for these."""
+    every = meetings_of(plan)
+    found = [meeting for meeting in every if not in_nccl(meeting)]
+    findings = Findings(PlanError, "MSCCL++ plans")
+    for meeting in found:
+        for other in every:
+            if meeting.takes_over(other) and (meeting.name, meeting.servers) != (other.name, other.servers):
+                findings.add(
+                    f"{meeting.act.words} of {len(meeting.ranks)} ranks is {meeting.name} for {meeting.purpose} and "
+                    f"{other.name} for {other.purpose}, which MSCCL++ cannot tell apart: plan one collective for both"
+                )
+    findings.raise_if_any()
+    return found
 
 
 def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
     """Write what one kind of group runs, and prove what is read back; its other groups run the same file.
 
-    MSCCL++ chooses by collective, size and ranks, so the file is for the sizes of the plan alone.
+    MSCCL++ chooses by collective, ranks and size, so the file is for sizes from the smallest of the plan on.
     """
     _check_numbers(plan, meeting)
     program = _program(plan, meeting)
@@ -36,7 +48,8 @@ def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
             f"another collective, --algorithm {meeting.purpose}=ring"
         )
     path = folder / f"{meeting.purpose}-{meeting.act.key}-{len(meeting.ranks)}.json"
-    write_mscclpp(program, path, collective=meeting.act.key, channel=_channels(plan, meeting))
+    least = max(1, meeting.least_bytes // ALIGNMENT) * ALIGNMENT
+    write_mscclpp(program, path, collective=meeting.act.key, channel=_channels(plan, meeting), min_message_size=least)
     prove_plan(read_mscclpp(path), 0 if meeting.act in ROOTED else None)
     return path
 
