@@ -86,7 +86,7 @@ def test_gradients_of_several_passes_and_rates_that_change_are_as_in_ddp(two_pro
 
 def test_a_parameter_without_gradient_is_named_instead_of_waited_for(two_processes):
     told = two_processes.call(jobs.one_part_unused, [(whole("tied"),)] * 2)
-    assert all("twice.bias, twice.weight had no gradient in the last backward pass" in text for text in told)
+    assert all("twice.bias and twice.weight had no gradient in the last backward pass" in text for text in told)
 
 
 def test_two_backward_passes_in_a_step_are_refused(two_processes):

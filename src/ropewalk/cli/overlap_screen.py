@@ -22,7 +22,7 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
     say = console().print
     asked, best = found.question, found.best
     say(
-        f"{found.tensors.model} on {asked.servers} x {asked.gpus_per_server} GPUs, {asked.sync}: "
+        f"{found.tensors.model} on {asked.servers} x {asked.cluster.equal.gpus} GPUs, {asked.sync}: "
         f"{units.show_seconds(best.time_s)} per step with {best.name}, "
         f"{units.show_seconds(found.bounds.step_s)} at best",
         style="bold",

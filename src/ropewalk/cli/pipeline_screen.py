@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ropewalk import units
 from ropewalk.cli.screen import console, print_whole
+from ropewalk.words import in_ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ def _stage_table(found: PipelineAnswer) -> Table:
         table.add_row(
             str(number % len(best.plan.stages)),
             f"{stage.first}-{stage.last}" if len(stage.layers) > 1 else str(stage.first),
-            gpus_in_words(stage.workers),
+            in_ranges(stage.workers),
             f"{stage.replicas}" + (f" x {stage.tensor}" if stage.tensor > 1 else ""),
             units.show_seconds(float(times.forward[number])),
             units.show_seconds(float(times.backward[number] + times.weight[number])),
@@ -76,21 +77,6 @@ def _stage_table(found: PipelineAnswer) -> Table:
             units.show_size(memory[stage.workers]),
         )
     return table
-
-
-def gpus_in_words(gpus: tuple[int, ...]) -> str:
-    """GPUs as ranges.
-
-    >>> gpus_in_words((0, 1, 2, 3, 8))
-    '0-3,8'
-    """
-    runs: list[list[int]] = []
-    for gpu in sorted(gpus):
-        if runs and runs[-1][1] == gpu - 1:
-            runs[-1][1] = gpu
-        else:
-            runs.append([gpu, gpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _table(found: PipelineAnswer) -> Table:

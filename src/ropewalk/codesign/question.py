@@ -77,13 +77,8 @@ class PlanQuestion:
         for name, least in (("servers", 2), ("budget", 1), ("chains", 1), ("rounds", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 findings.add(f"{name} is {getattr(self, name)}: give a whole number from {least} on")
-        gpus = self.cluster.gpus
-        if self.batch is not None and (self.batch < 1 or self.batch % gpus):
-            nearest = max(1, round(self.batch / gpus)) * gpus
-            findings.add(
-                f"a batch of {self.batch} samples does not spread evenly over {gpus} GPUs: give a multiple of {gpus}, "
-                f"such as {nearest}"
-            )
+        if (uneven := self.cluster.uneven(self.batch)) is not None:
+            findings.add(uneven)
         if not findings and self.degree > self.servers - 1:
             findings.add(
                 f"{self.degree} ports per server are more than the {self.servers - 1} other servers: "

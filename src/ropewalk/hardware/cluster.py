@@ -127,6 +127,16 @@ class Cluster:
             )
         return self.network
 
+    def uneven(self, batch: int | None) -> str | None:
+        """Why samples of a batch, where one is given, cannot go to all GPUs alike; None where they can."""
+        if batch is None or (batch >= 1 and batch % self.gpus == 0):
+            return None
+        nearest = max(1, round(batch / self.gpus)) * self.gpus
+        return (
+            f"a batch of {batch} samples does not spread evenly over {self.gpus} GPUs: give a multiple of {self.gpus}, "
+            f"such as {nearest}"
+        )
+
     def fabric(self) -> Fabric:
         """The fabric whose hosts are the GPUs, without what has failed."""
         return self._fabric

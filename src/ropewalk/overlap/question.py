@@ -55,12 +55,8 @@ class OverlapQuestion:
 
     def __post_init__(self) -> None:
         findings = Findings(StrategyError, "overlap")
-        if self.batch is not None and (self.batch < 1 or self.batch % self.workers):
-            nearest = max(1, round(self.batch / self.workers)) * self.workers
-            findings.add(
-                f"a batch of {self.batch} samples does not spread evenly over {self.workers} GPUs: give a multiple of "
-                f"{self.workers}, such as {nearest}"
-            )
+        if (uneven := self.cluster.uneven(self.batch)) is not None:
+            findings.add(uneven)
         if self.workers == 1:
             findings.add("one GPU has nobody to synchronise with: give a cluster of 2 or more, such as 2x8")
         if self.parameter_servers is not None and self.sync is not Kind.PARAMETER_SERVER:
@@ -72,15 +68,11 @@ class OverlapQuestion:
     @property
     def workers(self) -> int:
         """GPUs that hold the same model."""
-        return self.servers * self.gpus_per_server
+        return self.servers * self.cluster.equal.gpus
 
     @property
     def servers(self) -> int:
         return self.cluster.equal.count
-
-    @property
-    def gpus_per_server(self) -> int:
-        return self.cluster.equal.gpus
 
     @cached_property
     def workload(self) -> Workload:

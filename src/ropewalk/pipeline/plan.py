@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.pipeline.schedules import copies
 from ropewalk.strategy.part import Part
+from ropewalk.words import in_ranges
 
 
 @dataclass(frozen=True)
@@ -106,17 +107,6 @@ class Plan:
         findings.raise_if_any()
 
     def __str__(self) -> str:
-        parts = [f"{stage.first}-{stage.last}@{_listed(stage.workers)}" for stage in self.stages]
+        parts = [f"{stage.first}-{stage.last}@{in_ranges(stage.workers)}" for stage in self.stages]
         again = " with recomputation" if self.recompute else ""
         return f"{' | '.join(parts)} {self.schedule}, {self.micro_batches} x {self.micro_batch} samples{again}"
-
-
-def _listed(gpus: tuple[int, ...]) -> str:
-    """GPUs as ranges: 0-7,9."""
-    runs: list[list[int]] = []
-    for gpu in sorted(gpus):
-        if runs and runs[-1][1] == gpu - 1:
-            runs[-1][1] = gpu
-        else:
-            runs.append([gpu, gpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

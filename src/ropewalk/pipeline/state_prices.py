@@ -59,18 +59,11 @@ class Prices(Protocol):
         """What one of `tensor` GPUs pays that get `samples` samples together."""
 
 
-class MeasuredPrices:
-    """Times and activations in proportion to the samples.
+class _Known:
+    """Prices that are made once for every number of samples and of GPUs that share them."""
 
-    States with weights spend `weight_share` of their backward pass on gradients of weights alone.
-
-    GPUs that share samples divide time, weights and activations evenly and add up the output of every state with
-    weights twice in each pass, as Megatron does for a transformer layer.
-    """
-
-    def __init__(self, profile: Profile, weight_share: float = Measured.weight_share) -> None:
+    def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._weight_share = weight_share
         self._known: dict[tuple[float, int], StatePrices] = {}
 
     @property
@@ -81,6 +74,23 @@ class MeasuredPrices:
         if (samples, tensor) not in self._known:
             self._known[samples, tensor] = self._priced(samples, tensor)
         return self._known[samples, tensor]
+
+    def _priced(self, samples: float, tensor: int) -> StatePrices:
+        raise NotImplementedError
+
+
+class MeasuredPrices(_Known):
+    """Times and activations in proportion to the samples.
+
+    States with weights spend `weight_share` of their backward pass on gradients of weights alone.
+
+    GPUs that share samples divide time, weights and activations evenly and add up the output of every state with
+    weights twice in each pass, as Megatron does for a transformer layer.
+    """
+
+    def __init__(self, profile: Profile, weight_share: float = Measured.weight_share) -> None:
+        super().__init__(profile)
+        self._weight_share = weight_share
 
     def _priced(self, samples: float, tensor: int) -> StatePrices:
         profile = self._profile
@@ -100,23 +110,13 @@ class MeasuredPrices:
         )
 
 
-class WorkloadPrices:
+class WorkloadPrices(_Known):
     """Layers of a workload on a device, split by tensor parallelism where asked."""
 
     def __init__(self, workload: Workload, prices: Pricer | None = None) -> None:
         self.workload = workload
         self.prices = prices or pricer()
-        self._profile = profile_of(workload, self.prices)
-        self._known: dict[tuple[float, int], StatePrices] = {}
-
-    @property
-    def profile(self) -> Profile:
-        return self._profile
-
-    def at(self, samples: float, tensor: int = 1) -> StatePrices:
-        if (samples, tensor) not in self._known:
-            self._known[samples, tensor] = self._priced(samples, tensor)
-        return self._known[samples, tensor]
+        super().__init__(profile_of(workload, self.prices))
 
     def _priced(self, samples: float, tensor: int) -> StatePrices:
         if samples != int(samples):

@@ -119,7 +119,7 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
         ("Lower bound", quantity.seconds(answer.bounds.step_s)),
         ("Computing", quantity.seconds(answer.tensors.compute_s)),
         ("Waiting for the network", quantity.seconds(answer.exposed_s)),
-        ("Workers", f"{quantity.count(asked.servers)} servers of {asked.gpus_per_server} GPUs"),
+        ("Workers", f"{quantity.count(asked.servers)} servers of {asked.cluster.equal.gpus} GPUs"),
         ("Synchronised by", "all-reduce" if not answer.link.duplex else "parameter servers"),
         ("Gradients", f"{quantity.size(answer.tensors.total_bytes)} in {quantity.count(len(answer.tensors))} tensors"),
         ("Gradient bytes a second", quantity.gigabytes(answer.link.bandwidth)),

@@ -14,6 +14,7 @@ from ropewalk.report.sync_bars import sync_bars
 from ropewalk.report.sync_curves import load_chart, scaling_charts
 from ropewalk.report.sync_levels import levels_chart, packet_charts
 from ropewalk.sync import SyncQuestion, SyncStudy
+from ropewalk.words import listed
 
 MOST_DRAWN_NODES = 5_000
 MOST_DRAWN_LINKS = 6_000
@@ -76,9 +77,9 @@ def sync_page(study: SyncStudy) -> str:
 
 
 def _in_words(question: SyncQuestion, found: list[Combination]) -> str:
-    sizes = _listed([quantity.size(size) for size in question.sizes])
-    hosts = _listed([quantity.count(number) for number in sorted({row.hosts for row in found})] or ["no"])
-    speeds = _listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})])
+    sizes = listed([quantity.size(size) for size in question.sizes], None)
+    hosts = listed([quantity.count(number) for number in sorted({row.hosts for row in found})] or ["no"], None)
+    speeds = listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})], None)
     return (
         f"How long does one all-reduce of {sizes} take over {hosts} hosts"
         + (f" with links of {speeds}" if speeds else "")
@@ -89,21 +90,20 @@ def _in_words(question: SyncQuestion, found: list[Combination]) -> str:
 def _facts(question: SyncQuestion, found: list[Combination]) -> list[tuple[str, str]]:
     routings = list(dict.fromkeys(row.routing for row in found)) or list(question.routing)
     facts = [
-        ("Size", _listed([quantity.size(size) for size in question.sizes])),
-        ("Hosts", _listed([quantity.count(number) for number in sorted({row.hosts for row in found})])),
-        ("Link bandwidth", _listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})])),
+        ("Size", listed([quantity.size(size) for size in question.sizes], None)),
+        ("Hosts", listed([quantity.count(number) for number in sorted({row.hosts for row in found})], None)),
+        (
+            "Link bandwidth",
+            listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})], None),
+        ),
         ("Start-up of a transfer", quantity.seconds(question.start_up_s)),
         ("Latency of a hop", quantity.seconds(question.hop_latency_s) if question.hop_latency_s else "none"),
-        ("Routing", _listed(routings)),
-        ("Levels", _listed([LEVEL_NAMES[one] for one in question.levels])),
-        ("Transports", _listed(list(dict.fromkeys(row.transport for row in found if row.transport)))),
+        ("Routing", listed(routings, None)),
+        ("Levels", listed([LEVEL_NAMES[one] for one in question.levels], None)),
+        ("Transports", listed(list(dict.fromkeys(row.transport for row in found if row.transport)), None)),
         ("Seed", str(question.seed)),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _reading(found: list[Combination]) -> list[str]:

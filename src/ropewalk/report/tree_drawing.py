@@ -14,7 +14,7 @@ from ropewalk.collectives.forest.forest import Branch, Tree
 from ropewalk.collectives.optimum import Network
 from ropewalk.fabric import Fabric
 from ropewalk.report import quantity
-from ropewalk.synthesis.words import listed
+from ropewalk.words import listed
 
 MOST_RANKS_DRAWN = 64
 MOST_TREES_SEARCHED = 256

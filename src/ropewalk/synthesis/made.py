@@ -46,9 +46,7 @@ class Trees:
 
     @property
     def trees(self) -> int:
-        if isinstance(self.forest, Forest):
-            return len(self.forest.trees)
-        return len(self.forest.reducing.trees) + len(self.forest.spreading.trees)
+        return self.forest.tree_count
 
     @property
     def shape(self) -> str:

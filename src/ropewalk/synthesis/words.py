@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ropewalk.collectives.optimum import Cut
 from ropewalk.synthesis.answer import GIGA, CollectiveAnswer
+from ropewalk.words import listed
 
 LONGEST_FRACTION = 24
-MOST_NAMES = 4
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,3 @@ def _ranks_in_words(answer: CollectiveAnswer, cut: Cut) -> str:
     outside = [names[host] for host in answer.network.members.tolist() if host not in set(cut.members)]
     few = f"all but {listed(outside)}" if 0 < len(outside) < len(inside) else listed(inside)
     return f"{len(inside)} of {answer.ranks} ranks ({few})"
-
-
-def listed(words: Sequence[str], most: int = MOST_NAMES) -> str:
-    """`a, b and c`; of many, the first and how many more.
-
-    >>> listed(["a", "b", "c"]), listed("abcdefg")
-    ('a, b and c', 'a, b, c, d and 3 more')
-    """
-    if len(words) > most + 1:
-        return f"{', '.join(words[:most])} and {len(words) - most} more"
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

@@ -63,6 +63,10 @@ class Forest:
     def depth(self) -> int:
         return max(tree.depth for tree in self.trees)
 
+    @property
+    def tree_count(self) -> int:
+        return len(self.trees)
+
     def root_rates(self) -> dict[int, Fraction]:
         """Bytes/s with each member as root."""
         rates: dict[int, Fraction] = {}

@@ -39,6 +39,11 @@ class AllReduceForest:
         """Branches from the farthest leaf to a root and out again."""
         return self.reducing.depth + self.spreading.depth
 
+    @property
+    def tree_count(self) -> int:
+        """Trees that reduce and trees that spread."""
+        return self.reducing.tree_count + self.spreading.tree_count
+
     def check(self) -> None:
         """Prove both forests, that they share the links, and that every root spreads what it has reduced."""
         self.reducing.check()

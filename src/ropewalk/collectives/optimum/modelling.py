@@ -16,6 +16,7 @@ from ropewalk.collectives.optimum.rational import common_unit, meant
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.translation import translations
+from ropewalk.words import listed
 
 Shard = int | float | Fraction
 
@@ -154,9 +155,8 @@ def _check_connected(network: Network) -> None:
     apart = network.members[part[network.members] != part[network.members[0]]]
     if len(apart):
         names = network.fabric.node_names
-        first, some = names[network.members[0]], ", ".join(names[host] for host in apart[:4])
-        more = f" and {len(apart) - 4} more" if len(apart) > 4 else ""
+        first, others = names[network.members[0]], listed([names[host] for host in apart])
         raise ProgramError(
-            f"collective on {network.fabric.name}: {first} and {some}{more} cannot reach each other both ways: "
+            f"collective on {network.fabric.name}: {first} and {others} cannot reach each other both ways: "
             "add links or leave hosts out of the group"
         )

@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.fabric import Fabric
+from ropewalk.words import listed
+
+MOST_NAMED = 6
+"""Nodes and links that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Cut:
 
     def described(self, fabric: Fabric) -> str:
         """The cut in a sentence, with the names of the fabric."""
-        inside = _listed([fabric.node_names[node] for node in (*self.members, *self.forwarders)])
-        crossing = _listed([fabric.link_name(link) for link in self.links])
-        limits = _listed([f"limit of {fabric.node_names[host]}" for host in self.limits])
+        inside = listed([fabric.node_names[node] for node in (*self.members, *self.forwarders)], MOST_NAMED)
+        crossing = listed([fabric.link_name(link) for link in self.links], MOST_NAMED)
+        limits = listed([f"limit of {fabric.node_names[host]}" for host in self.limits], MOST_NAMED)
         over = ", ".join(part for part in (crossing, limits) if part)
         return f"{len(self.members)} members ({inside}) share {float(self.capacity):.6g} bytes/s over {over}"
 
@@ -78,7 +82,3 @@ def cut_around(network: Network, inside: NDArray[np.bool_]) -> Cut:
         limits=tuple(sorted(limits)),
         capacity=network.bandwidth(network.capacity_of(arcs)),
     )
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

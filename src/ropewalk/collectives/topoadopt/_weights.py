@@ -84,16 +84,20 @@ def _priced(graph: Graph, search: Search, between: FLOAT, last: INT) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _use(graph: Graph, parent: INT, last: INT, found: Found, slot: int, use: FLOAT) -> None:
-    """Write a tree down and count how often it takes each arc."""
+def _use(graph: Graph, parent: INT, last: INT, found: Found, slot: int, use: FLOAT, reduces: bool) -> None:
+    """Write a tree down and count how often it takes each arc.
+
+    The paths of a tree that reduces run from the child to the parent, here the first arc first.
+    """
     found.parent[slot] = parent
     found.ways[slot] = -1
     way = np.empty(len(graph.first), np.int64)
     for child in range(len(parent)):
         if parent[child] >= 0:
-            length = write_way(last, graph.tail, graph.members, parent[child], child, way)
+            start, end = (child, parent[child]) if reduces else (parent[child], child)
+            length = write_way(last, graph.tail, graph.members, start, end, way)
             for place in range(length):
-                found.ways[slot, child, place] = way[place]
+                found.ways[slot, child, place] = way[length - 1 - place] if reduces else way[place]
                 use[way[place]] += 1
 
 
@@ -152,7 +156,7 @@ def pack_both_ways(
         total = _priced(graph, search, between, last)
         _note_bound(search, total / (2 * cheapest_spanning_tree(between, parent)))
         use[:] = 0
-        _use(graph, parent, last, found, slot, use)
+        _use(graph, parent, last, found, slot, use, False)
         use += use[graph.mirror]
         rate = _most(graph, use)
         found.root[slot] = 0
@@ -196,8 +200,8 @@ def pack_pairs(
                 _note_bound(search, np.exp(search.growth[0] - search.floor[0]))
             continue
         use[:] = 0
-        _use(graph, out, last, spreading, slot, use)
-        _use_back(graph, back, last, reducing, slot, use)
+        _use(graph, out, last, spreading, slot, use, False)
+        _use(graph, back, last, reducing, slot, use, True)
         rate = _most(graph, use)
         spreading.root[slot], reducing.root[slot] = root, root
         spreading.rate[slot], reducing.rate[slot] = rate, rate
@@ -207,20 +211,6 @@ def pack_pairs(
         if _finished(graph, search, wanted, growth):
             return slot, True
     return slot, False
-
-
-@njit(cache=True, nogil=True)
-def _use_back(graph: Graph, parent: INT, last: INT, found: Found, slot: int, use: FLOAT) -> None:
-    """The same for a tree that reduces: its ways run from the child to the parent, here the first arc first."""
-    found.parent[slot] = parent
-    found.ways[slot] = -1
-    way = np.empty(len(graph.first), np.int64)
-    for child in range(len(parent)):
-        if parent[child] >= 0:
-            length = write_way(last, graph.tail, graph.members, child, parent[child], way)
-            for place in range(length):
-                found.ways[slot, child, place] = way[length - 1 - place]
-                use[way[place]] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +230,7 @@ def pack_shares(
         _priced(graph, search, between, last)
         cost = cheapest_arborescence(between, root, parent)
         use[:] = 0
-        _use(graph, parent, last, found, slot, use)
+        _use(graph, parent, last, found, slot, use, False)
         rate = min(search.rest[0], _most(graph, use))
         found.root[slot] = root
         found.rate[slot] = rate

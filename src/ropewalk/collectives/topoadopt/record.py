@@ -39,8 +39,7 @@ class TopoAdopt(Generic[F]):
     @property
     def trees(self) -> int:
         """Trees that are left; in an all-reduce those that reduce and those that spread."""
-        forests = [self.forest] if isinstance(self.forest, Forest) else [self.forest.reducing, self.forest.spreading]
-        return sum(len(forest.trees) for forest in forests)
+        return self.forest.tree_count
 
     @property
     def proved_ratio(self) -> Fraction:

@@ -19,10 +19,9 @@ from typing import Any
 from ropewalk.documents import decode, parse_json, read_bytes
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.files import write_whole
+from ropewalk.words import listed
 
 FORMAT = "ropewalk communication order 1"
-MOST_NAMED = 4
-"""Tensors that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class CommunicationOrder:
             ("are in the order but not in the module: make the order for this module", self.elements.keys() - elements),
         ):
             if names:
-                findings.add(f"{_listed(sorted(names))} {text}")
+                findings.add(f"{listed(sorted(names))} {text}")
         for tensor in sorted(self.elements.keys() & elements.keys()):
             if self.elements[tensor] != elements[tensor]:
                 findings.add(
@@ -181,7 +180,3 @@ def order_of_document(document: Any, subject: str = "communication order") -> Co
             "pieces, a piece as [name, from, to]"
         ) from None
     return CommunicationOrder(launches, credit_bytes, bool(document.get("barrier", False)))
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

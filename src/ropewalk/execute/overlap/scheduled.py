@@ -25,13 +25,12 @@ from ropewalk.execute.overlap.holder import holder
 from ropewalk.execute.overlap.lane import Flight, Group, Lane, Tensor
 from ropewalk.execute.overlap.order import CommunicationOrder
 from ropewalk.execute.torch_extra import require_torch
+from ropewalk.words import listed
 
 Module = Any
 Optimizer = Any
 OptimizerFactory = Callable[[list[Any]], Any]
 """A list of parameters -> a torch.optim.Optimizer for them."""
-
-MOST_NAMED = 4
 
 
 def schedule(
@@ -169,7 +168,7 @@ class Scheduled:
         if names and self._entered:
             missing = sorted(self._trained.keys() - self._entered)
             raise StrategyError(
-                f"{_listed(missing)} had no gradient in the last backward pass, so what is planned behind it cannot "
+                f"{listed(missing)} had no gradient in the last backward pass, so what is planned behind it cannot "
                 "move: freeze parameters that are not used (requires_grad=False) and plan without them"
             )
         for name in names:
@@ -206,7 +205,7 @@ def _check(trained: dict[str, Any]) -> None:
             f"its parameters are of {len(kinds)} types or devices, which no buffer can hold: convert them to one"
         )
     if empty := sorted(name for name, one in trained.items() if not one.numel()):
-        findings.add(f"{_listed(empty)} has no elements: freeze it (requires_grad=False)")
+        findings.add(f"{listed(empty)} has no elements: freeze it (requires_grad=False)")
     findings.raise_if_any()
 
 
@@ -228,7 +227,3 @@ def _add(names: list[str], name: str) -> None:
 
 def _settings(group: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in group.items() if key != "params"}
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

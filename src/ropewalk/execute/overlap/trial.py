@@ -50,17 +50,7 @@ def train_by_ddp(make: Make, steps: int, settings: dict[str, Any]) -> list[float
 
     module, loss = _made(make)
     wrapped = DistributedDataParallel(module, process_group=_groups["slow"], gradient_as_bucket_view=True, **settings)
-    optimizer = _sgd(list(module.parameters()))
-
-    def step() -> None:
-        value = loss(wrapped)
-        marks.append(time.perf_counter())
-        value.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    marks: list[float] = []
-    return _between_marks(step, steps, marks)
+    return _train(wrapped, loss, steps)
 
 
 def train_by_order(make: Make, steps: int, order: CommunicationOrder) -> list[float]:
@@ -81,7 +71,11 @@ def train_by_order(make: Make, steps: int, order: CommunicationOrder) -> list[fl
 
 def train_alone(make: Make, steps: int) -> list[float]:
     """Without any communication: what no order can beat."""
-    module, loss = _made(make)
+    return _train(*_made(make), steps)
+
+
+def _train(module: Any, loss: Callable[[Any], Any], steps: int) -> list[float]:
+    """Seconds of the steps of a module that updates all its parameters behind every backward pass."""
     optimizer = _sgd(list(module.parameters()))
 
     def step() -> None:
