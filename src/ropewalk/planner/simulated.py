@@ -11,9 +11,9 @@ from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training import TrainingAnswer, answer
-from ropewalk.training.network import NetworkUse, expand_on, run_on
-from ropewalk.training.prepared import prepared
+from ropewalk.training.network import NetworkUse
 from ropewalk.training.question import TrainingQuestion
+from ropewalk.training.quick import QuickSteps
 
 Key = tuple[Strategy, str, str]
 
@@ -23,7 +23,10 @@ class Simulator:
     """Step times of strategies for one question; each is simulated once."""
 
     question: PlannerQuestion
-    known: dict[Key, Option] = field(default_factory=dict)
+    known: dict[Key, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.quick = QuickSteps(self.asked(Strategy(), DEFAULT_ORDER, "ring"))
 
     def asked(self, strategy: Strategy, placement: str, algorithm: str) -> TrainingQuestion:
         """The question whose answer is the time of this strategy."""
@@ -39,14 +42,11 @@ class Simulator:
             detail="stage",
         )
 
-    def option(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = "ring") -> Option:
-        """The strategy with its simulated step time."""
+    def seconds(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = "ring") -> float:
+        """The simulated step time of a strategy."""
         key = strategy, placement, algorithm
         if key not in self.known:
-            made = prepared(self.asked(*key))
-            step, use = made.write(), made.question.network
-            run = run_on(step, expand_on(step, made.fabric, use), made.fabric, use)
-            self.known[key] = Option(strategy, placement, algorithm, run.trace.makespan, made.memory.most)
+            self.known[key] = self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
         return self.known[key]
 
     def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> TrainingAnswer:

@@ -23,6 +23,7 @@ from ropewalk.progress import Progress, silent
 from ropewalk.strategy.asked import asked_of
 from ropewalk.strategy.frameworks import is_runnable, runnable
 from ropewalk.strategy.memory import usable_bytes
+from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.training.network import NetworkUse
 from ropewalk.units import show_seconds, show_size
 from ropewalk.workload.source import open_workload
@@ -93,10 +94,12 @@ class _Study:
         )  # fmt: skip
 
     def _option(self, priced: Priced, at: int) -> Option:
-        return self.simulator.option(priced.strategy(at, self.workload))
+        strategy = priced.strategy(at, self.workload)
+        seconds = self.simulator.seconds(strategy)
+        return Option(strategy, DEFAULT_ORDER, "ring", seconds, float(priced.memory_bytes[at]))
 
     def _seconds(self, priced: Priced, at: int) -> float:
-        return self._option(priced, at).seconds
+        return self.simulator.seconds(priced.strategy(at, self.workload))
 
     def _tell(self, found: Searched) -> None:
         best = show_seconds(float(found.seconds[found.best]))
