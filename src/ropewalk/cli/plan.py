@@ -1,4 +1,4 @@
-"""`ropewalk plan`: how should I wire the network and split the model, together?"""
+"""`ropewalk plan`: what should I do with this model on this cluster?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ropewalk.cli.best import SAMPLES_PER_GPU, Asked, find_best, rerun_best
+from ropewalk.cli.best_options import SpaceOptions
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import split
@@ -16,20 +18,21 @@ from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, RunOptions, SearchOptions
-from ropewalk.cli.plan_screen import print_at_level, print_design
-from ropewalk.cli.screen import FIRST_RUN, require_outputs, shown_progress, write_page
-from ropewalk.documents import json_text
+from ropewalk.cli.screen import require_outputs
+from ropewalk.cli.wired import rewire, wire
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
-    from ropewalk.codesign.answer import PlanAnswer
     from ropewalk.codesign.question import PlanQuestion
-    from ropewalk.plans import Plan
     from ropewalk.sim.level import LevelUse
-    from ropewalk.training import TrainingAnswer
 
 OF_A_RERUN = {field.name for group in (Outputs, RunOptions, PacketChoices) for field in fields(group)} | {"engine"}
 """Options beside `--from`: what is written, where the search runs and how finely its answer is simulated."""
+OF_PORTS = ("servers", "degree", "duplex", "single_panel")
+"""Options that say that ports are to be wired."""
+OF_NETWORKS = tuple(field.name for field in fields(SpaceOptions))
+OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
+DEFAULT_GPUS = 8
 
 
 @with_options
@@ -44,22 +47,23 @@ def plan_command(
     place: ClusterOptions,
     ports: PortOptions,
     search: SearchOptions,
+    space: SpaceOptions,
     against: ComparisonOptions,
     run: RunOptions,
     packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
-    """The wiring, routes, strategy and placement found for a model on servers with ports, against other networks.
+    """What should I do? The best strategy for a model on a cluster, with a bound on what is left to gain.
 
-    Example: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all --page plan.html`
+    On a network that exists: `ropewalk plan llama3-70b --cluster dgx-h100:64 --batch 1024 --seq 8192 --page plan.html`
 
-    As published: `--device a100 --gpus-per-server 4 --dtype tf32`
+    On ports to be wired, the wiring too: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all`
+    (as published: `--device a100 --gpus-per-server 4 --dtype tf32`)
     """
     files = (outputs.plan, outputs.page, outputs.patch, outputs.tables)
     require_outputs(*files, read=(model, outputs.again, place.cluster))
     if (model is None) == (outputs.again is None):
         raise InputError("name a model to plan for, or a plan to run again with --from: one of the two")
-    refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
     refuse_without_packets(context, (run.level,))
     level = packets.use(run.level)
     if model is None:
@@ -68,12 +72,30 @@ def plan_command(
         refuse(decided, f"{outputs.again} says what was asked: leave it out, or plan for the model itself")
         _rerun(outputs.again, search.engine, level, outputs)
         return
-
     refuse_plan(model, f"run it again with --from {model}, or name a model")
+    if given(context, OF_PORTS) or _has_ports(place):
+        refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
+        refuse(given(context, OF_NETWORKS), "a search over strategies has it, and ports are to be wired: leave it out")
+        wire(_wiring_question(model, what, place, ports, search, against), search.engine, level, outputs)
+        return
+    refuse(given(context, OF_WIRING), "it is for ports to be wired: leave it out, or give --servers and --degree")
+    find_best(_question(model, what, place, space, search, level), outputs)
 
+
+def _has_ports(place: ClusterOptions) -> bool:
+    """Does the cluster that is named have ports to be wired?"""
+    from ropewalk.hardware import Ports, read_cluster
+
+    return place.cluster is not None and isinstance(read_cluster(place.cluster, place.given()).network, Ports)
+
+
+def _wiring_question(
+    model: str, what: TrainedOptions, place: ClusterOptions, ports: PortOptions, search: SearchOptions,
+    against: ComparisonOptions,
+) -> PlanQuestion:  # fmt: skip
     from ropewalk.codesign.question import PlanQuestion
 
-    question = PlanQuestion(
+    return PlanQuestion(
         model,
         ports.cluster(place),
         precision=what.dtype,
@@ -88,73 +110,35 @@ def plan_command(
         compare=against.names,
         seed=search.seed,
     )
-    _finish(_answered(question, search.engine), level, outputs)
 
 
-def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
-    from ropewalk.codesign.study import answer
+def _question(
+    model: str, what: TrainedOptions, place: ClusterOptions, space: SpaceOptions, search: SearchOptions, level: LevelUse
+) -> Asked:
+    from ropewalk.planner.question import PlannerQuestion
 
-    with shown_progress(FIRST_RUN) as progress:
-        return answer(question, progress, engine=engine)
+    cluster = place.of_gpus(None, DEFAULT_GPUS)
+    question = PlannerQuestion(
+        model,
+        cluster,
+        what.batch or SAMPLES_PER_GPU * cluster.gpus,
+        what.seq,
+        what.dtype,
+        space.space(max(group.gpus for group in cluster.servers)),
+        split(search.allow),
+        space.routing,
+        search.seed,
+        level,
+        space.most,
+    )
+    return Asked(question, tuple(space.explain or ()))
 
 
 def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:
-    from ropewalk.codesign.planned import plan_of, question_of
-    from ropewalk.plans import dumps, read_plan
+    from ropewalk.planner.planned import is_searched
+    from ropewalk.plans import read_plan
 
-    before = read_plan(path)
-    answer = _answered(question_of(before), engine)
-    same = dumps(plan_of(answer)) == dumps(before)
-    _finish(answer, level, outputs)
-    if not same:
-        raise InputError(
-            f"{path} does not rerun to the same plan: it was written by ropewalk {before.version} or changed since; "
-            "take the plan above, written with --plan"
-        )
-    typer.echo(f"{path} reruns to the same plan", err=True)
-
-
-def _finish(answer: PlanAnswer, level: LevelUse, outputs: Outputs) -> None:
-    """Write the files, print the table or the JSON."""
-    from ropewalk.codesign.planned import plan_of
-    from ropewalk.files import write_whole
-    from ropewalk.plans import write_plan
-
-    design, closer = answer.design, None
-    if outputs.plan is not None or level.knows_packets:
-        plan = plan_of(answer)
-        closer = _at_level(plan, level) if level.knows_packets else None
-    if outputs.plan is not None:
-        write_plan(plan, outputs.plan)
-        typer.echo(f"plan: {outputs.plan}", err=True)
-    if outputs.patch is not None:
-        from ropewalk.export.wiring import patch_csv
-
-        write_whole(outputs.patch, patch_csv(design.wiring, single_panel=design.question.single_panel))
-        typer.echo(f"patch list: {outputs.patch}", err=True)
-    if outputs.tables is not None:
-        from ropewalk.export.wiring import tables_csv
-        from ropewalk.routing.listed import routes_listed
-
-        write_whole(outputs.tables, tables_csv(routes_listed(design.wiring.fabric(), answer.paths)))
-        typer.echo(f"forwarding tables: {outputs.tables}", err=True)
-    if outputs.page is not None:
-        from ropewalk.report.design import design_page
-
-        write_page(outputs.page, design_page(answer))
-    if outputs.json:
-        record = design.as_json() | ({} if closer is None else {"at_level": closer.network_as_json()})
-        typer.echo(json_text(record), nl=False)
-        return
-    print_design(design, hint=outputs.plan is None or outputs.page is None)
-    if closer is not None:
-        print_at_level(design, closer)
-
-
-def _at_level(plan: Plan, level: LevelUse) -> TrainingAnswer:
-    """The plan that was found, with the network simulated more finely than the search did."""
-    from ropewalk.training import answer
-    from ropewalk.training.planned import question_of as running
-
-    with shown_progress(f"simulating the plan at level {level.level}") as progress:
-        return answer(running(plan, level), progress)
+    if is_searched(read_plan(path)):
+        rerun_best(path, outputs)
+    else:
+        rewire(path, engine, level, outputs)

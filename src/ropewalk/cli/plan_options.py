@@ -42,7 +42,11 @@ PRIME_ONLY = typer.Option(False, "--prime-only", help="Only rings whose jump is 
 SELECTION = typer.Option(
     "best", help="Which rings: best (fewest hops found) or paper (the geometric rule).", rich_help_panel=SEARCH
 )
-ALLOW = typer.Option("", help="Beyond the published search space: tensor, expert, pipeline.", rich_help_panel=SEARCH)
+ALLOW = typer.Option(
+    "",
+    help="More to choose from: unrunnable (what no framework runs); on ports to be wired tensor, expert, pipeline.",
+    rich_help_panel=SEARCH,
+)
 BUDGET = typer.Option(2000, help="Proposals of one chain in one round.", rich_help_panel=SEARCH)
 CHAINS = typer.Option(4, help="Independent chains in a round.", rich_help_panel=SEARCH)
 ROUNDS = typer.Option(4, help="Alternations of strategy and topology at most.", rich_help_panel=SEARCH)

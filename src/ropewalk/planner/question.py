@@ -45,3 +45,4 @@ class PlannerQuestion:
             if name not in EXTENSIONS:
                 findings.add(f"there is nothing called {name!r} to allow: use {', '.join(EXTENSIONS)}")
         findings.raise_if_any()
+        self.space.check()

@@ -51,5 +51,16 @@ class Simulator:
 
     def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> TrainingAnswer:
         """The whole answer about an option, at any level."""
-        asked = self.asked(option.strategy, option.placement, option.algorithm)
+        return self.training_of(option.strategy, level, option.placement, option.algorithm, progress)
+
+    def training_of(
+        self,
+        strategy: Strategy,
+        level: LevelUse,
+        placement: str = DEFAULT_ORDER,
+        algorithm: str = "ring",
+        progress: Progress | None = None,
+    ) -> TrainingAnswer:
+        """The whole answer about a strategy, at any level."""
+        asked = self.asked(strategy, placement, algorithm)
         return answer(replace(asked, network=replace(asked.network, level=level)), progress)

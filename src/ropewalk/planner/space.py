@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.errors import PlanError
+from ropewalk.errors import Findings, PlanError
 from ropewalk.planner.layers import Splitting, repeated
 from ropewalk.planner.layout import Layout
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
@@ -53,6 +53,23 @@ class Space:
     order: str = DEFAULT_ORDER
     usual: Strategy = field(default_factory=Strategy)
     """Everything that is not searched: the optimiser, bytes of gradients, bucket size."""
+
+    def check(self) -> None:
+        """Refuse what does not exist, all of it at once."""
+        findings = Findings(PlanError, "what may be chosen")
+        for name in self.schedules:
+            if name not in TIMETABLES:
+                findings.add(TIMETABLES.unknown(name))
+            elif TIMETABLES[name].copies > 1:
+                findings.add(f"schedule {name} keeps two copies of the model: try it with `ropewalk simulate`")
+        kinds = (*RECOMPUTE_OF_LAYERS, BLOCKS)
+        for what, given, known in (("recompute", self.recompute, kinds), ("zero", self.zero, (0, 1, 2, 3))):
+            strangers = [str(one) for one in given if one not in known]
+            if strangers or not given:
+                findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
+        if not self.schedules:
+            findings.add("no schedule is given: name one, such as 1f1b")
+        findings.raise_if_any()
 
 
 COLUMNS = (

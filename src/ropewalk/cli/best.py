@@ -1,0 +1,90 @@
+"""`ropewalk plan` on a network that exists: what should I do with this model on this cluster?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk.cli.best_screen import print_answer
+from ropewalk.cli.screen import shown_progress, write_page
+from ropewalk.documents import json_text
+from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from ropewalk.cli.plan_options import Outputs
+    from ropewalk.planner.answer import PlannerAnswer
+    from ropewalk.planner.explain import Explanation
+    from ropewalk.planner.question import PlannerQuestion
+
+FIRST_RUN = "starting the search (the first run on a machine compiles it: a minute)"
+SAMPLES_PER_GPU = 2
+"""Samples of a step for each GPU where no batch is given."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and what is to be explained about its answer."""
+
+    question: PlannerQuestion
+    explain: tuple[str, ...] = ()
+
+
+def find_best(asked: Asked, outputs: Outputs) -> None:
+    """Search, print and write."""
+    answer, explanations = _answered(asked)
+    _finish(answer, explanations, outputs)
+
+
+def rerun_best(path: Path, outputs: Outputs) -> None:
+    """Search again for what a plan was the answer to, and compare."""
+    from ropewalk.planner.planned import plan_of, question_of
+    from ropewalk.plans import dumps, read_plan
+
+    before = read_plan(path)
+    answer, _ = _answered(Asked(question_of(before)))
+    same = dumps(plan_of(answer)) == dumps(before)
+    _finish(answer, (), outputs)
+    if not same:
+        raise InputError(
+            f"{path} does not rerun to the same plan: it was written by ropewalk {before.version} or changed since; "
+            "take the plan above, written with --plan"
+        )
+    typer.echo(f"{path} reruns to the same plan", err=True)
+
+
+def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
+    from ropewalk.planner.explain import explained
+    from ropewalk.planner.study import answer
+
+    with shown_progress(FIRST_RUN) as progress:
+        found = answer(asked.question, progress)
+        explanations = []
+        for words in asked.explain:
+            progress(0, None, f"why not {words}?")
+            explanations.append(explained(found, words))
+    return found, tuple(explanations)
+
+
+def _finish(answer: PlannerAnswer, explanations: tuple[Explanation, ...], outputs: Outputs) -> None:
+    """Write the files, print the table or the JSON."""
+    from ropewalk.planner.as_json import as_json
+    from ropewalk.planner.planned import plan_of
+    from ropewalk.plans import write_plan
+
+    if outputs.plan is not None:
+        write_plan(plan_of(answer), outputs.plan)
+        typer.echo(f"plan: {outputs.plan}", err=True)
+    if outputs.page is not None:
+        from ropewalk.report.step import step_page
+
+        shown = answer.training
+        page = step_page(shown.run, shown.statistics, subject=answer.question.model, eyebrow="The best strategy", facts=[])
+        write_page(outputs.page, page)
+    if outputs.json:
+        told = [{"asked": one.asked, "sentences": list(one.sentences)} for one in explanations]
+        typer.echo(json_text(as_json(answer) | {"explained": told}), nl=False)
+        return
+    print_answer(answer, explanations, hint=outputs.plan is None or outputs.page is None)

@@ -1,0 +1,75 @@
+"""Options of `ropewalk plan` on a network that exists: what the search may choose from, and what is explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk.cli.lists import each, split, whole_number
+
+if TYPE_CHECKING:
+    from ropewalk.planner.space import Space
+
+SPACE = "What may be chosen (lists; everything that divides unless given)"
+
+TP = typer.Option(None, metavar="LIST", help="Tensor degrees, such as 1,2,4,8.", rich_help_panel=SPACE)
+PP = typer.Option(None, metavar="LIST", help="Pipeline degrees.", rich_help_panel=SPACE)
+CP = typer.Option(None, metavar="LIST", help="Context degrees.", rich_help_panel=SPACE)
+EP = typer.Option(None, metavar="LIST", help="Expert degrees.", rich_help_panel=SPACE)
+MICRO_BATCH = typer.Option(None, metavar="LIST", help="Samples of a micro-batch.", rich_help_panel=SPACE)
+INTERLEAVE = typer.Option(None, metavar="LIST", help="Pieces of the model per stage.", rich_help_panel=SPACE)
+ZERO = typer.Option(None, metavar="LIST", help="ZeRO stages, of 0,1,2,3.", rich_help_panel=SPACE)
+RECOMPUTE = typer.Option(
+    None, metavar="LIST", help="Of none, selective, full, blocks (as many as it takes to fit).", rich_help_panel=SPACE
+)
+SCHEDULES = typer.Option(
+    None, "--schedules", metavar="LIST", help="Of {schedules}.  [default: 1f1b,interleaved]", rich_help_panel=SPACE
+)
+ROUTING = typer.Option("default", help="How the network routes: {routers}.", rich_help_panel=SPACE)
+MOST = typer.Option(200, "--most", min=1, help="Strategies that are simulated at most.", rich_help_panel=SPACE)
+EXPLAIN = typer.Option(
+    None, help="Why not this one? Degrees and words, such as 'tp 4, pp 8'; may be given again.", rich_help_panel=SPACE
+)
+
+
+@dataclass(frozen=True)
+class SpaceOptions:
+    """What the search may choose from."""
+
+    tp: str | None
+    pp: str | None
+    cp: str | None
+    ep: str | None
+    micro_batch: str | None
+    interleave: str | None
+    zero: str | None
+    recompute: str | None
+    schedules: str | None
+    routing: str
+    most: int
+    explain: list[str] | None
+
+    def space(self, gpus_per_server: int) -> Space:
+        """The space that these options leave."""
+        from ropewalk.planner.space import Space
+
+        usual = Space()
+        numbers = (self.tp, self.pp, self.cp, self.ep, self.micro_batch, self.interleave)
+        tensor, pipeline, context, expert, micro_batch, interleave = (
+            each(text or "", whole_number) for text in numbers
+        )
+        space = Space(
+            server=gpus_per_server, tensor=tensor, pipeline=pipeline, context=context, expert=expert,
+            micro_batch=micro_batch, interleave=interleave,
+            zero=usual.zero if self.zero is None else tuple(_zero(text) for text in split(self.zero)),
+            recompute=usual.recompute if self.recompute is None else split(self.recompute),
+            schedules=usual.schedules if self.schedules is None else split(self.schedules),
+        )  # fmt: skip
+        space.check()
+        return space
+
+
+def _zero(text: str) -> int:
+    return int(text) if text.isdecimal() else -1

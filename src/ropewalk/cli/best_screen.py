@@ -1,0 +1,140 @@
+"""What `ropewalk plan` shows on the screen about the best strategy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ropewalk import units
+from ropewalk.cli.screen import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ropewalk.planner.answer import Option, PlannerAnswer
+    from ropewalk.planner.explain import Explanation
+
+SHOWN = 8
+"""Candidates in the table."""
+
+
+def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *, hint: bool) -> None:
+    """The verdict, the best candidates, what each strand is worth, and how much is left."""
+    say = console().print
+    for line in verdict(answer):
+        say(line, style="bold", soft_wrap=True)
+    say(_candidates(answer))
+    say(_strands(answer))
+    for line in (*_bound(answer), *_search(answer), *_frameworks(answer)):
+        say(line, soft_wrap=True)
+    for remark in answer.remarks:
+        say(f"note: {remark}", style="yellow", soft_wrap=True)
+    for one in explanations:
+        say(f"why not {one.asked}?", style="bold", soft_wrap=True)
+        for sentence in one.sentences:
+            say(sentence, soft_wrap=True)
+    if hint:
+        say(
+            "add --plan plan.json to keep it (then `ropewalk export plan.json --to run --output job`), "
+            "--page plan.html for charts, --explain 'tp 4' for any other strategy",
+            style="dim",
+            soft_wrap=True,
+        )
+
+
+def verdict(answer: PlannerAnswer) -> list[str]:
+    """The answer in two sentences."""
+    found, best = answer.training.statistics, answer.best
+    place = answer.question.cluster
+    rate = f"{found.tokens_per_s:,.0f} tokens/s" if found.tokens_per_s else f"{found.samples_per_s:,.0f} samples/s"
+    mfu = "" if found.mfu is None else f", MFU {found.mfu:.1%}"
+    gain = answer.plain.seconds / best.seconds
+    return [
+        f"{answer.question.model} on {place.gpus} {place.device}, batch {answer.question.batch}: {said(best)}",
+        f"{units.show_seconds(best.seconds)} per step, {rate}{mfu}, {units.show_size(best.memory_bytes)} of "
+        f"{units.show_size(answer.capacity_bytes)} on the fullest GPU; {gain:.2f}x as fast as the plain choice",
+    ]
+
+
+def said(option: Option) -> str:
+    """A strategy in words, with what else is decided."""
+    more = [] if option.algorithm == "ring" else [f"collectives {option.algorithm}"]
+    if option.strategy.choices:
+        more.append(f"{len(option.strategy.choices)} blocks recomputed")
+    return ", ".join([option.strategy.said(), *more])
+
+
+def _candidates(answer: PlannerAnswer) -> Table:
+    """The best candidates by bound, and the plain choice."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("strategy", overflow="fold")
+    for name in ("step", "against best", "memory"):
+        table.add_column(name, justify="right", no_wrap=True)
+    priced = answer.priced
+    bounds = np.where(np.isfinite(answer.simulated_s), answer.simulated_s, priced.floor_s)
+    order = np.argsort(np.where(np.isfinite(bounds), bounds, np.inf), kind="stable")[: SHOWN * 4]
+    seconds = np.where(np.isfinite(answer.simulated_s[order]), answer.simulated_s[order], priced.replay(order))
+    workload = answer.training.workload
+    rows = sorted(zip(seconds.tolist(), order.tolist(), strict=True))[:SHOWN]
+    for time, at in rows:
+        sign = "" if np.isfinite(answer.simulated_s[at]) else "≥ "
+        memory = float(priced.memory_bytes[at])
+        strategy = priced.strategy(at, workload)
+        table.add_row(
+            strategy.said(), sign + units.show_seconds(time), f"{time / answer.best.seconds - 1:+.1%}",
+            units.show_size(memory),
+        )  # fmt: skip
+    plain = answer.plain
+    table.add_section()
+    table.add_row(
+        f"plain: {plain.strategy.said()}", units.show_seconds(plain.seconds),
+        f"{plain.seconds / answer.best.seconds - 1:+.1%}", units.show_size(plain.memory_bytes),
+    )  # fmt: skip
+    return table
+
+
+def _strands(answer: PlannerAnswer) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("what each strand is worth over the plain choice", overflow="fold")
+    table.add_column("faster", justify="right", no_wrap=True)
+    table.add_column("with", overflow="fold")
+    for one in answer.strands:
+        table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", said(one.option))
+    return table
+
+
+def _bound(answer: PlannerAnswer) -> list[str]:
+    bound = answer.bound
+    gap = bound.gap(answer.best.seconds)
+    left = f"{gap:.2%} above it" if gap > 1e-9 else "which it is"
+    ladder = ", ".join(f"{rung.name} {units.show_seconds(rung.seconds)}" for rung in bound.ladder)
+    return [
+        f"bound: no strategy of this space takes less than {units.show_seconds(bound.seconds)}; the best is {left}",
+        f"proof: {bound.proof}",
+        f"what keeps it there: {ladder}",
+    ]
+
+
+def _search(answer: PlannerAnswer) -> list[str]:
+    counts = answer.counts
+    lines = [
+        f"search: {counts.possible:,} possible, {counts.runnable:,} runnable, {counts.fit:,} fit, all of them priced, "
+        f"{counts.replayed:,} replayed, {counts.simulated:,} simulated"
+        + ("" if answer.bound.complete else "; cut short, so another may be faster")
+    ]
+    if answer.nearest:
+        near = answer.nearest[0]
+        lines.append(f"nearest to fitting: {near.strategy.said()}, {units.show_size(near.memory_bytes)}")
+    return lines
+
+
+def _frameworks(answer: PlannerAnswer) -> list[str]:
+    can = [name for name, why in answer.frameworks.items() if why is None]
+    return [f"runs on: {', '.join(can)}" if can else "no framework runs it as it stands (--allow unrunnable)"]
