@@ -81,7 +81,9 @@ def _finish(answer: PlannerAnswer, explanations: tuple[Explanation, ...], output
         from ropewalk.report.step import step_page
 
         shown = answer.training
-        page = step_page(shown.run, shown.statistics, subject=answer.question.model, eyebrow="The best strategy", facts=[])
+        page = step_page(
+            shown.run, shown.statistics, subject=answer.question.model, eyebrow="The best strategy", facts=[]
+        )
         write_page(outputs.page, page)
     if outputs.json:
         told = [{"asked": one.asked, "sentences": list(one.sentences)} for one in explanations]
