@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ropewalk.export.deepspeed import deepspeed_json
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.megatron import megatron_arguments
 from ropewalk.export.torchtitan import modules, torchtitan_toml
 from ropewalk.hardware import read_cluster
@@ -75,7 +75,7 @@ def test_torchtitan_reads_what_was_planned(name: str, titan: Any, tmp_path: Path
         from torch.distributed.pipelining.schedules import get_schedule_class
 
         get_schedule_class(split.pipeline_parallel_schedule)
-        assert split.module_fqns_per_model_part == modules(Job(plan))
+        assert split.module_fqns_per_model_part == modules(PlannedJob(plan))
         micro_batches = config.training.local_batch_size // split.pipeline_parallel_microbatch_size
         assert micro_batches == strategy.micro_batches
 
@@ -111,7 +111,7 @@ def test_deepspeed_reads_what_was_planned(name: str, monkeypatch: pytest.MonkeyP
     assert config.zero_optimization_stage == strategy.zero
     assert config.bfloat16_config.enabled
     if strategy.zero:
-        assert config.zero_config.reduce_bucket_size == Job(plan).bucket_parameters
+        assert config.zero_config.reduce_bucket_size == PlannedJob(plan).bucket_parameters
         assert config.zero_config.overlap_comm
     if strategy.tensor > 1:
         assert config.tensor_parallel_config.autotp_size == strategy.tensor

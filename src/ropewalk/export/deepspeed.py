@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
 
 OPTIMISERS: dict[str, dict[str, Any]] = {
@@ -31,7 +31,7 @@ def deepspeed_json(plan: Plan) -> str:
     >>> made["zero_optimization"]["stage"], made["train_batch_size"]
     (3, 8)
     """
-    job = Job(plan)
+    job = PlannedJob(plan)
     strategy = plan.strategy
     settings: dict[str, Any] = {
         "train_batch_size": strategy.global_batch,
@@ -53,7 +53,7 @@ def deepspeed_json(plan: Plan) -> str:
     return json.dumps(settings, indent=1) + "\n"
 
 
-def _precision(job: Job) -> dict[str, Any]:
+def _precision(job: PlannedJob) -> dict[str, Any]:
     precision = job.plan.model.precision
     if precision not in ("bf16", "fp16"):
         return {}
@@ -61,7 +61,7 @@ def _precision(job: Job) -> dict[str, Any]:
     return {precision: {"enabled": True}, "communication_data_type": sent}
 
 
-def _zero(job: Job) -> dict[str, Any]:
+def _zero(job: PlannedJob) -> dict[str, Any]:
     """DeepSpeed counts a bucket in elements; layer by layer is the smallest that it takes."""
     strategy = job.strategy
     if not strategy.zero:

@@ -20,13 +20,13 @@ from ropewalk.workload.zoo import Family, family_of, find
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class PlannedJob:
     """What frameworks are told, worked out once.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse
     >>> plan = Plan(ModelUse("gpt2", 64), read_cluster("1x4"), Strategy(data=2, pipeline=2, micro_batches=4))
-    >>> job = Job(plan)
+    >>> job = PlannedJob(plan)
     >>> [len(job.pieces.of(piece)) for piece in range(2)], job.gradient_bytes
     ([7, 7], 2.0)
     """
@@ -57,7 +57,8 @@ class Job:
 
     @property
     def asked(self) -> Asked:
-        return asked_of(self.cut, self.workload, algorithm=self.plan.communication.algorithm)
+        talk, precision = self.plan.communication, self.plan.model.precision
+        return asked_of(self.cut, self.workload, algorithm=talk.algorithm, precision=precision)
 
     @property
     def cut(self) -> Strategy:

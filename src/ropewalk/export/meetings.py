@@ -15,7 +15,7 @@ from ropewalk.training.planned import step_of
 
 
 @dataclass(frozen=True)
-class Meeting:
+class GroupMeeting:
     """Groups of one purpose that sit alike in servers and run the same collective."""
 
     purpose: str
@@ -33,12 +33,12 @@ class Meeting:
     along_cables: bool = False
     """Do its rings follow the cables of a network that was designed, in an order of their own?"""
 
-    def takes_over(self, other: Meeting) -> bool:
+    def takes_over(self, other: GroupMeeting) -> bool:
         """Would a library that sees collective, ranks and size, from the smallest of these on, run the other alike?"""
         return self.act is other.act and len(self.ranks) == len(other.ranks) and self.least_bytes <= other.most_bytes
 
 
-def meetings_of(plan: Plan) -> list[Meeting]:
+def meetings_of(plan: Plan) -> list[GroupMeeting]:
     """By purpose, act and seats in servers, in the order in which they first happen.
 
     >>> from ropewalk.hardware import read_cluster
@@ -65,7 +65,7 @@ def meetings_of(plan: Plan) -> list[Meeting]:
         row = seated.row[step.group[operations[0]]]
         each = step.amount[operations] / step.repeats[operations]
         made.append(
-            Meeting(
+            GroupMeeting(
                 step.streams[stream],
                 Act(act),
                 runs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
 from ropewalk.strategy.asked import is_transformer, recomputed_heads
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -51,17 +51,17 @@ def megatron_arguments(plan: Plan, *, by_rank_file: bool = False) -> str:
     >>> print(megatron_arguments(Plan(ModelUse("gpt2"), read_cluster("2x8"), Strategy(data=2, tensor=8))).split()[2:4])
     ['--num-layers', '12']
     """
-    job = Job(plan)
+    job = PlannedJob(plan)
     order = () if by_rank_file else own_order(job) or ()
     return "\n".join((*_model(job), *_degrees(job), *order, *_pipeline(job), *_memory(job), *_gradients(job))) + "\n"
 
 
-def own_order(job: Job) -> tuple[str, ...] | None:
+def own_order(job: PlannedJob) -> tuple[str, ...] | None:
     """The arguments that lay ranks out as planned; None where Megatron-LM has no such order."""
     return next((arguments for order, arguments in ORDERS.items() if job.laid_out_as(order)), None)
 
 
-def _model(job: Job) -> Iterator[str]:
+def _model(job: PlannedJob) -> Iterator[str]:
     """The sizes of a model that pretrain_gpt.py builds; of another transformer only its sequence."""
     yield f"--seq-length {job.sequence}"
     family = job.family
@@ -85,7 +85,7 @@ def _model(job: Job) -> Iterator[str]:
         yield from _experts(family.experts, shape.layers)
 
 
-def _style(job: Job, family: Family) -> Iterator[str]:
+def _style(job: PlannedJob, family: Family) -> Iterator[str]:
     """What kind of block it is."""
     if family.name in ("gpt", "megatron"):
         yield "--position-embedding-type learned_absolute"
@@ -122,7 +122,7 @@ def _latent(latent: Latent) -> Iterator[str]:
     yield f"--v-head-dim {latent.value}"
 
 
-def _degrees(job: Job) -> Iterator[str]:
+def _degrees(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     yield f"--tensor-model-parallel-size {strategy.tensor}"
     yield f"--pipeline-model-parallel-size {strategy.pipeline}"
@@ -133,7 +133,7 @@ def _degrees(job: Job) -> Iterator[str]:
     yield f"--global-batch-size {strategy.global_batch}"
 
 
-def _pipeline(job: Job) -> Iterator[str]:
+def _pipeline(job: PlannedJob) -> Iterator[str]:
     """Pieces of each stage, and the cut where it is not Megatron-LM's own: as many blocks in every piece."""
     strategy = job.strategy
     if strategy.pipeline == 1:
@@ -147,14 +147,14 @@ def _pipeline(job: Job) -> Iterator[str]:
         yield f"--num-virtual-stages-per-pipeline-rank {strategy.pieces_each}"
 
 
-def layout(job: Job) -> str | None:
+def layout(job: PlannedJob) -> str | None:
     """The cut as Megatron-LM writes it, `Ett|ttt|ttL`; None where every piece has as many blocks.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse
     >>> from ropewalk.strategy import Strategy
     >>> cut = Strategy(pipeline=2, micro_batches=2, stages=(0, 9))
-    >>> layout(Job(Plan(ModelUse("gpt2"), read_cluster("1x2"), cut)))
+    >>> layout(PlannedJob(Plan(ModelUse("gpt2"), read_cluster("1x2"), cut)))
     'Etttttttt|ttttL'
     """
     if not is_transformer(job.workload):
@@ -168,7 +168,7 @@ def layout(job: Job) -> str | None:
     return None if not left and found == equal else "|".join(found)
 
 
-def _memory(job: Job) -> Iterator[str]:
+def _memory(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     heads = recomputed_heads(job.cut, job.workload) if strategy.choices else None
     yield from RECOMPUTES[strategy.recompute] if heads is None else (*BLOCKS, f"--recompute-num-layers {heads}")
@@ -178,7 +178,7 @@ def _memory(job: Job) -> Iterator[str]:
         yield "--sgd-momentum 0"
 
 
-def _gradients(job: Job) -> Iterator[str]:
+def _gradients(job: PlannedJob) -> Iterator[str]:
     """Precision of weights and gradients, and when gradients are reduced; Megatron-LM counts a bucket in parameters."""
     strategy, precision = job.strategy, job.plan.model.precision
     yield from PRECISIONS[precision]

@@ -56,12 +56,12 @@ def _not_on(framework: str) -> Callable[[Plan], str | None]:
     """Why a framework cannot run a plan by its own file alone."""
 
     def refusal(plan: Plan) -> str | None:
-        from ropewalk.export.job import Job
+        from ropewalk.export.job import PlannedJob
         from ropewalk.export.megatron import own_order
         from ropewalk.export.pytorch import unfilled
         from ropewalk.strategy.placement import DEFAULT_ORDER
 
-        job = Job(plan)
+        job = PlannedJob(plan)
         reason = job.refusal(framework)
         if reason is None and framework == "pytorch":
             reason = unfilled(job)
@@ -172,9 +172,9 @@ def _not_designed(plan: Plan) -> str | None:
 
 def _runs_nowhere(plan: Plan) -> str | None:
     """Why there is nothing to start and nothing to wire."""
-    from ropewalk.export.job import Job
+    from ropewalk.export.job import PlannedJob
 
-    job = Job(plan)
+    job = PlannedJob(plan)
     why_not = {FRAMEWORKS[name].label: job.refusal(name) for name in FRAMEWORKS}
     if plan.designed is not None or None in why_not.values():
         return None

@@ -21,7 +21,7 @@ COLUMNS = ("rank", "node", "slot", "server", "gpu", *AXES)
 
 
 @dataclass(frozen=True)
-class Seat:
+class RankPlace:
     """A rank and its GPU."""
 
     rank: int
@@ -35,7 +35,7 @@ class Seat:
     """By `AXES`: of the pipeline, of data, expert, context and tensor parallelism."""
 
 
-def seats_of(plan: Plan) -> list[Seat]:
+def seats_of(plan: Plan) -> list[RankPlace]:
     """The GPU of every rank, GPU by GPU.
 
     >>> from ropewalk.hardware import read_cluster
@@ -51,7 +51,7 @@ def seats_of(plan: Plan) -> list[Seat]:
     rank_of_gpu[own.ravel()] = usual.ravel()
     place = {int(gpu): tuple(map(int, at)) for gpu, at in zip(own.ravel(), np.ndindex(own.shape), strict=True)}
     return [
-        Seat(int(rank_of_gpu[number]), node, slot, server, gpu, place[number])
+        RankPlace(int(rank_of_gpu[number]), node, slot, server, gpu, place[number])
         for number, (node, slot, server, gpu) in enumerate(_working(plan)[: own.size])
     ]
 

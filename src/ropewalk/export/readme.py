@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.ranks import ranks_per_node
 from ropewalk.export.remarks import remarks
 from ropewalk.strategy.frameworks import FRAMEWORKS
@@ -36,7 +36,7 @@ SETTINGS = {
 """What has to be set besides, by framework."""
 
 
-def readme(job: Job, why_not: Mapping[str, str | None], written: Sequence[str]) -> str:
+def readme(job: PlannedJob, why_not: Mapping[str, str | None], written: Sequence[str]) -> str:
     """The page; `why_not` says why frameworks cannot run the job, `written` which files there are."""
     parts = [f"# {job.plan.model.name}: {job.strategy.said()}", _promise(job)]
     running = [name for name, reason in why_not.items() if reason is None]
@@ -48,7 +48,7 @@ def readme(job: Job, why_not: Mapping[str, str | None], written: Sequence[str]) 
     return "\n\n".join(parts) + "\n"
 
 
-def _promise(job: Job) -> str:
+def _promise(job: PlannedJob) -> str:
     counts = ranks_per_node(job.plan) if not job.strategy.parts else []
     where = f"{sum(counts)} GPUs on {len(counts)} servers" if counts else f"{job.strategy.ranks} workers"
     promised = job.plan.prediction
@@ -60,7 +60,7 @@ def _promise(job: Job) -> str:
     )
 
 
-def _start(job: Job, running: list[str]) -> str:
+def _start(job: PlannedJob, running: list[str]) -> str:
     lines = ["```console", *(f"FRAMEWORK={name} sbatch job.slurm" for name in running), "```", ""]
     lines.append("Set besides:")
     lines += [f"- {FRAMEWORKS[name].label}: {SETTINGS[name]}" for name in running]
@@ -80,7 +80,7 @@ def _torchrun(counts: list[int]) -> str:
     return f"torchrun {nodes} --nproc-per-node {counts[0]} train.py --module mypackage.mymodel:build"
 
 
-def _frameworks(job: Job, why_not: Mapping[str, str | None]) -> str:
+def _frameworks(job: PlannedJob, why_not: Mapping[str, str | None]) -> str:
     lines = []
     for name, reason in why_not.items():
         label = FRAMEWORKS[name].label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.megatron import WRITTEN
 from ropewalk.export.torchtitan import MODELS, OWN_FLAVOUR
 from ropewalk.strategy.order import DDP_BUCKET
@@ -13,27 +13,27 @@ from ropewalk.units import show_size
 TORCHTITAN_BUCKET = 100 * 2**20
 
 
-def remarks(job: Job, framework: str) -> list[str]:
+def remarks(job: PlannedJob, framework: str) -> list[str]:
     """In sentences.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.plans import ModelUse, Plan
     >>> from ropewalk.strategy import Strategy
-    >>> job = Job(Plan(ModelUse("gpt2"), read_cluster("1x8"), Strategy(data=8)))
+    >>> job = PlannedJob(Plan(ModelUse("gpt2"), read_cluster("1x8"), Strategy(data=8)))
     >>> remarks(job, "deepspeed")
     ['DeepSpeed reduces gradients behind the backward pass at ZeRO stage 0; the plan overlaps them.']
     """
     return list(REMARKS[framework](job))
 
 
-def _megatron(job: Job) -> Iterator[str]:
+def _megatron(job: PlannedJob) -> Iterator[str]:
     if job.family is None or job.family.name not in WRITTEN:
         yield f"pretrain_gpt.py has no {job.plan.model.name}: add the sizes of the model to the arguments."
     elif job.strategy.optimiser in ("sgd", "momentum"):
         yield "Megatron-LM trains such models with Adam; the arguments ask for SGD."
 
 
-def _torchtitan(job: Job) -> Iterator[str]:
+def _torchtitan(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     if job.zoo_name not in MODELS:
         yield (
@@ -50,7 +50,7 @@ def _torchtitan(job: Job) -> Iterator[str]:
         yield f"torchtitan's DDP has buckets of 100 MiB; the plan has {show_size(strategy.order.bucket_bytes)}."
 
 
-def _deepspeed(job: Job) -> Iterator[str]:
+def _deepspeed(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     if strategy.pipeline > 1:
         yield (
@@ -67,7 +67,7 @@ def _deepspeed(job: Job) -> Iterator[str]:
         yield "DeepSpeed reduces gradients behind the backward pass at ZeRO stage 0; the plan overlaps them."
 
 
-def _pytorch(job: Job) -> Iterator[str]:
+def _pytorch(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     if strategy.pipeline > 1:
         yield f"build() returns an nn.Sequential of {len(job.workload.layers)} layers, or give its cuts by --cuts."
@@ -78,13 +78,13 @@ def _pytorch(job: Job) -> Iterator[str]:
         yield from _layer_by_layer("FSDP2", job)
 
 
-def _layer_by_layer(who: str, job: Job) -> Iterator[str]:
+def _layer_by_layer(who: str, job: PlannedJob) -> Iterator[str]:
     size = job.strategy.order.bucket_bytes
     if job.strategy.zero == 1 and size not in (0, DDP_BUCKET):
         yield f"{who} reduces gradients layer by layer; the plan has buckets of {show_size(size)}."
 
 
-REMARKS: dict[str, Callable[[Job], Iterator[str]]] = {
+REMARKS: dict[str, Callable[[PlannedJob], Iterator[str]]] = {
     "megatron": _megatron,
     "torchtitan": _torchtitan,
     "deepspeed": _deepspeed,

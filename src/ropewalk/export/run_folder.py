@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 
 from ropewalk.errors import InputError
 from ropewalk.export import deepspeed, environment, pytorch, torchtitan
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.megatron import megatron_arguments
 from ropewalk.export.mscclpp.of_plan import mscclpp_meetings, write_meeting
 from ropewalk.export.nccl.of_plan import tuner_rows_of, tuner_table
@@ -69,7 +69,7 @@ def _require_free(folder: Path) -> None:
 
 def _fill(plan: Plan, folder: Path) -> list[str]:
     """Write everything into an empty folder; the names of the files, the first one to read first."""
-    job = Job(plan)
+    job = PlannedJob(plan)
     why_not = {name: job.refusal(name) for name in FRAMEWORKS}
     if why_not["pytorch"] is None:
         why_not["pytorch"] = pytorch.unfilled(job)
@@ -86,7 +86,7 @@ def _fill(plan: Plan, folder: Path) -> list[str]:
     return [MARK, *written]
 
 
-def _frameworks(job: Job, frameworks: tuple[str, ...]) -> dict[str, str]:
+def _frameworks(job: PlannedJob, frameworks: tuple[str, ...]) -> dict[str, str]:
     """What each framework reads."""
     plan, files = job.plan, {}
     if "megatron" in frameworks:
@@ -102,7 +102,7 @@ def _frameworks(job: Job, frameworks: tuple[str, ...]) -> dict[str, str]:
     return files
 
 
-def _launching(job: Job, frameworks: tuple[str, ...], folder: Path) -> dict[str, str]:
+def _launching(job: PlannedJob, frameworks: tuple[str, ...], folder: Path) -> dict[str, str]:
     """Ranks, Slurm, NCCL; files of MSCCL++ go straight into the folder, where they are proved."""
     plan = job.plan
     on_mscclpp = mscclpp_meetings(plan)

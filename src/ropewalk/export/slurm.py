@@ -6,7 +6,7 @@ would set (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`, …), so ranks can lie on GPUs in
 
 from __future__ import annotations
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.ranks import ranks_per_node
 from ropewalk.strategy.asked import Asked
 
@@ -34,7 +34,7 @@ def launch_script() -> str:
     return LAUNCH
 
 
-def batch_script(job: Job, frameworks: tuple[str, ...]) -> str:
+def batch_script(job: PlannedJob, frameworks: tuple[str, ...]) -> str:
     """The script for `sbatch`; `FRAMEWORK` says which of the frameworks runs, the first unless given."""
     counts = ranks_per_node(job.plan)
     equal = len(set(counts)) == 1
@@ -53,6 +53,7 @@ def batch_script(job: Job, frameworks: tuple[str, ...]) -> str:
         'export MASTER_ADDR="${nodes[0]}" MASTER_PORT="${MASTER_PORT:-29500}"',
         "STEPS=${STEPS:-50}",
         f"source ./{ENVIRONMENT}",
+        *(["export NVIDIA_TF32_OVERRIDE=1"] if job.plan.model.precision == "tf32" else []),
     ]
     if not equal:
         head += [f"counts=({' '.join(map(str, counts))})", *_HOST_FILE]
@@ -76,7 +77,7 @@ def _indented(commands: list[str], start: str) -> str:
     return "\n".join(f"    {command.replace('START', start)}" for command in commands)
 
 
-def _megatron(job: Job) -> list[str]:
+def _megatron(job: PlannedJob) -> list[str]:
     lines = [
         ': "${MEGATRON:?set it to a clone of Megatron-LM}"',
         'DATA=${DATA:-"--mock-data --tokenizer-type NullTokenizer"}',
@@ -99,18 +100,18 @@ def connections(asked: Asked) -> int | None:
     return 1 if asked.tensor or asked.context else None
 
 
-def _torchtitan(job: Job) -> list[str]:
+def _torchtitan(job: PlannedJob) -> list[str]:
     return ['START python -m torchtitan.train --job.config_file torchtitan.toml --training.steps "$STEPS" ${TITAN:-}']
 
 
-def _deepspeed(job: Job) -> list[str]:
+def _deepspeed(job: PlannedJob) -> list[str]:
     return [
         ': "${SCRIPT:?set it to a training script that calls deepspeed.initialize}"',
         'START python "$SCRIPT" --deepspeed --deepspeed_config deepspeed.json',
     ]
 
 
-def _pytorch(job: Job) -> list[str]:
+def _pytorch(job: PlannedJob) -> list[str]:
     return [
         ': "${MODULE:?set it to your model, mypackage.mymodel:build}"',
         'START python train.py --module "$MODULE" --steps "$STEPS"',

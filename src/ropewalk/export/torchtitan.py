@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
 
 MODELS = {
@@ -41,7 +41,7 @@ def torchtitan_toml(plan: Plan) -> str:
     >>> "data_parallel_shard_degree = 8" in made.splitlines()
     True
     """
-    job = Job(plan)
+    job = PlannedJob(plan)
     tables = {
         "job": {"description": f"{plan.model.name}: {plan.strategy.said()}"},
         "model": _model(job),
@@ -54,18 +54,18 @@ def torchtitan_toml(plan: Plan) -> str:
     return "\n".join(_written(name, table) for name, table in tables.items())
 
 
-def needs_csv(job: Job) -> bool:
+def needs_csv(job: PlannedJob) -> bool:
     """Is the timetable read from a file?"""
     strategy = job.strategy
     return strategy.pipeline > 1 and (bool(strategy.rows) or strategy.schedule not in SCHEDULES)
 
 
-def _model(job: Job) -> Table:
+def _model(job: PlannedJob) -> Table:
     name, flavour = MODELS.get(job.zoo_name, (job.workload.name, OWN_FLAVOUR))
     return {"name": name, "flavor": flavour}
 
 
-def _training(job: Job) -> Table:
+def _training(job: PlannedJob) -> Table:
     strategy = job.strategy
     # In a pipeline torchtitan cuts the local batch into micro-batches, elsewhere it accumulates local batches.
     local = strategy.micro_batch * (strategy.micro_batches if strategy.pipeline > 1 else 1)
@@ -81,7 +81,7 @@ def _training(job: Job) -> Table:
     }
 
 
-def _parallelism(job: Job) -> Table:
+def _parallelism(job: PlannedJob) -> Table:
     strategy = job.strategy
     replicated = strategy.zero == 0 and strategy.data > 1
     table: Table = {
@@ -97,7 +97,7 @@ def _parallelism(job: Job) -> Table:
     return table | (_pipeline(job) if strategy.pipeline > 1 else {})
 
 
-def _pipeline(job: Job) -> Table:
+def _pipeline(job: PlannedJob) -> Table:
     strategy = job.strategy
     table: Table = {
         "pipeline_parallel_microbatch_size": strategy.micro_batch,
@@ -110,7 +110,7 @@ def _pipeline(job: Job) -> Table:
     return {"pipeline_parallel_schedule": name, "pipeline_parallel_schedule_csv": CSV, **table}
 
 
-def modules(job: Job) -> list[list[str]]:
+def modules(job: PlannedJob) -> list[list[str]]:
     """The modules of every piece, as torchtitan's transformers name them."""
     blocks = len(job.workload.layers) - 2
     names = [["tok_embeddings"], *([f"layers.{block}"] for block in range(blocks)), ["norm", "output"]]

@@ -52,11 +52,14 @@ class Asked:
     """`buckets`, `launches` (groups of layers by name, in order), or `other`, with what was asked for."""
     overlap: bool = True
     optimiser: str = "adamw"
+    precision: str = "bf16"
     serving: str = ""
     """A collective in which some ranks serve others."""
 
 
-def asked_of(strategy: Strategy, workload: Workload | None = None, *, algorithm: str = "ring") -> Asked:
+def asked_of(
+    strategy: Strategy, workload: Workload | None = None, *, algorithm: str = "ring", precision: str = "bf16"
+) -> Asked:
     """What a strategy asks; `workload` and `algorithm`, where known, say which model and which collectives."""
     piped = strategy.pipeline > 1
     return Asked(
@@ -82,6 +85,7 @@ def asked_of(strategy: Strategy, workload: Workload | None = None, *, algorithm:
         order=_order(strategy),
         overlap=strategy.order.overlap,
         optimiser=strategy.optimiser,
+        precision=precision,
         serving=_serving(algorithm),
     )
 

@@ -34,6 +34,13 @@ from ropewalk.workload.workload import Workload
 Rule = Callable[[Asked], Iterator[str]]
 """What of a strategy a framework cannot do, each finding with what it can; none where it runs all of it."""
 
+PRECISIONS = {
+    "megatron": ("bf16", "fp16", "tf32", "fp32"),
+    "torchtitan": ("bf16", "tf32", "fp32"),
+    "deepspeed": ("bf16", "fp16", "tf32", "fp32"),
+    "pytorch": ("bf16", "tf32", "fp32"),
+}
+"""Of each framework; the script for plain PyTorch scales no losses, as fp16 needs."""
 ADAM_AND_SGD = ("adamw", "adamw_fused", "sgd", "momentum")
 
 
@@ -50,7 +57,6 @@ def _anywhere(asked: Asked) -> Iterator[str]:
 
 
 def _megatron(asked: Asked) -> Iterator[str]:
-    yield from _anywhere(asked)
     if asked.model == "other":
         yield "trains transformers of blocks in a row, and this model is another one"
     if asked.schedule not in ("1f1b", "interleaved") or asked.own_rows:
@@ -75,7 +81,6 @@ def _megatron(asked: Asked) -> Iterator[str]:
 
 
 def _torchtitan(asked: Asked) -> Iterator[str]:
-    yield from _anywhere(asked)
     if asked.model == "other":
         yield "trains transformers of blocks in a row, and this model is another one"
     if asked.tensor and not asked.sequence_parallel:
@@ -99,7 +104,6 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
 
 
 def _deepspeed(asked: Asked) -> Iterator[str]:
-    yield from _anywhere(asked)
     if asked.schedule != "1f1b" or asked.own_rows:
         yield f"cannot run the schedule {asked.schedule} (its pipelines run 1f1b)"
     if asked.own_cut:
@@ -124,7 +128,6 @@ def _deepspeed(asked: Asked) -> Iterator[str]:
 
 
 def _pytorch(asked: Asked) -> Iterator[str]:
-    yield from _anywhere(asked)
     if asked.expert:
         yield "has no experts that are spread over ranks (take expert 1, Megatron-LM or torchtitan)"
     if asked.context:
@@ -170,10 +173,16 @@ def _buckets(asked: Asked) -> Iterator[str]:
 
 
 def _framework(name: str, rule: Rule, about: str, where: str, title: str) -> Choice[Rule]:
-    def applies(asked: Asked) -> str | None:
-        return next(rule(asked), None)
+    def every(asked: Asked) -> Iterator[str]:
+        yield from _anywhere(asked)
+        if asked.precision not in PRECISIONS[name]:
+            yield f"cannot train in {asked.precision} (take one of {', '.join(PRECISIONS[name])})"
+        yield from rule(asked)
 
-    return Choice(name, rule, about, applies=applies, where=where, title=title)
+    def applies(asked: Asked) -> str | None:
+        return next(every(asked), None)
+
+    return Choice(name, every, about, applies=applies, where=where, title=title)
 
 
 FRAMEWORKS: Choices[Choice[Rule]] = Choices(
@@ -193,7 +202,9 @@ FRAMEWORKS: Choices[Choice[Rule]] = Choices(
 """Frameworks by the names that people type; `make` is the rule, `applies` its first finding for what is `Asked`."""
 
 
-def runnable(strategy: Strategy, workload: Workload | None = None, *, algorithm: str = "ring") -> dict[str, str | None]:
+def runnable(
+    strategy: Strategy, workload: Workload | None = None, *, algorithm: str = "ring", precision: str = "bf16"
+) -> dict[str, str | None]:
     """By framework, why it cannot run a strategy, None where it can.
 
     >>> for name, why in runnable(Strategy(data=8, zero=3, tensor=8)).items():
@@ -203,7 +214,7 @@ def runnable(strategy: Strategy, workload: Workload | None = None, *, algorithm:
     deepspeed splits tensors (AutoTP) outside pipelines and up to zero 2 (take tensor 1)
     pytorch None
     """
-    return dict(_answers(asked_of(strategy, workload, algorithm=algorithm)))
+    return dict(_answers(asked_of(strategy, workload, algorithm=algorithm, precision=precision)))
 
 
 def is_runnable(asked: Asked) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from ropewalk.errors import PlanError
 from ropewalk.export.deepspeed import deepspeed_json
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.megatron import megatron_arguments
 from ropewalk.export.of_plan import EXPORTS
 from ropewalk.export.pytorch import launches, pytorch_script
@@ -80,7 +80,7 @@ def test_blocks_recomputed_at_the_head_of_every_piece_are_megatrons_block_method
     told = flags(small(pipeline=2, micro_batches=2, stages=(0, 4), choices=heads))
     assert (told["--recompute-method"], told["--recompute-num-layers"]) == ("block", "1")
     others = small(pipeline=2, micro_batches=2, stages=(0, 4), choices=heads[1:])
-    assert "at the head of every piece" in str(Job(others).refusal("megatron"))
+    assert "at the head of every piece" in str(PlannedJob(others).refusal("megatron"))
 
 
 def test_zero_3_is_megatron_fsdp() -> None:
@@ -158,21 +158,21 @@ def test_ddp_makes_launches_of_whole_neighbours_alone(tmp_path: Path) -> None:
     names = ["embedding", *(f"block {number}" for number in range(6)), "head"]
     backwards = names[::-1]
     planned = small(data=8, order=Order(fusion=launches_of([backwards[:3], backwards[3:]])))
-    assert launches(Job(planned)) == [[7, 6, 5], [4, 3, 2, 1, 0]]
-    assert launches(Job(small(data=8, order=Order(fusion=0.0)))) == [[layer] for layer in range(7, -1, -1)]
+    assert launches(PlannedJob(planned)) == [[7, 6, 5], [4, 3, 2, 1, 0]]
+    assert launches(PlannedJob(small(data=8, order=Order(fusion=0.0)))) == [[layer] for layer in range(7, -1, -1)]
     mixed = small(data=8, order=Order(fusion=launches_of([names[:4], names[4:]])))
     assert "fills buckets from the last layer to the first" in refused("pytorch", mixed, tmp_path / "train.py")
 
 
 def test_what_a_framework_does_otherwise_is_said() -> None:
-    job = Job(small(data=8))
+    job = PlannedJob(small(data=8))
     assert any("register a TrainSpec" in remark for remark in remarks(job, "torchtitan"))
     assert any("buckets of 100 MiB" in remark for remark in remarks(job, "torchtitan"))
-    piped = Job(small(data=4, zero=1, pipeline=2, micro_batches=2, stages=(0, 5), tensor=1))
+    piped = PlannedJob(small(data=4, zero=1, pipeline=2, micro_batches=2, stages=(0, 5), tensor=1))
     assert remarks(piped, "deepspeed") == [
         "DeepSpeed cuts the pipeline itself: wrap the layers in PipelineModule(num_stages=2); the plan begins its "
         "stages at layers 0, 5."
     ]
-    assert remarks(Job(replace(small(data=8), model=ModelUse("bert-base"))), "megatron") == [
+    assert remarks(PlannedJob(replace(small(data=8), model=ModelUse("bert-base"))), "megatron") == [
         "pretrain_gpt.py has no bert-base: add the sizes of the model to the arguments."
     ]

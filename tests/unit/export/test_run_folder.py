@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ropewalk.errors import InputError, PlanError
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.meetings import meetings_of
 from ropewalk.export.mscclpp import read_mscclpp
 from ropewalk.export.nccl import read_tuner
@@ -122,7 +122,7 @@ def test_the_launcher_gives_every_process_the_rank_of_its_gpu(tmp_path: Path) ->
 def test_the_batch_script_is_bash_and_asks_for_the_nodes_of_the_plan(tmp_path: Path) -> None:
     uneven = Plan(SMALL, replace(read_cluster("2x4"), failed=("gpu1.0",)), Strategy(data=7))
     for plan, asked in ((small(data=8), "#SBATCH --ntasks-per-node=4"), (uneven, "--distribution=arbitrary")):
-        text = batch_script(Job(plan), ("megatron", "torchtitan", "deepspeed", "pytorch"))
+        text = batch_script(PlannedJob(plan), ("megatron", "torchtitan", "deepspeed", "pytorch"))
         (tmp_path / "job.slurm").write_text(text)
         subprocess.run(["bash", "-n", tmp_path / "job.slurm"], check=True)
         assert asked in text

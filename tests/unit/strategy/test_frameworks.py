@@ -71,6 +71,12 @@ def test_the_model_and_its_sequence_decide_too() -> None:
     assert runnable(Strategy(context=2), language)["megatron"] is None
 
 
+def test_half_precision_needs_losses_that_are_scaled() -> None:
+    found = runnable(Strategy(data=2), precision="fp16")
+    assert {name for name, why in found.items() if why is None} == {"megatron", "deepspeed"}
+    assert found["pytorch"] == "cannot train in fp16 (take one of bf16, tf32, fp32)"
+
+
 def test_a_head_of_recomputed_blocks_in_every_piece_runs_on_megatron() -> None:
     model = open_workload("gpt2")
     heads = tuple(LayerChoice(f"block {number}", recompute="full") for number in (0, 1, 6, 7))

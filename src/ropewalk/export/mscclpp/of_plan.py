@@ -10,7 +10,7 @@ from ropewalk.collectives.group import Group
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.table import COLLECTIVES, with_rings
 from ropewalk.errors import Findings, InputError, PlanError
-from ropewalk.export.meetings import Meeting, meetings_of
+from ropewalk.export.meetings import GroupMeeting, meetings_of
 from ropewalk.export.mscclpp import prove_plan, read_mscclpp, write_mscclpp
 from ropewalk.export.mscclpp.plan import ALIGNMENT
 from ropewalk.export.nccl.of_plan import in_nccl
@@ -19,7 +19,7 @@ from ropewalk.plans import Plan
 from ropewalk.strategy.placement import DEFAULT_ORDER
 
 
-def mscclpp_meetings(plan: Plan) -> list[Meeting]:
+def mscclpp_meetings(plan: Plan) -> list[GroupMeeting]:
     """What has to run on MSCCL++; refused where it would take other collectives of the plan for these."""
     every = meetings_of(plan)
     found = [meeting for meeting in every if not in_nccl(meeting)]
@@ -35,7 +35,7 @@ def mscclpp_meetings(plan: Plan) -> list[Meeting]:
     return found
 
 
-def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
+def write_meeting(plan: Plan, meeting: GroupMeeting, folder: Path) -> Path:
     """Write what one kind of group runs, and prove what is read back; its other groups run the same file.
 
     MSCCL++ chooses by collective, ranks and size, so the file is for sizes from the smallest of the plan on.
@@ -54,7 +54,7 @@ def write_meeting(plan: Plan, meeting: Meeting, folder: Path) -> Path:
     return path
 
 
-def _check_numbers(plan: Plan, meeting: Meeting) -> None:
+def _check_numbers(plan: Plan, meeting: GroupMeeting) -> None:
     """A framework numbers the ranks of a group as they ascend, and so has to the file."""
     rank_of_gpu = [seat.rank for seat in seats_of(plan)]
     ranks = [rank_of_gpu[gpu] for gpu in meeting.ranks]
@@ -65,7 +65,7 @@ def _check_numbers(plan: Plan, meeting: Meeting) -> None:
         )
 
 
-def _program(plan: Plan, meeting: Meeting) -> Program:
+def _program(plan: Plan, meeting: GroupMeeting) -> Program:
     table = COLLECTIVES if plan.designed is None else with_rings(plan.designed.wiring.ring_orders)
     known = meeting.groups == 1 or table[meeting.name].own_paths
     group = Group(
@@ -76,7 +76,7 @@ def _program(plan: Plan, meeting: Meeting) -> Program:
     return table.fitting(meeting.name, meeting.act, group).program(meeting.act, group)
 
 
-def _channels(plan: Plan, meeting: Meeting) -> Callable[[int, int], str]:
+def _channels(plan: Plan, meeting: GroupMeeting) -> Callable[[int, int], str]:
     """Inside a server ranks share memory, between servers a NIC copies."""
     server = [number for number, size in enumerate(plan.cluster.server_sizes) for _ in range(size)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ropewalk.errors import Findings, PlanError
-from ropewalk.export.meetings import Meeting, meetings_of
+from ropewalk.export.meetings import GroupMeeting, meetings_of
 from ropewalk.export.nccl.tuner import ALGORITHMS, TunerRow, to_csv
 from ropewalk.plans import Plan
 
@@ -20,7 +20,7 @@ NCCLS = {
 PROTOCOL = "simple"
 
 
-def in_nccl(meeting: Meeting) -> bool:
+def in_nccl(meeting: GroupMeeting) -> bool:
     """Does NCCL have it? Its rings have its own order; an all-to-all is sends and receives, with nothing to choose."""
     if meeting.along_cables:
         return False

@@ -10,7 +10,7 @@ from pprint import pformat
 from typing import Any
 
 from ropewalk.errors import ProofError
-from ropewalk.export.job import Job
+from ropewalk.export.job import PlannedJob
 from ropewalk.export.torch_pipeline import compute_only
 from ropewalk.plans import Plan
 
@@ -31,11 +31,11 @@ def pytorch_script(plan: Plan) -> str:
     script = files("ropewalk.export.pytorch").joinpath("train.py").read_text()
     if script.count(PLACE) != 1:
         raise ProofError("train.py has no place for the plan, or several: leave the line `PLAN = {}` once")
-    decided = pformat(settings(Job(plan)), sort_dicts=False, width=110, compact=True)
+    decided = pformat(settings(PlannedJob(plan)), sort_dicts=False, width=110, compact=True)
     return script.replace(PLACE, f"PLAN: dict[str, Any] = {decided}\n")
 
 
-def settings(job: Job) -> dict[str, Any]:
+def settings(job: PlannedJob) -> dict[str, Any]:
     """What the script needs to know of a plan."""
     strategy, order = job.strategy, job.strategy.order
     layers = job.workload.layers
@@ -66,7 +66,7 @@ def settings(job: Job) -> dict[str, Any]:
     return found
 
 
-def launches(job: Job) -> list[list[int]] | None:
+def launches(job: PlannedJob) -> list[list[int]] | None:
     """Layers whose gradients are reduced together, in order; None where buckets of one size say it."""
     order = job.strategy.order
     if not isinstance(order.fusion, tuple):
@@ -76,7 +76,7 @@ def launches(job: Job) -> list[list[int]] | None:
     return [[number[name] for name, _ in launch] for launch in order.fusion]
 
 
-def unfilled(job: Job) -> str | None:
+def unfilled(job: PlannedJob) -> str | None:
     """Why DDP, which fills buckets from the last layer to the first, cannot make the launches; None where it can."""
     listed = launches(job) if isinstance(job.strategy.order.fusion, tuple) else None
     if listed is None:
