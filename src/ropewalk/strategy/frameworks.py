@@ -91,6 +91,8 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
         yield "cuts a sequence into two pieces for each context rank (give a multiple of twice the context degree)"
     if asked.replicas and asked.zero == 0 and (asked.tensor or asked.pipeline or asked.context or asked.expert):
         yield "runs DDP with data parallelism alone (take zero 1 in a pipeline, zero 3 elsewhere)"
+    elif asked.replicas and asked.zero == 0 and asked.accumulates:
+        yield "runs DDP with one micro-batch alone, or reduces gradients in each (take zero 3)"
     if asked.zero in (1, 2) and not asked.pipeline and asked.accumulates:
         yield f"cannot run zero {asked.zero} over several micro-batches (FSDP2 shards weights too; take zero 3)"
     yield from _torch_pipelines(asked)

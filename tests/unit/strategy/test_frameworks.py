@@ -29,6 +29,7 @@ def test_one_gpu_runs_everywhere() -> None:
         ({"data": 8}, {"megatron", "torchtitan", "deepspeed", "pytorch"}),
         ({"data": 8, "zero": 3}, {"megatron", "torchtitan", "deepspeed", "pytorch"}),
         ({"data": 8, "zero": 2, "micro_batches": 4}, {"megatron", "deepspeed", "pytorch"}),
+        ({"data": 8, "micro_batches": 4}, {"megatron", "deepspeed", "pytorch"}),
         ({"data": 2, "tensor": 4}, {"megatron", "deepspeed"}),
         ({"data": 2, "tensor": 4, "zero": 1}, {"megatron", "deepspeed", "pytorch"}),
         ({"data": 2, "tensor": 4, "sequence_parallel": True, "zero": 3}, {"megatron", "torchtitan", "pytorch"}),
