@@ -4,7 +4,7 @@ from itertools import pairwise
 from math import gcd
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from quiet_steps import simulated
 from tiny_models import FlopPrices, Products, on_stream, transformer
@@ -31,17 +31,22 @@ def parts_of(shape):
     return tuple(found)
 
 
-@given(shapes, st.sampled_from(["1f1b", "gpipe", "zb-h1"]), st.integers(0, 3), st.booleans(), st.integers(1, 4))
-def test_every_activation_crosses_once_and_its_gradient_comes_back(shape, schedule, zero, scatter, many):
+@given(
+    shapes, st.sampled_from(["1f1b", "gpipe", "zb-h1"]), st.integers(0, 3),
+    st.sampled_from(["", "scatter", "sequence"]), st.integers(1, 4),
+)  # fmt: skip
+def test_every_activation_crosses_once_and_its_gradient_comes_back(shape, schedule, zero, parted, many):
+    """In parts that are gathered, or in those of the sequence; otherwise each tensor rank gets all of it."""
     zero = zero if max(replicas for replicas, _ in shape) > 1 else 0
     strategy = Strategy(pipeline=len(shape), parts=parts_of(shape), micro_batch=4, micro_batches=many, zero=zero,
-                        schedule=schedule, scatter_gather=scatter)  # fmt: skip
+                        schedule=schedule, scatter_gather=parted == "scatter",
+                        sequence_parallel=parted == "sequence" and max(tensor for _, tensor in shape) > 1)  # fmt: skip
     step = lower(transformer(LAYERS, 1, SEQUENCE, HIDDEN), strategy, Placement(strategy), FlopPrices())
     sends = step.act == Act.SEND
     activation = 4 * SEQUENCE * HIDDEN * 2
-    copies = sum(1 if scatter else a + b for (_, a), (_, b) in pairwise(shape))
-    expected = (2 if scatter else 1) * copies * activation * many
-    assert np.isclose(step.amount[sends].sum(), expected, rtol=1e-12)
+    in_parts = strategy.scatter_gather or strategy.sequence_parallel
+    copies = sum(2 if in_parts else a + b for (_, a), (_, b) in pairwise(shape))
+    assert np.isclose(step.amount[sends].sum(), copies * activation * many, rtol=1e-12)
     stage = Placement(strategy).stage_of()
     assert (abs(stage[step.rank[sends]] - stage[step.peer[sends]]) == 1).all()
 
@@ -83,6 +88,7 @@ def lowered(strategy, prices=None, detail="layer"):
     )
 
 
+@settings(max_examples=40)
 @given(mirrored())
 def test_half_of_the_activations_go_through_each_copy_of_the_model(strategy):
     step = lowered(strategy)
@@ -94,6 +100,7 @@ def test_half_of_the_activations_go_through_each_copy_of_the_model(strategy):
     assert np.isclose(step.amount[sends][~onward].sum(), expected, rtol=1e-12)
 
 
+@settings(max_examples=40)
 @given(mirrored())
 def test_gradients_of_a_stage_are_reduced_over_the_replicas_of_both_copies(strategy):
     step, parts = lowered(strategy), strategy.parts
@@ -116,6 +123,7 @@ def test_gradients_of_a_stage_are_reduced_over_the_replicas_of_both_copies(strat
     assert step.amount[reduced].sum() == times * held * 2
 
 
+@settings(max_examples=40)
 @given(mirrored())
 def test_replicas_of_both_copies_together_compute_every_sample_once(strategy):
     """A replica of a part with r of them sees 1/(2 r) of the batch in each of its two stages."""
@@ -131,13 +139,16 @@ def test_replicas_of_both_copies_together_compute_every_sample_once(strategy):
     assert np.isclose(computed.sum(), sum(once) * strategy.micro_batches, rtol=1e-12)
 
 
+@settings(max_examples=50)
 @given(
-    st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from(["1f1b", "gpipe", "zb-h2", "dualpipe"]), st.booleans()
-)
-def test_equal_parts_take_as_long_as_equal_degrees(replicas, tensor, schedule, scatter):
+    st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from(["1f1b", "gpipe", "zb-h2", "dualpipe"]), st.booleans(),
+    st.booleans(),
+)  # fmt: skip
+def test_equal_parts_take_as_long_as_equal_degrees(replicas, tensor, schedule, scatter, sequence):
     model = transformer(LAYERS, 1, SEQUENCE, HIDDEN)
     many = 4 if schedule == "dualpipe" else 3
-    usual = Strategy(pipeline=2, micro_batches=many, schedule=schedule, scatter_gather=scatter)
+    usual = Strategy(pipeline=2, micro_batches=many, schedule=schedule, scatter_gather=scatter,
+                     sequence_parallel=sequence and tensor > 1)  # fmt: skip
     parts = parts_of([(replicas, tensor)] * 2)
     even = Strategy(**{**vars(usual), "data": replicas, "tensor": tensor, "stages": tuple(one.first for one in parts)})
     same = Strategy(**{**vars(usual), "micro_batch": replicas, "parts": parts})

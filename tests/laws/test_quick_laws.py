@@ -3,12 +3,13 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.strategy import Order, Strategy
+from ropewalk.strategy import Order, Part, Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.training.quick import QuickSteps
 
@@ -48,7 +49,7 @@ def strategies(draw):
         pipeline=pipeline,
         context=context,
         sequence_parallel=tensor > 1 and draw(st.booleans()),
-        zero=draw(st.integers(0, 1 if schedule == "dualpipe" else 3)) if replicas > 1 else 0,
+        zero=draw(st.integers(0, 3)) if replicas > 1 else 0,
         micro_batch=draw(st.integers(1, 2)),
         micro_batches=2 * pipeline,
         interleave=2 if schedule == "interleaved" else 1,
@@ -59,11 +60,36 @@ def strategies(draw):
     )
 
 
+@st.composite
+def in_parts(draw):
+    """Four stages with their own replicas, opposite ones split alike, as DualPipe wants them."""
+    near, far = ((draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.sampled_from([1, 2]))) for _ in range(2))
+    shape = [(near[0], near[2]), (far[0], far[2]), (far[1], far[2]), (near[1], near[2])]
+    ends = np.cumsum([replicas * tensor for replicas, tensor in shape]).tolist()
+    if ends[-1] > 16:
+        shape, ends = [(2, 1), (3, 1), (1, 1), (1, 1)], [2, 5, 6, 7]
+    parts = tuple(
+        Part(2 * at, 2 * at + 1, tuple(range(end - replicas * tensor, end)), tensor)
+        for at, (end, (replicas, tensor)) in enumerate(zip(ends, shape, strict=True))
+    )
+    schedule = draw(st.sampled_from(["1f1b", "zb-h1", "dualpipe"]))
+    return Strategy(
+        pipeline=4,
+        parts=parts,
+        sequence_parallel=max(tensor for _, tensor in shape) > 1 and draw(st.booleans()),
+        zero=draw(st.integers(0, 3)) if schedule == "dualpipe" else 0,
+        micro_batch=6,
+        micro_batches=8,
+        schedule=schedule,
+        order=Order(draw(st.sampled_from([1e6, 25e6])), overlap=draw(st.booleans())),
+    )
+
+
 orders = st.sampled_from([None, None, "tp-pp-dp", "dp-tp-pp"])
 
 
 @settings(max_examples=60)
-@given(st.sampled_from(tuple(CLUSTERS)), strategies(), orders)
+@given(st.sampled_from(tuple(CLUSTERS)), st.one_of(strategies(), strategies(), in_parts()), orders)
 def test_step_of_a_gang_takes_as_long_as_that_of_all_ranks(name, strategy, order):
     quick = quick_on(name)
     full = answer(replace(quick.question, decided=strategy, order=order, detail="stage"))

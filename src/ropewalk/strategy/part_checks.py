@@ -22,8 +22,11 @@ def _one_pipeline(plan: Strategy) -> Iterator[str]:
     for name in ("data", "tensor", "context", "expert"):
         if getattr(plan, name) > 1:
             yield f"{name} is {getattr(plan, name)} beside parts, which have their own workers: set {name} to 1"
-    if plan.sequence_parallel:
-        yield "sequence parallelism wants the same tensor ranks in all stages, but parts have their own: turn it off"
+    if plan.sequence_parallel and all(one.tensor == 1 for one in plan.parts):
+        yield (
+            "sequence parallelism splits over tensor ranks, but no part has several: give one tensor ranks or turn "
+            "it off"
+        )
     if plan.stages is not None:
         yield "stages are given twice, by their first layers and as parts: leave stages out"
     if len(plan.parts) != plan.pieces:

@@ -64,7 +64,7 @@ class Strategy:
     expert: int = 1
     context: int = 1
     sequence_parallel: bool = False
-    """What lies between split regions is split along the sequence over the tensor ranks."""
+    """What lies between split regions is split along the sequence over the tensor ranks, in parts that have several."""
     zero: int = 0
     """What data ranks keep only their share of (Rajbhandari et al., ZeRO, 2020): 1 the optimiser's state, 2 gradients
     too, 3 weights too (PyTorch's FSDP)."""
@@ -198,6 +198,7 @@ class Strategy:
         changed = {
             "data": one.replicas,
             "tensor": one.together,
+            "sequence_parallel": self.sequence_parallel and one.together > 1,
             "expert": one.experts,
             "micro_batch": part(part(self.micro_batch, one.replicas), gpus),
             "holders": one.replicas if holders is None else holders,

@@ -54,6 +54,14 @@ def test_equal_parts_need_the_memory_of_equal_degrees():
     assert needed(fewer, TINY).activations[1] > needed(same, TINY).activations[1]
 
 
+def test_the_sequence_is_split_where_a_part_has_tensor_ranks():
+    first, second = replace(UNEVEN, sequence_parallel=True).on_stages()
+    assert (first.sequence_parallel, second.sequence_parallel) == (True, False)
+    split, whole = needed(replace(UNEVEN, sequence_parallel=True), TINY), needed(UNEVEN, TINY)
+    assert split.activations[0] < whole.activations[0]
+    assert split.activations[1] == whole.activations[1]
+
+
 def test_equal_parts_of_two_copies_need_the_memory_of_equal_degrees():
     even = Strategy(data=2, pipeline=2, micro_batch=2, micro_batches=4, zero=1, stages=(0, 3), schedule="dualpipe")
     parts = Part(0, 2, (0, 1)), Part(3, 3, (2, 3))
@@ -111,7 +119,20 @@ def test_a_strategy_with_parts_and_rows_is_plain_values():
             Strategy(pipeline=2, parts=UNEVEN.parts, schedule="dualpipe", micro_batches=4),
             "parts 0 and 1 on the ranks of both, but they are split over 2 and 1 .*: give both the same tensor degree",
         ),
-        (Strategy(pipeline=2, parts=UNEVEN.parts, sequence_parallel=True), "parts have their own: turn it off"),
+        (
+            Strategy(pipeline=2, parts=(Part(0, 1, (0,)), Part(2, 3, (1,))), sequence_parallel=True),
+            "no part has several: give one tensor ranks or turn it off",
+        ),
+        (
+            Strategy(
+                pipeline=2,
+                parts=(Part(0, 1, (0, 1), 2), Part(2, 3, (2,))),
+                sequence_parallel=True,
+                micro_batch=1,
+                choices=(LayerChoice("block 0", tensor=1),),
+            ),
+            "so sequence parallelism has nowhere to gather it",
+        ),
         (Strategy(pipeline=2, parts=UNEVEN.parts, stages=(0, 3)), "leave stages out"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 0B0", "1F0 1X0")), "'1X0' in row 1 is no pass"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 1F0 1B0 0B0",)), "1 rows for 2 stages"),

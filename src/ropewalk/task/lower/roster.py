@@ -2,8 +2,9 @@
 
 Ranks of a stage are numbered by their coordinates; a `Kind` of operation says how many copies of it there are and which
 of these ranks each copy has. Stages of one shape share their kinds. A send between stages of different shapes is one
-message for each pair of ranks that have something in common: a replica holds a range of the samples of a micro-batch,
-a tensor rank sends and receives a range of its columns, and a message is where two such rectangles overlap.
+message for each pair of ranks that have something in common: a replica holds a range of the samples of a micro-batch, a
+tensor rank sends and receives a range of its columns (of its tokens under sequence parallelism), and a message is where
+two such rectangles overlap.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Roster:
     def __init__(self, placement: Placement) -> None:
         self.ranks = placement.ranks
         self.grids = placement.stage_grids
-        self.parts_of_columns = placement.strategy.scatter_gather
+        self.parts_of_columns = placement.strategy.scatter_gather or placement.strategy.sequence_parallel
         self.flat = np.concatenate([grid.ravel() for grid in self.grids])
         self.base = np.cumsum([0, *(grid.size for grid in self.grids)])[:-1]
         """Rank r of stage s is `flat[base[s] + r]`."""
