@@ -15,9 +15,9 @@ from ropewalk.collectives.choice import collective_choice
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.sim.flow.gang import system_of_gang
+from ropewalk.sim.flow.gang import GangSystem, system_of_gang
 from ropewalk.sim.flow.layout import Layout, layout_of
-from ropewalk.sim.flow.system import System, Times, run_system
+from ropewalk.sim.flow.system import Times, run_system
 from ropewalk.sim.physics import check_system
 from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -42,7 +42,7 @@ class QuickRun:
     strategy: Strategy
     gang: Gang
     layout: Layout
-    system: System
+    written: GangSystem
     times: Times
 
     @property
@@ -61,14 +61,14 @@ class QuickSteps:
     """
 
     def __init__(self, question: TrainingQuestion) -> None:
-        prices = pricer(question.device, question.precision)
-        gpu = gpu_in(prices.device.title) or prices.device.name
+        self.prices = pricer(question.device, question.precision)
+        gpu = gpu_in(self.prices.device.title) or self.prices.device.name
         self.question = replace(question, network=question.network.settled(gpu))
         self.network, self.fabric = self.question.network, self.question.fabric()
-        self.known = Known(prices)
+        self.known = Known(self.prices)
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, str], Use] = {}
-        self._layouts: dict[Hashable, Layout] = {}
+        self.layouts: dict[Hashable, Layout] = {}
         if self.network.level.knows_packets or question.jitter or question.stragglers:
             raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
 
@@ -79,18 +79,18 @@ class QuickSteps:
                 "quick steps are single steps of ranks that are GPUs: simulate seats of servers, and gradients that "
                 "reach into the next step, in full"
             )
-        workload = self._workload(strategy.micro_batch)
+        workload = self.workload(strategy.micro_batch)
         placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
         made = Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
         gang = made.one_step()
         kinds = kinds_of(gang)
         layout = self._layout(kinds.keys, made.roster, placement, algorithm or self.network.algorithm)
-        system, _ = system_of_gang(gang, kinds.of_operation, layout)
-        run = QuickRun(strategy, gang, layout, system, run_system(system))
-        check_system(system, run.times)
+        made_of = system_of_gang(gang, kinds.of_operation, layout)
+        run = QuickRun(strategy, gang, layout, made_of, run_system(made_of.system))
+        check_system(made_of.system, run.times)
         return run
 
-    def _workload(self, micro_batch: int) -> Workload:
+    def workload(self, micro_batch: int) -> Workload:
         """The model with a micro-batch of this size."""
         if micro_batch not in self._workloads:
             model = self.question.model
@@ -102,9 +102,9 @@ class QuickSteps:
         """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
         where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
         key = keys, where, roster.parts_of_columns, algorithm
-        if key not in self._layouts:
-            self._layouts[key] = layout_of(keys, roster, lambda step: self._use(step, algorithm))
-        return self._layouts[key]
+        if key not in self.layouts:
+            self.layouts[key] = layout_of(keys, roster, lambda step: self._use(step, algorithm))
+        return self.layouts[key]
 
     def _use(self, step: Step, algorithm: str) -> Use:
         key = step.ranks, algorithm

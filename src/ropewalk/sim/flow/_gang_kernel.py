@@ -105,3 +105,52 @@ def write_dependencies(gang: Operations, kinds: KindTasks, first: INT, dep_start
                 dep[filled[task]] = first[other] + kinds.awaited[pair]
                 filled[task] += 1
     return dep
+
+
+@kernel
+def join_rows(
+    kind: INT, stage: INT, alone: INT, seconds: FLOAT, dep_start: INT, dep: INT
+) -> tuple[INT, FLOAT, FLOAT, NDArray[np.bool_]]:
+    """Operations that take as long as alone, joined to the one before where nothing else comes between the two.
+
+    `stage` is that of a kind, `alone` the same where it takes as long as alone and -1 otherwise. Returns by operation
+    the first one of its row, how long after that it begins, by first one how long the row takes, and who is fixed.
+    """
+    in_order = _run_in_order(kind, stage, alone, dep_start, dep)
+    followers = np.zeros(len(kind), np.int64)
+    for edge in range(len(dep)):
+        followers[dep[edge]] += 1
+    head: INT = np.arange(len(kind))
+    offset, total = np.zeros(len(kind)), np.zeros(len(kind))
+    fixed = np.zeros(len(kind), np.bool_)
+    for at in range(len(kind)):
+        here = alone[kind[at]]
+        if here < 0 or not in_order[here]:
+            continue
+        fixed[at] = True
+        if dep_start[at + 1] - dep_start[at] == 1:
+            before = dep[dep_start[at]]
+            if fixed[before] and alone[kind[before]] == here and followers[before] == 1:
+                head[at] = head[before]
+                offset[at] = total[head[at]]
+        total[head[at]] += seconds[at]
+    return head, offset, total, fixed
+
+
+@kernel
+def _run_in_order(kind: INT, stage: INT, alone: INT, dep_start: INT, dep: INT) -> NDArray[np.bool_]:
+    """By stage: does each operation that takes as long as alone wait for the one before it, perhaps through others?"""
+    stages = stage.max() + 1
+    last = np.full(stages, -1)
+    in_order = np.ones(stages, np.bool_)
+    behind = np.full(len(kind), -1)
+    for at in range(len(kind)):
+        here = stage[kind[at]]
+        for edge in range(dep_start[at], dep_start[at + 1]):
+            other = dep[edge]
+            if stage[kind[other]] == here:
+                behind[at] = max(behind[at], other if alone[kind[other]] >= 0 else behind[other])
+        if alone[kind[at]] >= 0:
+            in_order[here] &= behind[at] == last[here]
+            last[here] = at
+    return in_order

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
+from ropewalk.sim.flow.in_order import Joined, joined
 from ropewalk.sim.flow.layout import Layout
 from ropewalk.sim.flow.system import System
 from ropewalk.task.graph import Kind
 from ropewalk.task.lower.gang import Gang
 
 if TYPE_CHECKING:
-    from ropewalk.sim.flow._gang_kernel import KindTasks, Written
+    from ropewalk.sim.flow._gang_kernel import KindTasks, Operations, Written
 
 Ints = NDArray[np.int64]
 
 
-def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> tuple[System, Ints]:
-    """The system, and the operation of every task; `kind[i]` is the kind of operation i in the layout."""
+@dataclass(frozen=True, eq=False)
+class GangSystem:
+    """The system of a gang, and how its operations are found in it."""
+
+    system: System
+    joined: Joined
+    row: Ints
+    """By task: the operation of `joined`."""
+
+
+def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> GangSystem:
+    """One task for each class of each operation; `kind[i]` is the kind of operation i in the layout."""
     from ropewalk.sim.flow import _gang_kernel as kernels
 
-    operations = kernels.Operations(
-        kind, gang.amount, gang.repeats.astype(np.int64), gang.goes_on, gang.dep_start, gang.dep
-    )
-    kinds = _kind_tasks(kind, gang, layout)
-    size = np.diff(layout.task_start)[kind]
+    whole = kernels.Operations(kind, gang.amount, gang.repeats.astype(np.int64), gang.goes_on, gang.dep_start, gang.dep)
+    rows = joined(whole, layout)
+    operations = rows.operations
+    kinds = _kind_tasks(operations, layout)
+    size = np.diff(layout.task_start)[operations.kind]
     first, tasks = np.cumsum(size) - size, int(size.sum())
     made = kernels.Written(
         np.zeros(tasks, np.int8), np.zeros(tasks, np.int64), np.zeros(tasks), np.zeros(tasks),
@@ -35,15 +47,18 @@ def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> tuple[System, Ints
     )  # fmt: skip
     kernels.write_tasks(operations, kinds, first, made)
     dep = kernels.write_dependencies(operations, kinds, first, made.dep_start)
-    return _with_priorities(gang, layout, made, dep), made.operation
+    heads = np.zeros(len(operations.kind), np.int64)
+    heads[rows.row[::-1]] = np.arange(gang.operations - 1, -1, -1)
+    priority = gang.priority.astype(np.int64)[heads][made.operation]
+    return GangSystem(_with_priorities(priority, layout, made, dep), rows, made.operation)
 
 
-def _kind_tasks(kind: Ints, gang: Gang, layout: Layout) -> KindTasks:
+def _kind_tasks(gang: Operations, layout: Layout) -> KindTasks:
     """The columns of the layout with the pairs of tasks of all pairs of kinds that wait for each other."""
     from ropewalk.sim.flow._gang_kernel import KindTasks
 
     many = len(layout.keys)
-    code = np.repeat(kind, np.diff(gang.dep_start)) * many + kind[gang.dep]
+    code = np.repeat(gang.kind, np.diff(gang.dep_start)) * many + gang.kind[gang.dep]
     known = np.zeros(many * many, np.bool_)
     known[code] = True
     used = np.flatnonzero(known)
@@ -59,9 +74,8 @@ def _kind_tasks(kind: Ints, gang: Gang, layout: Layout) -> KindTasks:
     )  # fmt: skip
 
 
-def _with_priorities(gang: Gang, layout: Layout, made: Written, dep: NDArray[np.int32]) -> System:
+def _with_priorities(priority: Ints, layout: Layout, made: Written, dep: NDArray[np.int32]) -> System:
     """The system; flows of one class and different priorities are flows of their own."""
-    priority = gang.priority.astype(np.int64)[made.operation]
     row, place = np.arange(len(layout.flow_cap)), made.place
     flow_priority = np.full(len(row), priority[0] if len(priority) else 0)
     transfer = np.flatnonzero(made.kind == Kind.TRANSFER)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ropewalk.errors import GraphError
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
+from ropewalk.sim.flow.in_order import Alone, alone_in
 from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import System, system_of
 from ropewalk.task.expand import Expansion
@@ -84,6 +85,11 @@ class Layout:
     ranks: Ints
     """By stream: ranks of the class."""
     _pairs: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict)
+
+    @cached_property
+    def alone(self) -> Alone:
+        """Kinds that take as long as alone."""
+        return alone_in(self)
 
     @property
     def tasks(self) -> int:

@@ -96,7 +96,9 @@ class Gang:
         """Every (scope, stage, peer) that operations have, ascending, and which of them each operation has."""
         stages = int(max(self.stage.max(initial=-1), self.peer.max(initial=-1))) + 2
         key = (self.scope.astype(np.int64) * stages + self.stage) * stages + self.peer + 1
-        known, number = np.unique(key, return_inverse=True)
+        seen = np.zeros((max(Scope) + 1) * stages**2, np.bool_)
+        seen[key] = True
+        known, number = np.flatnonzero(seen), (np.cumsum(seen) - 1)[key]
         ends = [(at // stages**2, at // stages % stages, at % stages - 1) for at in known.tolist()]
         return [(Scope(scope), stage, peer) for scope, stage, peer in ends], number
 

@@ -49,6 +49,8 @@ STREAMS = ("compute", "tensor", "context", "expert", "tables", "data", "zero", "
 """Streams of a rank by number. Those of communication are named after what they are for; a collective on `tensor`,
 `context`, `expert` or `tables` stops the computation, one on `data`, `zero` or `pipeline` runs beside it."""
 STREAM = {name: number for number, name in enumerate(STREAMS)}
+BLOCKING = tuple(STREAM[name] for name in ("tensor", "context", "expert", "tables"))
+"""Streams of collectives that stop the computation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Walks:
 
     def __init__(self, prices: Pace) -> None:
         self.prices = prices
-        self._known: dict[tuple[object, ...], tuple[Share, list[Move]]] = {}
+        self._known: dict[tuple[object, ...], tuple[Share, list[Move], bool]] = {}
         self._named: dict[tuple[object, ...], list[Move]] = {}
         self._summed: dict[tuple[int, ...], list[Move]] = {}
 
@@ -80,10 +80,11 @@ class Walks:
         key = walk, id(share.layer.operators), share.recompute, share.split, share.tables_over, inside
         if key not in self._known:
             # The share is kept, so that nothing else gets the identity of its operators.
-            self._known[key] = share, walk(share, strategy, self.prices)
-        first, moves = self._known[key]
+            found = walk(share, strategy, self.prices)
+            self._known[key] = share, found, all(move.scope in SUMMED for move in found)
+        first, moves, nameless = self._known[key]
         old, new = first.layer.name, share.layer.name
-        if old == new or (summed and all(move.scope in SUMMED for move in moves)):
+        if old == new or (summed and nameless):
             return moves
         if (*key, new) not in self._named:
             self._named[*key, new] = [replace(move, label=new + move.label[len(old) :]) for move in moves]

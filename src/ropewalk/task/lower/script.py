@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,11 @@ class _Moves:
     def __init__(self) -> None:
         self.rows: list[Move] = []
 
-    def add(self, moves: Iterable[Move]) -> Iterator[int]:
-        for move in moves:
-            self.rows.append(move)
-            yield len(self.rows) - 1
+    def add(self, moves: Sequence[Move]) -> range:
+        """The rows that these moves have now."""
+        first = len(self.rows)
+        self.rows += moves
+        return range(first, len(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,7 @@ def _rows(table: Timetable) -> Rows:
 def _legs(moves: _Moves, passes: list[Passes], count: int, shared_out: bool) -> Legs:
     empty: tuple[list[int], ...] = ([], [], [], [], [])
     first, behind, layer, reduce_piece, reduce_place = empty
-    columns: tuple[list[list[int]], list[list[int]], list[list[int]]] = ([], [], [])
+    columns: tuple[list[range], list[range], list[range]] = ([], [], [])
     for piece, mine in enumerate(passes):
         written: dict[int, tuple[int, int]] = {}
         for kind in Pass:
@@ -154,7 +156,7 @@ def _legs(moves: _Moves, passes: list[Passes], count: int, shared_out: bool) -> 
                     place = 0
                     for leg in legs:
                         for column, part in zip(columns, (leg.moves, leg.gathers, leg.reduces), strict=True):
-                            column.append(list(moves.add(part)))
+                            column.append(moves.add(part))
                         layer.append(leg.layer)
                         reduce_piece += [piece % count] * len(leg.reduces)
                         reduce_place += range(place, place + len(leg.reduces))
@@ -212,12 +214,12 @@ def _ending(
             move = Move(Act.ALL_REDUCE, Scope.TIED, size, STREAM["data"], "tied embedding")
             ties.append((owner, number, *moves.add([move])))
     update: list[int] = []
-    gathers: list[list[int]] = []
+    gathers: list[range] = []
     for view, mine in zip(views, held, strict=True):
         seconds = prices.update(*updated(view, mine), strategy.optimiser)
         update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
         again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
-        gathers.append(list(moves.add(again)))
+        gathers.append(moves.add(list(again)))
     twins = _ints(pieces.twin(stage) for stage in range(len(views)))
     return Ending._make([*np.array(ties, np.int64).reshape(-1, 3).T.copy(), _ints(update), *_csr(gathers), twins])
 
@@ -236,5 +238,5 @@ def _ints(values: Iterable[int]) -> Ints:
     return np.array(list(values), np.int64)
 
 
-def _csr(rows: list[list[int]]) -> tuple[Ints, Ints]:
-    return np.cumsum([0, *map(len, rows)]).astype(np.int64), _ints(at for row in rows for at in row)
+def _csr(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    return np.cumsum([0, *map(len, rows)]).astype(np.int64), np.fromiter(chain.from_iterable(rows), np.int64)
