@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+from ropewalk.timetable.table import Pass, Timetable
 from ropewalk.timetable.warm_up import check_size
 
 
@@ -34,17 +37,27 @@ def interleaved(devices: int, micro_batches: int, pieces_each: int = 2) -> Timet
     size = micro_batches // groups
     group, within = np.divmod(np.arange(micro_batches * pieces_each), size * pieces_each)
     turn, place = np.divmod(within, size)
-    number = (group * size + place).tolist()
-    rows = []
-    for device in range(devices):
-        forward = (turn * devices + device).tolist()
-        backward = ((pieces_each - 1 - turn) * devices + device).tolist()
-        ahead = min((pieces_each - 1) * size + 2 * (devices - 1 - device), len(number))
-        row = [Entry(Pass.FORWARD, forward[k], number[k]) for k in range(ahead)]
-        for k in range(len(number)):
-            if ahead + k < len(number):
-                row.append(Entry(Pass.FORWARD, forward[ahead + k], number[ahead + k]))
-            row.append(Entry(Pass.BACKWARD, backward[k], number[k]))
-        rows.append(row)
-    homes = [piece % devices for piece in range(devices * pieces_each)]
-    return from_rows("interleaved", rows, homes, micro_batches)
+    number, many = group * size + place, micro_batches * pieces_each
+    device = np.arange(devices)[:, None]
+    forward, backward = turn * devices + device, (pieces_each - 1 - turn) * devices + device
+    ahead = np.minimum((pieces_each - 1) * size + 2 * (devices - 1 - device), many)
+    # Forward pass k stands behind k - ahead backward passes, backward pass k behind ahead + k + 1 forward ones.
+    turns = np.arange(many)
+    at = np.hstack([turns + np.maximum(turns - ahead, 0), turns + np.minimum(ahead + turns + 1, many)])
+    at += device * 2 * many
+
+    def laid(ahead: NDArray[np.int64], back: NDArray[np.int64], dtype: type[np.generic]) -> NDArray[Any]:
+        column = np.empty(2 * many * devices, dtype)
+        column[at] = np.hstack([np.broadcast_to(ahead, (devices, many)), np.broadcast_to(back, (devices, many))])
+        return column
+
+    return Timetable(
+        name="interleaved",
+        row_start=np.arange(devices + 1) * 2 * many,
+        kind=laid(np.array(Pass.FORWARD), np.array(Pass.BACKWARD), np.int8),
+        piece=laid(forward, backward, np.int32),
+        micro_batch=laid(number, number, np.int32),
+        paired=np.zeros(2 * many * devices, np.bool_),
+        device_of_piece=np.arange(devices * pieces_each, dtype=np.int32) % devices,
+        micro_batches=micro_batches,
+    )

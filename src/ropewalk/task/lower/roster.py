@@ -116,9 +116,9 @@ def shared(waiting: Side, awaited: Side) -> tuple[Ints, Ints]:
     sorted_rank = awaited.rank[order]
     first = np.searchsorted(sorted_rank, waiting.rank, side="left")
     count = np.searchsorted(sorted_rank, waiting.rank, side="right") - first
-    pairs = np.column_stack([np.repeat(waiting.copy, count), awaited.copy[order][ranges(first, count)]])
-    mine, other = np.unique(pairs, axis=0).T
-    return mine, other
+    others = int(awaited.copy.max(initial=0)) + 1
+    pair = np.unique(np.repeat(waiting.copy, count) * others + awaited.copy[order][ranges(first, count)])
+    return pair // others, pair % others
 
 
 def messages(
