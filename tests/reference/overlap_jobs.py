@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ropewalk.errors import StrategyError
 from ropewalk.execute.overlap import CommunicationOrder, schedule
 from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
-from ropewalk.execute.overlap.slow_links import Place
+from ropewalk.execute.overlap.slow_links import Namespace
 from ropewalk.execute.overlap.trial import _groups, join
 
 STEPS = 4
@@ -214,7 +214,7 @@ def weights_in_evaluation(order: CommunicationOrder) -> bool:
     return torch.equal(early, again) and all(parameter.grad is not None for parameter in net.parameters())
 
 
-def sum_over(place: Place, elements: int) -> tuple[float, float]:
+def sum_over(place: Namespace, elements: int) -> tuple[float, float]:
     """The sum of ranks over slow links, and the bytes that this rank sent there meanwhile."""
     join(place)
     before = _sent(place.interface)

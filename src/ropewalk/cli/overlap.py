@@ -13,7 +13,7 @@ from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.overhead_options import OverheadOptions
-from ropewalk.cli.overlap_options import NetworkOptions, OrderOptions, Outputs
+from ropewalk.cli.overlap_options import NetworkOptions, OverlapOutputs, SyncOptions
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
@@ -33,11 +33,11 @@ def overlap_command(
     *,
     what: ModelOptions,
     place: ClusterOptions,
-    order: OrderOptions,
+    order: SyncOptions,
     network: NetworkOptions,
     overheads: OverheadOptions,
     packets: PacketChoices,
-    outputs: Outputs,
+    outputs: OverlapOutputs,
 ) -> None:
     """In which order, groups and pieces a data-parallel step should all-reduce its gradients, against known methods.
 
@@ -75,7 +75,7 @@ def _question(
     model: str,
     what: ModelOptions,
     place: ClusterOptions,
-    order: OrderOptions,
+    order: SyncOptions,
     network: NetworkOptions,
     overheads: OverheadOptions,
     packets: PacketChoices,

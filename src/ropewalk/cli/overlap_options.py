@@ -55,7 +55,7 @@ DDP = typer.Option(
 
 
 @dataclass(frozen=True)
-class OrderOptions:
+class SyncOptions:
     """How gradients are synchronised, and what is searched."""
 
     sync: str
@@ -94,7 +94,7 @@ class NetworkOptions:
 
 
 @dataclass(frozen=True)
-class Outputs(PlanOutputs):
+class OverlapOutputs(PlanOutputs):
     """What is written."""
 
     ddp: Path | None

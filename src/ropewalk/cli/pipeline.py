@@ -13,7 +13,7 @@ from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
-from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, Outputs, PiecesOptions
+from ropewalk.cli.pipeline_options import RECOMPUTES, CostOptions, CutOptions, PiecesOptions, PipelineOutputs
 from ropewalk.cli.pipeline_screen import print_answer, strategy_in_words
 from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.screen import print_json, require_outputs, shown_progress, write_page
@@ -44,7 +44,7 @@ def pipeline_command(
     talk: TalkOptions,
     overheads: OverheadOptions,
     packets: PacketChoices,
-    outputs: Outputs,
+    outputs: PipelineOutputs,
 ) -> None:
     """The stages, replicas, placement and timetable that make a step of a model shortest, against other planners.
 
@@ -94,7 +94,7 @@ def pipeline_command(
     _finish(found, timetable, outputs)
 
 
-def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: Outputs) -> None:
+def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: PipelineOutputs) -> None:
     """Write the files, print the table or the JSON."""
     if outputs.page is not None:
         from ropewalk.report.pipeline import pipeline_page

@@ -110,7 +110,7 @@ class CutOptions:
 
 
 @dataclass(frozen=True)
-class Outputs(PlanOutputs):
+class PipelineOutputs(PlanOutputs):
     """What is written."""
 
     csv: Path | None

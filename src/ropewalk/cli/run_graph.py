@@ -11,7 +11,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.run_step import write_table
 from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
-from ropewalk.cli.step_outputs import Outputs
+from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.errors import Findings, GraphError
 from ropewalk.progress import counting
 
@@ -33,7 +33,7 @@ class GraphRun:
     seed: int
     symmetry: bool
     level: LevelUse
-    outputs: Outputs
+    outputs: StepOutputs
 
 
 def run_graph(asked: GraphRun, place: Fabric) -> None:
@@ -74,7 +74,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
             console().print(sentence, soft_wrap=True)
 
 
-def _write(outputs: Outputs, run: LevelRun) -> None:
+def _write(outputs: StepOutputs, run: LevelRun) -> None:
     result = run.trace
     if outputs.trace is not None:
         from ropewalk.export.chrome import chrome_trace

@@ -10,7 +10,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
-from ropewalk.cli.step_outputs import Outputs
+from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.progress import counting
 
@@ -33,7 +33,7 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
     typer.echo(f"tasks: {path}", err=True)
 
 
-def run_model(question: TrainingQuestion, outputs: Outputs, before: Plan | None = None) -> None:
+def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | None = None) -> None:
     """Answer the question, write the files, print the table; beside it what the plan `before` promised."""
     from ropewalk.plans import write_plan
     from ropewalk.training import answer
@@ -84,7 +84,7 @@ def run_chakra(
     prefix: str,
     cluster_of: Callable[[int], Cluster],
     use_of: Callable[[Cluster], NetworkUse],
-    outputs: Outputs,
+    outputs: StepOutputs,
 ) -> None:
     """Run the step of a Chakra trace on a cluster with as many GPUs as it has ranks."""
     from ropewalk.export.chakra import read_chakra
@@ -137,7 +137,7 @@ def _chakra_page(run: StepRun, found: StepStatistics, name: str, facts: Sequence
 
 
 def _write(
-    run: StepRun, expansion: Expansion, outputs: Outputs, names: Sequence[str] | None, page: Callable[[], str]
+    run: StepRun, expansion: Expansion, outputs: StepOutputs, names: Sequence[str] | None, page: Callable[[], str]
 ) -> None:
     """The files that were asked for, one after the other, each whole."""
     stopped = "the files named above are complete, the others were not written"

@@ -19,7 +19,7 @@ from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
 from ropewalk.cli.step_options import GraphOptions, SplitOptions, TalkOptions, WhatIfOptions
-from ropewalk.cli.step_outputs import Outputs
+from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def simulate_command(
     overheads: OverheadOptions,
     packets: PacketChoices,
     what_if: WhatIfOptions,
-    outputs: Outputs,
+    outputs: StepOutputs,
 ) -> None:
     """How long a training step takes on a cluster, and why: compute, communication, bubbles, the bottleneck link.
 

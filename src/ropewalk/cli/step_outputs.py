@@ -36,7 +36,7 @@ class PlanOutputs:
 
 
 @dataclass(frozen=True)
-class Outputs(PlanOutputs):
+class StepOutputs(PlanOutputs):
     """What `ropewalk simulate` writes about a step."""
 
     trace: Path | None

@@ -1,7 +1,7 @@
 """The networks that a plan is compared with, each at its price.
 
 Switched networks are given the best routing there is (packets sprayed over all shortest ways); `fat-tree-ecmp` is the
-cost-equivalent tree again with one hashed way for each pair, which is what most clusters run. SiP-ML and circuits that
+cost-equivalent tree again with one hashed path per pair, which is what most clusters run. SiP-ML and circuits that
 change inside the step take over the strategy that was found for the ideal switch, as in the published comparison; all
 others have a search of their own.
 """
@@ -99,10 +99,10 @@ def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
     speed = bandwidth_for(lambda rate: TREE_PORT.cost(site.prices, rate), site.plan_cost)
     name = "fat-tree-ecmp" if hashed else "fat-tree"
     router = ecmp(site.seed) if hashed else spray
-    way = "one hashed way for each pair" if hashed else "packets sprayed over all ways"
+    way = "one hashed path per pair" if hashed else "packets sprayed over all paths"
     return Baseline(
         name,
-        f"full bisection for the money of the plan: {speed * 8e-9:.0f} Gbps a server, {way}",
+        f"full bisection for the money of the plan: {speed * 8e-9:.0f} Gbps per server, {way}",
         site.plan_cost,
         StepNetwork(name, _tree(site.servers, speed, site.latency).build(), router, one_ring),
         strategy_of="fat-tree" if hashed else None,

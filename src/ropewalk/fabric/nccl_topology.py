@@ -31,7 +31,7 @@ def read_nccl_topology(path: str | Path, speeds: LinkSpeeds = PHYSICAL, inside: 
     `inside` says which links are used: `planned`, as NCCL does, means NVLink alone where that joins all GPUs.
     """
     if inside not in INSIDE:
-        raise FabricError(f"there is no way {inside!r} to use the inside of a server: choose {', '.join(INSIDE)}")
+        raise FabricError(f"the inside of a server cannot be used as {inside!r}: choose {', '.join(INSIDE)}")
     subject = f"NCCL topology {path}"
     findings = Findings(FabricError, subject)
     server = without_ports(INSIDE[inside](read_server(Path(path), findings, speeds), findings))

@@ -95,7 +95,7 @@ class Translations:
 
 
 def translations(fabric: Fabric) -> Translations | None:
-    """The translations of a fabric, proved to be symmetries of it; None where none are known or one is none.
+    """The translations of a fabric, proved to be symmetries of it; None where none are known or one is no symmetry.
 
     A fabric from a file has none, and neither has a torus one of whose links is slower than the others.
     """

@@ -72,7 +72,7 @@ class OverlapAnswer:
             return "computing alone takes that long"
         if bounds.step_s <= bounds.network_s * (1 + AS_FAST):
             return "the network alone takes that long, from the first gradient to the last layer that waits"
-        return "no order of sums on this network and this GPU is faster, were cuts and start-ups free"
+        return "no order of all-reduces on this network and this GPU is faster, even if cuts and start-ups cost nothing"
 
     def why(self) -> str:
         """What the best step is made of, in a sentence."""

@@ -119,7 +119,7 @@ def _notes(question: OverlapQuestion) -> tuple[str, ...]:
     if question.sync is Kind.PARAMETER_SERVER:
         hosts = question.parameter_servers or question.servers
         notes.append(
-            f"{hosts} parameter servers stand on hosts of their own; GPUs of a server add up among themselves first, "
+            f"{hosts} parameter servers stand on hosts of their own; GPUs of a server reduce among themselves first, "
             "which is left out; credit comes back when a push is done, unless a method says otherwise; the lower bound "
             "counts pushes alone"
         )

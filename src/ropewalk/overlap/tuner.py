@@ -53,11 +53,11 @@ class Space:
         findings = Findings(StrategyError, "search of partition and credit")
         if not 0 < self.smallest_bytes <= self.largest_bytes < inf:
             findings.add(
-                f"partition sizes from {self.smallest_bytes:g} to {self.largest_bytes:g} bytes are none: "
+                f"partition sizes from {self.smallest_bytes:g} to {self.largest_bytes:g} bytes do not exist: "
                 "give a positive smallest and a larger largest size"
             )
         if self.partitions < 1:
-            findings.add(f"{self.partitions} partition sizes are none: give 1 or more")
+            findings.add(f"{self.partitions} partition sizes leave nothing to try: give 1 or more")
         if not self.credit_pieces or min(self.credit_pieces) <= 0:
             findings.add("credits must be positive multiples of a piece: give at least one")
         findings.raise_if_any()

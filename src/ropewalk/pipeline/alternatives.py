@@ -42,7 +42,7 @@ def alternatives(contest: Contest) -> tuple[Alternative, ...]:
 
 
 def _data_parallel(contest: Contest) -> Alternative:
-    what = "data parallel, gradients added up while the last micro-batch runs back"
+    what = "data parallel, gradients all-reduced during the last backward pass"
     terms = replace(contest.costs.terms, overlap_sums=True)
     found = data_parallel(Costs(contest.costs.prices, contest.costs.machines, terms))
     if contest.costs.terms.overlap_sums:
@@ -56,7 +56,7 @@ def _data_parallel(contest: Contest) -> Alternative:
 def _data_parallel_behind(costs: Costs) -> Alternative:
     terms = replace(costs.terms, overlap_sums=False)
     found = data_parallel(Costs(costs.prices, costs.machines, terms))
-    return _alternative(BEHIND, "data parallel, gradients added up behind the last backward pass", found)
+    return _alternative(BEHIND, "data parallel, gradients all-reduced after the last backward pass", found)
 
 
 def of_stages(

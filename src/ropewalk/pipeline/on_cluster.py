@@ -23,7 +23,7 @@ from ropewalk.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Subject:
+class Trained:
     """What is trained, as simulations want to know it."""
 
     model: str | Workload
@@ -36,7 +36,7 @@ class Subject:
 
 def on_cluster(
     answer: PipelineAnswer,
-    subject: Subject,
+    subject: Trained,
     cluster: Cluster,
     network: NetworkUse | None = None,
     progress: Count | None = None,
@@ -71,7 +71,7 @@ def on_cluster(
     return replace(answer, best=runs[0].judged, simulated=tuple(runs))
 
 
-def _contenders(answer: PipelineAnswer, subject: Subject) -> dict[Strategy, list[Judged]]:
+def _contenders(answer: PipelineAnswer, subject: Trained) -> dict[Strategy, list[Judged]]:
     """The best plan of every schedule and the plans of other planners; plans may differ only in their names."""
     others = [other.judged for other in answer.alternatives if other.judged is not None and other.name != BEHIND]
     found: dict[Strategy, list[Judged]] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from ropewalk.device.device import precision
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError, WorkloadError
-from ropewalk.pipeline.on_cluster import Subject as Trained
+from ropewalk.pipeline.on_cluster import Trained
 from ropewalk.pipeline.profile import Profile, is_measured, profile_of
 from ropewalk.pipeline.state_prices import Prices, WorkloadPrices
 from ropewalk.strategy.memory import OPTIMISER_BYTES

@@ -46,7 +46,7 @@ def draw_wiring(wiring: Wiring) -> Drawing:
     ]
     legend = [("sums", f"cables of rings ({quantity.count(_cables(rings))})")] if rings else []
     if others:
-        legend.append(("pairs", f"cables for pairs and short ways ({quantity.count(_cables(others))})"))
+        legend.append(("pairs", f"cables for pairs and short paths ({quantity.count(_cables(others))})"))
     return Drawing(Markup("").join(parts), tuple(legend), "wiring", ())
 
 

@@ -11,18 +11,18 @@ from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.packet_strips import Course, Measured, strips
+from ropewalk.report.packet_strips import Course, Measure, strips
 from ropewalk.sim.level import LevelRun
 
 CHOOSE = "Shown for"
 BITS = 8
-THROUGHPUT = Measured(
+THROUGHPUT = Measure(
     "payload received",
     lambda facts: facts.received * BITS,
     lambda bits_per_s: quantity.bandwidth(bits_per_s / BITS),
     lambda facts: facts.watched_capacity * BITS,
 )
-QUEUE = Measured("queued", lambda facts: facts.longest_queue, quantity.size)
+QUEUE = Measure("queued", lambda facts: facts.longest_queue, quantity.size)
 
 
 @dataclass(frozen=True)

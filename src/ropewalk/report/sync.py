@@ -120,7 +120,9 @@ def _reading(found: list[Combination]) -> list[str]:
             "per-flow hashing puts on the same link, which make the true time longer, never shorter."
         )
     if any(row.edition == "counted" for row in found):
-        notes.append("“counted” stands where no formula is known: the hottest link of each round, added up.")
+        notes.append(
+            "“counted” stands where no formula is known: the hottest link of each round, summed over the rounds."
+        )
     if any(row.classes is not None and row.classes < (row.transfers or 0) for row in found):
         notes.append(
             "Simulated classes are the transfers and markers left after those that cannot behave differently were "

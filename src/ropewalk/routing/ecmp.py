@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
 from ropewalk.routing.routes import Router, Routes, unique_pairs
-from ropewalk.routing.shortest import Choice, walk_shortest
+from ropewalk.routing.shortest import HopChoice, walk_shortest
 
 ROCE_PORT = 4791
 """UDP destination port of RDMA over converged Ethernet."""
@@ -35,7 +35,7 @@ def ecmp(seed: int = 0, polarised: bool = False, port: int = ROCE_PORT) -> Route
         pair_src, pair_dst = unique_pairs(fabric, src, dst)
         words = np.column_stack([pair_src, pair_dst, np.full(len(pair_src), port)]).astype(np.uint32)
         node = np.zeros(fabric.nodes, np.uint64) if polarised else np.arange(1, fabric.nodes + 1, dtype=np.uint64)
-        choice = Choice(*fabric.outgoing(), words, _mix(seed, node))
+        choice = HopChoice(*fabric.outgoing(), words, _mix(seed, node))
         return walk_shortest(fabric, pair_src, pair_dst, choice)
 
     return route
@@ -55,7 +55,7 @@ def murmur(dport: int = 100) -> Router:
         words = np.column_stack([_address(pair_src), _address(pair_dst), ports]).astype(np.uint32)
         out_start, _ = fabric.outgoing()
         latest_first = np.lexsort((np.arange(fabric.links), -fabric.link_dst, fabric.link_src)).astype(np.int32)
-        choice = Choice(out_start, latest_first, words, np.arange(fabric.nodes, dtype=np.uint32))
+        choice = HopChoice(out_start, latest_first, words, np.arange(fabric.nodes, dtype=np.uint32))
         return walk_shortest(fabric, pair_src, pair_dst, choice)
 
     return route

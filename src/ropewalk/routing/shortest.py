@@ -16,7 +16,7 @@ from ropewalk.routing.routes import Routes, single_paths, starts, unique_pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class HopChoice:
     """How a node picks among next hops that are equally near: in which order it lists them and which it takes."""
 
     out_start: NDArray[np.int64]
@@ -35,11 +35,13 @@ def shortest(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> 
     """
     pair_src, pair_dst = unique_pairs(fabric, src, dst)
     out_start, out_link = fabric.outgoing()
-    first = Choice(out_start, out_link, np.zeros((0, 3), np.uint32), np.zeros(fabric.nodes, np.uint32))
+    first = HopChoice(out_start, out_link, np.zeros((0, 3), np.uint32), np.zeros(fabric.nodes, np.uint32))
     return walk_shortest(fabric, pair_src, pair_dst, first)
 
 
-def walk_shortest(fabric: Fabric, pair_src: NDArray[np.int32], pair_dst: NDArray[np.int32], choice: Choice) -> Routes:
+def walk_shortest(
+    fabric: Fabric, pair_src: NDArray[np.int32], pair_dst: NDArray[np.int32], choice: HopChoice
+) -> Routes:
     """One shortest path for each of the unique pairs, picked hop by hop."""
     # Imported here because loading Numba takes longer than most commands run.
     from ropewalk.routing._walk import measure, walk

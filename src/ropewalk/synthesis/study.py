@@ -64,7 +64,7 @@ def optimum_of(question: CollectiveQuestion, network: Network) -> Optimum:
 def _notes(question: CollectiveQuestion, optimum: Optimum, best: Made | None) -> tuple[str, ...]:
     notes = []
     if question.in_network:
-        notes.append("switches copy and add up: the bandwidth is a bound from cuts, and no trees are built for it")
+        notes.append("switches copy and reduce: the bandwidth is a bound from cuts, and no trees are built for it")
     elif not optimum.exact:
         notes.append("the optimum is known in floating point only: its fraction could not be proved")
     if best is not None and best.algbw < optimum.algbw:

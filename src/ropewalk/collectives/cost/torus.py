@@ -116,7 +116,7 @@ def _rotated_loads(shape: Sequence[int], end: int) -> list[Fraction]:
     """Transfers on the server's links along each axis when each of the k rotated orders carries one k-th.
 
     A worker that differs from the server in some axes meets it along the last of them in travel order (end -1), or
-    is left by way of the first of them (end 0).
+    is left through the first of them (end 0).
     """
     count = len(shape)
     load = [Fraction(0)] * count

@@ -19,7 +19,7 @@ _PACKED_AGAIN_UP_TO = 32
 _TOGETHER_UP_TO = 64
 """Trees up to which they are also packed all together, which is slow."""
 _BY_WAY_OF_UP_TO = 128
-"""Members up to which a broadcast goes by way of all of them: it has that many trees."""
+"""Members up to which a broadcast goes through all of them: it has that many trees."""
 
 
 def bundles_of(network: Network, wiring: Wiring) -> tuple[Wiring, list[Bundle]]:

@@ -30,7 +30,7 @@ _MOST_RANKS = 64
 
 
 @dataclass(frozen=True)
-class Place:
+class Namespace:
     """Where a rank lives: a namespace with one interface."""
 
     namespace: str
@@ -68,7 +68,7 @@ class SlowLinks:
         findings.raise_if_any()
         self.bits_per_second = bits_per_second
         self._hub = f"rw{os.getpid()}h"
-        self.places = tuple(Place(f"rw{os.getpid()}r{rank}", f"10.77.0.{rank + 1}") for rank in range(ranks))
+        self.places = tuple(Namespace(f"rw{os.getpid()}r{rank}", f"10.77.0.{rank + 1}") for rank in range(ranks))
 
     def __enter__(self) -> Self:
         try:

@@ -14,7 +14,7 @@ from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
 from ropewalk.execute.overlap.link_times import LinkTimes, measured_all_reduces
 from ropewalk.execute.overlap.order import CommunicationOrder
 from ropewalk.execute.overlap.scheduled import schedule
-from ropewalk.execute.overlap.slow_links import Place
+from ropewalk.execute.overlap.slow_links import Namespace
 
 Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
 """-> a module, and a function from it to the loss of a batch."""
@@ -22,7 +22,7 @@ Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
 _groups: dict[str, Any] = {}
 
 
-def join(place: Place) -> None:
+def join(place: Namespace) -> None:
     """Move this process onto its slow links and make the group of all ranks there."""
     import torch.distributed as dist
 

@@ -60,7 +60,9 @@ class TunerRow:
         if self.protocol not in PROTOCOLS:
             found.append(f"the protocol {self.protocol!r} is unknown: use one of {', '.join(PROTOCOLS)}")
         if not 0 <= self.min_bytes <= self.max_bytes <= ALL_SIZES:
-            found.append(f"sizes from {self.min_bytes} to {self.max_bytes} are none: write the smaller number first")
+            found.append(
+                f"sizes from {self.min_bytes} to {self.max_bytes} are no range: write the smaller number first"
+            )
         counts = ((name, getattr(self, name)) for name in ("channels", "nodes", "ranks", "pipe_ops"))
         found += [f"{name} is {n}: give 1 or more, or -1 for any" for name, n in counts if n < 1 and n != ANY]
         if self.registered not in (ANY, 0, 1):

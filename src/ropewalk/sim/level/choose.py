@@ -115,7 +115,7 @@ def _why_packets(routes: Routes, found: Contention, settings: PacketSettings, in
     if settings.transport.code == HPCC:
         return "hpcc keeps links a little below full, which flows do not show"
     if np.isfinite(settings.reduce_bandwidth):
-        return "receivers take time to add up what arrives, which flows do not show"
+        return "receivers take time to reduce what arrives, which flows do not show"
     if found.queues_grow and settings.transport.code != PFC_ONLY:
         name = routes.fabric.link_name(found.link).replace("->", " → ")
         return f"{found.flows} flows offer {name} {found.overload:.3g} times what it carries, so queues grow"

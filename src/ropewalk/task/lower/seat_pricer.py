@@ -1,6 +1,6 @@
 """Layers in seats, priced once: what a search over seats asks for again and again.
 
-Nothing is priced here in a way of its own: a layer on the servers of a seat is split as its share (`strategy.shares`),
+Nothing is priced differently here: a layer on the servers of a seat is split as its share (`strategy.shares`),
 takes what its moves take (`moves`), is reduced as one bucket (`passes`) and needs the memory of a model of one layer
 (`strategy.memory`). All of that depends on how many servers there are and how they share the layer, not on which.
 """

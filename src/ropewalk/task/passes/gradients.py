@@ -162,7 +162,7 @@ def gradients_in(
     *,
     begins: Sequence[tuple[int, int]] = (),
 ) -> Gradients:
-    """Lift the gradients out of a step in which operation i sums tensor `tensor[i]` (-1: it is none).
+    """Lift the gradients out of a step in which operation i sums tensor `tensor[i]` (-1: it sums no tensor).
 
     Tensors are named after the layers that read them unless `layers` says who does; `begins` are rows (tensor,
     operation) that say where the forward passes of those layers begin on each rank, for steps that follow each other.
