@@ -37,13 +37,19 @@ TIME_UNITS = {
     "s": Fraction(1),
     "min": Fraction(60),
     "h": Fraction(3600),
+    "day": Fraction(86400),
+    "days": Fraction(86400),
 }
+TOKEN_UNITS = {f"{prefix}tokens": Fraction(factor) for prefix, factor in (_DECIMAL | {"B": 10**9}).items()}
+"""A billion tokens are written as people say it, 15Btokens, too."""
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9][^\s]*)?\s*")
 MOST_DIGITS = 30
 """Longer numbers and exponents are slips of the keyboard."""
 
-_EXAMPLES = {"size": "575MB or 64MiB", "bandwidth": "100Gbps or 12.5GB/s", "time": "10us or 1.5ms"}
+_EXAMPLES = {"size": "575MB or 64MiB", "bandwidth": "100Gbps or 12.5GB/s", "time": "10us or 1.5ms"} | {
+    "token count": "1e12tokens or 300Btokens"
+}
 
 
 def size(text: str) -> int:
@@ -65,6 +71,24 @@ def bandwidth(text: str) -> float:
 def seconds(text: str) -> float:
     """Read a duration as seconds."""
     return float(_read(text, "time", TIME_UNITS))
+
+
+def token_rate(text: str) -> float:
+    """Read a number of tokens in a time as tokens per second.
+
+    >>> round(token_rate("1e12tokens/30days"))
+    385802
+    >>> token_rate("2Mtokens/s")
+    2000000.0
+    """
+    tokens, slash, time = (part.strip() for part in text.partition("/"))
+    if not slash:
+        raise UnitError(f"token rate {text!r} says no time: write it like 1e12tokens/30days or 2e6tokens/s")
+    count = _read(tokens, "token count", TOKEN_UNITS)
+    duration = _read(time if time[:1].isdigit() else f"1{time}", "time", TIME_UNITS)
+    if count == 0 or duration == 0:
+        raise UnitError(f"token rate {text!r} is zero tokens or no time: write it like 1e12tokens/30days")
+    return float(count / duration)
 
 
 def _read(text: str, what: str, units: dict[str, Fraction]) -> Fraction:

@@ -17,7 +17,8 @@ from ropewalk.cli.model_options import TrainedOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
-from ropewalk.cli.plan_options import ComparisonOptions, Outputs, PortOptions, RunOptions, SearchOptions
+from ropewalk.cli.plan_networks import compare_networks
+from ropewalk.cli.plan_options import ComparisonOptions, NetworkOptions, Outputs, PortOptions, RunOptions, SearchOptions
 from ropewalk.cli.screen import require_outputs
 from ropewalk.cli.wired import rewire, wire
 from ropewalk.errors import InputError
@@ -32,6 +33,8 @@ OF_PORTS = ("servers", "degree", "duplex", "single_panel")
 """Options that say that ports are to be wired."""
 OF_NETWORKS = tuple(field.name for field in fields(SpaceOptions))
 OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
+OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain", "page")
+"""Options that are about the one network of a cluster, or about its ports."""
 DEFAULT_GPUS = 8
 
 
@@ -49,6 +52,7 @@ def plan_command(
     search: SearchOptions,
     space: SpaceOptions,
     against: ComparisonOptions,
+    networks: NetworkOptions,
     run: RunOptions,
     packets: PacketChoices,
     outputs: Outputs,
@@ -59,6 +63,8 @@ def plan_command(
 
     On ports to be wired, the wiring too: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all`
     (as published: `--device a100 --gpus-per-server 4 --dtype tf32`)
+
+    Networks beside each other: `ropewalk plan llama-7b --cluster dgx-h100:4 --batch 256 --network rails,rail-only,wire`
     """
     files = (outputs.plan, outputs.page, outputs.patch, outputs.tables)
     require_outputs(*files, read=(model, outputs.again, place.cluster))
@@ -73,6 +79,12 @@ def plan_command(
         _rerun(outputs.again, search.engine, level, outputs)
         return
     refuse_plan(model, f"run it again with --from {model}, or name a model")
+    if networks.named:
+        refuse(given(context, OF_ONE_NETWORK), "several networks or sizes are planned for: leave it out")
+        compare_networks(
+            context, _question(model, what, place, space, search, level).question, ports, networks, outputs
+        )
+        return
     if given(context, OF_PORTS) or _has_ports(place):
         refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
         refuse(given(context, OF_NETWORKS), "a search over strategies has it, and ports are to be wired: leave it out")

@@ -37,7 +37,23 @@ SINGLE_PANEL = typer.Option(
     help="All ports on one large panel, instead of port i of every server on panel i.",
     rich_help_panel=PORTS,
 )
-PRICES = typer.Option(None, help="Price list of the network.  [default: mixnet]", rich_help_panel=AGAINST)
+PRICES = typer.Option(
+    None, help="Price list of networks: mixnet, topoopt-recalled, or a file (.toml).  [default: mixnet]",
+    rich_help_panel=AGAINST,
+)  # fmt: skip
+NETWORK = typer.Option(
+    None,
+    metavar="NAMES",
+    help="Networks for the same servers, each with its own best strategy: {networks}; ratios as in leaf-spine:2to1, "
+    "ports as in wire:8x400Gbps, expressions and fabric files. `ropewalk list networks` says what each is.",
+    rich_help_panel=AGAINST,
+)
+TARGET = typer.Option(
+    None,
+    help="The longest step (30s) or tokens in a time (1e12tokens/30days): the fewest servers of the cluster that "
+    "reach it.",
+    rich_help_panel=SEARCH,
+)
 PRIME_ONLY = typer.Option(False, "--prime-only", help="Only rings whose jump is 1 or prime.", rich_help_panel=SEARCH)
 SELECTION = typer.Option(
     "best", help="Which rings: best (fewest hops found) or paper (the geometric rule).", rich_help_panel=SEARCH
@@ -115,6 +131,19 @@ class ComparisonOptions:
     @property
     def names(self) -> tuple[str, ...]:
         return () if self.compare == "none" else not_empty(split(self.compare), "--compare")
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Networks beside each other, and how fast training has to be."""
+
+    network: str | None
+    target: str | None
+
+    @property
+    def named(self) -> bool:
+        """Is more asked for than a plan for the cluster as it is?"""
+        return self.network is not None or self.target is not None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers
 from ropewalk.hardware.draft import Given, GivenPorts
-from ropewalk.hardware.networks import NETWORKS, on_network
+from ropewalk.hardware.networks import NETWORKS, on_network, resized
 from ropewalk.hardware.presets import PRESETS, Preset
 from ropewalk.hardware.read import as_json, from_json, read_cluster
 
@@ -27,4 +27,5 @@ __all__ = [
     "from_json",
     "on_network",
     "read_cluster",
+    "resized",
 ]

@@ -25,7 +25,7 @@ from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.rails import RAIL_ONLY
 from ropewalk.fabric.servers import WHOLE_SERVERS
 from ropewalk.hardware.cluster import Cluster, Ports, lost_parts_of_network
-from ropewalk.hardware.complete import RAILS
+from ropewalk.hardware.complete import RAILS, outside_of
 
 OWN = "own"
 _WIRE = re.compile(r"([0-9]{1,4})(?:x(.+))?")
@@ -57,6 +57,25 @@ def on_network(cluster: Cluster, text: str) -> Cluster:
     except InputError as problem:
         raise ClusterError(f"network {written}: {problem}") from problem
     return found
+
+
+def resized(cluster: Cluster, servers: int) -> Cluster:
+    """The same cluster with another number of its servers; a network whose size is open grows and shrinks with them.
+
+    >>> from ropewalk.hardware.read import read_cluster
+    >>> resized(read_cluster("dgx-h100:16"), 4).gpus
+    32
+    """
+    network = cluster.network
+    if cluster.failed:
+        raise ClusterError(
+            f"cluster: {', '.join(cluster.failed)} failed, so its servers are not alike: leave out what failed"
+        )
+    if isinstance(network, str) and (is_path(network) or not has_open_size(network)) and outside_of(network).sizes:
+        raise ClusterError(
+            f"cluster: {network} holds its servers itself: name them and their network, such as 16x8 and rails"
+        )
+    return replace(cluster, servers=(replace(cluster.equal, count=servers),))
 
 
 def _refuse_lost_switches(cluster: Cluster, text: str) -> None:
