@@ -108,6 +108,8 @@ class PlannerAnswer:
     """What was nearest to fitting, fullest last."""
     priced: Priced
     """All candidates that can be run, with bytes and bounds."""
+    bounds_s: Floats
+    """By candidate that fits: seconds that no simulation of it falls below."""
     simulated_s: Floats
     """By candidate: the simulated step time, not a number where it was not simulated."""
     frameworks: dict[str, str | None]

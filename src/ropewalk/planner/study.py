@@ -63,6 +63,7 @@ class _Study:
         )
         self.prices = Prices(self.workload, prices, question.cluster.fabric(), use)
         self.simulator = Simulator(question)
+        self.seconds: dict[int, float] = {}
 
     def answer(self) -> PlannerAnswer:
         question, workload, gpus = self.question, self.workload, self.question.cluster.gpus
@@ -90,16 +91,23 @@ class _Study:
         )
         return PlannerAnswer(
             question, best, training, plain, plain_training, bound, counts, strands, self._nearest(priced), priced,
-            found.seconds, runnable(best.strategy, workload, algorithm=best.algorithm),
+            np.fmax(priced.floor_s, found.replay_s), self._known(priced),
+            runnable(best.strategy, workload, algorithm=best.algorithm),
         )  # fmt: skip
 
     def _option(self, priced: Priced, at: int) -> Option:
-        strategy = priced.strategy(at, self.workload)
-        seconds = self.simulator.seconds(strategy)
+        seconds, strategy = self._seconds(priced, at), priced.strategy(at, self.workload)
         return Option(strategy, DEFAULT_ORDER, "ring", seconds, float(priced.memory_bytes[at]))
 
     def _seconds(self, priced: Priced, at: int) -> float:
-        return self.simulator.seconds(priced.strategy(at, self.workload))
+        self.seconds[at] = self.simulator.seconds(priced.strategy(at, self.workload))
+        return self.seconds[at]
+
+    def _known(self, priced: Priced) -> NDArray[np.float64]:
+        """Simulated step times by candidate, not a number where there is none."""
+        known = np.full(len(priced.candidates), np.nan)
+        known[list(self.seconds)] = list(self.seconds.values())
+        return known
 
     def _tell(self, found: Searched) -> None:
         best = show_seconds(float(found.seconds[found.best]))

@@ -80,6 +80,31 @@ DARK_OF_LIGHT = {
 """Figures are written in light colours; the page swaps them by this table where the reader prefers dark."""
 
 
+RAMP = (AMBER, GREEN, BLUE, PURPLE)
+"""From little to much, where values have an order and each needs a colour of its own."""
+
+
+def ramp(steps: int) -> tuple[Colour, ...]:
+    """So many colours from little to much.
+
+    >>> ramp(2) == (RAMP[0], RAMP[-1]), len(set(ramp(12)))
+    (True, 12)
+    """
+    mixed = []
+    for step in range(steps):
+        place = step * (len(RAMP) - 1) / max(1, steps - 1)
+        first = min(int(place), len(RAMP) - 2)
+        low, high, part = RAMP[first], RAMP[first + 1], place - first
+        mixed.append(Colour(_between(low.light, high.light, part), _between(low.dark, high.dark, part)))
+    return tuple(mixed)
+
+
+def _between(low: str, high: str, part: float) -> str:
+    """The colour so far on the way from one to another."""
+    pairs = [(int(low[at : at + 2], 16), int(high[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in pairs)
+
+
 def of_logical(name: str) -> Colour:
     """The colour of a collective, by its name on the command line; what is made for a network is in ink."""
     return INK if name in _MADE_FOR_THE_NETWORK else COLLECTIVES.colours().get(name, OTHER)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.design import Design
 from ropewalk.fabric.wiring import rings_in_words
@@ -43,8 +41,6 @@ def design_page(answer: PlanAnswer) -> str:
     drawn = drawn_ranks(rank_groups(run, found, noun="server"))
     if len(drawn.names) > MOST_SERVERS_DRAWN:
         drawn = by_block(run.step.ranks, "server", MOST_SERVERS_DRAWN)
-    on_path = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
-    critical = np.unique(np.array([operation for operation in on_path if operation >= 0], np.int64))
     sums, pairs = answer.sent()
     charts = [baseline_chart(design), history_chart(design)]
     if sums.any() or pairs.any():
@@ -60,7 +56,7 @@ def design_page(answer: PlanAnswer) -> str:
         drawing=draw_wiring(design.wiring),
         rings=_rings_in_words(design),
         seats=seat_rows(design),
-        timeline=step_timeline(run, drawn, critical),
+        timeline=step_timeline(run, drawn),
         notes=[*design.notes, *_reading(design)],
         money=money,
     )

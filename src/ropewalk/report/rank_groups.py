@@ -61,6 +61,16 @@ def by_stage(stage_of_rank: Ids) -> RankGroups:
     return RankGroups("stage", names, np.where(idle, stages, stage_of_rank), stage_of_rank)
 
 
+def one_per_stage(stage_of_rank: Ids) -> RankGroups:
+    """A group for each stage; without a pipeline all ranks are one, and nobody speaks of stages.
+
+    >>> one_per_stage(np.array([0, 0])).called(1), one_per_stage(np.array([0, 1])).called(1)
+    ('gpu 1', 'stage 1 · gpu 1')
+    """
+    groups = by_stage(stage_of_rank)
+    return groups if len(groups.names) > 1 else replace(groups, stage_of_rank=None)
+
+
 def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu") -> RankGroups:
     """Ranks that spend their time in the same way at the same moments are one group, named after its first."""
     occupied, ranks = run.occupied, run.step.ranks

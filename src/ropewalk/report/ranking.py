@@ -12,9 +12,10 @@ Write = Callable[[float], str]
 
 
 def ranking(
-    names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write, ours: str
-) -> Figure:
-    """One bar a name with its text at the end; the bar called `ours` stands out."""
+    names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write, ours: str,
+    *, log: bool | None = None,
+) -> Figure:  # fmt: skip
+    """One bar per name with its text at the end; the one called `ours` stands out. Values choose `log` unless given."""
     bars = {
         "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
         "marker": {
@@ -30,7 +31,7 @@ def ranking(
         "data": [bars],
         "layout": layout(
             32 * len(values) + 80,
-            xaxis=value_axis("", values, show, log=wants_log(values), room=0.22),
+            xaxis=value_axis("", values, show, log=wants_log(values) if log is None else log, room=0.22),
             yaxis=axis(
                 range=[len(values) - 0.4, -0.6],
                 showgrid=False,

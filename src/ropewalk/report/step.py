@@ -38,8 +38,6 @@ def step_page(
 ) -> str:
     """One self-contained HTML page for a step; `subject` is what was trained where: `gpt2 on 8 GPUs`."""
     fabric, groups = run.trace.routes.fabric, rank_groups(run, found, stage_of_rank)
-    on_path = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
-    critical = np.unique(np.array([operation for operation in on_path if operation >= 0], np.int64))
     section = network_section(run.network)
     charts = [
         breakdown_chart(found, groups),
@@ -60,7 +58,7 @@ def step_page(
         network=bottleneck_in_words(found),
         facts=[*step_facts(found), *facts, *section.facts],
         packets=section,
-        timeline=step_timeline(run, drawn_ranks(groups), critical),
+        timeline=step_timeline(run, drawn_ranks(groups)),
         path=[(part, part.seconds / span) for part in found.path_by_sort[:MOST_PARTS]],
         path_parts=len(found.path_by_sort),
         path_shares=[(purpose, seconds / span) for purpose, seconds in found.path_by_purpose_s.items()],

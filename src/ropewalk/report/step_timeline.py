@@ -83,10 +83,13 @@ class StepTimeline:
     json: Markup
 
 
-def step_timeline(run: StepRun, groups: RankGroups, critical: Ids) -> StepTimeline | None:
-    """Bars of representative GPUs; None where nothing ran. `critical` are the operations on the critical path."""
+def step_timeline(
+    run: StepRun, groups: RankGroups, *, key: str = "timeline", span_s: float | None = None
+) -> StepTimeline | None:
+    """Bars of representative GPUs, to the scale of `span_s` seconds or of the step; None where nothing ran."""
     on_path = np.zeros(run.step.operations, bool)
-    on_path[critical] = True
+    operations = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
+    on_path[[operation for operation in operations if operation >= 0]] = True
     chosen, names = representatives(run, groups, on_path)
     looks = _looks(run)
     bars, tolerance = _bars(run, chosen, on_path, looks)
@@ -109,7 +112,7 @@ def step_timeline(run: StepRun, groups: RankGroups, critical: Ids) -> StepTimeli
             [colour_of[looks[n]].light, colour_of[looks[n]].dark] if n in shown else [] for n in range(len(looks))
         ],
         "labels": labels.tolist(),
-        "span": round(run.trace.makespan * 1e9),
+        "span": round((run.trace.makespan if span_s is None else span_s) * 1e9),
         "row": rows.tolist(),
         "start": ticks[:, 0].tolist(),
         "length": ticks[:, 1].tolist(),
@@ -120,7 +123,7 @@ def step_timeline(run: StepRun, groups: RankGroups, critical: Ids) -> StepTimeli
         "critical": bars.critical.astype(np.int64).tolist(),
     }
     return StepTimeline(
-        "timeline",
+        key,
         f"Start and end of {quantity.count(int(bars.count.sum()))} operations on {len(chosen)} {groups.nouns}",
         tuple(legend),
         _caption(run, groups, chosen, tolerance),

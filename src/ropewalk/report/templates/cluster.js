@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   // Jobs as rectangles over time: bands are leafs with their GPUs, then spines with their links. Times are seconds.
-{% include "time_window.js" %}
+{% include "canvas_window.js" %}
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000, 4320000, 8640000];
   const written = (time) => {
@@ -66,13 +66,13 @@
       paper.restore();
       canvas.dataset.drawn = String(drawn);
     };
-    const look = timeWindow(figure, canvas, {
+    const look = canvasWindow(figure, canvas, {
       whole: () => [...data.span], least: (span) => span * 1e-5, height: () => data.height, gutterOf, draw,
     });
     const paper = look.paper;
     const under = (px, py) => {
       if (px < look.gutter) return -1;
-      const at = look.time(px);
+      const at = look.at(px);
       const near = look.near();
       for (const [band, low, high, start, end, job] of data.rect) {
         const unit = (data.pixels - 1) / data.sizes[band];
@@ -94,8 +94,7 @@
       tip.hidden = job < 0;
       if (job < 0) return;
       tip.textContent = data.jobs[job];
-      tip.style.left = Math.max(0, Math.min(px + 14, look.width - tip.offsetWidth)) + "px";
-      tip.style.top = canvas.offsetTop + py + 18 + "px";
+      look.putTip(tip, px, py);
     });
     canvas.addEventListener("pointerleave", () => {
       tip.hidden = true;

@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  // A click on a heading sorts its table by that column, a second one turns it round.
+  // A click on a heading, or Enter, sorts its table by that column, a second one turns it round.
   for (const table of document.querySelectorAll("table.sortable")) {
     const headings = [...table.tHead.rows[0].cells];
     const key = (row, column) => {
@@ -8,7 +8,7 @@
       return "value" in cell.dataset ? (cell.dataset.value === "" ? Infinity : Number(cell.dataset.value)) : cell.textContent;
     };
     headings.forEach((heading, column) => {
-      heading.addEventListener("click", () => {
+      const sort = () => {
         const up = heading.getAttribute("aria-sort") !== "ascending";
         for (const other of headings) other.removeAttribute("aria-sort");
         heading.setAttribute("aria-sort", up ? "ascending" : "descending");
@@ -18,6 +18,13 @@
           return (a < b ? -1 : a > b ? 1 : 0) * (up ? 1 : -1);
         });
         table.tBodies[0].append(...rows);
+      };
+      heading.tabIndex = 0;
+      heading.addEventListener("click", sort);
+      heading.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        sort();
       });
     });
   }

@@ -1,13 +1,8 @@
 (() => {
   "use strict";
   // Bars on a canvas: tens of thousands of them redraw while a reader zooms. Times are whole nanoseconds.
-{% include "time_window.js" %}
-  const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
-  const SCALE = [1, 2, 5];
-  const written = (time) => {
-    const [size, unit] = UNITS.find(([least]) => Math.abs(time) >= least) ?? UNITS[3];
-    return `${Number((time / size).toPrecision(4))}\u00a0${unit}`;
-  };
+{% include "canvas_window.js" %}
+{% include "durations.js" %}
   const light = (colour) => {
     const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
     return 0.299 * red + 0.587 * green + 0.114 * blue > 150;
@@ -43,9 +38,7 @@
     };
 
     const ticks = () => {
-      const room = look.room();
-      const power = 10 ** Math.floor(Math.log10(room));
-      const step = Math.max(1, SCALE.map((factor) => factor * power).find((size) => size >= room) ?? 10 * power);
+      const step = Math.max(1, roundStep(look.room()));
       const found = [];
       for (let at = Math.ceil(look.view[0] / step) * step; at <= look.view[1]; at += step) found.push(at);
       return found;
@@ -136,7 +129,7 @@
       drawFrame();
       drawBars();
     };
-    const look = timeWindow(figure, canvas, {
+    const look = canvasWindow(figure, canvas, {
       whole: () => [0, data.span], least: (span) => Math.max(span * 1e-6, 20), height: () => height, gutterOf, draw,
     });
     const paper = look.paper;
@@ -144,7 +137,7 @@
     const under = (px, py) => {
       const row = tops.findIndex((y) => py >= y && py < y + rowHeight);
       if (row < 0 || px < look.gutter) return -1;
-      const at = look.time(px);
+      const at = look.at(px);
       const near = look.near();
       let best = -1;
       for (let bar = 0; bar < bars; bar++) {
@@ -174,9 +167,7 @@
         path.textContent = "on the critical path";
         tip.append(path);
       }
-      const below = py + 18 + tip.offsetHeight < height || py < tip.offsetHeight + 18;
-      tip.style.left = Math.max(0, Math.min(px + 14, look.width - tip.offsetWidth)) + "px";
-      tip.style.top = canvas.offsetTop + (below ? py + 18 : py - tip.offsetHeight - 10) + "px";
+      look.putTip(tip, px, py);
     };
 
     canvas.addEventListener("pointermove", explain);

@@ -1,0 +1,77 @@
+"""Charts of a planner's answer: the ladder from arithmetic to the step that was found, and the worth of strands."""
+
+from __future__ import annotations
+
+from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.report import colours, quantity
+from ropewalk.report.axis import Figure, axis, layout, seconds_axis
+from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
+from ropewalk.report.planner_words import LadderRow, ladder_rows
+from ropewalk.report.ranking import ranking
+
+ALL = "all together"
+PLAIN = "plain choice"
+
+
+def ladder_chart(answer: PlannerAnswer) -> Chart:
+    """What each further fact adds to the least time of a step, down to the step that was found."""
+    rows = ladder_rows(answer)
+    below = _stacked(rows, [row.seconds - row.added for row in rows], colours.IDLE.light)
+    above = _stacked(rows, [row.added for row in rows], colours.ACCENT.light) | {
+        "text": [f"{quantity.seconds(row.seconds)}" for row in rows],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "textfont": {"size": 12, "color": colours.MUTED.light},
+    }
+    figure: Figure = {
+        "data": [below, above],
+        "layout": layout(
+            32 * len(rows) + 80,
+            barmode="stack",
+            xaxis=seconds_axis("", [row.seconds for row in rows], log=False, room=0.14),
+            yaxis=axis(
+                range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=list(range(len(rows))),
+                ticktext=[clipped(row.name) for row in rows],
+            ),
+        ),
+    }  # fmt: skip
+    return Chart(
+        "ladder", f"{len(rows)} lower bounds of a step, each with one more fact", (View("", figure),),
+        (Swatch("what this fact adds", colours.ACCENT), Swatch("known so far", colours.IDLE)),
+    )  # fmt: skip
+
+
+def _stacked(rows: list[LadderRow], seconds: list[float], colour: str) -> Figure:
+    return {
+        "type": "bar", "orientation": "h", "y": list(range(len(rows))), "x": seconds, "width": 0.7,
+        "marker": {"color": colour},
+        "customdata": [
+            f"<b>{plain(row.name)}</b>: {quantity.seconds(row.seconds)}, {quantity.seconds(row.added)} more<br>"
+            f"{plain(row.about)}"
+            for row in rows
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+
+
+def strand_chart(answer: PlannerAnswer) -> Chart:
+    """The gain of each strand alone and of all together, and the steps behind them."""
+    names = [strand.name for strand in answer.strands]
+    gains = [max(0.0, strand.gain - 1) for strand in answer.strands]
+    hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.strategy.said())}" for one in answer.strands]
+    steps = [answer.plain.seconds, *(strand.option.seconds for strand in answer.strands)]
+    return Chart(
+        "strands",
+        f"Gain of {len(names) - 1} strands over the plain choice, each alone, and of all together",
+        (
+            View("gain", ranking(
+                names, gains, [quantity.times(one.gain) for one in answer.strands], hovers,
+                lambda gain: f"{1 + gain:.3g}×", ALL, log=False)),
+            View("time of a step", ranking(
+                [PLAIN, *names], steps, [quantity.seconds(seconds) for seconds in steps],
+                [f"<b>{PLAIN}</b>: {plain(answer.plain.strategy.said())}", *hovers], quantity.seconds, ALL, log=False)),
+        ),
+        (Swatch(ALL, colours.ACCENT), Swatch("each alone", colours.OTHER)),
+        choose="Bars",
+        caption="× is the step of the plain choice over that of the strategy.",
+    )  # fmt: skip

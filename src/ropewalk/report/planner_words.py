@@ -1,0 +1,166 @@
+"""A planner's answer in sentences and small tables: verdict, five numbers, the ladder of the bound, counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.planner.plain import ABOUT
+from ropewalk.report import quantity
+from ropewalk.strategy.frameworks import FRAMEWORKS
+from ropewalk.strategy.placement import DEFAULT_ORDER
+
+NOTICEABLE = 5e-4
+"""A part below this is no gain and no gap."""
+
+Facts = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class LadderRow:
+    """A rung of the bound, and how much higher it is than the one below."""
+
+    name: str
+    seconds: float
+    added: float
+    about: str
+
+
+def headline(answer: PlannerAnswer) -> str:
+    """`Train gpt2-xl on 32 GPUs with dp 32, zero 3, 1 micro-batch of 2: 109.2 ms per step, 1.82× as fast as …`"""
+    gain = answer.plain.seconds / answer.best.seconds
+    beside = (
+        f"{quantity.times(gain)} as fast as the plain choice"
+        if gain > 1 + NOTICEABLE
+        else "and the plain choice is as fast"
+    )
+    return (
+        f"Train {answer.training.workload.name} on {quantity.count(answer.training.gpus)} GPUs with "
+        f"{answer.best.strategy.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
+    )
+
+
+def bound_in_words(answer: PlannerAnswer) -> str:
+    """How much is left to gain."""
+    bound, gap = answer.bound, answer.bound.gap(answer.best.seconds)
+    many = quantity.count(answer.counts.fit)
+    if gap < NOTICEABLE and bound.complete:
+        return f"No other of the {many} strategies of this space that fit can be faster under the model."
+    return (
+        f"The step is {quantity.percent(gap)} above {quantity.seconds(bound.seconds)}, which no other of the {many} "
+        "strategies of this space that fit can beat under the model."
+    )
+
+
+def proof_in_words(answer: PlannerAnswer) -> str:
+    said = answer.bound.proof
+    stopped = "" if answer.bound.complete else " The search ended before every strategy below the best was simulated."
+    return f"{said[:1].upper()}{said[1:]}.{stopped}"
+
+
+def numbers(answer: PlannerAnswer) -> Facts:
+    """The five that people ask for first."""
+    found, gain = answer.training.statistics, answer.plain.seconds / answer.best.seconds
+    held, room = answer.training.memory.most, answer.capacity_bytes
+    rate = (
+        ("Tokens per second", quantity.rate(found.tokens_per_s))
+        if found.tokens_per_s
+        else ("Samples per second", quantity.rate(found.samples_per_s or 0.0))
+    )
+    return [
+        ("Step time", quantity.seconds(found.step_time_s)),
+        rate,
+        ("Model flops utilisation", "unknown" if found.mfu is None else quantity.percent(found.mfu)),
+        ("Memory of the fullest GPU", f"{quantity.size(held)} of {quantity.size(room)}"),
+        ("Gain over the plain choice", quantity.times(gain)),
+    ]
+
+
+def facts(answer: PlannerAnswer) -> Facts:
+    """What was asked, and what was decided."""
+    asked, best = answer.question, answer.best
+    workload = answer.training.workload
+    listed = [
+        ("Bound", f"{quantity.seconds(answer.bound.seconds)}; the step is "
+                  f"{quantity.percent(max(0.0, answer.bound.gap(best.seconds)))} above it"),
+        ("Strategy", best.strategy.said()),
+        ("Collectives", best.algorithm),
+        ("Placement of ranks", "default" if best.placement == DEFAULT_ORDER else best.placement),
+        ("Plain choice", f"{answer.plain.strategy.said()}: {quantity.seconds(answer.plain.seconds)}"),
+        ("Cluster", asked.cluster.said),
+        ("Samples of a step", quantity.count(asked.batch)),
+        ("Tokens of a sample", quantity.count(workload.sequence) if workload.sequence else ""),
+        ("Parameters", quantity.count(workload.parameters())),
+        ("Precision", asked.precision),
+        ("Routing", answer.training.router),
+        ("Seed", str(asked.seed)),
+    ]  # fmt: skip
+    return [(name, value) for name, value in listed if value]
+
+
+def ladder_rows(answer: PlannerAnswer) -> list[LadderRow]:
+    """The rungs of the bound, then the step that was found; each adds to the one below."""
+    best = float(answer.best.seconds)
+    rungs = [(rung.name, float(rung.seconds), rung.about) for rung in answer.bound.ladder]
+    rungs.append(("found", best, "the step that was found, with all that share the network"))
+    rows, below = [], 0.0
+    for name, seconds, about in rungs:
+        rows.append(LadderRow(name, max(seconds, below), max(0.0, seconds - below), about))
+        below = max(seconds, below)
+    return rows
+
+
+def where_to_gain(answer: PlannerAnswer) -> str:
+    """The largest rung above the first, in a sentence."""
+    rows = ladder_rows(answer)
+    largest = max(rows[1:], key=lambda row: row.added, default=None)
+    if largest is None or largest.added <= 0:
+        return ""
+    part = quantity.percent(largest.added / rows[-1].seconds)
+    return f"The largest part behind arithmetic is {largest.name}, {part} of the step: {largest.about}."
+
+
+def strands_in_words(answer: PlannerAnswer) -> str:
+    """What strands give together, beside what they give one by one."""
+    single = [strand for strand in answer.strands[:-1] if strand.gain > 1 + NOTICEABLE]
+    together = answer.strands[-1].gain
+    if not single:
+        return "No strand alone gains anything over the plain choice." if together > 1 + NOTICEABLE else ""
+    best = max(single, key=lambda strand: strand.gain)
+    product = math.prod(strand.gain for strand in single)
+    if len(single) == 1:
+        return f"One strand alone gains: {best.name}, {quantity.times(best.gain)}; together {quantity.times(together)}."
+    return (
+        f"{best.name[:1].upper()}{best.name[1:]} alone gains most: {quantity.times(best.gain)}. The {len(single)} that "
+        f"gain multiply to {quantity.times(product)}; together they give {quantity.times(together)}."
+    )
+
+
+def counts(answer: PlannerAnswer) -> Facts:
+    found = answer.counts
+    return [
+        ("Possible", quantity.count(found.possible)),
+        ("Some framework runs them", quantity.count(found.runnable)),
+        ("Fit into memory", quantity.count(found.fit)),
+        ("Bounded", quantity.count(found.priced)),
+        ("Replayed", quantity.count(found.replayed)),
+        ("Simulated", quantity.count(found.simulated)),
+    ]
+
+
+def frameworks(answer: PlannerAnswer) -> list[tuple[str, bool, str]]:
+    """(framework, can it run the best strategy, how or why not)."""
+    return [
+        (FRAMEWORKS[name].label, why is None, FRAMEWORKS[name].about if why is None else why)
+        for name, why in answer.frameworks.items()
+    ]
+
+
+def reading() -> list[str]:
+    """What is assumed."""
+    return [
+        f"The plain choice is {ABOUT}.",
+        "A bound holds for the model of this page: kernels as they are priced, fair shares of links, no noise.",
+        "Model flops utilisation counts the arithmetic of the model once, without recomputation.",
+    ]

@@ -1,0 +1,115 @@
+"""The page of a search: what it says, what it draws, and that names are only text."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ropewalk.hardware import read_cluster
+from ropewalk.planner.answer import Nearest, PlannerAnswer, Rung
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.space import Space
+from ropewalk.planner.study import answer
+from ropewalk.report import colours, planner_points, planner_words
+from ropewalk.report.planner import planner_page
+from ropewalk.report.planner_points import point_cloud, points_of
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def found() -> PlannerAnswer:
+    """A small GPT on four GPUs, with pipelines, sharding and recomputation to choose from."""
+    space = Space(tensor=(1, 2), context=(1,), pipeline=(1, 2), micro_batch=(1, 2), zero=(0, 1))
+    return answer(PlannerQuestion("gpt2", read_cluster("1x4"), batch=8, sequence=64, space=space))
+
+
+def test_the_page_has_the_five_numbers_and_every_part(found, read_page):
+    page = read_page(planner_page(found, command="ropewalk plan gpt2 --cluster 1x4"))
+    assert set(page.figure_keys) == {"ladder", "strands"}
+    for name, value in planner_words.numbers(found):
+        assert name in page.text
+        assert value.replace("\u00a0", " ").replace("\u202f", " ") in page.text
+    for part in (
+        "What is left to gain",
+        "All candidates",
+        "What every strand is worth",
+        "The step over time",
+        "How far the space was searched",
+        "What runs it",
+        "Megatron-LM",
+        "ropewalk plan gpt2 --cluster 1x4",
+    ):
+        assert part in page.text
+    assert {"timeline-best-bars", "timeline-plain-bars", "candidates-points"} <= set(page.scripts)
+
+
+def test_a_point_is_said_as_its_strategy_is(found):
+    points = points_of(found)
+    fit = np.flatnonzero(found.priced.fits)
+    whole = [found.priced.candidates.strategy(at) for at in fit if not found.priced.candidates.by_block[at]]
+    said = {points.words(at) for at in range(len(points.seconds))}
+    assert {strategy.said() for strategy in whole} <= said
+
+
+def test_points_are_simulated_times_or_bounds_the_fastest_first(found):
+    points = points_of(found)
+    assert np.all(np.diff(points.seconds) >= 0)
+    assert len(points.seconds) == found.counts.fit
+    assert points.simulated[0]
+    assert points.seconds[0] == found.best.seconds
+    assert found.plain.seconds in points.seconds[points.simulated]
+
+
+def test_both_timelines_have_one_scale(found, read_page):
+    page = read_page(planner_page(found))
+    spans = {json.loads(page.scripts[f"timeline-{key}-bars"])["span"] for key in ("best", "plain")}
+    assert spans == {round(found.plain_training.run.trace.makespan * 1e9)}
+
+
+def test_columns_are_text_with_a_digit_per_point(found):
+    data = json.loads(point_cloud(found).json)
+    tensor = data["columns"][1]
+    assert len(tensor["at"]) == len(data["time"]) == len(data["memory"]) == found.counts.fit
+    assert set(tensor["at"]) == {"0", "1"}
+    assert tensor["words"] == ["", "tp 2"]
+    assert tensor["looks"] == [[look.light, look.dark] for look in colours.ramp(2)]
+    assert "looks" in data["columns"][3]
+    assert data["columns"][3]["looks"] == []  # one context degree: nothing to choose
+
+
+def test_what_a_picture_has_no_room_for_is_counted(found, monkeypatch):
+    monkeypatch.setattr(planner_points, "MOST_POINTS", 10)
+    assert points_of(found).left_out == found.counts.fit - 10
+    assert "slower strategies that fit are not drawn" in point_cloud(found).caption
+
+
+def test_a_ladder_never_goes_down_and_ends_at_the_step(found):
+    rungs = (Rung("high", 2 * found.best.seconds / 3, ""), Rung("low", found.best.seconds / 3, ""))
+    rows = planner_words.ladder_rows(replace(found, bound=replace(found.bound, ladder=rungs)))
+    assert [row.added for row in rows] == pytest.approx([rungs[0].seconds, 0.0, found.best.seconds / 3])
+    assert rows[-1].seconds == found.best.seconds
+
+
+def test_a_search_that_was_cut_short_says_how_much_may_be_left(found, read_page):
+    bound = replace(found.bound, seconds=found.best.seconds / 1.25, complete=False)
+    page = read_page(planner_page(replace(found, bound=bound)))
+    assert "The step is 25.0 % above" in page.text
+    assert "The search ended before" in page.text
+
+
+def test_what_nearly_fits_is_listed_with_what_it_lacks(found, read_page):
+    near = Nearest(found.best.strategy, found.capacity_bytes + 3e9)
+    page = read_page(planner_page(replace(found, nearest=(near,))))
+    assert "Nearest to fitting" in page.text
+    assert "3 GB" in page.text
+
+
+def test_the_same_answer_gives_the_same_bytes_and_names_are_only_text(found):
+    strands = tuple(replace(strand, name=EVIL, about=EVIL) for strand in found.strands)
+    evil = replace(found, strands=strands, remarks=(EVIL,), frameworks={"megatron": EVIL})
+    page = planner_page(evil, command=EVIL)
+    assert page == planner_page(evil, command=EVIL)
+    assert EVIL not in page
+    assert "&lt;script&gt;alert(1)" in page
