@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk.cli.best_screen import print_answer
-from ropewalk.cli.screen import shown_progress, write_page
+from ropewalk.cli.screen import shown_progress, typed, write_page
 from ropewalk.documents import json_text
 from ropewalk.errors import InputError
 
@@ -78,13 +78,9 @@ def _finish(answer: PlannerAnswer, explanations: tuple[Explanation, ...], output
         write_plan(plan_of(answer), outputs.plan)
         typer.echo(f"plan: {outputs.plan}", err=True)
     if outputs.page is not None:
-        from ropewalk.report.step import step_page
+        from ropewalk.report.planner import planner_page
 
-        shown = answer.training
-        page = step_page(
-            shown.run, shown.statistics, subject=answer.question.model, eyebrow="The best strategy", facts=[]
-        )
-        write_page(outputs.page, page)
+        write_page(outputs.page, planner_page(answer, command=typed()))
     if outputs.json:
         told = [{"asked": one.asked, "sentences": list(one.sentences)} for one in explanations]
         typer.echo(json_text(as_json(answer) | {"explained": told}), nl=False)

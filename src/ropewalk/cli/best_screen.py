@@ -12,7 +12,7 @@ from ropewalk.cli.screen import console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ropewalk.planner.answer import Option, PlannerAnswer
+    from ropewalk.planner.answer import PlannerAnswer
     from ropewalk.planner.explain import Explanation
 
 SHOWN = 8
@@ -51,18 +51,10 @@ def verdict(answer: PlannerAnswer) -> list[str]:
     mfu = "" if found.mfu is None else f", MFU {found.mfu:.1%}"
     gain = answer.plain.seconds / best.seconds
     return [
-        f"{answer.question.model} on {place.gpus} {place.device}, batch {answer.question.batch}: {said(best)}",
+        f"{answer.question.model} on {place.gpus} {place.device}, batch {answer.question.batch}: {best.said()}",
         f"{units.show_seconds(best.seconds)} per step, {rate}{mfu}, {units.show_size(best.memory_bytes)} of "
         f"{units.show_size(answer.capacity_bytes)} on the fullest GPU; {gain:.2f}x as fast as the plain choice",
     ]
-
-
-def said(option: Option) -> str:
-    """A strategy in words, with what else is decided."""
-    more = [] if option.algorithm == "ring" else [f"collectives {option.algorithm}"]
-    if option.strategy.choices:
-        more.append(f"{len(option.strategy.choices)} blocks recomputed")
-    return ", ".join([option.strategy.said(), *more])
 
 
 def _candidates(answer: PlannerAnswer) -> Table:
@@ -75,7 +67,7 @@ def _candidates(answer: PlannerAnswer) -> Table:
     for name in ("step", "against best", "memory"):
         table.add_column(name, justify="right", no_wrap=True)
     priced = answer.priced
-    bounds = np.where(np.isfinite(answer.simulated_s), answer.simulated_s, priced.floor_s)
+    bounds = np.where(np.isfinite(answer.simulated_s), answer.simulated_s, answer.bounds_s)
     order = np.argsort(np.where(np.isfinite(bounds), bounds, np.inf), kind="stable")[: SHOWN * 4]
     seconds = np.where(np.isfinite(answer.simulated_s[order]), answer.simulated_s[order], priced.replay(order))
     workload = answer.training.workload
@@ -83,15 +75,14 @@ def _candidates(answer: PlannerAnswer) -> Table:
     for time, at in rows:
         sign = "" if np.isfinite(answer.simulated_s[at]) else "≥ "
         memory = float(priced.memory_bytes[at])
-        strategy = priced.strategy(at, workload)
         table.add_row(
-            strategy.said(), sign + units.show_seconds(time), f"{time / answer.best.seconds - 1:+.1%}",
-            units.show_size(memory),
+            priced.strategy(at, workload).said(), sign + units.show_seconds(time),
+            f"{time / answer.best.seconds - 1:+.1%}", units.show_size(memory),
         )  # fmt: skip
     plain = answer.plain
     table.add_section()
     table.add_row(
-        f"plain: {plain.strategy.said()}", units.show_seconds(plain.seconds),
+        f"plain: {plain.said()}", units.show_seconds(plain.seconds),
         f"{plain.seconds / answer.best.seconds - 1:+.1%}", units.show_size(plain.memory_bytes),
     )  # fmt: skip
     return table
@@ -106,17 +97,17 @@ def _strands(answer: PlannerAnswer) -> Table:
     table.add_column("faster", justify="right", no_wrap=True)
     table.add_column("with", overflow="fold")
     for one in answer.strands:
-        table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", said(one.option))
+        table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", one.option.said())
     return table
 
 
 def _bound(answer: PlannerAnswer) -> list[str]:
     bound = answer.bound
     gap = bound.gap(answer.best.seconds)
-    left = f"{gap:.2%} above it" if gap > 1e-9 else "which it is"
+    left = f"the best is {gap:.2%} above it" if gap > 1e-9 else "the best takes just that"
     ladder = ", ".join(f"{rung.name} {units.show_seconds(rung.seconds)}" for rung in bound.ladder)
     return [
-        f"bound: no strategy of this space takes less than {units.show_seconds(bound.seconds)}; the best is {left}",
+        f"bound: no strategy of this space takes less than {units.show_seconds(bound.seconds)}; {left}",
         f"proof: {bound.proof}",
         f"what keeps it there: {ladder}",
     ]

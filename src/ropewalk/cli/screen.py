@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,3 +108,8 @@ def write_page(path: Path, html: str) -> None:
 
     write_whole(path, html)
     typer.echo(f"page: {path}", err=True)
+
+
+def typed() -> str:
+    """The command line as it was typed, for pages that say how to make them again."""
+    return shlex.join(["ropewalk", *sys.argv[1:]])

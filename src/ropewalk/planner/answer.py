@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.answer import TrainingAnswer
 
@@ -26,6 +27,13 @@ class Option:
     """Which collectives run: one name, or one for each purpose."""
     seconds: float
     memory_bytes: float
+
+    def said(self) -> str:
+        """The strategy in words, with what else is decided."""
+        more = [] if self.algorithm == "ring" else [f"collectives {self.algorithm}"]
+        if self.placement != DEFAULT_ORDER:
+            more.append(f"placed {self.placement}")
+        return ", ".join([self.strategy.said(), *more])
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def as_json(answer: PlannerAnswer) -> dict[str, Any]:
 def option_as_json(option: Option) -> dict[str, Any]:
     """A strategy in words and in full, with its time."""
     return {
-        "said": option.strategy.said(),
+        "said": option.said(),
         "step_time_s": option.seconds,
         "memory_bytes": option.memory_bytes,
         "placement": option.placement,
@@ -62,4 +62,4 @@ def search_as_json(answer: PlannerAnswer) -> dict[str, Any]:
 
 
 def _said(option: Option) -> dict[str, Any]:
-    return {"said": option.strategy.said(), "step_time_s": option.seconds}
+    return {"said": option.said(), "step_time_s": option.seconds}

@@ -58,7 +58,7 @@ def strand_chart(answer: PlannerAnswer) -> Chart:
     """The gain of each strand alone and of all together, and the steps behind them."""
     names = [strand.name for strand in answer.strands]
     gains = [max(0.0, strand.gain - 1) for strand in answer.strands]
-    hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.strategy.said())}" for one in answer.strands]
+    hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.said())}" for one in answer.strands]
     steps = [answer.plain.seconds, *(strand.option.seconds for strand in answer.strands)]
     return Chart(
         "strands",
@@ -69,7 +69,7 @@ def strand_chart(answer: PlannerAnswer) -> Chart:
                 lambda gain: f"{1 + gain:.3g}×", ALL, log=False)),
             View("time of a step", ranking(
                 [PLAIN, *names], steps, [quantity.seconds(seconds) for seconds in steps],
-                [f"<b>{PLAIN}</b>: {plain(answer.plain.strategy.said())}", *hovers], quantity.seconds, ALL, log=False)),
+                [f"<b>{PLAIN}</b>: {plain(answer.plain.said())}", *hovers], quantity.seconds, ALL, log=False)),
         ),
         (Swatch(ALL, colours.ACCENT), Swatch("each alone", colours.OTHER)),
         choose="Bars",

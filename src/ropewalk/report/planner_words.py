@@ -37,7 +37,7 @@ def headline(answer: PlannerAnswer) -> str:
     )
     return (
         f"Train {answer.training.workload.name} on {quantity.count(answer.training.gpus)} GPUs with "
-        f"{answer.best.strategy.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
+        f"{answer.best.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
     )
 
 
@@ -84,10 +84,10 @@ def facts(answer: PlannerAnswer) -> Facts:
     listed = [
         ("Bound", f"{quantity.seconds(answer.bound.seconds)}; the step is "
                   f"{quantity.percent(max(0.0, answer.bound.gap(best.seconds)))} above it"),
-        ("Strategy", best.strategy.said()),
+        ("Strategy", best.said()),
         ("Collectives", best.algorithm),
         ("Placement of ranks", "default" if best.placement == DEFAULT_ORDER else best.placement),
-        ("Plain choice", f"{answer.plain.strategy.said()}: {quantity.seconds(answer.plain.seconds)}"),
+        ("Plain choice", f"{answer.plain.said()}: {quantity.seconds(answer.plain.seconds)}"),
         ("Cluster", asked.cluster.said),
         ("Samples of a step", quantity.count(asked.batch)),
         ("Tokens of a sample", quantity.count(workload.sequence) if workload.sequence else ""),

@@ -222,7 +222,12 @@ class Strategy:
         return usual
 
     def said(self) -> str:
-        """The strategy in a few words: `dp 2, tp 8 + sp, 4 micro-batches of 1`."""
+        """The strategy in a few words.
+
+        >>> again = tuple(LayerChoice(name, recompute="full") for name in ("h.0", "h.1"))
+        >>> Strategy(data=2, tensor=8, sequence_parallel=True, micro_batches=4, choices=again).said()
+        'dp 2, tp 8, sequence parallel, full recomputation of 2 layers, 4 micro-batches of 1'
+        """
         degrees = {"dp": self.data, "tp": self.tensor, "pp": self.pipeline, "cp": self.context, "ep": self.expert}
         words = [f"{name} {degree}" for name, degree in degrees.items() if degree > 1] or ["1 GPU"]
         if self.grain == SERVER:
@@ -239,8 +244,21 @@ class Strategy:
             words.append(self.schedule + (f" x {self.interleave}" if self.interleave > 1 else ""))
         if self.recompute != "none":
             words.append(f"{self.recompute} recomputation")
+        words += self._recomputed_otherwise()
         many = "micro-batch" if self.micro_batches == 1 else "micro-batches"
         return ", ".join([*words, f"{self.micro_batches} {many} of {self.micro_batch}"])
+
+    def _recomputed_otherwise(self) -> list[str]:
+        """Layers that are recomputed otherwise than the rest: how many, or which where a pattern stands for them."""
+        patterns: dict[str, list[str]] = {}
+        for choice in self.choices:
+            if choice.recompute not in (None, self.recompute):
+                patterns.setdefault("no" if choice.recompute == "none" else choice.recompute, []).append(choice.pattern)
+        return [
+            f"{kind} recomputation of "
+            + (" and ".join(some) if len(some) == 1 or any("*" in one for one in some) else f"{len(some)} layers")
+            for kind, some in patterns.items()
+        ]
 
 
 @dataclass(frozen=True)
