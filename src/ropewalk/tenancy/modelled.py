@@ -1,8 +1,9 @@
 """The work of a job from its model: what a lowered training step computes and exchanges, added up by purpose.
 
 The step is the one that `ropewalk simulate` runs. Collectives of the same kind over like groups become one exchange;
-the busiest rank says how long computing takes, a pipeline adds its bubble. Gradients are reduced beside the backward
-pass where the strategy says so; all-to-alls and tensor-parallel sums stop the computation and hide behind nothing.
+the busiest rank says how long computing takes, in a pipeline the clock of its timetable. Gradients are reduced beside
+the backward pass where the strategy says so; all-to-alls and tensor-parallel sums stop the computation and hide behind
+nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import ClusterError
-from ropewalk.strategy import Placement, PriceList, Strategy, derive
-from ropewalk.task.lower import STREAMS, lower
+from ropewalk.strategy import Placement, Strategy, derive
+from ropewalk.task.lower import STREAMS
+from ropewalk.task.lower.known import Known
+from ropewalk.task.lower.lowering import Lowered
 from ropewalk.task.step import Act, Step
 from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.timetable.clock import run
 from ropewalk.workload.source import open_workload
 
 ALL_REDUCE = "hierarchical-ring"
@@ -51,19 +55,36 @@ def work_of_model(model: Model, gpus: int) -> Work:
             f"the strategy of {model.name} ({strategy.said()}) is for {strategy.ranks} GPUs, the job has {gpus}: give "
             "one that fits"
         )
+    if strategy.parts or strategy.copies > 1:
+        raise ClusterError(
+            f"the strategy of {model.name} ({strategy.said()}) has groups of unevenly spaced GPUs, and jobs have none: "
+            "give degrees instead of parts, and a schedule with one copy of the model such as dualpipev"
+        )
     workload = open_workload(model.name, strategy.micro_batch)
-    prices = pricer(model.device, model.precision)
-    step = lower(workload, strategy, Placement(strategy), PriceList(prices), detail="auto")
-    return work_of_step(step, strategy, model.all_reduce)
+    placement = Placement(strategy)
+    made = Lowered(workload, strategy, placement, Known(pricer(model.device, model.precision)), "auto")
+    step = made.step(made.one_step())
+    busiest, compute_s = _computing(made, step, placement)
+    return _work_of_step(step, strategy, model.all_reduce, busiest, compute_s)
 
 
-def work_of_step(step: Step, strategy: Strategy, all_reduce: str = ALL_REDUCE) -> Work:
-    """A step as a job repeats it."""
+def _computing(made: Lowered, step: Step, placement: Placement) -> tuple[int, float]:
+    """The rank that computes longest, and the seconds of a step in which nothing but computing takes time."""
     computes = step.act == Act.COMPUTE
-    by_rank = np.bincount(step.rank[computes], step.amount[computes], minlength=step.ranks)
+    by_rank, updates = (
+        np.bincount(step.rank[mine], step.amount[mine], minlength=step.ranks)
+        for mine in (computes, computes & (step.label == step.labels.index("update")))
+    )
     busiest = int(np.argmax(by_rank))
-    bubble = (strategy.pipeline - 1) / (strategy.micro_batches * strategy.interleave)
-    compute_s = float(by_rank[busiest]) * (1 + bubble)
+    if made.strategy.pipeline == 1:
+        return busiest, float(by_rank[busiest])
+    seen = run(made.strategy.timetable, made.computing())
+    row_ends = seen.end[seen.timetable.row_start[1:] - 1]
+    return busiest, float((row_ends[placement.stage_of()] + updates).max())
+
+
+def _work_of_step(step: Step, strategy: Strategy, all_reduce: str, busiest: int, compute_s: float) -> Work:
+    """A step as a job repeats it."""
     room = _Room(compute_s, _last_backward_s(step, busiest, strategy) if strategy.order.overlap else 0.0)
     names = {
         Act.ALL_REDUCE: all_reduce,

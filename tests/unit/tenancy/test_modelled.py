@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from tiny_models import step_time
+
+from ropewalk.device.pricer import pricer
 from ropewalk.errors import ClusterError
-from ropewalk.strategy import Order, Strategy
+from ropewalk.strategy import Order, Part, Placement, Strategy
+from ropewalk.task.lower import lower
 from ropewalk.tenancy.modelled import Model, work_of_model
 from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.workload.source import open_workload
 
 
 def _by_name(work: Work) -> dict[str, float]:
@@ -39,6 +45,24 @@ def test_tensor_pipeline_and_data_parallel_ranks_meet_in_their_own_groups() -> N
     assert {"hierarchical-ring 2/2", "hierarchical-ring 2/1", "ends 4/4", "pipeline 4/4"} <= set(found)
     tensor = next(one for one in work.exchanges if (one.group, one.stride) == (2, 1))
     assert tensor.overlap_s == 0.0
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe", "interleaved", "zb-h1", "zb-v"])
+def test_a_pipeline_computes_for_as_long_as_its_own_timetable_takes(schedule: str) -> None:
+    """As long as the step would take if nothing but computing took time."""
+    strategy = Strategy(data=2, pipeline=4, micro_batches=8, schedule=schedule,
+                        interleave=2 if schedule == "interleaved" else 1)  # fmt: skip
+    step = lower(open_workload("gpt2", 1), strategy, Placement(strategy), pricer("h200", "bf16"))
+    assert work_of_model(Model("gpt2", strategy=strategy), 8).compute_s == pytest.approx(step_time(step), rel=1e-9)
+
+
+def test_strategies_whose_groups_are_unevenly_spaced_are_refused() -> None:
+    twice = Strategy(data=2, pipeline=2, micro_batches=4, schedule="dualpipe")
+    parts = Strategy(pipeline=2, parts=(Part(0, 5, (0, 1, 2)), Part(6, 13, (3,))), micro_batch=3)
+    for strategy in (twice, parts):
+        with pytest.raises(ClusterError, match="give degrees instead of parts, and a schedule with one copy"):
+            work_of_model(Model("gpt2", strategy=strategy), 4)
+    work_of_model(Model("gpt2", strategy=replace(twice, schedule="dualpipev")), 4)
 
 
 def test_experts_and_tables_exchange_all_to_all_and_hide_behind_nothing() -> None:

@@ -49,6 +49,8 @@ from ropewalk.task.lower.roster import Roster
 from ropewalk.task.lower.script import script_of
 from ropewalk.task.lower.seats import lower_seats
 from ropewalk.task.step import Step
+from ropewalk.timetable.passes import Pass
+from ropewalk.timetable.stage_times import StageTimes, stage_times
 from ropewalk.workload.workload import Workload
 
 MOST_OPERATIONS = 2_000_000
@@ -143,6 +145,17 @@ class Lowered:
         written = script_of(self.sized, strategy, shares, pieces, made, known.walks.prices, pace).gang()
         names = [layer.name for layer in self.sized.layers]
         return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
+
+    def computing(self) -> StageTimes:
+        """What the pieces compute for a micro-batch, for the clock of timetables; nothing is sent or reduced."""
+        strategy, known = self.strategy, self.known
+        shares = known.shares(self.sized, strategy)
+        pieces, views = known.pieces(self.sized, strategy, shares), strategy.on_stages()
+        pace = [known.pace(stage, pieces, shares, view) for stage, view in enumerate(views)]
+        passes = known.passes(pieces, shares, views, condense=True, apart=False)
+        each = list(zip(passes, pieces.homes, strict=True))
+        kinds = (Pass.FORWARD, *((Pass.INPUT, Pass.WEIGHT) if strategy.splits_backward else (Pass.BACKWARD,)))
+        return stage_times(*([mine.compute_s(kind) * pace[stage] for mine, stage in each] for kind in kinds))
 
     def one_step(self) -> Gang:
         """The gang of one step with its gradients in the order asked for."""

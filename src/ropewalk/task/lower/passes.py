@@ -48,6 +48,10 @@ class Passes:
     def legs(self, kind: Pass, *, reduces: bool) -> tuple[Leg, ...]:
         return self.reducing[kind] if reduces and kind in self.reducing else self.plain[kind]
 
+    def compute_s(self, kind: Pass) -> float:
+        """Seconds of computing in a pass."""
+        return sum(move.amount for leg in self.plain[kind] for move in leg.moves if move.act is Act.COMPUTE)
+
     @property
     def operations(self) -> int:
         """Operations of one micro-batch."""
