@@ -68,6 +68,7 @@ def degree_findings(plan: Strategy, workload: Workload) -> Iterator[str]:
     yield from _tensor(plan, workload)
     yield from _experts(plan, workload)
     yield from _context(plan, workload)
+    yield from _tables(plan, workload)
     yield from _choices(plan, workload)
 
 
@@ -217,6 +218,14 @@ def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield (
             f"a sequence of {workload.sequence} tokens does not split over {plan.context} context ranks: "
             "give a multiple or another context degree"
+        )
+
+
+def _tables(plan: Strategy, workload: Workload) -> Iterator[str]:
+    if plan.copies > 1 and plan.data > 1 and any(layer.meets(Meeting.TABLES) for layer in workload.layers):
+        yield (
+            f"schedule {plan.schedule} keeps two copies of embedding tables that are spread over data ranks, and "
+            "nothing adds up the gradients of both: use dualpipev or another schedule with one copy"
         )
 
 

@@ -180,11 +180,16 @@ def test_the_help_names_every_schedule_that_can_be_asked_for_and_no_other():
     assert set(text.partition(": ")[2].rstrip(".").split(", ")) == set(TIMETABLES)
 
 
-def test_plans_have_no_other_schedule_than_those_asked_for(run):
+def test_plans_have_no_other_schedule_than_those_asked_for(run, tmp_path):
     """Early backward of another planner would be faster."""
     model = "gpt:layers=2,hidden=512,heads=8,vocabulary=8192", "--seq", 128
-    answer = run(*model, "--cluster", "4x1", "--bandwidth", "1Gbps", "--batch", 16, "--schedule", "dualpipe", "--json")
+    page = tmp_path / "page.html"
+    answer = run(
+        *model, "--cluster", "4x1", "--bandwidth", "1Gbps", "--batch", 16, "--schedule", "dualpipe", "--json", "--page",
+        page,
+    )  # fmt: skip
     assert answer.code == 0, answer.stderr
+    assert "stage 0, second copy" in page.read_text()
     assert answer.json["schedule"] == "dualpipe"
     others = {row["name"]: row["step_time_s"] for row in answer.json["alternatives"]}
     assert min(second for second in others.values() if second) < answer.json["step_time_s"]

@@ -13,6 +13,7 @@ from ropewalk.workload.workload import Layer, chain
 TINY = transformer()
 MIXTURE = transformer(mixture=8)
 PLAIN = chain("plain", [Layer(f"linear {n}", (Linear(8, 4, 4),), 32) for n in range(4)], batch=8)
+TABLES = chain("tables", [*PLAIN.layers, Layer("rows", (Exchange(Meeting.TABLES, 32),), 32)], batch=8)
 GROUPED = chain(
     "grouped",
     [Layer("attention", (FusedAttention(1, 12, 3, 8, 8, 4), Exchange(Meeting.LEAVE, 8)), 8)],
@@ -28,6 +29,7 @@ GROUPED = chain(
         Strategy(data=3, tensor=4, pipeline=2, sequence_parallel=True, micro_batches=5, zero=1),
         Strategy(pipeline=2, interleave=2, schedule="interleaved", micro_batches=4),
         Strategy(context=2, zero=3, recompute="full"),
+        Strategy(pipeline=2, micro_batches=4, schedule="dualpipe", zero=3),
         Strategy(stages=(0, 3), pipeline=2, schedule="gpipe"),
         Strategy(tensor=2, choices=(LayerChoice("block 1", tensor=1), LayerChoice("block*", recompute="full"))),
     ],
@@ -47,6 +49,11 @@ def test_strategy_that_fits_passes(strategy):
         (Strategy(schedule="2f2b"), TINY, "no schedule '2f2b': use one of 1f1b, 1f1b-deep, gpipe, zb-h1"),
         (Strategy(recompute="some"), TINY, "no recompute 'some': use one of none, selective, full"),
         (Strategy(optimiser="guess"), TINY, "no optimiser 'guess': use one of none, sgd"),
+        (
+            Strategy(data=2, pipeline=2, micro_batches=4, schedule="dualpipe"),
+            TABLES,
+            "two copies of embedding tables .*: use dualpipev or another schedule with one copy",
+        ),
         (Strategy(zero=3), TINY, "zero 3 shares state out over data ranks, but there is one"),
         (Strategy(pipeline=5), TINY, "4 layers do not fill 5 stages: lower pipeline"),
         (Strategy(interleave=2, pipeline=2), TINY, "schedule 1f1b runs one piece on each stage"),
