@@ -33,7 +33,7 @@ OF_PORTS = ("servers", "degree", "duplex", "single_panel")
 """Options that say that ports are to be wired."""
 OF_NETWORKS = tuple(field.name for field in fields(SpaceOptions))
 OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
-OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain", "page")
+OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain")
 """Options that are about the one network of a cluster, or about its ports."""
 DEFAULT_GPUS = 8
 

@@ -11,7 +11,7 @@ from ropewalk.cli.best import FIRST_RUN
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import not_empty, split_fabrics
 from ropewalk.cli.plan_options import NetworkOptions, Outputs, PortOptions
-from ropewalk.cli.screen import console, print_whole, shown_progress
+from ropewalk.cli.screen import console, print_whole, shown_progress, typed, write_page
 from ropewalk.documents import json_text
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ def compare_networks(
 
         write_plan(answer.best.plan(), outputs.plan)
         typer.echo(f"plan for {answer.best.name}: {outputs.plan}", err=True)
+    if outputs.page is not None:
+        from ropewalk.report.planner import planner_page
+
+        page = planner_page(answer.best.shown(), networks=answer.comparison, command=typed())
+        write_page(outputs.page, page)
     if outputs.json:
         typer.echo(json_text({"model": question.model} | answer.as_json()), nl=False)
     else:

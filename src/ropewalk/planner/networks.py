@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ropewalk.errors import Findings, InputError, PlanError
+from ropewalk.errors import Findings, InputError, MemoryShortage, PlanError
 from ropewalk.hardware import Cluster, Ports, on_network, resized
 from ropewalk.hardware.bill import Price, network_price
 from ropewalk.hardware.networks import OWN
@@ -50,6 +50,17 @@ class OnNetwork:
     reached: Reached | None = None
     """How few servers reach the target, where there is one."""
 
+    def shown(self) -> PlannerAnswer:
+        """The search that found it; where ports were wired, it says that it stands on an ideal switch."""
+        if self.training is self.planned.training:
+            return self.planned
+        taken = show_seconds(self.training.statistics.step_time_s)
+        remark = (
+            f"The search ran on an ideal switch that gives every server all its ports. On ports wired for "
+            f"{self.training.strategy.said()} a step takes {taken}, which no wiring can bring below the bound."
+        )
+        return replace(self.planned, remarks=(remark, *self.planned.remarks))
+
     def plan(self) -> Plan:
         """Everything decided; where ports were wired, with cables and routes."""
         designed = self.training.question.network.designed is not None
@@ -64,7 +75,7 @@ class NetworksAnswer:
     found: tuple[OnNetwork, ...]
     comparison: NetworkComparison
     missed: tuple[str, ...] = ()
-    """Networks that do not reach the target, and why."""
+    """Networks that were left out, and why: they do not reach the target, or their ports cannot be wired."""
 
     @property
     def best(self) -> OnNetwork:
@@ -73,8 +84,8 @@ class NetworksAnswer:
 
     def as_json(self) -> dict[str, Any]:
         reached = {one.name: one.reached.as_json() for one in self.found if one.reached is not None}
-        said = {"target": self.question.target, "reached": reached, "missed": list(self.missed)} if reached else {}
-        return self.comparison.as_json() | said
+        said = {"target": self.question.target, "reached": reached} if reached else {}
+        return self.comparison.as_json() | said | {"left_out": list(self.missed)}
 
 
 def answer_on_networks(question: NetworksQuestion, progress: Progress | None = None) -> NetworksAnswer:
@@ -85,15 +96,19 @@ def answer_on_networks(question: NetworksQuestion, progress: Progress | None = N
     clusters = dict(_clusters(question.plan.cluster, names, findings))
     findings.raise_if_any()
     target = None if question.target is None else read_target(question.target)
-    found, missed = [], []
+    found, missed, refused = [], [], None
     for name, cluster in clusters.items():
         tell = _named(say, name) if len(names) > 1 else say
         try:
             found.append(_planned(question.plan, name, cluster, target, tell))
-        except PlanError as problem:
-            if target is None or len(names) == 1:
-                raise
+        except MemoryShortage:  # it is the same on every network
+            raise
+        except InputError as problem:  # what was planned on other networks stays
+            refused = refused or problem
             missed.append(f"{name}: {problem}")
+    if not found and (target is None or len(names) == 1):
+        assert refused is not None
+        raise refused
     if not found:
         raise PlanError(f"target {question.target} is reached on none of {', '.join(names)}:\n" + "\n".join(missed))
     results = [_result(one, network_price(one.cluster, prices)) for one in found]

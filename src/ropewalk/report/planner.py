@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.planner.comparison import NetworkComparison
 from ropewalk.planner.plain import ABOUT
 from ropewalk.report import planner_words, quantity
 from ropewalk.report.page import render
 from ropewalk.report.planner_charts import ladder_chart, strand_chart
+from ropewalk.report.planner_networks import network_chart, network_lines
 from ropewalk.report.planner_points import point_cloud
 from ropewalk.report.rank_groups import one_per_stage
 from ropewalk.report.step_timeline import StepTimeline, step_timeline
 
 
-def planner_page(answer: PlannerAnswer, *, command: str = "") -> str:
-    """One self-contained HTML page for the answer of a search; `command` is what was typed to ask for it."""
+def planner_page(answer: PlannerAnswer, *, networks: NetworkComparison | None = None, command: str = "") -> str:
+    """One self-contained HTML page for the answer of a search; `command` is what was typed to ask for it.
+
+    With `networks`, the answer is that on the network to take, and the others stand beside it.
+    """
     workload = answer.training.workload
     return render(
         "planner.html",
         title=f"{workload.name} on {quantity.count(answer.training.gpus)} GPUs: the best strategy",
-        charts=[ladder_chart(answer), strand_chart(answer)],
+        charts=[ladder_chart(answer), strand_chart(answer), *([network_chart(networks)] if networks else [])],
+        networks=networks,
+        network_lines=network_lines(networks) if networks else [],
         headline=planner_words.headline(answer),
         lead=planner_words.bound_in_words(answer),
         numbers=planner_words.numbers(answer),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ropewalk.errors import ClusterError, PlanError
+from ropewalk.errors import ClusterError, InputError, PlanError
 from ropewalk.hardware import on_network, read_cluster
 from ropewalk.hardware.bill import network_price
 from ropewalk.planner.networks import NetworksQuestion, answer_on_networks
@@ -59,6 +59,15 @@ def test_networks_that_do_not_fit_are_refused_all_at_once_before_anything_is_sea
     assert "3 findings" in str(refused.value)
 
 
+def test_ports_that_cannot_be_wired_are_left_out_with_the_reason():
+    three = replace(PLAN, cluster=read_cluster("3x2"), batch=6)
+    found = answer_on_networks(NetworksQuestion(three, ("rail-only", "wire")))
+    assert [one.name for one in found.found] == ["rail-only"]
+    assert "use an even number of servers" in found.missed[0]
+    with pytest.raises(InputError, match="use an even number of servers"):
+        answer_on_networks(NetworksQuestion(three, ("wire",)))
+
+
 def test_a_target_takes_as_few_servers_as_reach_it():
     whole = answer(PLAN).best.seconds
     half = answer(replace(PLAN, cluster=read_cluster("2x2"))).best.seconds
@@ -87,10 +96,11 @@ def test_a_cluster_of_one_size_has_no_fewer_servers():
 
 def test_the_command_prints_a_verdict_a_table_and_json_and_writes_the_plan_of_the_network_to_take(ropewalk, tmp_path):
     question = ("plan", "gpt2", "--cluster", "2x2", "--batch", 4, "--seq", 64, "--network", "own,rail-only")
-    shown = ropewalk(*question, "--plan", tmp_path / "plan.json")
+    shown = ropewalk(*question, "--plan", tmp_path / "plan.json", "--page", tmp_path / "plan.html")
     assert shown.code == 0, shown.stderr
     assert "rail-only is the one to take" in shown.stdout.replace("\n", " ")
     assert "price list mixnet" in shown.stdout
+    assert "Networks beside each other" in (tmp_path / "plan.html").read_text()
     found = json.loads(ropewalk(*question, "--json").stdout)
     assert [row["network"] for row in found["networks"]] == ["own", "rail-only"]
     promised = json.loads(ropewalk("simulate", tmp_path / "plan.json", "--json").stdout)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from ropewalk.hardware import read_cluster
+from ropewalk.hardware.bill import network_price
 from ropewalk.planner.answer import Nearest, PlannerAnswer, Rung
+from ropewalk.planner.comparison import NetworkResult, compared, hosts_of
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.space import Space
 from ropewalk.planner.study import answer
@@ -43,6 +45,19 @@ def test_the_page_has_the_five_numbers_and_every_part(found, read_page):
     ):
         assert part in page.text
     assert {"timeline-best-bars", "timeline-plain-bars", "candidates-points"} <= set(page.scripts)
+
+
+def test_networks_stand_beside_each_other(found, read_page):
+    price = network_price(found.question.cluster)
+    hosts = hosts_of(found.question.cluster)
+    results = [
+        NetworkResult(name, found.question.cluster, hosts, seconds, 10.0, None, None, price, "dp 4")
+        for name, seconds in ((EVIL, 2.0), ("rail-only", 1.0))
+    ]
+    page = read_page(planner_page(found, networks=compared(results)))
+    assert "networks" in page.figure_keys
+    assert "rail-only is the one to take" in page.text
+    assert EVIL in page.text
 
 
 def test_a_point_is_said_as_its_strategy_is(found):
