@@ -7,19 +7,30 @@ import pytest
 from bare_demands import demands_of
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_seats import as_dict, feed_forward, overlap_by_sample, priced, recommender, stacked, with_experts
+from plain_seats import plain_step
+from tiny_seats import (
+    as_dict,
+    feed_forward,
+    lowered,
+    overlap_by_sample,
+    priced,
+    recommender,
+    stacked,
+    switch,
+    with_experts,
+)
 
 from ropewalk.codesign.demand_of import priced_demands
+from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.seats import space_of
 from ropewalk.codesign.step_demands import demands_of_step
 from ropewalk.errors import StrategyError
 from ropewalk.records import plain, record
-from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.seating import Manner, Seat, coset, seating_of, strategy_of
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower import lower
-from ropewalk.task.lower.seats import lower_priced
 from ropewalk.task.step import Act
 
 WORKLOADS = {"recommender": recommender, "stack": stacked, "experts": with_experts, "blocks": feed_forward}
@@ -86,7 +97,7 @@ def sent_by_step(step):
 @given(seated(), st.sampled_from([0.0, 300.0, 1e9]))
 def test_demands_are_what_the_lowered_step_sends(world, bucket_bytes):
     pricer, seating = world
-    step = lower_priced(pricer, seating, bucket_bytes=bucket_bytes)
+    step = lowered(pricer, seating, bucket_bytes=bucket_bytes)
     step.check()
     pairs, sums = sent_by_step(step)
     demands = priced_demands(pricer, seating)
@@ -108,10 +119,32 @@ def test_seats_are_a_strategy_that_lowers_to_the_same_step(world, bucket_bytes):
     strategy = strategy_of(seating, pricer.batch, pricer.micro_batches, pricer.optimiser, bucket_bytes)
     assert record(Strategy, json.loads(json.dumps(plain(strategy))), "strategy", StrategyError) == strategy
     assert seating_of(strategy) == seating
-    known = lower_priced(pricer, seating, bucket_bytes=bucket_bytes)
+    known = lowered(pricer, seating, bucket_bytes=bucket_bytes)
     step = lower(pricer.workload, strategy, Placement(strategy), pricer.prices, server=pricer.server)
     for column in ("act", "rank", "peer", "group", "amount", "stream", "dep_start", "dep"):
         assert getattr(step, column).tolist() == getattr(known, column).tolist()
+
+
+@given(seated(), st.sampled_from([0.0, 1e9]), st.sampled_from([1e5, 1e7]))
+def test_a_step_is_the_one_that_plain_python_writes_server_by_server(world, bucket_bytes, bandwidth):
+    pricer, seating = world
+    step, known = lowered(pricer, seating, bucket_bytes), plain_step(pricer, seating, bucket_bytes)
+    assert _communicated(step) == pytest.approx(_communicated(known), rel=1e-12)
+    computed = [
+        np.bincount(one.rank[one.act == Act.COMPUTE], one.amount[one.act == Act.COMPUTE]) for one in (step, known)
+    ]
+    assert computed[0] == pytest.approx(computed[1], rel=1e-9)
+    times = [time_step(one, switch(seating.servers, bandwidth)).seconds for one in (step, known)]
+    assert times[0] == pytest.approx(times[1], rel=1e-9)
+
+
+def _communicated(step):
+    """Bytes of all operations between the same ranks, one by one."""
+    found = {}
+    for at in np.flatnonzero(step.act != Act.COMPUTE).tolist():
+        ends = (int(step.rank[at]), int(step.peer[at])) if step.group[at] < 0 else step.groups[step.group[at]].tolist()
+        found.setdefault((int(step.act[at]), *ends), []).append(float(step.amount[at]))
+    return {(*key, at): size for key, sizes in found.items() for at, size in enumerate(sorted(sizes))}
 
 
 @given(seated())
@@ -132,7 +165,7 @@ def test_all_samples_are_computed_once(world):
     pricer, seating = world
     if pricer.workload.name != "stack":
         return
-    step = lower_priced(pricer, seating)
+    step = lowered(pricer, seating)
     whole = pricer.workload.at_batch(pricer.batch)
     for at, layer in enumerate(whole.layers):
         mine = [

@@ -1,7 +1,7 @@
 """The estimate once more in plain Python: dictionaries and sorted lists, no arrays, nothing kept between calls."""
 
 from ropewalk.collectives.act import Act
-from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.task.lower.seat_pricer import met_in, seconds_in
 
 

@@ -12,10 +12,13 @@ from ropewalk.codesign.seats import space_of
 from ropewalk.fabric import Circulant, IdealSwitch
 from ropewalk.fabric.wiring import regular_rings
 from ropewalk.routing import shortest
-from ropewalk.strategy.between_seats import Parts
-from ropewalk.strategy.seating import Manner, Seat
+from ropewalk.strategy.between import Parts
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.seating import Manner, Seat, Seating, strategy_of
 from ropewalk.strategy.server import Server
+from ropewalk.task.lower import lower
 from ropewalk.task.lower.seat_pricer import SeatPricer
+from ropewalk.task.step import Step
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -112,6 +115,12 @@ def feed_forward(batch: int = 8, hidden: int = 8, blocks: int = 2) -> Workload:
 
 def priced(workload: Workload, batch: int = 48, *, gpus: int = 1, memory: float = np.inf, **rest) -> SeatPricer:
     return SeatPricer(workload, FlopPrices(), batch, Server(gpus, 1e9, memory), **rest)
+
+
+def lowered(pricer: SeatPricer, seating: Seating, bucket_bytes: float = 0.0) -> Step:
+    """The step of a seating."""
+    strategy = strategy_of(seating, pricer.batch, pricer.micro_batches, pricer.optimiser, bucket_bytes)
+    return lower(pricer.workload, strategy, Placement(strategy), pricer)
 
 
 def switch(servers: int, bandwidth: float = 1e6, latency: float = 1e-6) -> StepNetwork:

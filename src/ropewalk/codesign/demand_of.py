@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.codesign.demands import Demands, GroupSum
+from ropewalk.codesign.seats import check_seats
 from ropewalk.collectives.act import Act
-from ropewalk.strategy.between_seats import gradients_between, parts_between
+from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.seating import Manner, Seating
 from ropewalk.task.lower.seat_pricer import SeatPricer, met_in
-from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.workload import Workload
 
 

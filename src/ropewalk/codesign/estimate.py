@@ -23,7 +23,7 @@ from ropewalk.codesign._estimate_kernel import Loads, Model, Places, Seated, ste
 from ropewalk.codesign.link_loads import Load, Network
 from ropewalk.codesign.seats import Changes
 from ropewalk.collectives.act import Act
-from ropewalk.strategy.between_seats import Parts, gradients_between, parts_between
+from ropewalk.strategy.between import Parts, gradients_between, parts_between
 from ropewalk.strategy.seating import Seat, Seating
 from ropewalk.task.lower.moves import Move
 from ropewalk.task.lower.seat_pricer import SeatPricer, met_in, seconds_in

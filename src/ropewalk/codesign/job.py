@@ -27,10 +27,11 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware.prices import price_list
-from ropewalk.strategy.seating import Seating
+from ropewalk.strategy.placement import Placement
+from ropewalk.strategy.seating import Seating, strategy_of
 from ropewalk.strategy.server import Server
+from ropewalk.task.lower import lower
 from ropewalk.task.lower.seat_pricer import SeatPricer
-from ropewalk.task.lower.seats import lower_priced
 from ropewalk.task.step import Step
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.zoo.topoopt import JOBS
@@ -59,7 +60,9 @@ class Job:
         return site_of(self.question)
 
     def step(self, seating: Seating) -> Step:
-        return lower_priced(self.pricer, seating)
+        pricer = self.pricer
+        strategy = strategy_of(seating, pricer.batch, pricer.micro_batches, pricer.optimiser)
+        return lower(pricer.workload, strategy, Placement(strategy), pricer)
 
     def demands(self, seating: Seating) -> Demands:
         return priced_demands(self.pricer, seating)

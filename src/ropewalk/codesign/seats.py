@@ -18,11 +18,10 @@ from ropewalk.errors import MemoryShortage, StrategyError
 from ropewalk.strategy.columns import can_be_cut, can_be_split
 from ropewalk.strategy.seating import Manner, Seat, Seating, coset
 from ropewalk.task.lower.seat_pricer import SeatPricer
-from ropewalk.task.lower.seats import check_seats
 from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.table import EmbeddingBags
-from ropewalk.workload.workload import Layer
+from ropewalk.workload.workload import Layer, Workload
 
 Places = tuple[int, ...]
 """The number of the seat of every layer."""
@@ -173,6 +172,15 @@ def seats_of(layer: Layer, pricer: SeatPricer, servers: int, tensor: bool, exper
         spread = [members for members in equal if len(members) > 1 and experts % len(members) == 0]
         found += [Seat(members, Manner.EXPERT) for members in spread]
     return found
+
+
+def check_seats(workload: Workload, seating: Seating) -> None:
+    """Refuse a seating that is not for this workload."""
+    if len(seating.seats) != len(workload.layers):
+        raise StrategyError(
+            f"the seating has {len(seating.seats)} seats, {workload.name} has {len(workload.layers)} layers: "
+            "give a seat for every layer"
+        )
 
 
 def check_memory(space: Space, seating: Seating) -> None:

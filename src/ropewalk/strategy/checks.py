@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings, uneven_samples
+from ropewalk.strategy.seating import seating_of
 from ropewalk.strategy.shares import attends
 from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, SERVER, Strategy
 from ropewalk.timetable.named import TIMETABLES
@@ -57,6 +58,13 @@ def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[
             yield f"{name} is {getattr(plan, name)!r}, but seats of servers say it layer by layer: leave it out"
     if len(plan.parts) != len(workload.layers):
         yield f"{len(plan.parts)} parts for {len(workload.layers)} layers: give every layer a part of its own"
+    if not plan.order.is_plain:
+        yield "seats of servers reduce gradients as they are ready: take an order of plain buckets, buckets or fifo"
+    try:
+        seating_of(plan)
+    except StrategyError as error:
+        yield str(error)
+        return
     for one, layer in zip(plan.parts, workload.layers, strict=False):
         yield from uneven_samples(one, plan.micro_batch, layer.name)
     if servers is not None and plan.ranks > servers:

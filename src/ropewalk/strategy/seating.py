@@ -95,4 +95,9 @@ def seating_of(strategy: Strategy) -> Seating:
         if one.tensor != 1:
             findings.add(f"part {number} has tensor {one.tensor}: say how its servers share the layer by its manner")
     findings.raise_if_any()
-    return Seating(strategy.ranks, tuple(Seat(one.workers, one.manner) for one in strategy.parts))
+    return Seating(strategy.ranks, tuple(map(seat_of, strategy.parts)))
+
+
+def seat_of(one: Part) -> Seat:
+    """The servers of a part."""
+    return Seat(one.workers, one.manner)

@@ -26,7 +26,7 @@ FORWARD, WEIGHT = 0, 3
 """As in `Pass`."""
 DATA, ZERO, TIED, TO = 0, 1, 2, 3
 """Streams that keep their own order: gradients, weights, tied embeddings, and from `TO` on sends to each stage."""
-OVERLAP, SHARED_OUT, PREFETCH, TWO_COPIES = 0, 1, 2, 3
+OVERLAP, SHARED_OUT, PREFETCH, TWO_COPIES, IN_LINE = 0, 1, 2, 3, 4
 """Flags of a strategy."""
 Seat = tuple[int, int, int]
 """A stage, its thread, and a pass of its row."""
@@ -38,79 +38,79 @@ def write_gang(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, endin
     """Write all passes of all stages and what comes behind them; False where the timetable waits for itself."""
     book, desk, rows = point_at(book), point_at(desk), point_at(rows)
     legs, hops, ending = point_at(legs), point_at(hops), point_at(ending)
-    stages = len(rows.row_start) - 1
+    every = len(rows.row_start) - 1
     together = flags[SHARED_OUT] and flags[TWO_COPIES]
     moving = True
     while moving:
         moving = False
-        for stage in range(stages):
-            twin = ending.twin[stage] if together else NOTHING
-            if twin > stage or not together:
-                while desk.at[stage] < rows.row_start[stage + 1] and _try_slot(
-                    book, desk, rows, legs, hops, flags, stage, twin
+        for row in range(every):
+            twin = ending.twin[row] if together else NOTHING
+            if twin > row or not together:
+                while desk.at[row] < rows.row_start[row + 1] and _try_slot(
+                    book, desk, rows, legs, hops, flags, row, twin
                 ):
                     moving = True
                     if book.size[FULL]:
                         return True
-    for stage in range(stages):
-        if desk.at[stage] < rows.row_start[stage + 1]:
+    for row in range(every):
+        if desk.at[row] < rows.row_start[row + 1]:
             return False
-    _finish(book, desk, legs, ending, flags, stages)
+    _finish(book, desk, rows, legs, ending, flags)
     return True
 
 
 @njit(cache=True, nogil=True)
-def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags: Ints, stage: int, twin: int) -> bool:
-    """Write the next pass of a stage, or the next two side by side, if all that they need is written.
+def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags: Ints, row: int, twin: int) -> bool:
+    """Write the next pass of a row, or the next two side by side, if all that they need is written.
 
-    With a twin, also the same passes of that stage, in the other copy of the model: they share weights out together.
+    With a twin, also the same passes of that row, in the other copy of the model: they share weights out together.
     """
-    many = 1 + rows.paired[desk.at[stage]]
-    for here in (stage, twin):
+    many = 1 + rows.paired[desk.at[row]]
+    for here in (row, twin):
         for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
             if not _has_all(desk, rows, hops, entry):
                 return False
-    for here in (stage, twin):
+    for here in (row, twin):
         for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
             _receive(book, desk, rows, hops, here, entry)
     spare = len(desk.cursor) - SPARE_THREADS
     if many == 1:
         mate = (twin, twin, desk.at[twin]) if twin >= 0 else NOBODY
-        _run(book, desk, rows, legs, flags, (stage, stage, desk.at[stage]), mate)
+        _run(book, desk, rows, legs, flags, (rows.home[rows.piece[desk.at[row]]], row, desk.at[row]), mate)
     else:
         # Each of two passes side by side has a thread of its own.
-        _fork(desk, stage, spare)
+        _fork(desk, row, spare)
         _fork(desk, twin, spare + 2)
         for place in range(2):
             mate = (twin, spare + 2 + place, desk.at[twin] + place) if twin >= 0 else NOBODY
-            _run(book, desk, rows, legs, flags, (stage, spare + place, desk.at[stage] + place), mate)
-        _join(book, desk, stage, spare)
+            _run(book, desk, rows, legs, flags, (row, spare + place, desk.at[row] + place), mate)
+        _join(book, desk, row, spare)
         _join(book, desk, twin, spare + 2)
-    for here in (stage, twin):
+    for here in (row, twin):
         for entry in range(desk.at[here], desk.at[here] + many) if here >= 0 else range(0):
-            _send(book, desk, rows, hops, here, entry)
+            _send(book, desk, rows, hops, flags, here, entry)
         if here >= 0:
             desk.at[here] += many
     return True
 
 
 @njit(cache=True, nogil=True)
-def _fork(desk: Desk, stage: int, spare: int) -> None:
-    """Two threads that begin where the stage stands."""
-    if stage >= 0:
+def _fork(desk: Desk, row: int, spare: int) -> None:
+    """Two threads that begin where the row stands."""
+    if row >= 0:
         for thread in (spare, spare + 1):
-            desk.cursor[thread], desk.arrived[thread] = desk.cursor[stage], desk.arrived[stage]
-            desk.before[thread], desk.gathered[thread] = desk.before[stage], desk.gathered[stage]
+            desk.cursor[thread], desk.arrived[thread] = desk.cursor[row], desk.arrived[row]
+            desk.before[thread], desk.gathered[thread] = desk.before[row], desk.gathered[row]
 
 
 @njit(cache=True, nogil=True)
-def _join(book: Book, desk: Desk, stage: int, spare: int) -> None:
-    """The stage goes on when both threads have come to their ends."""
-    if stage >= 0:
+def _join(book: Book, desk: Desk, row: int, spare: int) -> None:
+    """The row goes on when both threads have come to their ends."""
+    if row >= 0:
         one, other = spare, spare + 1
-        desk.cursor[stage] = both_lists(book, desk.cursor[one], desk.cursor[other])
-        desk.arrived[stage] = both_lists(book, desk.arrived[one], desk.arrived[other])
-        desk.before[stage], desk.gathered[stage] = desk.before[other], desk.gathered[other]
+        desk.cursor[row] = both_lists(book, desk.cursor[one], desk.cursor[other])
+        desk.arrived[row] = both_lists(book, desk.arrived[one], desk.arrived[other])
+        desk.before[row], desk.gathered[row] = desk.before[other], desk.gathered[other]
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +127,7 @@ def _has_all(desk: Desk, rows: Rows, hops: Hops, entry: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _receive(book: Book, desk: Desk, rows: Rows, hops: Hops, stage: int, entry: int) -> None:
+def _receive(book: Book, desk: Desk, rows: Rows, hops: Hops, thread: int, entry: int) -> None:
     """Wait for what was sent to a pass, in the order in which it was; parts are gathered by the tensor ranks."""
     if rows.kind[entry] == WEIGHT:
         return
@@ -143,24 +143,30 @@ def _receive(book: Book, desk: Desk, rows: Rows, hops: Hops, stage: int, entry: 
         if hop < 0:
             return
         taken = desk.sent[hop, number]
-        desk.arrived[stage] = add_to(book, desk.arrived[stage], taken)
+        desk.arrived[thread] = add_to(book, desk.arrived[thread], taken)
         if hops.gathered[hop] >= 0:
-            _in_order(book, desk, stage, stage, hops.gathered[hop])
+            _in_order(book, desk, rows.home[rows.piece[entry]], thread, hops.gathered[hop])
 
 
 @njit(cache=True, nogil=True)
-def _send(book: Book, desk: Desk, rows: Rows, hops: Hops, stage: int, entry: int) -> None:
-    """Hand the result of a pass to the pieces that need it; on the same stage its order is enough."""
+def _send(book: Book, desk: Desk, rows: Rows, hops: Hops, flags: Ints, thread: int, entry: int) -> None:
+    """Hand the result of a pass to the pieces that need it, where their ranks do not have it."""
     if rows.kind[entry] == WEIGHT:
         return
     back, piece, number = int(rows.kind[entry] != FORWARD), rows.piece[entry], rows.micro_batch[entry]
     row = back * (len(hops.give_start) // 2) + piece
+    stage, cursor, arrived = rows.home[piece], desk.cursor[thread], desk.arrived[thread]
     for at in range(hops.give_start[row], hops.give_start[row + 1]):
         hop = hops.give[at]
         peer = hops.to_stage[hop]
-        if peer != stage:
-            cursor, arrived = desk.cursor[stage], desk.arrived[stage]
+        if hops.sent[hop] < 0:
+            continue
+        if flags[IN_LINE]:
             desk.sent[hop, number] = _beside(book, desk, stage, TO + peer, hops.sent[hop], cursor, arrived, peer)
+        else:
+            wait_for_all(book, cursor)
+            wait_for_all(book, arrived)
+            desk.sent[hop, number] = write(book, hops.sent[hop], stage, peer)
     desk.done[back, piece, number] = True
 
 
@@ -285,51 +291,55 @@ def _beside(
     """An operation beside the computation, behind the last one on its own stream."""
     wait_for_all(book, cursor)
     wait_for_all(book, arrived)
-    wait_for(book, desk.last[stage, stream])
+    wait_for(book, desk.last[desk.line[stage], stream])
     made: int = write(book, move, stage, peer)
-    desk.last[stage, stream] = made
+    desk.last[desk.line[stage], stream] = made
     return made
 
 
 @njit(cache=True, nogil=True)
 def _between(book: Book, desk: Desk, one: int, other: int, stream: int, move: int) -> int:
     """An operation of two stages, behind all that was named and the last one of both on this stream."""
-    wait_for(book, desk.last[one, stream])
-    wait_for(book, desk.last[other, stream])
+    lines = desk.line[one], desk.line[other]
+    wait_for(book, desk.last[lines[0], stream])
+    wait_for(book, desk.last[lines[1], stream])
     made: int = write(book, move, one, other)
-    desk.last[one, stream] = desk.last[other, stream] = made
+    desk.last[lines[0], stream] = desk.last[lines[1], stream] = made
     return made
 
 
 @njit(cache=True, nogil=True)
-def _finish(book: Book, desk: Desk, legs: Legs, ending: Ending, flags: Ints, stages: int) -> None:
+def _finish(book: Book, desk: Desk, rows: Rows, legs: Legs, ending: Ending, flags: Ints) -> None:
     """How a step ends: gradients that are left, tied embeddings, the update, weights gathered again."""
+    stages = len(ending.update)
     for stage in range(stages):
-        _reduce_left(book, desk, legs, flags, stage, stage)
-    for row in range(len(ending.tie)):
-        _tie(book, desk, ending.tie_owner[row], ending.tie_other[row], ending.tie[row])
+        _reduce_left(book, desk, legs, flags, stage, rows.row_of_stage[stage])
+    for tie in range(len(ending.tie)):
+        _tie(book, desk, rows, ending.tie_owner[tie], ending.tie_other[tie], ending.tie[tie])
     for stage in range(stages):
-        for stream in (DATA, TIED):
-            if desk.last[stage, stream] >= 0:
-                desk.arrived[stage] = add_to(book, desk.arrived[stage], desk.last[stage, stream])
-        _in_order(book, desk, stage, stage, ending.update[stage])
+        thread = rows.row_of_stage[stage]
+        for at in range(ending.line_start[stage], ending.line_start[stage + 1]):
+            for stream in (DATA, TIED):
+                if desk.last[ending.line[at], stream] >= 0:
+                    desk.arrived[thread] = add_to(book, desk.arrived[thread], desk.last[ending.line[at], stream])
+        _in_order(book, desk, stage, thread, ending.update[stage])
         other = ending.twin[stage]
         for at in range(ending.gather_start[stage], ending.gather_start[stage + 1]):
             if other < 0:
-                _beside(book, desk, stage, ZERO, ending.gather[at], desk.cursor[stage], NOTHING, NOTHING)
+                _beside(book, desk, stage, ZERO, ending.gather[at], desk.cursor[thread], NOTHING, NOTHING)
             elif other < stage:
-                wait_for_all(book, desk.cursor[other])
-                wait_for_all(book, desk.cursor[stage])
+                wait_for_all(book, desk.cursor[rows.row_of_stage[other]])
+                wait_for_all(book, desk.cursor[thread])
                 _between(book, desk, other, stage, ZERO, ending.gather[at])
 
 
 @njit(cache=True, nogil=True)
-def _tie(book: Book, desk: Desk, owner: int, other: int, move: int) -> None:
+def _tie(book: Book, desk: Desk, rows: Rows, owner: int, other: int, move: int) -> None:
     """Sum the gradients of an embedding that two stages hold between the two."""
     for stage in (owner, other):
-        wait_for_all(book, desk.cursor[stage])
-        wait_for_all(book, desk.arrived[stage])
+        wait_for_all(book, desk.cursor[rows.row_of_stage[stage]])
+        wait_for_all(book, desk.arrived[rows.row_of_stage[stage]])
     for stage in (owner, other):
-        wait_for(book, desk.last[stage, DATA])
+        wait_for(book, desk.last[desk.line[stage], DATA])
     made = write(book, move, owner, other)
-    desk.last[owner, TIED] = desk.last[other, TIED] = made
+    desk.last[desk.line[owner], TIED] = desk.last[desk.line[other], TIED] = made

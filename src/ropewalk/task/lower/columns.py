@@ -16,7 +16,10 @@ SPARE_THREADS = 4
 
 
 class Rows(NamedTuple):
-    """A timetable; `is_last` behind the last gradients of a piece."""
+    """A timetable; `is_last` behind the last gradients of a piece.
+
+    A row is what one device runs in order. A stage has a row of its own, or shares one with all others (seats).
+    """
 
     row_start: Ints
     kind: Ints
@@ -24,6 +27,9 @@ class Rows(NamedTuple):
     micro_batch: Ints
     paired: Ints
     is_last: Flags
+    home: Ints
+    """By piece, of all copies of the model: its stage."""
+    row_of_stage: Ints
 
 
 class Legs(NamedTuple):
@@ -49,6 +55,7 @@ class Hops(NamedTuple):
     giver: Ints
     to_stage: Ints
     sent: Ints
+    """-1 where nothing has to move."""
     gathered: Ints
     """What puts the parts together that were sent, otherwise -1."""
     give_start: Ints
@@ -64,16 +71,22 @@ class Ending(NamedTuple):
     tie_other: Ints
     tie: Ints
     update: Ints
+    line_start: Ints
+    line: Ints
+    """By stage, as CSR: whose gradients its update waits for."""
     gather_start: Ints
     gather: Ints
     twin: Ints
 
 
 class Desk(NamedTuple):
-    """Where the stages stand while their operations are written, and spare threads for passes side by side."""
+    """Where rows and stages stand while their operations are written.
+
+    A thread is a row, or a spare one for passes side by side.
+    """
 
     at: Ints
-    """The next pass of each stage."""
+    """The next pass of each row."""
     cursor: Ints
     """By thread, as lists: what the next operation waits for, the last one;"""
     arrived: Ints
@@ -83,7 +96,9 @@ class Desk(NamedTuple):
     gathered: Ints
     """By thread: the layer whose weights were gathered last."""
     last: Ints
-    """By stage: the last operation on each stream that keeps its own order."""
+    """By line: the last operation on each stream that keeps its own order."""
+    line: Ints
+    """By stage: where its streams stand; stages on the same ranks share a line."""
     owed: Ints
     """By stage, as a list: reductions that wait for the end of the backward pass."""
     done: Flags

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
-from ropewalk.task.lower.moves import STREAMS, Move, Scope
+from ropewalk.task.lower.moves import STREAM, STREAMS, Move, Scope
 from ropewalk.task.lower.roster import Kind, Roster, shared
 from ropewalk.task.step import Act, Step
 
@@ -126,19 +126,12 @@ class Gang:
         first = np.cumsum(count) - count
         row = np.repeat(np.arange(len(kind)), count)
         copy = np.arange(len(row)) - first[row]
-        amount = self.amount[row]
-
-        here, there = copy, copy  # ranks of an operation of one rank, counted in their stages
-        for number, one in enumerate(roster.kinds):
-            if one.share is not None:
-                mine = (kind == number)[row]
-                here, there = (np.where(mine, side.rank[np.where(mine, copy, 0)], ranks)
-                               for side, ranks in ((one.here, here), (one.there, there)))  # fmt: skip
-                amount[mine] *= one.share[copy[mine]]
+        start, here, there, share = roster.singles()
+        single = start[kind[row]] + copy
         rank, peer_rank, group = (np.full(len(row), -1, np.int32) for _ in range(3))
         alone, sent = (self.act < Act.ALL_REDUCE)[row], (self.act == Act.SEND)[row]
-        rank[alone] = roster.flat[roster.base[self.stage[row[alone]]] + here[alone]]
-        peer_rank[sent] = roster.flat[roster.base[self.peer[row[sent]]] + there[sent]]
+        rank[alone] = roster.flat[roster.base[self.stage[row[alone]]] + here[single[alone]]]
+        peer_rank[sent] = roster.flat[roster.base[self.peer[row[sent]]] + there[single[sent]]]
         first_group, groups = self._groups(roster)
         group[~alone] = first_group[row[~alone]] + copy[~alone]
 
@@ -150,7 +143,7 @@ class Gang:
             rank=rank,
             peer=peer_rank,
             group=group,
-            amount=amount,
+            amount=self.amount[row] * share[single],
             stream=self.stream[row],
             priority=self.priority[row],
             label=label[row],
@@ -182,10 +175,15 @@ class Gang:
     def _dependencies(self, roster: Roster, kind: Ints, first: Ints, total: int) -> tuple[Ints, NDArray[np.int32]]:
         """Every edge of the gang for all copies at both of its ends, as CSR."""
         owner, needed = np.repeat(np.arange(self.operations), np.diff(self.dep_start)), self.dep
+        waiting, awaited = [], []
+        if roster.seats:
+            # Servers are in several stages, so each goes by its own order, not by that of a stage.
+            apart = self.stream[needed] >= STREAM["data"]
+            owner, needed = owner[apart], needed[apart]
+            waiting, awaited = ([column] for column in self._in_order_of_ranks(roster, kind, first))
         relation = self._relations(roster, kind, owner, needed)
         kinds = len(roster.kinds)
         pair = (kind[owner] * kinds + kind[needed]) * len(SIDES) + relation
-        waiting, awaited = [], []
         for key in np.unique(pair).tolist():
             edges = np.flatnonzero(pair == key)
             one, other = (roster.kinds[number] for number in divmod(key // len(SIDES), kinds))
@@ -203,11 +201,34 @@ class Gang:
     def _relations(self, roster: Roster, kind: Ints, owner: Ints, needed: Ints) -> Ints:
         """By edge, at which ends its operations have the stage in common: an index into `SIDES`."""
         relation = np.zeros(len(owner), np.int64)
+        if roster.seats:
+            # A send is waited for where it arrives.
+            relation[self.act[needed] == Act.SEND] = HERE_THERE
+            return relation
         uneven = np.array([not one.even for one in roster.kinds])
         edge = np.flatnonzero(uneven[kind[owner]] | uneven[kind[needed]])
         here, there = ((self.stage[at], self.peer[at]) for at in (owner[edge], needed[edge]))
         relation[edge] = relations(*here, *there)
         return relation
+
+    def _in_order_of_ranks(self, roster: Roster, kind: Ints, first: Ints) -> tuple[Ints, Ints]:
+        """Each operation, and the last one before it that each of its ranks could not go on without."""
+        many = np.array([len(one.here.rank) for one in roster.kinds])
+        begin = np.cumsum(many) - many
+        at = ranges(begin[kind], many[kind])
+        copy = np.concatenate([one.here.copy for one in roster.kinds])[at]
+        rank = np.concatenate([one.here.rank for one in roster.kinds])[at]
+        owner = np.repeat(np.arange(self.operations), many[kind])
+        operation = first[owner] + copy
+        order = np.lexsort((operation, rank))
+        operation, rank, stops = operation[order], rank[order], (self.stream < STREAM["data"])[owner[order]]
+        place = np.arange(len(order))
+        last = np.maximum.accumulate(np.where(stops, place, -1))
+        before = np.concatenate([[-1], last[:-1]])
+        known = before >= np.searchsorted(rank, rank)
+        total = len(order) + 1
+        waiting, awaited = np.divmod(np.unique(operation[known] * total + operation[before[known]]), total)
+        return waiting, awaited
 
 
 def relations(stage: Ints, peer: Ints, their_stage: Ints, their_peer: Ints) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ropewalk.strategy.strategy import Strategy
+from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.task.lower.moves import STREAM, Move, Scope
 from ropewalk.task.step import Act
 
@@ -24,8 +24,12 @@ def hop(back: bool, size_bytes: float, giver: Strategy, taker: Strategy, *, spli
     Sends to the same stage keep their order, activations and gradients alike: NCCL runs them on one stream.
 
     `split` says that these bytes are those of all replicas together, of which each holds its part. Between stages of
-    different shapes a send is of all these bytes: its messages have their shares of them (`roster.messages`).
+    different shapes, and between seats, a send is of all these bytes: its messages have their shares of them
+    (`roster`).
     """
+    if giver.grain == SERVER:
+        scope = Scope.BACK if back else Scope.RANK
+        return Hop(Move(Act.SEND, scope, size_bytes, STREAM["pipeline"], _label(back)), None)
     sends_parts = taker.tensor > 1 and (taker.sequence_parallel or taker.scatter_gather)
     size = size_bytes / (taker.data if split else taker.context)
     sent = size / taker.tensor if sends_parts else size
@@ -33,6 +37,10 @@ def hop(back: bool, size_bytes: float, giver: Strategy, taker: Strategy, *, spli
         sent = size_bytes
     gathered = Move(Act.ALL_GATHER, Scope.TENSOR, size, STREAM["tensor"], "received")
     return Hop(
-        Move(Act.SEND, Scope.RANK, sent, STREAM["pipeline"], "gradients back" if back else "activations"),
+        Move(Act.SEND, Scope.RANK, sent, STREAM["pipeline"], _label(back)),
         gathered if sends_parts and not taker.sequence_parallel else None,
     )
+
+
+def _label(back: bool) -> str:
+    return "gradients back" if back else "activations"

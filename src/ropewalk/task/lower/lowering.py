@@ -24,7 +24,19 @@ The rules, each of them as the frameworks that people use do it:
 - Hosts launch ahead of their GPUs and wait for nothing: a rank is slowed down where launching its whole step takes
   longer than computing it (`Pace`).
 
-Not modelled: clipping of gradients, statistics over ranks, loading of data.
+Where ranks are servers and every layer has a seat of its own (TopoOpt), all of that holds, and:
+
+- A stage is the layers that the same servers share in the same manner, so a server may be in several stages. All of
+  them share one row of passes, micro-batch by micro-batch through the model, then back; each server goes through its
+  own layers of that row and waits for nobody else.
+- What moves between two seats is where what one has and the other needs overlap (`strategy.between`). A sender sends
+  when its own part is computed, and sends do not queue behind each other.
+- Gradients of different groups do not wait for each other; those of a group run in order. A server updates its weights
+  when all its gradients are there.
+- Layers are priced one by one (`Pace`), so that a search over seats can move each by itself.
+
+Not modelled: clipping of gradients, statistics over ranks, loading of data; for seats, the sum of a tied embedding
+between the seats of its two layers.
 """
 
 from __future__ import annotations
@@ -38,8 +50,10 @@ from ropewalk.errors import StrategyError
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
-from ropewalk.strategy.prices import PriceList, Prices
-from ropewalk.strategy.server import Server
+from ropewalk.strategy.prices import Pace, PriceList, Prices
+from ropewalk.strategy.server import ONE_GPU, Server
+from ropewalk.strategy.shares import Share
+from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.known import Known
@@ -47,7 +61,7 @@ from ropewalk.task.lower.launching import Layers, launched
 from ropewalk.task.lower.passes import Passes
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.lower.script import script_of
-from ropewalk.task.lower.seats import lower_seats
+from ropewalk.task.lower.seat_pricer import SeatPricer, seat_pricer
 from ropewalk.task.step import Step
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.stage_times import StageTimes, stage_times
@@ -62,20 +76,25 @@ def lower(
     workload: Workload,
     strategy: Strategy,
     placement: Placement,
-    prices: Prices | PriceList,
+    prices: Prices | PriceList | SeatPricer,
     detail: str = "auto",
-    server: Server | None = None,
+    server: Server = ONE_GPU,
 ) -> Step:
     """The step of this model under this strategy.
 
     `detail` says how finely: `layer` keeps every computation and collective of every layer, `stage` sums up what lies
     between two moments at which others than tensor ranks wait; `auto` takes `layer` where that is small enough. Where
-    ranks are servers whose GPUs work as one, `server` says what they are, and layers are kept apart (`seats`).
+    ranks are servers whose GPUs work as one, `server` says what they are, and layers are kept apart; who lowers many
+    seatings hands over a `SeatPricer` that remembers their layers.
     """
-    if strategy.grain == SERVER:
-        listed = prices.prices if isinstance(prices, PriceList) else prices
-        return lower_seats(workload, strategy, listed, server or Server())
-    made = Lowered(workload, strategy, placement, Known(prices), detail)
+    known: Known | SeatPricer
+    if isinstance(prices, SeatPricer):
+        known = prices
+    elif strategy.grain == SERVER:
+        known = seat_pricer(workload, strategy, prices, server)
+    else:
+        known = Known(prices)
+    made = Lowered(workload, strategy, placement, known, detail)
     return made.step(made.one_step())
 
 
@@ -102,6 +121,11 @@ def lower_steps(
     return StepsInARow(made.step(gang), tuple(gang.numbers(made.roster, over) for over in ends))
 
 
+Written = tuple[tuple[Share, ...], Pieces, list[Passes], Pace, list[float]]
+"""What a gang is written from: shares of layers, pieces of the model, the passes of each, prices, the pace of each
+stage."""
+
+
 class Lowered:
     """A step on its way down: what its gang is written from, the gang, the step of all ranks."""
 
@@ -110,7 +134,7 @@ class Lowered:
         workload: Workload,
         strategy: Strategy,
         placement: Placement,
-        known: Known,
+        known: Known | SeatPricer,
         detail: str,
         gpus: int | None = None,
     ) -> None:
@@ -118,7 +142,9 @@ class Lowered:
             raise StrategyError(f"there is no detail {detail!r}: use one of {', '.join(DETAILS)}")
         if placement.strategy != strategy:
             raise StrategyError("the placement is of another strategy: make it from the one that is lowered")
-        self.known, self.sized = known, workload.at_batch(strategy.micro_batch)
+        self.known = known
+        sized = known.at if isinstance(known, SeatPricer) else workload.at_batch
+        self.sized = sized(strategy.micro_batch)
         check(strategy, self.sized, gpus)
         self.order, self.detail, self.roster = strategy.order, detail, Roster(placement)
         # Where gradients are launched in an order of their own, each layer is reduced by itself until then.
@@ -127,7 +153,23 @@ class Lowered:
 
     def gang(self) -> tuple[Gang, Layers]:
         """One rank of every stage, gradients in buckets as they are ready, and the layers it runs."""
-        strategy, known = self.strategy, self.known
+        made = self._written(self.detail)
+        written = script_of(self.sized, self.strategy, *made).gang()
+        names, pieces = [layer.name for layer in self.sized.layers], made[1]
+        return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
+
+    def _written(self, detail: str) -> Written:
+        known = self.known
+        return self._of_seats(known) if isinstance(known, SeatPricer) else self._of_stages(known, detail)
+
+    def _of_seats(self, known: SeatPricer) -> Written:
+        """Every layer is a piece of its own, priced by itself."""
+        shares, passes = known.pieces(self.strategy)
+        pieces = cut(self.sized, self.strategy, shares, known.pace.listed)
+        return shares, pieces, passes, known.pace, [1.0] * len(self.strategy.stage_parts)
+
+    def _of_stages(self, known: Known, detail: str) -> Written:
+        strategy = self.strategy
         shares = known.shares(self.sized, strategy)
         pieces = known.pieces(self.sized, strategy, shares)
         views = strategy.on_stages()
@@ -135,26 +177,20 @@ class Lowered:
         def passes(condense: bool) -> list[Passes]:
             return known.passes(pieces, shares, views, condense=condense, apart=self.order.across_steps)
 
-        made = passes(self.detail == "stage")
-        if self.detail == "auto":
+        made = passes(detail == "stage")
+        if detail == "auto":
             ranks = [views[stage].replicas * views[stage].tensor for stage in pieces.homes]
             each = sum(piece.operations * many for piece, many in zip(made, ranks, strict=True))
             if strategy.micro_batches * each > MOST_OPERATIONS:
                 made = passes(True)
         pace = [known.pace(stage, pieces, shares, view) for stage, view in enumerate(views)]
-        written = script_of(self.sized, strategy, shares, pieces, made, known.walks.prices, pace).gang()
-        names = [layer.name for layer in self.sized.layers]
-        return written, {names[at]: piece for piece in range(pieces.count) for at in pieces.of(piece)}
+        return shares, pieces, made, known.walks.prices, pace
 
     def computing(self) -> StageTimes:
         """What the pieces compute for a micro-batch, for the clock of timetables; nothing is sent or reduced."""
-        strategy, known = self.strategy, self.known
-        shares = known.shares(self.sized, strategy)
-        pieces, views = known.pieces(self.sized, strategy, shares), strategy.on_stages()
-        pace = [known.pace(stage, pieces, shares, view) for stage, view in enumerate(views)]
-        passes = known.passes(pieces, shares, views, condense=True, apart=False)
+        _, pieces, passes, _, pace = self._written("stage")
         each = list(zip(passes, pieces.homes, strict=True))
-        kinds = (Pass.FORWARD, *((Pass.INPUT, Pass.WEIGHT) if strategy.splits_backward else (Pass.BACKWARD,)))
+        kinds = (Pass.FORWARD, *((Pass.INPUT, Pass.WEIGHT) if self.strategy.splits_backward else (Pass.BACKWARD,)))
         return stage_times(*([mine.compute_s(kind) * pace[stage] for mine, stage in each] for kind in kinds))
 
     def one_step(self) -> Gang:

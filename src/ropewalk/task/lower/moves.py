@@ -40,6 +40,8 @@ class Scope(IntEnum):
     EXPERT_DATA = 5
     TIED = 6
     """Of two stages that hold the same embedding: one for every rank of a stage."""
+    BACK = 7
+    """One rank's: gradients on their way back from one seat to another, where they need not go as the tensor came."""
 
 
 SUMMED = (Scope.RANK, Scope.TENSOR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ropewalk.strategy.memory import gradient_bytes
@@ -23,6 +23,9 @@ from ropewalk.task.lower.moves import (
 )
 from ropewalk.task.step import Act
 from ropewalk.timetable.passes import Pass
+
+Shares = Sequence[Share] | Mapping[int, Share]
+"""Shares by the number of their layer."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ def _legs(
 
 
 def buckets(
-    layers: range, shares: tuple[Share, ...], strategy: Strategy, element_bytes: float, beside: Iterable[int] = ()
+    layers: Sequence[int], shares: Shares, strategy: Strategy, element_bytes: float, beside: Iterable[int] = ()
 ) -> dict[int, tuple[Move, ...]]:
     """Collectives on gradients by the layer whose backward pass completes them.
 
@@ -220,7 +223,7 @@ def buckets(
     return {at: tuple(moves) for at, moves in found.items()}
 
 
-def _dense_parameters(layers: range, shares: tuple[Share, ...], beside: Iterable[int]) -> dict[int, int]:
+def _dense_parameters(layers: Sequence[int], shares: Shares, beside: Iterable[int]) -> dict[int, int]:
     """Parameters of each layer that all data ranks hold; a copy of an embedding of another stage is among them."""
     own = {size for at in (*layers, *beside) for size in shares[at].embeddings}
     return {at: shares[at].parameters + (0 if shares[at].tied in own else shares[at].tied) for at in layers}

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
+from ropewalk.strategy.between import Spread, gradients_between, moved, parts_between
 from ropewalk.strategy.placement import AXES, Placement
+from ropewalk.strategy.seating import Seat, seat_of
+from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower.moves import Scope
 
 Ints = NDArray[np.int64]
@@ -32,6 +34,7 @@ MERGED: dict[Scope, tuple[str, ...]] = {
     Scope.DATA: ("dp", "ep", "cp"),
     Scope.EXPERT_DATA: ("dp", "cp"),
     Scope.TIED: (),
+    Scope.BACK: (),
 }
 """Coordinates in which the ranks of one operation differ."""
 
@@ -60,6 +63,11 @@ class Kind:
         """Do both stages see the same copies?"""
         return self.here is self.there
 
+    def of_copies(self, side: str) -> Ints:
+        """The rank of every copy, where each has one."""
+        ranks: Ints = getattr(self, side).rank
+        return ranks if len(ranks) == self.copies else np.zeros(self.copies, np.int64)
+
 
 class Roster:
     """Kinds of operations of a placement, made when they are asked for."""
@@ -71,6 +79,11 @@ class Roster:
         self.flat = np.concatenate([grid.ravel() for grid in self.grids])
         self.base = np.cumsum([0, *(grid.size for grid in self.grids)])[:-1]
         """Rank r of stage s is `flat[base[s] + r]`."""
+        self.seats: tuple[Seat, ...] = ()
+        """By stage, where ranks are servers: stages may share some, so ranks are counted over all of them."""
+        if placement.strategy.grain == SERVER:
+            self.seats = tuple(map(seat_of, placement.strategy.stage_parts))
+            self.flat, self.base = np.arange(self.ranks, dtype=np.int32), np.zeros(len(self.grids), np.int64)
         self.kinds: list[Kind] = []
         self._known: dict[tuple[object, ...], int] = {}
         for scope in MERGED:
@@ -80,11 +93,27 @@ class Roster:
         """The number of the kind of an operation."""
         shape = self.grids[stage].shape
         uneven = peer >= 0 and self.grids[peer].shape != shape
-        key = (scope, shape, self.grids[peer].shape) if uneven else (scope, shape)
+        key: tuple[object, ...] = (scope, shape, self.grids[peer].shape) if uneven else (scope, shape)
+        key = (scope, stage, peer) if self.seats else key
         if key not in self._known:
             self._known[key] = len(self.kinds)
-            self.kinds.append(self._made(scope, stage, peer) if uneven else _of_one_shape(scope, shape))
+            make = self._of_seats if self.seats else self._made if uneven else self._alike
+            self.kinds.append(make(scope, stage, peer))
         return self._known[key]
+
+    def _alike(self, scope: Scope, stage: int, peer: int) -> Kind:
+        return _of_one_shape(scope, self.grids[stage].shape)
+
+    def _of_seats(self, scope: Scope, stage: int, peer: int) -> Kind:
+        """Between seats only tensors and their gradients move; everything else is of one seat."""
+        if peer < 0:
+            alone, ranks = self._alike(scope, stage, peer), self.grids[stage].ravel().astype(np.int64)
+            side = Side(alone.here.copy, ranks[alone.here.rank])
+            return Kind(alone.copies, side, side)
+        between = gradients_between if scope is Scope.BACK else parts_between
+        parts = between(self.seats[stage], self.seats[peer])
+        copies, src, dst = np.arange(len(parts.src)), parts.src.astype(np.int64), parts.dst.astype(np.int64)
+        return Kind(len(copies), Side(copies, src), Side(copies, dst), parts.bytes_of(1.0))
 
     def _made(self, scope: Scope, stage: int, peer: int) -> Kind:
         here, there = self.grids[stage].shape, self.grids[peer].shape
@@ -99,6 +128,16 @@ class Roster:
         source, target, share = messages(_replicas(here), here[-1], _replicas(there), there[-1], self.parts_of_columns)
         copies = np.arange(len(share))
         return Kind(len(share), Side(copies, source), Side(copies, target), share)
+
+    def singles(self) -> tuple[Ints, Ints, Ints, NDArray[np.float64]]:
+        """Ranks of operations of one rank, and their parts of the amount: of copy c of kind k at `start[k] + c`.
+
+        Ranks are counted in their stages; where operations have several, what stands here means nothing.
+        """
+        start = np.cumsum([0, *(one.copies for one in self.kinds)])[:-1]
+        sides = [[one.of_copies(side) for one in self.kinds] for side in ("here", "there")]
+        share = [np.ones(one.copies) if one.share is None else one.share for one in self.kinds]
+        return start, np.concatenate(sides[0]), np.concatenate(sides[1]), np.concatenate(share)
 
     def members(self, scope: Scope, stage: int, peer: int) -> list[NDArray[np.int32]]:
         """The ranks of every copy of a collective, ascending."""
@@ -133,24 +172,23 @@ def messages(
     >>> source.tolist(), target.tolist(), share.round(3).tolist()
     ([0, 1, 1, 2], [0, 0, 1, 1], [0.333, 0.167, 0.167, 0.333])
     """
-    samples = _overlaps(replicas, their_replicas)
+    ours, theirs = replicas * tensor, their_replicas * their_tensor
     if parts_of_columns:
-        columns = _overlaps(tensor, their_tensor)
+        has, needs = Spread(_row(0, ours), replicas, tensor), Spread(_row(ours, theirs), their_replicas, their_tensor)
+        found = moved(has, needs)
+        source, target, share = found.src, found.dst - ours, found.bytes_of(1.0)
     else:
-        columns = [(rank % tensor, rank, 1.0) for rank in range(their_tensor)]
-    found = sorted(
-        (mine * tensor + left, theirs * their_tensor + right, part * width)
-        for (mine, theirs, part), (left, right, width) in product(samples, columns)
-    )
-    source, target, share = (np.array(column) for column in zip(*found, strict=True))
-    return source.astype(np.int64), target.astype(np.int64), share.astype(np.float64)
+        found = moved(Spread(_row(0, replicas), replicas), Spread(_row(replicas, their_replicas), their_replicas))
+        rank = np.arange(their_tensor)
+        source = (found.src[:, None] * tensor + rank % tensor).ravel()
+        target = ((found.dst - replicas)[:, None] * their_tensor + rank).ravel()
+        share = np.repeat(found.bytes_of(1.0), their_tensor)
+    order = np.lexsort((target, source))
+    return source[order].astype(np.int64), target[order].astype(np.int64), share[order]
 
 
-def _overlaps(mine: int, theirs: int) -> list[tuple[int, int, float]]:
-    """Where the i-th of `mine` equal ranges and the j-th of `theirs` overlap, and by how much of the whole."""
-    whole = math.lcm(mine, theirs)
-    cuts = sorted({*range(0, whole + 1, whole // mine), *range(0, whole + 1, whole // theirs)})
-    return [(start * mine // whole, start * theirs // whole, (end - start) / whole) for start, end in pairwise(cuts)]
+def _row(first: int, count: int) -> tuple[int, ...]:
+    return tuple(range(first, first + count))
 
 
 def _everyone(shape: tuple[int, ...]) -> Side:

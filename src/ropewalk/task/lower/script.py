@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
+from ropewalk.strategy.seating import seat_of
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
-from ropewalk.strategy.strategy import Strategy
+from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.task.lower.columns import SPARE_THREADS, Desk, Ending, Hops, Legs, Rows
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.hops import hop
@@ -52,8 +55,11 @@ class Script:
     legs: Legs
     hops: Hops
     ending: Ending
+    line: Ints
+    """By stage: stages on the same ranks have the same number, and reduce their gradients one after the other."""
     flags: Ints
-    """Reductions overlap the backward pass, gradients are shared out, weights are gathered ahead, two copies."""
+    """Reductions overlap the backward pass, gradients are shared out, weights are gathered ahead, two copies, sends to
+    a stage keep their order."""
     pieces: int
     """Of one copy of the model."""
     micro_batches: int
@@ -93,13 +99,14 @@ class Script:
         return passes + 2 * len(self.hops.sent) * self.micro_batches + end
 
     def _desk(self) -> Desk:
-        stages, every, hops = len(self.rows.row_start) - 1, len(self.legs.first) // 8, len(self.hops.sent)
-        threads = stages + SPARE_THREADS
+        stages, every, hops = len(self.line), len(self.legs.first) // 8, len(self.hops.sent)
+        threads = len(self.rows.row_start) - 1 + SPARE_THREADS
         most = int(self.legs.reduce_place.max(initial=-1)) + 1
         return Desk._make((
             self.rows.row_start[:-1].copy(),
             *(np.full(threads, -1) for _ in range(4)),
             np.full((stages, OWN_STREAMS + stages), -1),
+            self.line,
             np.full(stages, -1),
             np.zeros((2, every, self.micro_batches), np.bool_),
             np.full((hops, self.micro_batches), -1),
@@ -117,27 +124,49 @@ def script_of(
     pace: Sequence[float],
 ) -> Script:
     """What the gang of this step is written from; computations of stage s take `pace[s]` times their prices."""
-    moves, views, element_bytes = _Moves(), strategy.on_stages(), prices.element_bytes
+    moves, views, element_bytes = _Moves(), strategy.on_stages(shares[0].server.gpus), prices.element_bytes
     shared_out = strategy.zero >= 2
     held = [[shares[at] for at in pieces.layers_of_stage(stage)] for stage in range(len(views))]
     legs = _legs(moves, passes, pieces.count, shared_out)
     hops = _hops(moves, pieces.crossings(workload), pieces, strategy, views, element_bytes)
-    ending = _ending(moves, strategy, views, held, pieces, prices)
-    flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1]
+    lines = _lines(strategy, len(views))
+    ending = _ending(moves, strategy, views, held, pieces, prices, lines)
+    flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1, strategy.grain != SERVER]
     return Script(
-        tuple(moves.rows), _rows(strategy.timetable), legs, hops, ending, np.array(flags, np.int64), pieces.count,
-        strategy.micro_batches, np.array(pace, np.float64),
+        tuple(moves.rows), _rows(strategy.timetable, pieces, len(views)), legs, hops, ending, _ints(lines),
+        np.array(flags, np.int64), pieces.count, strategy.micro_batches, np.array(pace, np.float64),
     )  # fmt: skip
 
 
-def _rows(table: Timetable) -> Rows:
+def _lines(strategy: Strategy, stages: int) -> list[int]:
+    """By stage: stages on the same ranks have the same number."""
+    if strategy.grain != SERVER:
+        return list(range(stages))
+    number: dict[tuple[int, ...], int] = {}
+    return [number.setdefault(one.workers, len(number)) for one in strategy.stage_parts]
+
+
+def _waits(strategy: Strategy, lines: list[int]) -> list[list[int]]:
+    """By stage: the lines that some of its ranks are in."""
+    if strategy.grain != SERVER:
+        return [[line] for line in lines]
+    of_line = {line: set(one.workers) for line, one in zip(lines, strategy.stage_parts, strict=True)}
+    return [
+        [line for line, workers in of_line.items() if not workers.isdisjoint(one.workers)]
+        for one in strategy.stage_parts
+    ]
+
+
+def _rows(table: Timetable, pieces: Pieces, stages: int) -> Rows:
+    home, row_of_stage = _ints(pieces.homes), np.zeros(stages, np.int64)
+    row_of_stage[home] = table.device_of_piece
     piece, number = table.piece.astype(np.int64), np.arange(table.passes)
     done = np.flatnonzero((table.kind == Pass.BACKWARD) | (table.kind == Pass.WEIGHT))
     last = np.full(len(table.device_of_piece), -1)
     last[piece[done]] = done
     return Rows(
         table.row_start, table.kind.astype(np.int64), piece, table.micro_batch.astype(np.int64),
-        table.paired.astype(np.int64), number == last[piece],
+        table.paired.astype(np.int64), number == last[piece], home, row_of_stage,
     )  # fmt: skip
 
 
@@ -177,7 +206,7 @@ def _hops(
     views: tuple[Strategy, ...],
     element_bytes: float,
 ) -> Hops:
-    every = len(pieces.homes)
+    every, anything_moves = len(pieces.homes), _moves_between(strategy)
     rows: list[tuple[int, int, int, int]] = []
     give: list[list[int]] = [[] for _ in range(2 * every)]
     take: list[list[int]] = [[] for _ in range(2 * every)]
@@ -186,14 +215,33 @@ def _hops(
             ends = source + copy, target + copy
             for back, giver, taker in ((False, *ends), (True, *ends[::-1])):
                 here, there = pieces.stage(giver), pieces.stage(taker)
-                size = elements * element_bytes
-                made = hop(back, size, views[here], views[there], split=bool(strategy.parts))
-                sent, *gathered = moves.add([made.sent, *([made.gathered] if made.gathered is not None else [])])
+                sent, gathered = -1, []
+                if anything_moves(back, here, there):
+                    size = elements * element_bytes
+                    made = hop(back, size, views[here], views[there], split=bool(strategy.parts))
+                    sent, *gathered = moves.add([made.sent, *([made.gathered] if made.gathered is not None else [])])
                 give[back * every + giver].append(len(rows))
                 take[back * every + taker].append(len(rows))
                 rows.append((giver, there, sent, gathered[0] if gathered else -1))
     columns = np.array(rows, np.int64).reshape(-1, 4).T.copy()
     return Hops._make([*columns, *_csr(give), *_csr(take)])
+
+
+Moves = Callable[[bool, int, int], bool]
+"""Does anything move back or forth from one stage to another?"""
+
+
+def _moves_between(strategy: Strategy) -> Moves:
+    """On the same ranks, split alike, nothing moves: their order is enough."""
+    if strategy.grain != SERVER:
+        return lambda back, here, there: here != there
+    seats = [seat_of(one) for one in strategy.stage_parts]
+
+    @cache
+    def any_part(back: bool, here: int, there: int) -> bool:
+        return len((gradients_between if back else parts_between)(seats[here], seats[there]).src) > 0
+
+    return any_part
 
 
 def _ending(
@@ -203,6 +251,7 @@ def _ending(
     held: list[list[Share]],
     pieces: Pieces,
     prices: Pace,
+    lines: list[int],
 ) -> Ending:
     element_bytes = prices.element_bytes
     ties = []
@@ -216,12 +265,15 @@ def _ending(
     update: list[int] = []
     gathers: list[range] = []
     for view, mine in zip(views, held, strict=True):
-        seconds = prices.update(*updated(view, mine), strategy.optimiser)
+        together = [mine] if prices.factor is not None else [[share] for share in mine]
+        seconds = sum(prices.update(*updated(view, group), strategy.optimiser) for group in together)
         update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
         again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
         gathers.append(moves.add(list(again)))
     twins = _ints(pieces.twin(stage) for stage in range(len(views)))
-    return Ending._make([*np.array(ties, np.int64).reshape(-1, 3).T.copy(), _ints(update), *_csr(gathers), twins])
+    waits = _csr(_waits(strategy, lines))
+    tied = np.array(ties, np.int64).reshape(-1, 3).T.copy()
+    return Ending._make([*tied, _ints(update), *waits, *_csr(gathers), twins])
 
 
 def _gather_updated(strategy: Strategy, held: list[Share], element_bytes: float) -> Iterator[Move]:

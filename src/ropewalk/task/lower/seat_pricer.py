@@ -8,7 +8,7 @@ takes what its moves take (`moves`), is reduced as one bucket (`passes`) and nee
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES, memory_of_layer, updated, usable_bytes
@@ -16,13 +16,14 @@ from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Manner, Part
 from ropewalk.strategy.part_checks import uneven_samples
 from ropewalk.strategy.prices import Pace, PriceList, Prices
-from ropewalk.strategy.seating import Seat
+from ropewalk.strategy.seating import Seat, seat_of
 from ropewalk.strategy.server import Server
 from ropewalk.strategy.shares import Share, share_of
 from ropewalk.strategy.strategy import SERVER, Strategy
-from ropewalk.task.lower.moves import Move, backward_moves, forward_moves
-from ropewalk.task.lower.passes import buckets
+from ropewalk.task.lower.moves import STREAM, Move, Scope, backward_moves, forward_moves
+from ropewalk.task.lower.passes import Leg, Passes, buckets
 from ropewalk.task.step import Act
+from ropewalk.timetable.passes import Pass
 from ropewalk.workload.workload import Workload
 
 
@@ -30,15 +31,27 @@ from ropewalk.workload.workload import Workload
 class SeatWork:
     """The work of one server of a seat on one layer; moves are those of one micro-batch."""
 
+    view: Strategy
+    """The degrees that the servers see."""
     share: Share
     """Of one GPU."""
     forward: tuple[Move, ...]
     backward: tuple[Move, ...]
+    reduces: tuple[Move, ...]
+    """Gradients of the layer, by themselves."""
     update_s: float
-    sum_bytes: float
-    """Weights that all servers of the seat hold alike: bytes of one gradient all-reduce per step."""
     held_bytes: float
     """On one GPU: weights, gradients, the optimiser's state and what is kept between the two passes."""
+
+    @property
+    def sum_bytes(self) -> float:
+        """Weights that all servers of the seat hold alike: bytes of one gradient all-reduce per step."""
+        return sum(move.amount for move in self.reduces)
+
+    def passes(self, reduces: tuple[Move, ...]) -> Passes:
+        """The layer as a piece of a model of its own, behind whose last backward pass these gradients are reduced."""
+        plain: dict[Pass, tuple[Leg, ...]] = {Pass.FORWARD: (Leg(self.forward),), Pass.BACKWARD: (Leg(self.backward),)}
+        return Passes(plain, {Pass.BACKWARD: (Leg(self.backward, reduces=reduces),)})
 
 
 def seconds_in(moves: Iterable[Move]) -> float:
@@ -107,19 +120,47 @@ class SeatPricer:
         for finding in uneven_samples(one, self._strategy.micro_batch, self.workload.layers[number].name):
             raise StrategyError(finding)
         view = self._strategy.on_part(one, self.server.gpus)
-        share = share_of(self._at(view.micro_batch).layers[number], view, self.server, one.manner)
-        reduces = buckets(range(1), (share,), view, self.element_bytes)
+        share = share_of(self.at(view.micro_batch).layers[number], view, self.server, one.manner)
         held = memory_of_layer(view, share, self.element_bytes)
+        # A layer without operators takes no time, but what it hands on waits for what it reads.
+        idle = Move(Act.COMPUTE, Scope.RANK, 0.0, STREAM["compute"], share.layer.name)
         return SeatWork(
+            view=view,
             share=share,
-            forward=tuple(forward_moves(share, view, self.pace)),
-            backward=tuple(backward_moves(share, view, self.pace)),
+            forward=tuple(forward_moves(share, view, self.pace)) or (idle,),
+            backward=tuple(backward_moves(share, view, self.pace)) or (idle,),
+            reduces=buckets((number,), {number: share}, view, self.element_bytes).get(number, ()),
             update_s=self.pace.update(*updated(view, [share]), self.optimiser),
-            sum_bytes=sum(move.amount for moves in reduces.values() for move in moves),
             held_bytes=float((held.weights + held.gradients + held.optimiser + held.activations)[0]),
         )
 
-    def _at(self, samples: int) -> Workload:
+    def pieces(self, strategy: Strategy) -> tuple[tuple[Share, ...], list[Passes]]:
+        """The share and the passes of every layer of a seating; buckets join layers of the same servers."""
+        works = [self.work(at, seat_of(one)) for at, one in enumerate(strategy.parts)]
+        reduces = {at: work.reduces for at, work in enumerate(works)}
+        if strategy.order.bucket_bytes:
+            together: dict[tuple[int, ...], list[int]] = {}
+            for at in (at for at, work in enumerate(works) if work.reduces):
+                together.setdefault(strategy.parts[at].workers, []).append(at)
+            shares = {at: work.share for at, work in enumerate(works)}
+            joined: dict[int, tuple[Move, ...]] = {}
+            for layers in together.values():
+                # Experts that are spread over all servers of a seat are reduced over none.
+                first = works[layers[0]].view
+                view = replace(first, order=strategy.order, expert=first.data)
+                joined |= buckets(layers, shares, view, self.element_bytes)
+            reduces = {at: joined.get(at, ()) for at in reduces}
+        return tuple(work.share for work in works), [work.passes(reduces[at]) for at, work in enumerate(works)]
+
+    def at(self, samples: int) -> Workload:
+        """The workload for so many samples."""
         if samples not in self._sized:
             self._sized[samples] = self.workload.at_batch(samples)
         return self._sized[samples]
+
+
+def seat_pricer(workload: Workload, strategy: Strategy, prices: Prices | PriceList, server: Server) -> SeatPricer:
+    """Prices for the seats of one strategy."""
+    alone = prices.prices if isinstance(prices, PriceList) else prices
+    batch, many = strategy.global_batch, strategy.micro_batches
+    return SeatPricer(workload, alone, batch, server, many, strategy.optimiser)

@@ -1,11 +1,11 @@
-"""Lower a workload and a seating to a training step in which every server is one rank.
+"""The step of a seating, written server by server in plain Python: what the lowering of seats is compared with.
 
 The rules:
 
 - A server computes its layers one after the other in the order of the workload, micro-batch by micro-batch, and all of
   them backwards after that, as kernels on one stream do. It waits for what a layer reads, not for anybody else.
-- What moves between two seats is the overlap of samples (`strategy.between_seats`): activations forward, their
-  gradients back along the same pairs. A sender sends when its own part is computed.
+- What moves between two seats is the overlap of samples (`strategy.between`): activations forward, their gradients back
+  along the same pairs. A sender sends when its own part is computed.
 - Samples travel to experts and back as an all-to-all over the seat, between the stretches of the layer; results of a
   layer that Megatron splits are summed over it, gradients of its inputs on the way back.
 - Gradients are summed over the servers of a layer's seat as soon as all of them have done its backward pass of the last
@@ -19,33 +19,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ropewalk.errors import StrategyError
-from ropewalk.strategy.between_seats import gradients_between, parts_between
-from ropewalk.strategy.checks import check
-from ropewalk.strategy.prices import Prices
-from ropewalk.strategy.seating import Seat, Seating, seating_of
-from ropewalk.strategy.server import Server
-from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.moves import Move, Scope
+from ropewalk.strategy.between import gradients_between, parts_between
+from ropewalk.strategy.seating import Seat, Seating
+from ropewalk.task.lower.moves import Move
 from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.task.step import Act, Step, StepSketch
-from ropewalk.workload.workload import Workload
 
 STREAMS = ("compute", "activations", "gradients", "expert", "data", "tensor")
 ACTIVATIONS, GRADIENTS, EXPERTS, SUMS, TENSOR = range(1, 6)
 
 
-def lower_seats(workload: Workload, strategy: Strategy, prices: Prices, server: Server) -> Step:
-    """One step of a strategy whose ranks are servers; `SeatPricer` says what they take for their parts of a layer."""
-    check(strategy, workload)
-    batch, parts = strategy.global_batch, strategy.micro_batches
-    pricer = SeatPricer(workload, prices, batch, server, parts, strategy.optimiser)
-    return lower_priced(pricer, seating_of(strategy), bucket_bytes=strategy.order.bucket_bytes)
-
-
-def lower_priced(pricer: SeatPricer, seating: Seating, *, bucket_bytes: float = 0.0) -> Step:
-    """The same with prices that are already there, as a search has them."""
-    check_seats(pricer.workload, seating)
+def plain_step(pricer: SeatPricer, seating: Seating, bucket_bytes: float = 0.0) -> Step:
+    """One step of a seating."""
     lowering = _Lowering(pricer, seating, bucket_bytes)
     for micro_batch in range(pricer.micro_batches):
         for layer in range(len(seating.seats)):
@@ -54,17 +39,7 @@ def lower_priced(pricer: SeatPricer, seating: Seating, *, bucket_bytes: float = 
         for layer in reversed(range(len(seating.seats))):
             lowering.backward(layer, micro_batch)
     lowering.update()
-    samples = pricer.batch / pricer.workload.batch
-    return lowering.sketch.step(samples * (pricer.workload.forward_flops() + pricer.workload.backward_flops()))
-
-
-def check_seats(workload: Workload, seating: Seating) -> None:
-    """Refuse a seating that is not for this workload."""
-    if len(seating.seats) != len(workload.layers):
-        raise StrategyError(
-            f"the seating has {len(seating.seats)} seats, {workload.name} has {len(workload.layers)} layers: "
-            "give a seat for every layer"
-        )
+    return lowering.sketch.step()
 
 
 def bucketed(sums: Sequence[tuple[int, Seat, float]], bucket_bytes: float) -> Iterator[tuple[int, Seat, float]]:
@@ -129,7 +104,7 @@ class _Lowering:
         servers = self.seating.seats[layer].servers
         arrived = self.arrived.pop((way, layer, micro_batch), {})
         done = {server: [*self.last[server], *arrived.get(server, [])] for server in servers}
-        for move in moves or (Move(Act.COMPUTE, Scope.RANK, 0.0, 0, f"{self.names[layer]} {way}"),):
+        for move in moves:
             if move.act is Act.COMPUTE:
                 done = {
                     server: [self.sketch.compute(server, move.amount, after=done[server], label=move.label)]
