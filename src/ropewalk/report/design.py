@@ -7,7 +7,6 @@ from itertools import groupby
 
 from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.design import Design
-from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.report import quantity
 from ropewalk.report.design_charts import baseline_chart, heat_chart, history_chart, load_chart, money
 from ropewalk.report.design_wiring import draw_wiring
@@ -54,7 +53,6 @@ def design_page(answer: PlanAnswer) -> str:
         facts=_facts(design),
         design=design,
         drawing=draw_wiring(design.wiring),
-        rings=_rings_in_words(design),
         seats=seat_rows(design),
         timeline=step_timeline(run, drawn),
         notes=[*design.notes, *_reading(design)],
@@ -110,11 +108,6 @@ def _facts(design: Design) -> list[tuple[str, str]]:
         ("Micro-batches of a step", quantity.count(design.micro_batches)),
         ("Seed", str(asked.seed)),
     ]
-
-
-def _rings_in_words(design: Design) -> str:
-    lines = rings_in_words(design.wiring)
-    return f"Rings: {'; '.join(lines)}." if lines else "There are no rings: nothing is summed over servers."
 
 
 def seat_rows(design: Design) -> list[SeatRow]:
