@@ -39,11 +39,11 @@ def test_kernel_and_plain_python_agree(world, bucket_bytes):
     )
 
 
-@given(worlds())
-def test_an_estimate_kept_up_to_date_is_the_estimate_made_anew(world):
+@given(worlds(), st.sampled_from([0, 100, 1 << 23]))
+def test_an_estimate_kept_up_to_date_is_the_estimate_made_anew(world, kept):
     pricer, space, network, draw = world
     places = drawn(space, draw)
-    running = Estimate(pricer, network, space.seats, space.servers)
+    running = Estimate(pricer, network, space.seats, space.servers, most_kept=kept)
     running.place(places)
     for _ in range(20):
         changes = propose(space, places, draw)

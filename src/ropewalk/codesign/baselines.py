@@ -18,6 +18,7 @@ from ropewalk.choices import Choice, Choices
 from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.permutations import select_jumps
 from ropewalk.codesign.reconfigure import CircuitSwitch
+from ropewalk.codesign.sprayed import sprayed_fat_tree, sprayed_leaf_spine
 from ropewalk.codesign.totient import totient_jumps
 from ropewalk.collectives.hamiltonian import hamiltonian_cycles
 from ropewalk.errors import InputError
@@ -34,7 +35,7 @@ from ropewalk.hardware.prices import (
     bandwidth_for,
     price_list,
 )
-from ropewalk.routing import dimension_rotated, ecmp, shortest, spray
+from ropewalk.routing import dimension_rotated, ecmp, shortest
 
 SIP_ML_DELAY_S = 25e-6
 """Assumed: what silicon photonics is said to need to move a circuit. It is not a published input of the comparison."""
@@ -98,13 +99,14 @@ def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
     """A fat-tree of full bisection for the cost of the plan: one NIC of d times B', which is less than d times B."""
     speed = bandwidth_for(lambda rate: TREE_PORT.cost(site.prices, rate), site.plan_cost)
     name = "fat-tree-ecmp" if hashed else "fat-tree"
-    router = ecmp(site.seed) if hashed else spray
+    tree = _tree(site.servers, speed, site.latency)
+    fabric, router = (tree.build(), ecmp(site.seed)) if hashed else (sprayed_fat_tree(tree), shortest)
     way = "one hashed path per pair" if hashed else "packets sprayed over all paths"
     return Baseline(
         name,
         f"full bisection for the money of the plan: {speed * 8e-9:.0f} Gbps per server, {way}",
         site.plan_cost,
-        StepNetwork(name, _tree(site.servers, speed, site.latency).build(), router, one_ring),
+        StepNetwork(name, fabric, router, one_ring),
         strategy_of="fat-tree" if hashed else None,
     )
 
@@ -112,14 +114,14 @@ def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
 def oversubscribed_fat_tree(site: Site) -> Baseline:
     """A fat-tree of d times B in which half of the uplinks of the first switches is left out."""
     rack = max(2, 2 * (_tree(site.servers, 1.0, 0.0).half // 2))
-    fabric = LeafSpine(
+    tree = LeafSpine(
         max(2, -(-site.servers // rack)), rack // 2, rack, bandwidth=site.together, latency=site.latency
-    ).build()
+    )  # fmt: skip
     return Baseline(
         "oversubscribed",
         f"one NIC of d times B, {rack} servers on a first switch with half as many uplinks (2:1), sprayed",
         HALF_TREE_PORT.cost(site.prices, site.together),
-        StepNetwork("oversubscribed", fabric, spray, one_ring),
+        StepNetwork("oversubscribed", sprayed_leaf_spine(tree), shortest, one_ring),
     )
 
 

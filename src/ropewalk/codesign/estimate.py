@@ -29,13 +29,16 @@ from ropewalk.task.lower.moves import Move
 from ropewalk.task.lower.seat_pricer import SeatPricer, met_in, seconds_in
 
 NOTHING = -1
+MOST_KEPT = 1 << 23
+"""Entries of loads that are kept, a link of a load each; then all but those in use are forgotten."""
 
 
 class LoadShelf:
     """Loads one behind the other in arrays that grow by doubling."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_kept: int) -> None:
         self.count = 0
+        self.most_kept = most_kept
         self._used = 0
         self._start = np.zeros(64, np.int64)
         self._latency = np.zeros(64)
@@ -58,6 +61,10 @@ class LoadShelf:
         self.count += 1
         return self.count - 1
 
+    @property
+    def is_full(self) -> bool:
+        return self._used > self.most_kept
+
     def columns(self) -> Loads:
         return Loads(self._start, self._latency, self._link, self._seconds, self._flows)
 
@@ -74,7 +81,13 @@ class Estimate:
     """
 
     def __init__(
-        self, pricer: SeatPricer, network: Network, seats: Sequence[Seat], servers: int, bucket_bytes: float = 0.0
+        self,
+        pricer: SeatPricer,
+        network: Network,
+        seats: Sequence[Seat],
+        servers: int,
+        bucket_bytes: float = 0.0,
+        most_kept: int = MOST_KEPT,
     ) -> None:
         self.pricer = pricer
         self.network = network
@@ -99,7 +112,7 @@ class Estimate:
             np.zeros(layers, np.int64), np.zeros(layers), np.zeros(layers), np.zeros(layers), np.zeros(layers),
             np.full(len(self._edges), NOTHING, np.int64), np.full(len(self._edges), NOTHING, np.int64),
         )  # fmt: skip
-        self._shelf = LoadShelf()
+        self._shelf = LoadShelf(most_kept)
         self._between: dict[tuple[int, int], tuple[int, int]] = {}
         self._layer_known: dict[tuple[int, int], tuple[float, float, float, float]] = {}
         counts = [seat.degree for seat in self.seats]
@@ -123,9 +136,18 @@ class Estimate:
         self._undo.clear()
         return self._seconds()
 
+    def _forget(self) -> None:
+        """Keep only the loads of the seating that is there now."""
+        self._shelf = LoadShelf(self._shelf.most_kept)
+        self._between.clear()
+        self._places.sum_load[:] = NOTHING
+        self.place(self._seated.seat.tolist())
+
     def tried(self, changes: Changes) -> float:
         """Seconds after these moves, which are taken back by the next try unless they are kept."""
         self._take_back()
+        if self._shelf.is_full:
+            self._forget()
         for layer, seat in changes.items():
             self._seat_layer(layer, seat)
         for edge in dict.fromkeys(edge for layer in changes for edge in self._touching[layer]):

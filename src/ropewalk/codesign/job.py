@@ -132,20 +132,18 @@ def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
     return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches))
 
 
-@lru_cache(maxsize=2)
-def search_on_wiring(
-    question: PlanQuestion, micro_batches: int, seating: Seating, wiring: Wiring
+@lru_cache(maxsize=1)
+def search_on(
+    question: PlanQuestion, micro_batches: int, where: str | tuple[Seating, Wiring]
 ) -> tuple[Space, Estimate]:
-    """The space and the cost of a search on a wiring whose routes were made for a strategy."""
-    job = job_of(question, micro_batches)
-    return job.space, job.estimate(job.network(seating, wiring))
+    """The space and the cost of a search: on a baseline, or on a wiring whose routes were made for a strategy.
 
-
-@lru_cache(maxsize=2)
-def search_on_baseline(question: PlanQuestion, micro_batches: int, name: str) -> tuple[Space, Estimate]:
-    """The space and the cost of a search on a network to compare with."""
+    Only the last one is kept: on many servers it is large.
+    """
     job = job_of(question, micro_batches)
-    network = BASELINES[name].make(job.site).network
+    if not isinstance(where, str):
+        return job.space, job.estimate(job.network(*where))
+    network = BASELINES[where].make(job.site).network
     if network is None:
-        raise InputError(f"{name} changes while a step runs: take over the strategy of another network")
+        raise InputError(f"{where} changes while a step runs: take over the strategy of another network")
     return job.space, job.estimate(network)

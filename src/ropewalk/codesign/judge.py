@@ -35,6 +35,7 @@ class Judge:
         sends = int(np.count_nonzero(job.step(job.space.seating(job.space.start)).act == Act.SEND))
         self.by_estimate = sends > MANY_SENDS
         self._on_wiring: dict[tuple[Seating, Wiring], float] = {}
+        self._estimates: dict[tuple[Seating, Wiring], float] = {}
         self._can_be_built: dict[Wiring, bool] = {}
         self._wired: dict[Seating, Wiring] = {}
 
@@ -47,6 +48,8 @@ class Judge:
         """On a wiring with routes for this strategy; infinite where the wiring cannot be patched."""
         if not self._buildable(wiring):
             return math.inf
+        if self.by_estimate:
+            return self._estimated_on(seating, wiring)
         key = seating, wiring
         if key not in self._on_wiring:
             self._on_wiring[key] = self.on_network(seating, self.job.network(seating, wiring))
@@ -58,13 +61,20 @@ class Judge:
             first, *others = self.job.wirings(seating)
             if len(others) > FINALISTS:
                 buildable = [wiring for wiring in others if self._buildable(wiring)]
-                estimates = {one: self.estimated(seating, self.job.network(seating, one)) for one in buildable}
+                estimates = {one: self._estimated_on(seating, one) for one in buildable}
                 others = sorted(buildable, key=lambda one: estimates[one])[:FINALISTS]
             self._wired[seating] = min([first, *others], key=lambda one: self.on_wiring(seating, one))
         return self._wired[seating]
 
     def estimated(self, seating: Seating, network: StepNetwork) -> float:
-        return estimate(self.job.pricer, seating, LinkLoads(network, self.job.question.servers))
+        loads = LinkLoads(network, self.job.question.servers, self.job.demands(seating))
+        return estimate(self.job.pricer, seating, loads)
+
+    def _estimated_on(self, seating: Seating, wiring: Wiring) -> float:
+        key = seating, wiring
+        if key not in self._estimates:
+            self._estimates[key] = self.estimated(seating, self.job.network(seating, wiring))
+        return self._estimates[key]
 
     def patches(self, wiring: Wiring) -> PatchList:
         """The patch list of a wiring; a wiring that has none is an error."""

@@ -11,7 +11,7 @@ from ropewalk.codesign.baselines import BASELINES, Baseline
 from ropewalk.codesign.chains import Setting, search_chains
 from ropewalk.codesign.evaluate import fastest_collectives
 from ropewalk.codesign.exhaustive import every_seating
-from ropewalk.codesign.job import Job, job_of, search_on_baseline, search_on_wiring
+from ropewalk.codesign.job import Job, job_of, search_on
 from ropewalk.codesign.judge import Judge
 from ropewalk.codesign.metropolis import Patience
 from ropewalk.codesign.question import PlanQuestion
@@ -133,7 +133,7 @@ class Planner:
         names = list(dict.fromkeys(["ideal-switch", *own]))
         for number, name in enumerate(names):
             self.progress(number, len(names), f"searching a strategy for {name}")
-            setting = partial(search_on_baseline, self.question, self.micro_batches, name)
+            setting = partial(search_on, self.question, self.micro_batches, name)
             # It has all the proposals that a plan has in its rounds.
             found = self._chains(setting, 0, self.space.start, self.question.budget * self.question.rounds)
             self._pool.update(dict.fromkeys(found))
@@ -147,7 +147,7 @@ class Planner:
         return True
 
     def _search(self, wiring: Wiring, seating: Seating, number: int) -> Seating:
-        setting = partial(search_on_wiring, self.question, self.micro_batches, seating, wiring)
+        setting = partial(search_on, self.question, self.micro_batches, (seating, wiring))
         found = self._chains(setting, number, self.space.places_of(seating), self.question.budget)
         return min([*found, seating], key=lambda one: self.judge.on_wiring(one, wiring))
 

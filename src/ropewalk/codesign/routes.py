@@ -31,6 +31,9 @@ from ropewalk.routing.routes import Router, Routes, pair_key, starts, unique_pai
 PATHS = 8
 """Paths that a pair is spread over at most, beyond circulants."""
 
+MOST_PATHS = 4_000_000
+"""Paths of all pairs together beyond circulants; where more pairs are routed at once, each has fewer."""
+
 EXTRA_HOPS = 1
 """Hops that such a path may have beyond the fewest; balancing uses it only where it relieves a fuller link."""
 
@@ -51,7 +54,8 @@ def router_of(
             parts.append(coin_change_routes(fabric, jumps, *(end[on_rings] for end in ends), weight=weight))
         only_coins = len(parts) == 1 and bool(on_rings.all())
         if not only_coins:
-            shortest = k_shortest(paths, extra_hops=extra_hops)(fabric, *(end[~on_rings] for end in ends))
+            most = max(1, min(paths, MOST_PATHS // max(1, len(ends[0]))))
+            shortest = k_shortest(most, extra_hops=extra_hops)(fabric, *(end[~on_rings] for end in ends))
             parts.append(_direct_where_joined(shortest))
         # Coins alone agree at every relay already, and where every pair sends alike they are balanced.
         routes = parts[0] if only_coins else consistent(_side_by_side(parts))

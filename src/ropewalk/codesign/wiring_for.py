@@ -14,8 +14,8 @@ import numpy as np
 
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.finder import find_topologies
-from ropewalk.codesign.link_loads import LinkLoads
-from ropewalk.codesign.network import wired_network
+from ropewalk.codesign.link_loads import LinkLoads, all_pairs
+from ropewalk.codesign.network import StepNetwork, wired_network
 from ropewalk.codesign.numbering import on_cosets
 from ropewalk.codesign.planes import one_panel, patch_list
 from ropewalk.codesign.question import LINK_LATENCY_S
@@ -62,17 +62,18 @@ def wiring_for(asked: Step | Demands, cluster: Cluster, cost: Cost | None = None
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """A wiring whose servers stand in their places, and its routes."""
+    """A wiring whose servers stand in their places, with routes for what they send."""
 
+    network: StepNetwork
     wiring: Wiring
-    loads: LinkLoads
     places: tuple[int, ...]
     busiest: float
     """Seconds that the busiest cable needs for all that it carries in a step."""
 
     def designed(self) -> Designed:
+        routes = self.network.router(self.network.fabric, *all_pairs(self.wiring.servers))
         server = np.array(self.wiring.renumbered(self.places).by_place)
-        paths = [(share, tuple(server[list(nodes)].tolist())) for share, nodes in listed(self.loads.routes)]
+        paths = [(share, tuple(server[list(nodes)].tolist())) for share, nodes in listed(routes)]
         ends = sorted(range(len(paths)), key=lambda at: (paths[at][1][0], paths[at][1][-1], at))
         return Designed(self.wiring.renumbered(self.places), tuple(paths[at] for at in ends))
 
@@ -96,10 +97,11 @@ def _drafts(demands: Demands, cluster: Cluster) -> list[_Draft]:
         except FabricError as reason:
             refused = refused or reason
             continue
-        loads = LinkLoads(wired_network(wiring, router_of(wiring, placed)), demands.servers)
+        network = wired_network(wiring, router_of(wiring, placed))
         traffic = traffic_of(wiring, placed)
+        loads = LinkLoads(network, demands.servers, placed)
         busiest = loads.pairs_seconds(traffic.source, traffic.destination, traffic.size_bytes)
-        drafts.append(_Draft(wiring, loads, places, busiest))
+        drafts.append(_Draft(network, wiring, places, busiest))
     if refused is not None and not drafts:
         raise refused
     return drafts

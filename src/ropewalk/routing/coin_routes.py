@@ -14,6 +14,8 @@ from ropewalk.routing.coin_change import coin_change
 from ropewalk.routing.coin_orders import balanced_shares, coin_orders
 from ropewalk.routing.routes import Routes, starts, unique_pairs
 
+BLOCK_PATHS = 1 << 17
+"""Paths whose hops are written at once: those of a million pairs together would take gigabytes on the way."""
 LEAST_SHARE = 1e-9
 """A way with less than this is left out and its share given to the others."""
 
@@ -59,10 +61,16 @@ def coin_change_routes(
     # A hop is a cell of the table of ways; where it begins depends on the source alone.
     jump = np.where(coin >= 0, np.array(coins, np.int64)[coin], 0)
     offset = np.cumsum(jump, axis=1) - jump
-    cell = ranges(way * coin.shape[1], length[way])
-    source = np.repeat(np.repeat(pair_src.astype(np.int64), paths), length[way])
-    link = link_of[(source + offset.ravel()[cell]) % fabric.hosts, coin.ravel()[cell]]
-    return Routes(fabric, pair_src, pair_dst, starts(paths), share[way], starts(length[way]), link.astype(np.int32))
+    source = np.repeat(pair_src, paths)
+    link_start = starts(length[way])
+    link = np.empty(link_start[-1], np.int32)
+    for first in range(0, len(way), BLOCK_PATHS):
+        some = slice(first, first + BLOCK_PATHS)
+        hops = length[way[some]]
+        cell = ranges(way[some] * coin.shape[1], hops)
+        at = (np.repeat(source[some], hops) + offset.ravel()[cell]) % fabric.hosts
+        link[link_start[first] : link_start[first] + len(cell)] = link_of[at, coin.ravel()[cell]]
+    return Routes(fabric, pair_src, pair_dst, starts(paths), share[way], link_start, link)
 
 
 def common_jumps(fabric: Fabric) -> tuple[int, ...]:

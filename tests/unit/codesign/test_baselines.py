@@ -5,8 +5,12 @@ import pytest
 
 from ropewalk.codesign.baselines import BASELINES, Site, chosen_baselines
 from ropewalk.codesign.evaluate import time_step
+from ropewalk.codesign.network import StepNetwork, one_ring
+from ropewalk.codesign.sprayed import sprayed_fat_tree, sprayed_leaf_spine
 from ropewalk.errors import InputError
+from ropewalk.fabric import FatTree, LeafSpine
 from ropewalk.hardware.prices import BITS
+from ropewalk.routing import shortest, spray
 from ropewalk.task.step import Act, StepSketch
 
 SITE = Site(servers=16, degree=4, bandwidth=12.5e9, latency=0.0)
@@ -43,6 +47,27 @@ def test_a_sprayed_fat_tree_has_full_bisection_and_a_hashed_one_collides():
     across = shift(16, 8)
     assert seconds("fat-tree", across) == pytest.approx(1e9 / (163.5 / 8 * 1e9), rel=1e-3)
     assert seconds("fat-tree-ecmp", across) > 1.5 * seconds("fat-tree", across)
+
+
+@pytest.mark.parametrize("tree", [FatTree(4, bandwidth=1e9, latency=1e-6), FatTree(8, 3, 2, bandwidth=1e9)])
+def test_a_tree_that_sprays_is_a_tree_with_one_path(tree):
+    rng = np.random.default_rng(tree.radix)
+    sketch = StepSketch(tree.hosts)
+    for _ in range(40):
+        src, dst = rng.choice(tree.hosts, 2, replace=False).tolist()
+        sketch.send(src, dst, float(rng.integers(1, 9)) * 1e6)
+    sketch.collective(Act.ALL_REDUCE, range(tree.hosts), 1e6)
+    sprayed = time_step(sketch.step(), StepNetwork("sprayed", tree.build(), spray, one_ring))
+    merged = time_step(sketch.step(), StepNetwork("merged", sprayed_fat_tree(tree), shortest, one_ring))
+    np.testing.assert_allclose(merged.run.trace.end, sprayed.run.trace.end, rtol=1e-9)
+
+
+def test_a_leaf_spine_that_sprays_is_a_tree_with_one_spine():
+    tree = LeafSpine(4, 3, 5, cables=2, bandwidth=1e9, latency=1e-6)
+    step = shift(tree.hosts, 7)
+    sprayed = time_step(step, StepNetwork("sprayed", tree.build(), spray, one_ring))
+    merged = time_step(step, StepNetwork("merged", sprayed_leaf_spine(tree), shortest, one_ring))
+    assert merged.seconds == pytest.approx(sprayed.seconds, rel=1e-9)
 
 
 def test_half_of_the_uplinks_halve_what_leaves_a_rack():

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from tiny_seats import circle, switch
 
+from ropewalk.codesign.demands import Demands, GroupSum
 from ropewalk.codesign.link_loads import LinkLoads
+from ropewalk.errors import RouteError
 
 RATE = 1e6
 
@@ -40,3 +42,14 @@ def test_loads_count_the_bytes_on_every_link_of_the_way():
     load = loads.pairs_load(np.array([0, 1]), np.array([2, 2]), np.array([1e6, 1e6]))
     assert sorted(load.seconds.tolist()) == [1.0, 2.0]
     assert sorted(load.flows.tolist()) == [1.0, 2.0]
+
+
+def test_loads_of_some_demands_are_those_of_all_pairs_and_others_are_refused():
+    pairs = np.zeros((6, 6))
+    pairs[0, 3] = 1e6
+    asked = Demands(6, (GroupSum((0, 2, 4), 1e6),), pairs)
+    some, every = (LinkLoads(circle(6, RATE, 0.0), 6, one) for one in (asked, None))
+    assert some.sum_seconds((0, 2, 4), 3e6) == every.sum_seconds((0, 2, 4), 3e6)
+    assert some.pairs_seconds([0], [3], [1e6]) == every.pairs_seconds([0], [3], [1e6])
+    with pytest.raises(RouteError, match="pairs that nobody asked for"):
+        some.pairs_load([1], [2], [1e6])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import RouteError
-from ropewalk.fabric import IdealSwitch, Ring
+from ropewalk.fabric import Circulant, IdealSwitch, Ring
 from ropewalk.routing import Routes, make_routes, shortest, source_routes, unique_pairs
+from ropewalk.routing.coin_routes import coin_change_routes
 from ropewalk.task import Kind, TaskGraph, make_graph
 
 RING = Ring(4, latency=1e-6).build()
@@ -52,6 +53,20 @@ def test_usage_adds_up_paths_that_share_a_link():
     )
     start, link, share = routes.usage()
     assert (start.tolist(), link.tolist(), share.tolist()) == ([0, 2], [0, 3], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+def test_usage_and_coin_change_are_the_same_block_by_block(monkeypatch, at_once):
+    fabric = Circulant(16, (1, 6)).build()
+    src, dst = np.nonzero(~np.eye(16, dtype=bool))
+    whole = coin_change_routes(fabric, (1, 6), src, dst)
+    used = whole.usage()
+    monkeypatch.setattr("ropewalk.routing.routes.BLOCK_HOPS", at_once)
+    monkeypatch.setattr("ropewalk.routing.coin_routes.BLOCK_PATHS", at_once)
+    again = coin_change_routes(fabric, (1, 6), src, dst)
+    assert again.link.tolist() == whole.link.tolist()
+    for mine, theirs in zip(again.usage(), used, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
 def test_latency_is_that_of_the_longest_path():
