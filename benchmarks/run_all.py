@@ -8,7 +8,8 @@ from pathlib import Path
 
 from measure import SUMMARY, machine, options
 
-SCRIPTS = ("startup.py", "against_simgrid.py", "against_astra_figures.py", "growth.py", "training_step.py")
+SCRIPTS = ("startup.py", "against_simgrid.py", "against_astra_figures.py", "growth.py", "training_step.py",
+           "quick_steps.py")  # fmt: skip
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from ropewalk.collectives.choice import collective_choice
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.sim.flow.gang import GangSystem, system_of_gang
+from ropewalk.sim.flow.gang import system_of_gang
 from ropewalk.sim.flow.layout import Layout, layout_of
-from ropewalk.sim.flow.system import Times, run_system
+from ropewalk.sim.flow.system import System, Times, run_system
 from ropewalk.sim.physics import check_system
 from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -42,7 +42,7 @@ class QuickRun:
     strategy: Strategy
     gang: Gang
     layout: Layout
-    written: GangSystem
+    system: System
     times: Times
 
     @property
@@ -85,9 +85,9 @@ class QuickSteps:
         gang = made.one_step()
         kinds = kinds_of(gang)
         layout = self._layout(kinds.keys, made.roster, placement, algorithm or self.network.algorithm)
-        made_of = system_of_gang(gang, kinds.of_operation, layout)
-        run = QuickRun(strategy, gang, layout, made_of, run_system(made_of.system))
-        check_system(made_of.system, run.times)
+        system = system_of_gang(gang, kinds.of_operation, layout)
+        run = QuickRun(strategy, gang, layout, system, run_system(system))
+        check_system(system, run.times)
         return run
 
     def workload(self, micro_batch: int) -> Workload:

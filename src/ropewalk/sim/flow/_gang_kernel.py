@@ -110,18 +110,18 @@ def write_dependencies(gang: Operations, kinds: KindTasks, first: INT, dep_start
 @kernel
 def join_rows(
     kind: INT, stage: INT, alone: INT, seconds: FLOAT, dep_start: INT, dep: INT
-) -> tuple[INT, FLOAT, FLOAT, NDArray[np.bool_]]:
+) -> tuple[INT, FLOAT, NDArray[np.bool_]]:
     """Operations that take as long as alone, joined to the one before where nothing else comes between the two.
 
     `stage` is that of a kind, `alone` the same where it takes as long as alone and -1 otherwise. Returns by operation
-    the first one of its row, how long after that it begins, by first one how long the row takes, and who is fixed.
+    the first one of its row, by first one how long the row takes, and which of them take as long as alone in order.
     """
     in_order = _run_in_order(kind, stage, alone, dep_start, dep)
     followers = np.zeros(len(kind), np.int64)
     for edge in range(len(dep)):
         followers[dep[edge]] += 1
     head: INT = np.arange(len(kind))
-    offset, total = np.zeros(len(kind)), np.zeros(len(kind))
+    total = np.zeros(len(kind))
     fixed = np.zeros(len(kind), np.bool_)
     for at in range(len(kind)):
         here = alone[kind[at]]
@@ -132,9 +132,8 @@ def join_rows(
             before = dep[dep_start[at]]
             if fixed[before] and alone[kind[before]] == here and followers[before] == 1:
                 head[at] = head[before]
-                offset[at] = total[head[at]]
         total[head[at]] += seconds[at]
-    return head, offset, total, fixed
+    return head, total, fixed
 
 
 @kernel

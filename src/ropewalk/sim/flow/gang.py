@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
-from ropewalk.sim.flow.in_order import Joined, joined
+from ropewalk.sim.flow.in_order import joined
 from ropewalk.sim.flow.layout import Layout
 from ropewalk.sim.flow.system import System
 from ropewalk.task.graph import Kind
@@ -21,23 +20,12 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class GangSystem:
-    """The system of a gang, and how its operations are found in it."""
-
-    system: System
-    joined: Joined
-    row: Ints
-    """By task: the operation of `joined`."""
-
-
-def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> GangSystem:
+def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> System:
     """One task for each class of each operation; `kind[i]` is the kind of operation i in the layout."""
     from ropewalk.sim.flow import _gang_kernel as kernels
 
     whole = kernels.Operations(kind, gang.amount, gang.repeats.astype(np.int64), gang.goes_on, gang.dep_start, gang.dep)
-    rows = joined(whole, layout)
-    operations = rows.operations
+    operations, first_of_row = joined(whole, layout)
     kinds = _kind_tasks(operations, layout)
     size = np.diff(layout.task_start)[operations.kind]
     first, tasks = np.cumsum(size) - size, int(size.sum())
@@ -47,10 +35,8 @@ def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> GangSystem:
     )  # fmt: skip
     kernels.write_tasks(operations, kinds, first, made)
     dep = kernels.write_dependencies(operations, kinds, first, made.dep_start)
-    heads = np.zeros(len(operations.kind), np.int64)
-    heads[rows.row[::-1]] = np.arange(gang.operations - 1, -1, -1)
-    priority = gang.priority.astype(np.int64)[heads][made.operation]
-    return GangSystem(_with_priorities(priority, layout, made, dep), rows, made.operation)
+    priority = gang.priority.astype(np.int64)[first_of_row[made.operation]]
+    return _with_priorities(priority, layout, made, dep)
 
 
 def _kind_tasks(gang: Operations, layout: Layout) -> KindTasks:

@@ -69,21 +69,8 @@ def alone_in(layout: Layout) -> Alone:
     return Alone(np.where(computes | meets, stage, -1), unit, np.where(computes | meets, compute[stage], -1))
 
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """A gang in which operations in a row that take as long as alone are one computation."""
-
-    operations: Operations
-    row: Ints
-    """By operation of the gang: which of these it is part of,"""
-    offset_s: Floats
-    """how long after its start it begins,"""
-    seconds: Floats
-    """and how long it takes, 0 where that depends on others."""
-
-
-def joined(gang: Operations, layout: Layout) -> Joined:
-    """Join what stages run in order."""
+def joined(gang: Operations, layout: Layout) -> tuple[Operations, Ints]:
+    """The gang with what stages run in order in one computation each, and the first operation of every such row."""
     from ropewalk.sim.flow._gang_kernel import Operations, join_rows
 
     alone, kind = layout.alone, gang.kind
@@ -92,15 +79,15 @@ def joined(gang: Operations, layout: Layout) -> Joined:
     delay = np.maximum(launched, 0.0) * gang.repeats + np.maximum(layout.each[task] * gang.repeats, layout.own[task])
     seconds = np.where(alone.stage[kind] >= 0, delay + gang.amount * alone.unit_s[kind], 0.0)
     stage = np.array([key[2] for key in layout.keys], np.int64)
-    head, offset, total, fixed = join_rows(kind, stage, alone.stage, seconds, gang.dep_start, gang.dep)
+    head, total, fixed = join_rows(kind, stage, alone.stage, seconds, gang.dep_start, gang.dep)
     heads = np.flatnonzero(head == np.arange(len(head)))
     number = np.zeros(len(head), np.int64)
     number[heads] = np.arange(len(heads))
     waits = np.diff(gang.dep_start)[heads]
     dep = number[head[gang.dep[ranges(gang.dep_start[heads], waits)]]]
     own = fixed[heads]
-    operations = Operations(
+    made = Operations(
         np.where(own, alone.compute[kind[heads]], kind[heads]), np.where(own, total[heads], gang.amount[heads]),
         gang.repeats[heads], gang.goes_on[heads], np.concatenate([[0], np.cumsum(waits)]), dep,
     )  # fmt: skip
-    return Joined(operations, number[head], offset, np.where(fixed, seconds, 0.0))
+    return made, heads
