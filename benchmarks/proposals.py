@@ -6,10 +6,11 @@ from measure import cpu, machine, options, summary, table
 from ropewalk.codesign.estimate import Estimate
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.metropolis import Patience, search
-from ropewalk.codesign.network import StepNetwork, one_ring, regular_rings
+from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.seats import space_of
 from ropewalk.device.pricer import pricer
 from ropewalk.fabric import Circulant, IdealSwitch
+from ropewalk.fabric.wiring import regular_rings
 from ropewalk.routing import ecmp, shortest
 from ropewalk.strategy.server import Server
 from ropewalk.task.lower.seat_pricer import SeatPricer

@@ -10,7 +10,7 @@ from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.routing import Router, Routes
 from ropewalk.routing.ecmp import _FIRST_SOURCE_PORT, _address
 from ropewalk.routing.routes import unique_pairs
-from ropewalk.routing.shortest import Choice, walk_shortest
+from ropewalk.routing.shortest import HopChoice, walk_shortest
 from ropewalk.sim.packet import Completion, PacketSettings, PacketTrace, SwitchSettings, simulate_packets
 from ropewalk.sim.packet.transport import TransportSettings
 from ropewalk.task import Kind, TaskGraph, lockstep, make_graph
@@ -68,7 +68,7 @@ def murmur_back(dport: int) -> Router:
         words = np.column_stack([_address(pair_src), _address(pair_dst), ports]).astype(np.uint32)
         out_start, _ = fabric.outgoing()
         latest_first = np.lexsort((np.arange(fabric.links), -fabric.link_dst, fabric.link_src)).astype(np.int32)
-        choice = Choice(out_start, latest_first, words, np.arange(fabric.nodes, dtype=np.uint32))
+        choice = HopChoice(out_start, latest_first, words, np.arange(fabric.nodes, dtype=np.uint32))
         return walk_shortest(fabric, pair_src, pair_dst, choice)
 
     return route
