@@ -103,11 +103,12 @@ def _strands(answer: PlannerAnswer) -> Table:
 
 def _bound(answer: PlannerAnswer) -> list[str]:
     bound = answer.bound
-    gap = bound.gap(answer.best.seconds)
-    left = f"the best is {gap:.2%} above it" if gap > 1e-9 else "the best takes just that"
     ladder = ", ".join(f"{rung.name} {units.show_seconds(rung.seconds)}" for rung in bound.ladder)
+    uniform = "cannot be beaten" if bound.complete else f"takes at least {units.show_seconds(bound.uniform_s)}"
     return [
-        f"bound: no strategy of this space takes less than {units.show_seconds(bound.seconds)}; {left}",
+        f"bound: no strategy takes less than {units.show_seconds(bound.seconds)}, whatever it chooses; the best is "
+        f"{bound.gap(answer.best.seconds):.1%} above it. With rings and even cuts "
+        f"{units.show_seconds(bound.uniform_s)} {uniform}",
         f"proof: {bound.proof}",
         f"what keeps it there: {ladder}",
     ]

@@ -13,6 +13,7 @@ from ropewalk.planner._legs_kernel import (
     AHEAD,
     BACK,
     BACK_REDUCING,
+    FREE,
     INPUTS,
     WEIGHTS,
     WEIGHTS_REDUCING,
@@ -25,6 +26,7 @@ from ropewalk.planner._replay_kernel import (
     GATHER,
     LAYOUT,
     MICRO_BATCHES,
+    PIECES_EACH,
     REDUCE,
     SCATTER,
     SCATTER_GATHER,
@@ -77,6 +79,8 @@ def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, sett
         work[stage] += many * (ahead + back + late)
         head, tail = head + ahead, tail + back
         _count(one, legs, (WEIGHTS_REDUCING if split else BACK_REDUCING) * pieces + piece, piece, pieces, used[stage])
+    if settings[FREE] > 0:
+        return float(_anywhere(one, work, paces[0] * updates[0, 0], plain))
     least = busiest(one, network, used)
     ending = _ending(one, network, legs, paces, updates, homes, pieces, 0)
     for stage in range(stages):
@@ -85,6 +89,24 @@ def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, sett
         after = max(own, drain[stage] + ending) if plain else own
         least = max(least, fill[stage] + work[stage] + after)
     return float(least)
+
+
+@numba.njit(cache=True, nogil=True)
+def _anywhere(one: Ints, work: Floats, update: float, plain: bool) -> float:
+    """The same wherever the model is cut and in whatever order gradients are reduced.
+
+    All work of a micro-batch, w, is spread over the stages. Stage i begins when the stages before it are done with the
+    first micro-batch, and ends at the earliest when it is done with all m: the sum of what stands before it and m times
+    its own. The largest of these is smallest where they are equal, w / (1 - (1 - 1/m)^stages). Where stages hold
+    several pieces, the fullest has at least its part of the work.
+    """
+    stages, many = one[STAGES], one[MICRO_BATCHES]
+    if stages == 1:
+        return float(work[0] + update)
+    whole = work.sum() / many
+    if plain and one[PIECES_EACH] == 1:
+        return float(whole / (1.0 - (1.0 - 1.0 / many) ** stages))
+    return float(many * whole / stages)
 
 
 @numba.njit(cache=True, nogil=True)

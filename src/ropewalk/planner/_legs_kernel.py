@@ -31,13 +31,14 @@ MICRO_BATCHES, ZERO = int(Column.MICRO_BATCHES), int(Column.ZERO)
 RULE, WRITTEN_AT = int(Column.RULE), int(Column.WRITTEN)
 REPLICAS, EXPERT, LAYOUT = int(Column.REPLICAS), int(Column.EXPERT), int(Column.LAYOUT)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
-BUCKET_BYTES, REGATHER = int(Setting.BUCKET_BYTES), int(Setting.REGATHER)
+BUCKET_BYTES, REGATHER, FREE = int(Setting.BUCKET_BYTES), int(Setting.REGATHER), int(Setting.FREE)
 FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
     Seconds.FORWARD, Seconds.BACKWARD, Seconds.INPUT, Seconds.WEIGHT, Seconds.AGAIN,
 )  # fmt: skip
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
 BLOCK = Held.BLOCK
 GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
+EVERY_STAGE = -1
 HOST_OVERLAP = 3.0
 """How work of GPU and host is put together, as in `device.work`."""
 
@@ -84,7 +85,12 @@ def written_down(
             whole[piece] = written.whole[written.home_start[one[WRITTEN_AT]] + piece]
     paces = np.zeros(stages)
     for stage in range(stages):
-        paces[stage] = pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
+        if settings[FREE] > 0 and stages > 1:
+            # Wherever the model is cut, all stages together are slowed down by no less than one that had all layers:
+            # the norm that puts GPU and host together is subadditive.
+            paces[stage] = pace_of(one, model, homes, EVERY_STAGE, 0.0, 0.0)
+        else:
+            paces[stage] = pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
     legs = empty_legs(pieces, model.held.shape[1])
     used = np.zeros((stages, CHANNELS))
     write_legs(one, model, settings, costs, homes, paces, whole, legs, used)
@@ -108,7 +114,7 @@ def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float,
     gpu, host = 0.0, 0.0
     pieces, layers = one[STAGES] * one[PIECES_EACH], model.held.shape[1]
     for piece in range(pieces):
-        if homes[piece] != stage:
+        if stage not in (EVERY_STAGE, homes[piece]):
             continue
         first = model.cuts[one[CUT] + piece]
         end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers

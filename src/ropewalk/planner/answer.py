@@ -66,12 +66,15 @@ class Bound:
     """What no strategy of the space can beat on this cluster, and why."""
 
     seconds: float
+    """No strategy takes less, wherever the model is cut, whatever collectives run, in whatever order and placement."""
+    uniform_s: float
+    """No strategy takes less with rings, even cuts, usual buckets and placement."""
     proof: str
-    """Which proof applies, in a sentence."""
+    """Which proof applies, in sentences."""
     ladder: tuple[Rung, ...]
     """From arithmetic alone to the bound: what each further fact adds."""
     complete: bool
-    """Was every candidate whose bound is below the best one simulated?"""
+    """Was every candidate whose uniform bound is below the best one simulated?"""
 
     def gap(self, seconds: float) -> float:
         """How much longer a step takes than the bound, as a part of the bound."""

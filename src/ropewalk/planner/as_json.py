@@ -48,6 +48,7 @@ def search_as_json(answer: PlannerAnswer) -> dict[str, Any]:
     return {
         "bound": {
             "step_time_s": bound.seconds,
+            "uniform_step_time_s": bound.uniform_s,
             "gap": bound.gap(answer.best.seconds),
             "proof": bound.proof,
             "complete": bound.complete,

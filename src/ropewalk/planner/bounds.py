@@ -4,28 +4,48 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.planner.answer import Rung
+from ropewalk.planner.answer import Bound, Rung
 from ropewalk.planner.best_first import Searched
 from ropewalk.planner.layers import Seconds
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.training.answer import TrainingAnswer
 
 
+def bound_of(priced: Priced, found: Searched, anything_s: float, training: TrainingAnswer, prices: Prices) -> Bound:
+    """The bounds with their proofs; `anything_s` holds for every choice."""
+    return Bound(
+        min(anything_s, found.bound_s),
+        found.bound_s,
+        proof_of(priced, found),
+        ladder_of(priced, found, anything_s, training, prices),
+        found.complete,
+    )
+
+
 def proof_of(priced: Priced, found: Searched) -> str:
-    """Which proof the bound has."""
+    """Which proofs the bounds have."""
     even = bool(priced.symmetric[priced.fits].all())
     ground = (
         "copies of every collective run at the same time by symmetry of the network"
         if even
         else "copies of a collective that the network treats differently are bounded one by one and together"
     )
-    if found.complete:
-        return f"every strategy whose bound is below the best step was simulated; {ground}"
-    return f"the lowest bound of any strategy that was not simulated; {ground}"
+    which = (
+        "every strategy whose bound is below the best step was simulated"
+        if found.complete
+        else "it is the lowest bound of any strategy that was not simulated"
+    )
+    return (
+        f"with rings, even cuts and the usual buckets: {which}; {ground}. With any collectives, cuts, orders and "
+        "placements: every GPU hands on what others lack over all its links, and the work of a micro-batch is spread "
+        "over the stages as well as can be"
+    )
 
 
-def ladder_of(priced: Priced, found: Searched, training: TrainingAnswer, prices: Prices) -> tuple[Rung, ...]:
-    """From arithmetic at peak rate to the bound."""
+def ladder_of(
+    priced: Priced, found: Searched, anything_s: float, training: TrainingAnswer, prices: Prices
+) -> tuple[Rung, ...]:
+    """From arithmetic at peak rate to the best of the uniform space."""
     rungs = []
     peak, flops = prices.pricer.device.peak_flops.get(prices.pricer.precision.name), training.statistics.flops
     if peak is not None:
@@ -34,10 +54,10 @@ def ladder_of(priced: Priced, found: Searched, training: TrainingAnswer, prices:
     rungs += [
         Rung("kernels", _kernels(priced, np.arange(len(priced.candidates))), "kernels as any split has them, no waits"),
         Rung("memory", _kernels(priced, fits), "of splits that fit into memory, with what they compute again"),
-        Rung("fill and exchanges", float(np.nanmin(priced.floor_s)), "fill, drain and exchanges that stop a stage"),
-        Rung("bound", found.bound_s, "every pass at its time, nobody else on the network"),
+        Rung("any choice", anything_s, "fill and exchanges, whatever the collectives, cuts, order and placement"),
+        Rung("even cuts and rings", found.bound_s, "every pass at its time, nobody else on the network"),
     ]
-    return tuple(rungs)
+    return tuple(sorted(rungs, key=lambda rung: rung.seconds))
 
 
 def _kernels(priced: Priced, which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:

@@ -48,8 +48,8 @@ class Setting(IntEnum):
     PREFETCH = 4
     REGATHER = 5
     SCATTER_GATHER = 6
-    OVERLAP = 7
-    """Are gradients reduced while the backward pass goes on?"""
+    FREE = 7
+    """May the model be cut anywhere, and gradients be reduced in any order? Then floors hold for all of these."""
 
 
 SETTINGS = len(Setting)

@@ -16,7 +16,7 @@ from ropewalk.planner._legs_kernel import Model
 from ropewalk.planner._memory_kernel import memory_of_all
 from ropewalk.planner._replay_kernel import Network, replay_all
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, INTERLEAVED, WRITTEN
-from ropewalk.planner.channels import CHANNELS
+from ropewalk.planner.channels import CHANNELS, Channel
 from ropewalk.planner.columns import COLUMNS as KERNEL_COLUMNS
 from ropewalk.planner.columns import SETTINGS, Column, Setting
 from ropewalk.planner.layers import Held, LayerTable, Splitting, layer_table, spreads_tables
@@ -63,6 +63,18 @@ class Priced:
         one = self.kernels
         replay_all(one.rows, which, one.model, one.written, one.network, one.settings, one.updates, found)
         return np.asarray(np.fmax(found[which, 0], found[which, 1]), np.float64)
+
+    def floor_of_any(self, free: Network) -> Floats:
+        """Floors that hold wherever the model is cut, whatever collectives run, in whatever order and placement.
+
+        `free` has costs of communication that no collective and no placement falls below.
+        """
+        one, found = self.kernels, np.full(len(self.candidates), np.nan)
+        settings = one.settings.copy()
+        settings[Setting.FREE] = 1.0
+        fits = np.flatnonzero(self.fits)
+        floor_of_all(one.rows, fits, one.model, one.written, free, settings, one.updates, found)
+        return found
 
     def firsts(self, at: int) -> tuple[int, ...]:
         """The first layer of every piece of a candidate."""
@@ -251,12 +263,14 @@ class Prices:
     def layout(self, layout: Layout) -> LayoutCosts:
         """What communication costs in a layout."""
         if layout not in self._layouts:
-            held = next(iter(self._tables.values()))[2]
-            channels = layout.channels(
-                experts=bool(held[:, Held.EXPERT].any()), tables=self.by_data, tied=bool(held[:, Held.TIED].any())
-            )
-            self._layouts[layout] = layout_costs(layout, channels, self.fabric, self.use)
+            self._layouts[layout] = layout_costs(layout, self.channels(layout), self.fabric, self.use)
         return self._layouts[layout]
+
+    def channels(self, layout: Layout) -> list[Channel]:
+        """What ranks of this model communicate for in a layout."""
+        held = next(iter(self._tables.values()))[2]
+        experts, tied = bool(held[:, Held.EXPERT].any()), bool(held[:, Held.TIED].any())
+        return layout.channels(experts=experts, tables=self.by_data, tied=tied)
 
     def _priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:
         """Seconds of GPU and host in which every stage updates its parameters; each number of them is priced once."""

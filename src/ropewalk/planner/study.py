@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.planner.answer import Bound, Counts, Nearest, Option, PlannerAnswer, Strand
+from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
 from ropewalk.planner.best_first import Searched, best_first
-from ropewalk.planner.bounds import ladder_of, proof_of
+from ropewalk.planner.bounds import bound_of
+from ropewalk.planner.free import free_network
 from ropewalk.planner.plain import plain_choice
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.refine import FASTER, Refinement
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Candidates, check_space, enumerate_space
 from ropewalk.planner.strands import STRANDS, alone, best_alone
@@ -30,6 +33,9 @@ from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 
 MOST_NEAREST = 5
+CLOSE = 1.05
+"""Strategies whose bound is within this factor of the best are refined, too."""
+MOST_REFINED = 1
 
 
 def answer(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
@@ -75,25 +81,43 @@ class _Study:
             raise self._shortage(priced)
         found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at),
                            question.most_simulated, self._tell)  # fmt: skip
-        best = self._option(priced, found.best)
         plain_at = plain_choice(priced)
         plain = self._option(priced, plain_at)
-        strands = self._strands(priced, plain_at, plain, best)
+        refinement = Refinement(self.prices, self.simulator, "unrunnable" in question.allow)
+        best = self._refined(priced, found, refinement)
+        strands = self._strands(priced, plain_at, plain, refinement)
+        all_of_them = Strand("all together", "the best of everything", best, plain.seconds / best.seconds)
         counts = Counts(
             len(possible), len(wanted), int(priced.fits.sum()), int(priced.fits.sum()),
-            int(np.isfinite(found.replay_s).sum()), len(found.order),
+            int(np.isfinite(found.replay_s).sum()), len(self.simulator.known),
         )  # fmt: skip
-        self.say(0, None, "simulating the best strategy")
+        self.say(0, None, "simulating the best strategy in full")
         training = self.simulator.training(best, question.level)
         plain_training = self.simulator.training(plain, question.level)
-        bound = Bound(
-            found.bound_s, proof_of(priced, found), ladder_of(priced, found, training, self.prices), found.complete
+        assert self.prices.use.transport is not None
+        anything = float(
+            np.nanmin(priced.floor_of_any(free_network(priced, self.prices.fabric, self.prices.use.transport)))
         )
         return PlannerAnswer(
-            question, best, training, plain, plain_training, bound, counts, strands, self._nearest(priced), priced,
+            question, best, training, plain, plain_training,
+            bound_of(priced, found, anything, training, self.prices),
+            counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
         )  # fmt: skip
+
+    def _refined(self, priced: Priced, found: Searched, refinement: Refinement) -> Option:
+        """The best of everything: what is left open is settled for the fastest strategies, and the best is taken."""
+        close = found.replay_s <= found.seconds[found.best] * CLOSE
+        order = np.flatnonzero(close)[np.argsort(found.replay_s[close], kind="stable")][:MOST_REFINED]
+        at_all = dict.fromkeys((found.best, *order.tolist()))
+        best = self._option(priced, found.best)
+        for at in at_all:
+            start = self._option(priced, at)
+            other = refinement.refined(start, lambda now: self.say(len(self.simulator.known), None, now))
+            if other.seconds < best.seconds * FASTER:
+                best = other
+        return best
 
     def _option(self, priced: Priced, at: int) -> Option:
         seconds, strategy = self._seconds(priced, at), priced.strategy(at, self.workload)
@@ -113,14 +137,17 @@ class _Study:
         best = show_seconds(float(found.seconds[found.best]))
         self.say(len(found.order), None, f"simulated; best {best}, nothing below {show_seconds(found.bound_s)}")
 
-    def _strands(self, priced: Priced, plain_at: int, plain: Option, best: Option) -> tuple[Strand, ...]:
-        found = []
+    def _strands(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
+        """What each strand makes of the plain choice alone."""
         for strand in STRANDS:
             self.say(0, None, f"what {strand.name} alone is worth")
             at, _ = best_alone(priced, alone(priced, plain_at, strand), lambda at: self._seconds(priced, at))
             option = self._option(priced, at)
-            found.append(Strand(strand.name, strand.about, option, plain.seconds / option.seconds))
-        return (*found, Strand("all together", "the best strategy", best, plain.seconds / best.seconds))
+            yield Strand(strand.name, strand.about, option, plain.seconds / option.seconds)
+        for name, (about, others) in refinement.strands().items():
+            self.say(0, None, f"what {name} alone are worth")
+            option = refinement.best(plain, others)
+            yield Strand(name, about, option, plain.seconds / option.seconds)
 
     def _nearest(self, priced: Priced) -> tuple[Nearest, ...]:
         """What does not fit and is nearest to it."""
