@@ -33,11 +33,11 @@ class Splitting(NamedTuple):
     data: int = 1
     """Counts where embedding tables are spread over data ranks, otherwise 1."""
 
-    def strategy(self, recompute: str = "none", usual: Strategy | None = None) -> Strategy:
+    def strategy(self, usual: Strategy | None = None) -> Strategy:
         """A strategy that splits layers like this."""
         return replace(
             usual or Strategy(), data=max(self.data, self.expert), tensor=self.tensor, sequence_parallel=self.sequence,
-            context=self.context, expert=self.expert, micro_batch=self.micro_batch, recompute=recompute,
+            context=self.context, expert=self.expert, micro_batch=self.micro_batch,
         )  # fmt: skip
 
 
@@ -123,21 +123,21 @@ def layer_table(
 def _fill(
     table: LayerTable, row: int, workload: Workload, splitting: Splitting, prices: PriceList, usual: Strategy | None
 ) -> None:
-    by_kind = [shares_of(workload, splitting.strategy(recompute, usual)) for recompute in RECOMPUTE_OF_LAYERS]
+    shares = shares_of(workload, splitting.strategy(usual=usual))
     known: dict[tuple[int, int], int] = {}
-    for at, share in enumerate(by_kind[0]):
+    for at, share in enumerate(shares):
         alike = id(share.layer.operators), sum(share.read)
         first = known.setdefault(alike, at)
         if first != at:
             for columns in (table.seconds, table.launch, table.held, table.met):
                 columns[row, at] = columns[row, first]
             continue
-        variants = [shares[at] for shares in by_kind]
+        variants = [replace(share, recompute=recompute) for recompute in RECOMPUTE_OF_LAYERS]
         _time(table, row, at, variants, splitting.strategy(usual=usual), prices)
         _hold(table.held[row, at], variants, prices)
     blocks = repeated(workload)
-    tied = {share.tied for share in by_kind[0] if share.tied}
-    for at, share in enumerate(by_kind[0]):
+    tied = {share.tied for share in shares if share.tied}
+    for at, share in enumerate(shares):
         table.held[row, at, Held.EMBEDDING] = bool(tied & set(share.embeddings))
         table.held[row, at, Held.BLOCK] = workload.layers[at].operators is blocks
 

@@ -11,7 +11,7 @@ from ropewalk.codesign.sharing import partition, patched_ahead, patched_between,
 from ropewalk.errors import InputError
 from ropewalk.hardware.prices import price_list
 
-PAGE = Path(__file__).parents[3] / "docs" / "plan.md"
+PAGE = Path(__file__).parents[3] / "docs" / "wiring.md"
 
 
 def test_the_manual_wires_two_jobs_and_compares_their_panels(capsys):
