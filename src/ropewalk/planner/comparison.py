@@ -188,9 +188,11 @@ def _headline(equal: Sequence[Row], speed: str, dollars_of: str) -> str:
     """The cheapest of the fastest, and what gives most for the money where that is another."""
     pick, as_fast = _pick(equal), _as_fast(equal)
     said = [f"with equal bandwidth per GPU ({speed}), {pick.result.name} is the one to take"]
-    said.append(f": {units.show_seconds(pick.result.step_time_s)} per step{_beside(equal, as_fast, pick)}")
     dearest, cheapest = max(equal, key=lambda row: row.cost_ratio), min(equal, key=lambda row: row.cost_ratio)
     value = max(equal, key=lambda row: row.per_dollar)
+    trade = pick.cost_ratio > (1 + ABOUT_EQUAL) * cheapest.cost_ratio and value is not pick
+    beside = "" if trade and equal[1] is value else _beside(equal, as_fast, pick)
+    said.append(f": {units.show_seconds(pick.result.step_time_s)} per step{beside}")
     if pick.cost_ratio <= (1 + ABOUT_EQUAL) * cheapest.cost_ratio:
         saved = 1 - pick.cost_ratio / dearest.cost_ratio
         cost = f"{_percent(saved)} cheaper than {dearest.result.name}" if saved > ABOUT_EQUAL else "at equal cost"

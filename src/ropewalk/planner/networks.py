@@ -57,7 +57,7 @@ class OnNetwork:
         taken = show_seconds(self.training.statistics.step_time_s)
         remark = (
             f"The search ran on an ideal switch that gives every server all its ports. On ports wired for "
-            f"{self.training.strategy.said()} a step takes {taken}, which no wiring can bring below the bound."
+            f"{self.training.strategy.said()} a step takes {taken}."
         )
         return replace(self.planned, remarks=(remark, *self.planned.remarks))
 
@@ -175,7 +175,7 @@ def _result(one: OnNetwork, price: Price) -> NetworkResult:
     return NetworkResult(
         one.name, one.cluster, hosts_of(one.cluster), found.step_time_s,
         one.planned.question.batch / found.step_time_s, found.tokens_per_s, found.mfu, price,
-        one.training.strategy.said(), one.planned.bound.seconds,
+        one.training.strategy.said(), None if isinstance(one.cluster.network, Ports) else one.planned.bound.seconds,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""The best strategy where ports are still to be wired: planned on an ideal switch, then wired for the best few.
+"""The best strategy where ports are still to be wired: strategies in the order of what they could take at best.
 
-No wiring lets a server send more than its ports do, so what no strategy beats on a switch that joins all servers at
-that bandwidth, no strategy beats on any wiring.
+At best every server sends what all its ports together do, through a switch that never blocks. Strategies are bounded
+there, and wired and simulated one by one, best bound first, until no bound is below the best wired step.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from ropewalk.codesign.wiring_for import wired
 from ropewalk.hardware import Cluster
 from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.planner.best_first import best_first
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion, answer
+from ropewalk.units import show_seconds
 from ropewalk.workload.source import open_workload
 
-FINALISTS = 3
-"""Strategies that the ports are wired for."""
+MOST_WIRED = 16
+"""Strategies that ports are wired for at most."""
 
 
 def ideal_for(cluster: Cluster) -> Cluster:
@@ -37,11 +37,11 @@ def ideal_for(cluster: Cluster) -> Cluster:
 def best_wired(
     question: PlannerQuestion, ideal: PlannerAnswer, say: Callable[[str], None] = lambda now: None
 ) -> TrainingAnswer:
-    """The fastest of the best few strategies, each on a network that is wired for its step."""
+    """The fastest strategy that was found, on a network that is wired for its step."""
     workload = open_workload(question.model, 1, question.sequence)
-    order = np.argsort(ideal.simulated_s, kind="stable")[:FINALISTS]
-    found = []
-    for at in order[np.isfinite(ideal.simulated_s[order])].tolist():
+    made: dict[int, TrainingQuestion] = {}
+
+    def seconds(at: int) -> float:
         strategy = ideal.priced.strategy(at, workload)
         say(f"wiring for {strategy.said()}")
         asked = TrainingQuestion(
@@ -50,8 +50,14 @@ def best_wired(
             sequence=question.sequence,
             decided=strategy,
             precision=question.precision,
-            network=NetworkUse(algorithm=ideal.best.algorithm, seed=question.seed, level=question.level),
+            network=NetworkUse(seed=question.seed),
             detail="stage",
         )
-        found.append(answer(wired(asked)))
-    return min(found, key=lambda one: one.statistics.step_time_s)
+        made[at] = wired(asked)
+        taken = answer(made[at]).statistics.step_time_s
+        say(f"{show_seconds(taken)} with ports wired for {strategy.said()}")
+        return taken
+
+    found = best_first(ideal.priced.floor_s, ideal.priced.replay, seconds, min(MOST_WIRED, question.most_simulated))
+    best = made[found.best]
+    return answer(replace(best, network=replace(best.network, level=question.level)))

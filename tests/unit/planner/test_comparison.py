@@ -65,6 +65,14 @@ def test_a_cheaper_and_slower_network_is_named_where_it_gives_more_for_the_money
     )
 
 
+def test_a_network_is_named_once_where_the_next_gives_more_for_the_money():
+    found = compared([result("rails", 1.0, 1000.0), result("torus", 1.03, 250.0)])
+    assert found.verdict == (
+        "With equal bandwidth per GPU (400 Gbps), rails is the one to take: 1 s per step; torus takes 3.0 % longer and "
+        "costs 75 % less (network)."
+    )
+
+
 def test_the_price_of_servers_counts_where_the_list_has_it():
     found = compared([
         result("rails", 1.0, 1000.0, servers=9000.0), result("leaf-spine:4to1", 1.25, 600.0, servers=9000.0)

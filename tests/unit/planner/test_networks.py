@@ -34,7 +34,7 @@ def test_rows_have_the_price_of_the_network_that_is_built(beside):
     assert prices["wire"] < prices["rail-only"] < prices["own"]
 
 
-def test_ports_are_wired_for_the_strategy_and_never_beat_their_bound(beside):
+def test_ports_are_wired_for_the_strategy_and_never_beat_an_ideal_switch(beside):
     wired = [one for one in beside.found if one.name.startswith("wire")]
     assert len(wired) == 2
     for one in wired:
