@@ -43,6 +43,8 @@ CLUSTERS = {
     "a NIC per server": ("gpt2", read_cluster("4x2", Given(nics=1)), 16, 256),
     "two spines for four leafs": ("gpt2", replace(TWO_GPUS, network="leaf-spine:4x2x4", rails=False), 32, 128),
     "a ring of GPUs": ("bert-large", replace(read_cluster("6x1"), network="torus:6"), 12, 64),
+    "rails that nothing joins": ("gpt2", read_cluster("4x2", Given(network="rail-only", nic_bandwidth=1e9)), 16, 128),
+    "half of a fat-tree": ("gpt2", read_cluster("4x4", Given(network="fat-tree:2to1", nic_bandwidth=1e9)), 16, 128),
     "experts": ("mixtral-8x7b", read_cluster("4x4"), 32, 512),
     "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
     "tables spread over ranks": ("dlrm", read_cluster("2x2"), 64, None),
