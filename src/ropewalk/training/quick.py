@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from ropewalk.collectives.choice import collective_choice
+from ropewalk.collectives.choice import CollectiveChoice, collective_choice
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
@@ -26,7 +26,7 @@ from ropewalk.task.kinds import Use
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.known import Known
 from ropewalk.task.lower.lowering import Lowered
-from ropewalk.task.lower.one_of_each import Key, kinds_of
+from ropewalk.task.lower.one_of_each import Key, kinds_of, with_related
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Step
 from ropewalk.training.network import use_on
@@ -67,7 +67,7 @@ class QuickSteps:
         self.network, self.fabric = self.question.network, self.question.fabric()
         self.known = Known(self.prices)
         self._workloads: dict[int, Workload] = {}
-        self._uses: dict[tuple[int, str], Use] = {}
+        self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
         self.layouts: dict[Hashable, Layout] = {}
         if self.network.level.knows_packets or question.jitter or question.stragglers:
             raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
@@ -84,8 +84,8 @@ class QuickSteps:
         made = Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
         gang = made.one_step()
         kinds = kinds_of(gang)
-        layout = self._layout(kinds.keys, made.roster, placement, algorithm or self.network.algorithm)
-        system = system_of_gang(gang, kinds.of_operation, layout)
+        layout = self._layout(kinds.keys, made.roster, algorithm or self.network.algorithm)
+        system = system_of_gang(gang, layout.numbers(kinds.keys)[kinds.of_operation], layout)
         run = QuickRun(strategy, gang, layout, system, run_system(system))
         check_system(system, run.times)
         return run
@@ -98,19 +98,21 @@ class QuickSteps:
             self._workloads[micro_batch] = made or open_workload(str(model), micro_batch, self.question.sequence)
         return self._workloads[micro_batch]
 
-    def _layout(self, keys: tuple[Key, ...], roster: Roster, placement: Placement, algorithm: str) -> Layout:
+    def _layout(self, keys: tuple[Key, ...], roster: Roster, algorithm: str) -> Layout:
         """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
+        choice = collective_choice(algorithm)
+        if choice.is_open:
+            raise GraphError(f"algorithm {algorithm!r} leaves collectives open: name them")
+        related = with_related(keys, choice)
         where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
-        key = keys, where, roster.parts_of_columns, algorithm
+        key = related, where, roster.parts_of_columns, algorithm
         if key not in self.layouts:
-            self.layouts[key] = layout_of(keys, roster, lambda step: self._use(step, algorithm))
+            self.layouts[key] = layout_of(related, roster, lambda step: self._use(step, choice))
         return self.layouts[key]
 
-    def _use(self, step: Step, algorithm: str) -> Use:
-        key = step.ranks, algorithm
+    def _use(self, step: Step, choice: CollectiveChoice) -> Use:
+        """What the step is expanded with; collectives that are made for the network are made once."""
+        key = step.ranks, choice
         if key not in self._uses:
-            choice = collective_choice(algorithm)
-            if choice.is_open:
-                raise GraphError(f"algorithm {algorithm!r} leaves collectives open: name them")
             self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice)
         return self._uses[key]

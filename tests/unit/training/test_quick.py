@@ -31,9 +31,10 @@ def test_a_step_of_equal_ranks_has_one_task_for_each_row_of_operations():
     assert set(run.layout.ranks.tolist()) == {8}
 
 
-def test_micro_batches_recomputation_and_sizes_share_a_layout():
+def test_micro_batches_recomputation_sizes_and_sharding_share_a_layout():
     quick = QuickSteps(asked())
-    for changed in ({}, {"micro_batches": 4}, {"micro_batch": 2}, {"recompute": "full"}):
+    changes = {"micro_batches": 4}, {"micro_batch": 2}, {"recompute": "full"}, {"zero": 3}, {"sequence_parallel": True}
+    for changed in ({}, *changes):
         quick.run(replace(PLAIN, **changed))
     assert len(quick.layouts) == 1
 

@@ -95,6 +95,11 @@ class Layout:
     def tasks(self) -> int:
         return int(self.task_start[-1])
 
+    def numbers(self, keys: tuple[Key, ...]) -> Ints:
+        """Which of the kinds these are."""
+        known = {key: number for number, key in enumerate(self.keys)}
+        return np.array([known[key] for key in keys], np.int64)
+
     def pairs(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
         """Which tasks of a kind wait for which of another one where an operation waits for an operation."""
         key = waiting, awaited

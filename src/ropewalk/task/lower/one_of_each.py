@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.task.lower.gang import Gang
-from ropewalk.task.lower.moves import STREAM, Move, Scope
+from ropewalk.task.lower.moves import BLOCKING, STREAM, STREAMS, Move, Scope
 from ropewalk.task.step import Act
 
 Ints = NDArray[np.int64]
@@ -45,6 +46,28 @@ def kinds_of(gang: Gang) -> Kinds:
         scope, stage, peer = meetings[which]
         keys.append((act, int(scope), stage, peer, stream))
     return Kinds(tuple(keys), number[code])
+
+
+RELATED = (Act.ALL_REDUCE, Act.ALL_GATHER, Act.REDUCE_SCATTER)
+"""Acts of which other strategies with the same ranks run others: sequence parallelism, ZeRO."""
+
+
+def with_related(keys: tuple[Key, ...], choice: CollectiveChoice) -> tuple[Key, ...]:
+    """These kinds and those of the same groups that other strategies with the same ranks have, where all are rings.
+
+    >>> len(with_related(((Act.ALL_REDUCE, Scope.TENSOR, 0, -1, STREAM["tensor"]),), CollectiveChoice()))
+    3
+    """
+    found = set(keys)
+    for act, scope, stage, peer, stream in keys:
+        both = (STREAM["data"], STREAM["zero"])
+        if act not in RELATED or scope == Scope.TIED or stream not in (*BLOCKING, *both):
+            continue
+        for other in RELATED:
+            own = both[other == Act.ALL_GATHER] if stream in both else stream
+            if choice.name_for(STREAMS[own]) == "ring":
+                found.add((int(other), scope, stage, peer, own))
+    return tuple(sorted(found))
 
 
 def one_of_each(keys: tuple[Key, ...]) -> tuple[Gang, Ints]:
