@@ -63,6 +63,7 @@ class PriceList:
 
     prices: Prices
     _known: dict[tuple[str, tuple[Operator, ...]], Work] = field(default_factory=dict, repr=False, compare=False)
+    _updates: dict[tuple[int, int, str], Work] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def element_bytes(self) -> float:
@@ -86,9 +87,11 @@ class PriceList:
         return self._price("weight", launched, self.prices.weight, operators)
 
     def update(self, parameters: int, tensors: int, optimiser: str) -> Work:
-        if self._launch:
-            return self._launch.update_work(parameters, tensors, optimiser)
-        return Work(self.prices.update(parameters, tensors, optimiser))
+        key = parameters, tensors, optimiser
+        if key not in self._updates:
+            alone = self.prices.update
+            self._updates[key] = self._launch.update_work(*key) if self._launch else Work(alone(*key))
+        return self._updates[key]
 
     def _price(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -101,6 +102,11 @@ class Workload:
 
     def backward_flops(self) -> float:
         return sum(layer.backward_flops() for layer in self.layers)
+
+    @cached_property
+    def flops(self) -> float:
+        """Arithmetic of both passes of the micro-batch."""
+        return self.forward_flops() + self.backward_flops()
 
     def at_batch(self, batch: int) -> Workload:
         """The same model for micro-batches of another size."""

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
-from ropewalk.task.lower.moves import STREAM, STREAMS, Move, Scope
+from ropewalk.task.lower.moves import STREAMS, Move, Scope
 from ropewalk.task.lower.roster import Kind, Roster, shared
+from ropewalk.task.lower.server_order import Operations, waits_of_servers
 from ropewalk.task.step import Act, Step
 
 Ints = NDArray[np.int64]
@@ -175,60 +176,37 @@ class Gang:
     def _dependencies(self, roster: Roster, kind: Ints, first: Ints, total: int) -> tuple[Ints, NDArray[np.int32]]:
         """Every edge of the gang for all copies at both of its ends, as CSR."""
         owner, needed = np.repeat(np.arange(self.operations), np.diff(self.dep_start)), self.dep
-        waiting, awaited = [], []
         if roster.seats:
-            # Servers are in several stages, so each goes by its own order, not by that of a stage.
-            apart = self.stream[needed] >= STREAM["data"]
-            owner, needed = owner[apart], needed[apart]
-            waiting, awaited = ([column] for column in self._in_order_of_ranks(roster, kind, first))
+            at, dep = waits_of_servers(Operations(kind, first, self.act, self.stream), owner, needed, roster)
+        else:
+            at, dep = self._waits(roster, kind, first, owner, needed)
+        order = np.argsort(at, kind="stable")
+        start = np.zeros(total + 1, np.int64)
+        np.cumsum(np.bincount(at, minlength=total), out=start[1:])
+        return start, dep[order].astype(np.int32)
+
+    def _waits(self, roster: Roster, kind: Ints, first: Ints, owner: Ints, needed: Ints) -> tuple[Ints, Ints]:
+        """Pairs of copies: the one that waits and the one that is waited for."""
         relation = self._relations(roster, kind, owner, needed)
         kinds = len(roster.kinds)
         pair = (kind[owner] * kinds + kind[needed]) * len(SIDES) + relation
+        waiting, awaited = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for key in np.unique(pair).tolist():
             edges = np.flatnonzero(pair == key)
             one, other = (roster.kinds[number] for number in divmod(key // len(SIDES), kinds))
             mine, theirs = SIDES[key % len(SIDES)](one, other)
             waiting.append((first[owner[edges]][:, None] + mine).ravel())
             awaited.append((first[needed[edges]][:, None] + theirs).ravel())
-        if not waiting:
-            return np.zeros(total + 1, np.int64), np.zeros(0, np.int32)
-        at, dep = np.concatenate(waiting), np.concatenate(awaited)
-        order = np.argsort(at, kind="stable")
-        start = np.zeros(total + 1, np.int64)
-        np.cumsum(np.bincount(at, minlength=total), out=start[1:])
-        return start, dep[order].astype(np.int32)
+        return np.concatenate(waiting), np.concatenate(awaited)
 
     def _relations(self, roster: Roster, kind: Ints, owner: Ints, needed: Ints) -> Ints:
         """By edge, at which ends its operations have the stage in common: an index into `SIDES`."""
         relation = np.zeros(len(owner), np.int64)
-        if roster.seats:
-            # A send is waited for where it arrives.
-            relation[self.act[needed] == Act.SEND] = HERE_THERE
-            return relation
         uneven = np.array([not one.even for one in roster.kinds])
         edge = np.flatnonzero(uneven[kind[owner]] | uneven[kind[needed]])
         here, there = ((self.stage[at], self.peer[at]) for at in (owner[edge], needed[edge]))
         relation[edge] = relations(*here, *there)
         return relation
-
-    def _in_order_of_ranks(self, roster: Roster, kind: Ints, first: Ints) -> tuple[Ints, Ints]:
-        """Each operation, and the last one before it that each of its ranks could not go on without."""
-        many = np.array([len(one.here.rank) for one in roster.kinds])
-        begin = np.cumsum(many) - many
-        at = ranges(begin[kind], many[kind])
-        copy = np.concatenate([one.here.copy for one in roster.kinds])[at]
-        rank = np.concatenate([one.here.rank for one in roster.kinds])[at]
-        owner = np.repeat(np.arange(self.operations), many[kind])
-        operation = first[owner] + copy
-        order = np.lexsort((operation, rank))
-        operation, rank, stops = operation[order], rank[order], (self.stream < STREAM["data"])[owner[order]]
-        place = np.arange(len(order))
-        last = np.maximum.accumulate(np.where(stops, place, -1))
-        before = np.concatenate([[-1], last[:-1]])
-        known = before >= np.searchsorted(rank, rank)
-        total = len(order) + 1
-        waiting, awaited = np.divmod(np.unique(operation[known] * total + operation[before[known]]), total)
-        return waiting, awaited
 
 
 def relations(stage: Ints, peer: Ints, their_stage: Ints, their_peer: Ints) -> Ints:

@@ -205,6 +205,6 @@ class Lowered:
     def step(self, gang: Gang) -> Step:
         strategy, sized = self.strategy, self.sized
         samples = strategy.global_batch
-        flops = (sized.forward_flops() + sized.backward_flops()) * strategy.data * strategy.micro_batches
+        flops = sized.flops * strategy.data * strategy.micro_batches
         facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
         return gang.step(self.roster, flops, facts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ class Roster:
             self.flat, self.base = np.arange(self.ranks, dtype=np.int32), np.zeros(len(self.grids), np.int64)
         self.kinds: list[Kind] = []
         self._known: dict[tuple[object, ...], int] = {}
-        for scope in MERGED:
+        for scope in () if self.seats else MERGED:
             self.kind_of(scope, 0, -1)  # numbered by scope where all stages are alike
 
     def kind_of(self, scope: Scope, stage: int, peer: int) -> int:
@@ -201,6 +202,7 @@ def _replicas(shape: tuple[int, ...]) -> int:
     return math.prod(shape[:-1])
 
 
+@lru_cache(maxsize=64)
 def _of_one_shape(scope: Scope, shape: tuple[int, ...]) -> Kind:
     """A copy for every combination of the coordinates that are not merged."""
     number = np.zeros(shape, np.int64)

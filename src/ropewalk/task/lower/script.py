@@ -29,6 +29,7 @@ from ropewalk.workload.workload import Workload
 
 Ints = NDArray[np.int64]
 
+KINDS = tuple(Pass)
 OWN_STREAMS = 3
 """Streams of a stage that keep their own order besides its sends: gradients, weights, tied embeddings."""
 
@@ -129,8 +130,8 @@ def script_of(
     held = [[shares[at] for at in pieces.layers_of_stage(stage)] for stage in range(len(views))]
     legs = _legs(moves, passes, pieces.count, shared_out)
     hops = _hops(moves, pieces.crossings(workload), pieces, strategy, views, element_bytes)
-    lines = _lines(strategy, len(views))
-    ending = _ending(moves, strategy, views, held, pieces, prices, lines)
+    lines, waits = _lines(strategy, len(views))
+    ending = _ending(moves, strategy, views, held, pieces, prices, waits)
     flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1, strategy.grain != SERVER]
     return Script(
         tuple(moves.rows), _rows(strategy.timetable, pieces, len(views)), legs, hops, ending, _ints(lines),
@@ -138,23 +139,15 @@ def script_of(
     )  # fmt: skip
 
 
-def _lines(strategy: Strategy, stages: int) -> list[int]:
-    """By stage: stages on the same ranks have the same number."""
+def _lines(strategy: Strategy, stages: int) -> tuple[list[int], list[list[int]]]:
+    """By stage: its line, which stages on the same ranks share, and all lines that some of its ranks are in."""
     if strategy.grain != SERVER:
-        return list(range(stages))
+        return list(range(stages)), [[line] for line in range(stages)]
+    workers = [one.workers for one in strategy.stage_parts]
     number: dict[tuple[int, ...], int] = {}
-    return [number.setdefault(one.workers, len(number)) for one in strategy.stage_parts]
-
-
-def _waits(strategy: Strategy, lines: list[int]) -> list[list[int]]:
-    """By stage: the lines that some of its ranks are in."""
-    if strategy.grain != SERVER:
-        return [[line] for line in lines]
-    of_line = {line: set(one.workers) for line, one in zip(lines, strategy.stage_parts, strict=True)}
-    return [
-        [line for line, workers in of_line.items() if not workers.isdisjoint(one.workers)]
-        for one in strategy.stage_parts
-    ]
+    lines = [number.setdefault(mine, len(number)) for mine in workers]
+    of_line = {line: set(mine) for mine, line in number.items()}
+    return lines, [[line for line, ours in of_line.items() if not ours.isdisjoint(mine)] for mine in workers]
 
 
 def _rows(table: Timetable, pieces: Pieces, stages: int) -> Rows:
@@ -176,10 +169,14 @@ def _legs(moves: _Moves, passes: list[Passes], count: int, shared_out: bool) -> 
     columns: tuple[list[range], list[range], list[range]] = ([], [], [])
     for piece, mine in enumerate(passes):
         written: dict[int, tuple[int, int]] = {}
-        for kind in Pass:
+        for kind in KINDS:
+            if kind not in mine.plain:
+                first += (0, 0)
+                behind += (0, 0)
+                continue
             for reduces in (False, True):
                 # Where gradients are shared out every pass reduces them.
-                known = kind in mine.plain and (reduces or not shared_out)
+                known = reduces or not shared_out
                 legs: tuple[Leg, ...] = mine.legs(kind, reduces=reduces) if known else ()
                 if id(legs) not in written:
                     place = 0
@@ -251,7 +248,7 @@ def _ending(
     held: list[list[Share]],
     pieces: Pieces,
     prices: Pace,
-    lines: list[int],
+    waits: list[list[int]],
 ) -> Ending:
     element_bytes = prices.element_bytes
     ties = []
@@ -271,9 +268,8 @@ def _ending(
         again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
         gathers.append(moves.add(list(again)))
     twins = _ints(pieces.twin(stage) for stage in range(len(views)))
-    waits = _csr(_waits(strategy, lines))
     tied = np.array(ties, np.int64).reshape(-1, 3).T.copy()
-    return Ending._make([*tied, _ints(update), *waits, *_csr(gathers), twins])
+    return Ending._make([*tied, _ints(update), *_csr(waits), *_csr(gathers), twins])
 
 
 def _gather_updated(strategy: Strategy, held: list[Share], element_bytes: float) -> Iterator[Move]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.memory import OPTIMISER_BYTES, memory_of_layer, updated, usable_bytes
@@ -47,6 +48,11 @@ class SeatWork:
     def sum_bytes(self) -> float:
         """Weights that all servers of the seat hold alike: bytes of one gradient all-reduce per step."""
         return sum(move.amount for move in self.reduces)
+
+    @cached_property
+    def alone(self) -> Passes:
+        """The layer as a piece of a model, its gradients reduced by themselves."""
+        return self.passes(self.reduces)
 
     def passes(self, reduces: tuple[Move, ...]) -> Passes:
         """The layer as a piece of a model of its own, behind whose last backward pass these gradients are reduced."""
@@ -137,20 +143,19 @@ class SeatPricer:
     def pieces(self, strategy: Strategy) -> tuple[tuple[Share, ...], list[Passes]]:
         """The share and the passes of every layer of a seating; buckets join layers of the same servers."""
         works = [self.work(at, seat_of(one)) for at, one in enumerate(strategy.parts)]
-        reduces = {at: work.reduces for at, work in enumerate(works)}
-        if strategy.order.bucket_bytes:
-            together: dict[tuple[int, ...], list[int]] = {}
-            for at in (at for at, work in enumerate(works) if work.reduces):
-                together.setdefault(strategy.parts[at].workers, []).append(at)
-            shares = {at: work.share for at, work in enumerate(works)}
-            joined: dict[int, tuple[Move, ...]] = {}
-            for layers in together.values():
-                # Experts that are spread over all servers of a seat are reduced over none.
-                first = works[layers[0]].view
-                view = replace(first, order=strategy.order, expert=first.data)
-                joined |= buckets(layers, shares, view, self.element_bytes)
-            reduces = {at: joined.get(at, ()) for at in reduces}
-        return tuple(work.share for work in works), [work.passes(reduces[at]) for at, work in enumerate(works)]
+        shares = tuple(work.share for work in works)
+        if not strategy.order.bucket_bytes:
+            return shares, [work.alone for work in works]
+        together: dict[tuple[int, ...], list[int]] = {}
+        for at in (at for at, work in enumerate(works) if work.reduces):
+            together.setdefault(strategy.parts[at].workers, []).append(at)
+        joined: dict[int, tuple[Move, ...]] = {}
+        for layers in together.values():
+            # Experts that are spread over all servers of a seat are reduced over none.
+            first = works[layers[0]].view
+            view = replace(first, order=strategy.order, expert=first.data)
+            joined |= buckets(layers, shares, view, self.element_bytes)
+        return shares, [work.passes(joined.get(at, ())) for at, work in enumerate(works)]
 
     def at(self, samples: int) -> Workload:
         """The workload for so many samples."""
