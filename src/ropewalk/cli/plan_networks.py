@@ -79,7 +79,7 @@ def _table(answer: NetworksAnswer) -> Table:
 
     compared, servers = answer.comparison, {one.name: one.cluster.equal.count for one in answer.found}
     sized = answer.question.target is not None
-    counted = "tokens/s" if all(row.result.tokens_per_s is not None for row in compared.rows) else "samples/s"
+    counted = compared.counted
     table = Table(box=box.SIMPLE_HEAD)
     heads = ("network", *(["servers"] if sized else []), "step", f"to {compared.reference}", counted, "MFU", "cost",
              f"{counted} per $", "bandwidth per GPU", "comparison", "strategy")  # fmt: skip

@@ -122,6 +122,11 @@ class NetworkComparison:
     """The network to take: of those with equal bandwidth that are as fast as the fastest, the cheapest."""
     verdict: str
 
+    @property
+    def counted(self) -> str:
+        """What throughput counts: tokens/s, or samples/s where there are no tokens."""
+        return "tokens/s" if all(row.result.tokens_per_s is not None for row in self.rows) else "samples/s"
+
     def as_json(self) -> dict[str, Any]:
         return {
             "reference": self.reference,

@@ -25,6 +25,12 @@ from ropewalk.training.planned import plan_of as plan_of_training
 from ropewalk.units import show_seconds
 from ropewalk.workload.source import open_workload
 
+ON_IDEAL = (
+    "ports were wired for the strategies with the lowest bounds; candidates, strands, the plain choice and the bound are "
+    "those of an ideal switch in the place of the wiring, on which every server sends what all its ports do"
+)
+"""What is known where ports are wired."""
+
 
 @dataclass(frozen=True)
 class NetworksQuestion:
@@ -51,15 +57,13 @@ class OnNetwork:
     """How few servers reach the target, where there is one."""
 
     def shown(self) -> PlannerAnswer:
-        """The search that found it; where ports were wired, it says that it stands on an ideal switch."""
+        """The answer on this network; where ports were wired, its best step is the one on the wiring."""
         if self.training is self.planned.training:
             return self.planned
-        taken = show_seconds(self.training.statistics.step_time_s)
-        remark = (
-            f"The search ran on an ideal switch that gives every server all its ports. On ports wired for "
-            f"{self.training.strategy.said()} a step takes {taken}."
-        )
-        return replace(self.planned, remarks=(remark, *self.planned.remarks))
+        strategy, seconds = self.training.strategy, self.training.statistics.step_time_s
+        best = replace(self.planned.best, strategy=strategy, seconds=seconds, memory_bytes=self.training.memory.most)
+        question, remarks = replace(self.planned.question, cluster=self.cluster), (*self.planned.remarks, ON_IDEAL)
+        return replace(self.planned, question=question, best=best, training=self.training, remarks=remarks)
 
     def plan(self) -> Plan:
         """Everything decided; where ports were wired, with cables and routes."""

@@ -6,6 +6,7 @@ from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.comparison import NetworkComparison
 from ropewalk.planner.plain import ABOUT
 from ropewalk.report import planner_words, quantity
+from ropewalk.report.design_wiring import draw_wiring
 from ropewalk.report.page import render
 from ropewalk.report.planner_charts import ladder_chart, strand_chart
 from ropewalk.report.planner_networks import network_chart, network_lines
@@ -19,7 +20,7 @@ def planner_page(answer: PlannerAnswer, *, networks: NetworkComparison | None = 
 
     With `networks`, the answer is that on the network to take, and the others stand beside it.
     """
-    workload = answer.training.workload
+    workload, designed = answer.training.workload, answer.training.question.network.designed
     return render(
         "planner.html",
         title=f"{workload.name} on {quantity.count(answer.training.gpus)} GPUs: the best strategy",
@@ -44,8 +45,9 @@ def planner_page(answer: PlannerAnswer, *, networks: NetworkComparison | None = 
             (one.strategy.said(), one.memory_bytes, one.memory_bytes - answer.capacity_bytes) for one in answer.nearest
         ],
         frameworks=planner_words.frameworks(answer),
+        drawing=None if designed is None else draw_wiring(designed.wiring),
         command=command,
-        notes=[*answer.remarks, *answer.training.notes, *planner_words.reading()],
+        notes=[*map(planner_words.sentence, answer.remarks), *answer.training.notes, *planner_words.reading()],
     )
 
 

@@ -59,7 +59,7 @@ def network_chart(compared: NetworkComparison) -> Chart:
                 log=False)),
             View("cost of the network", ranking(
                 names, dollars, [money(one) for one in dollars], hovers, money, compared.pick, log=False)),
-            View(f"throughput per dollar ({compared.dollars_of})", ranking(
+            View(f"{compared.counted} per dollar ({compared.dollars_of})", ranking(
                 names, value, [f"{one:.3g}" for one in value], hovers, lambda one: f"{one:.3g}", compared.pick,
                 log=False)),
         ),

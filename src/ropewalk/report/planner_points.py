@@ -108,7 +108,10 @@ def point_cloud(answer: PlannerAnswer) -> PointCloud:
     offered = [number for number, column in enumerate(points.columns) if column.offered]
     painted = [number for number in offered if points.columns[number].title == PAINTED] or offered
     named = [("best", answer.best), ("plain choice", answer.plain)]
-    shown = np.concatenate([points.seconds, [option.seconds for _, option in named], [answer.bound.seconds]])
+    bounds = {"bound of these": float(answer.bound.uniform_s), "bound of any choice": float(answer.bound.seconds)}
+    if answer.bound.seconds == answer.bound.uniform_s:
+        bounds = {"bound": float(answer.bound.seconds)}
+    shown = np.concatenate([points.seconds, [option.seconds for _, option in named], [*bounds.values()]])
     capacity = answer.capacity_bytes / 1e9
     held = np.append(points.memory_bytes / 1e9, capacity)
     room = 0.03 * (held.max() - held.min())
@@ -123,7 +126,7 @@ def point_cloud(answer: PlannerAnswer) -> PointCloud:
             for name, option in named
         ],
         "capacity": capacity,
-        "bound": float(answer.bound.seconds),
+        "bounds": [{"name": name, "seconds": seconds} for name, seconds in bounds.items()],
         "whole": [max(0.0, float(held.min() - room)), float(held.max() + room)],
         "tall": _ends(shown, log=log),
         "log": log,
@@ -142,7 +145,10 @@ def point_cloud(answer: PlannerAnswer) -> PointCloud:
 
 
 def _caption(points: Points) -> str:
-    parts = ["Filled: simulated. Hollow: its bound, below which no simulation of it falls."]
+    parts = [
+        "Filled: simulated. Hollow: its bound, below which no simulation of it falls. All with even cuts, rings, usual "
+        "buckets and default placement; for the best, ringed, these are settled too."
+    ]
     if points.left_out:
         parts.append(f"{quantity.count(points.left_out)} slower strategies that fit are not drawn.")
     parts.append("Drag across a part to enlarge it, double-click to see all; + and − zoom, arrows move.")

@@ -42,21 +42,32 @@ def headline(answer: PlannerAnswer) -> str:
 
 
 def bound_in_words(answer: PlannerAnswer) -> str:
-    """How much is left to gain."""
+    """How much is left to gain, whatever is chosen, and with what most people choose."""
     bound, gap = answer.bound, answer.bound.gap(answer.best.seconds)
-    many = quantity.count(answer.counts.fit)
-    if gap < NOTICEABLE and bound.complete:
-        return f"No other of the {many} strategies of this space that fit can be faster under the model."
-    return (
-        f"The step is {quantity.percent(gap)} above {quantity.seconds(bound.seconds)}, which no other of the {many} "
-        "strategies of this space that fit can beat under the model."
+    found = "and this one takes just that" if gap < NOTICEABLE else f"and this one is {quantity.percent(gap)} above it"
+    said = (
+        f"No strategy takes less than {quantity.seconds(bound.seconds)}, whatever its cuts, collectives, order of "
+        f"gradients and placement, {found}."
     )
+    if answer.training.question.network.designed is not None:
+        return f"On an ideal switch, no{said[2:]}"
+    many, least = quantity.count(answer.counts.fit), quantity.seconds(bound.uniform_s)
+    proved = "is the best" if bound.complete else "is a bound"
+    return f"{said} With even cuts, rings and usual buckets {least} {proved} of the {many} that fit."
 
 
 def proof_in_words(answer: PlannerAnswer) -> str:
-    said = answer.bound.proof
     stopped = "" if answer.bound.complete else " The search ended before every strategy below the best was simulated."
-    return f"{said[:1].upper()}{said[1:]}.{stopped}"
+    return sentence(answer.bound.proof) + stopped
+
+
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop.
+
+    >>> sentence("rings are fast")
+    'Rings are fast.'
+    """
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def numbers(answer: PlannerAnswer) -> Facts:
@@ -72,7 +83,7 @@ def numbers(answer: PlannerAnswer) -> Facts:
         ("Step time", quantity.seconds(found.step_time_s)),
         rate,
         ("Model flops utilisation", "unknown" if found.mfu is None else quantity.percent(found.mfu)),
-        ("Memory of the fullest GPU", f"{quantity.size(held)} of {quantity.size(room)}"),
+        (f"Memory of the fullest GPU, of {quantity.size(room)}", quantity.size(held)),
         ("Gain over the plain choice", quantity.times(gain)),
     ]
 
@@ -82,8 +93,7 @@ def facts(answer: PlannerAnswer) -> Facts:
     asked, best = answer.question, answer.best
     workload = answer.training.workload
     listed = [
-        ("Bound", f"{quantity.seconds(answer.bound.seconds)}; the step is "
-                  f"{quantity.percent(max(0.0, answer.bound.gap(best.seconds)))} above it"),
+        ("Bound", _bound(answer)),
         ("Strategy", best.said()),
         ("Collectives", best.algorithm),
         ("Placement of ranks", "default" if best.placement == DEFAULT_ORDER else best.placement),
@@ -97,6 +107,12 @@ def facts(answer: PlannerAnswer) -> Facts:
         ("Seed", str(asked.seed)),
     ]  # fmt: skip
     return [(name, value) for name, value in listed if value]
+
+
+def _bound(answer: PlannerAnswer) -> str:
+    gap = answer.bound.gap(answer.best.seconds)
+    reached = "reached" if gap < NOTICEABLE else f"the step is {quantity.percent(gap)} above it"
+    return f"{quantity.seconds(answer.bound.seconds)}, {reached}"
 
 
 def ladder_rows(answer: PlannerAnswer) -> list[LadderRow]:

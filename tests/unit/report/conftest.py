@@ -40,7 +40,12 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(self.texts).replace("\u00a0", " ").replace("\u202f", " ")
+        return self.as_text(" ".join(self.texts))
+
+    @staticmethod
+    def as_text(words: str) -> str:
+        """Words with plain spaces in the place of narrow ones and of those that do not break."""
+        return words.replace("\u00a0", " ").replace("\u202f", " ")
 
     def count(self, tag: str) -> int:
         return sum(name == tag for name, _ in self.elements)

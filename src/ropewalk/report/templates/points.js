@@ -81,20 +81,25 @@
     };
     const drawLines = () => {
       const x = look.x(data.capacity);
-      const y = look.y(scale(data.bound));
       paper.fillStyle = style("--heat4");
       paper.fillRect(Math.round(x), TOP, 1.5, HEIGHT - AXIS - TOP);
       paper.textAlign = "right";
       if (x > look.gutter && x <= look.width) paper.fillText(`capacity ${gigabytes(data.capacity)}`, x - 6, TOP + 8);
       paper.strokeStyle = paper.fillStyle = style("--muted");
-      paper.setLineDash([5, 4]);
-      paper.beginPath();
-      paper.moveTo(look.gutter, y);
-      paper.lineTo(look.width, y);
-      paper.stroke();
-      paper.setLineDash([]);
       paper.textAlign = "left";
-      paper.fillText(`bound ${written(data.bound * 1e9)}`, look.gutter + 6, y + 10);
+      let left = look.gutter + 6;
+      for (const { name, seconds } of data.bounds) {
+        const y = look.y(scale(seconds));
+        paper.setLineDash([5, 4]);
+        paper.beginPath();
+        paper.moveTo(look.gutter, y);
+        paper.lineTo(look.width, y);
+        paper.stroke();
+        paper.setLineDash([]);
+        const text = `${name} ${written(seconds * 1e9)}`;
+        paper.fillText(text, left, y + 10);
+        left += paper.measureText(text).width + 24; // lines may lie close to each other, their names must not
+      }
     };
     // Where a point of the same colour covers the same pixel already, another one would not be seen.
     const drawPoints = () => {
