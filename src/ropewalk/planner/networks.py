@@ -26,8 +26,8 @@ from ropewalk.units import show_seconds
 from ropewalk.workload.source import open_workload
 
 ON_IDEAL = (
-    "ports were wired for the strategies with the lowest bounds; candidates, strands, the plain choice and the bound are "
-    "those of an ideal switch in the place of the wiring, on which every server sends what all its ports do"
+    "ports were wired for the strategies with the lowest bounds; candidates, strands, the plain choice and the bound "
+    "are those of an ideal switch in the place of the wiring, on which every server sends what all its ports do"
 )
 """What is known where ports are wired."""
 
