@@ -16,7 +16,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.sim.flow.gang import system_of_gang
-from ropewalk.sim.flow.layout import Layout, layout_of
+from ropewalk.sim.flow.layout import GangLayout, layout_of
 from ropewalk.sim.flow.system import System, Times, run_system
 from ropewalk.sim.physics import check_system
 from ropewalk.strategy import Placement, Strategy
@@ -41,7 +41,7 @@ class QuickRun:
 
     strategy: Strategy
     gang: Gang
-    layout: Layout
+    layout: GangLayout
     system: System
     times: Times
 
@@ -68,7 +68,7 @@ class QuickSteps:
         self.known = Known(self.prices)
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
-        self.layouts: dict[Hashable, Layout] = {}
+        self.layouts: dict[Hashable, GangLayout] = {}
         if self.network.level.knows_packets or question.jitter or question.stragglers:
             raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
 
@@ -98,7 +98,7 @@ class QuickSteps:
             self._workloads[micro_batch] = made or open_workload(str(model), micro_batch, self.question.sequence)
         return self._workloads[micro_batch]
 
-    def _layout(self, keys: tuple[Key, ...], roster: Roster, algorithm: str) -> Layout:
+    def _layout(self, keys: tuple[Key, ...], roster: Roster, algorithm: str) -> GangLayout:
         """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
         choice = collective_choice(algorithm)
         if choice.is_open:

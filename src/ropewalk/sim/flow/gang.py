@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
 from ropewalk.sim.flow.in_order import joined
-from ropewalk.sim.flow.layout import Layout
+from ropewalk.sim.flow.layout import GangLayout
 from ropewalk.sim.flow.system import System
 from ropewalk.task.graph import Kind
 from ropewalk.task.lower.gang import Gang
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 
-def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> System:
+def system_of_gang(gang: Gang, kind: Ints, layout: GangLayout) -> System:
     """One task for each class of each operation; `kind[i]` is the kind of operation i in the layout."""
     from ropewalk.sim.flow import _gang_kernel as kernels
 
@@ -39,7 +39,7 @@ def system_of_gang(gang: Gang, kind: Ints, layout: Layout) -> System:
     return _with_priorities(priority, layout, made, dep)
 
 
-def _kind_tasks(gang: Operations, layout: Layout) -> KindTasks:
+def _kind_tasks(gang: Operations, layout: GangLayout) -> KindTasks:
     """The columns of the layout with the pairs of tasks of all pairs of kinds that wait for each other."""
     from ropewalk.sim.flow._gang_kernel import KindTasks
 
@@ -60,7 +60,7 @@ def _kind_tasks(gang: Operations, layout: Layout) -> KindTasks:
     )  # fmt: skip
 
 
-def _with_priorities(priority: Ints, layout: Layout, made: Written, dep: NDArray[np.int32]) -> System:
+def _with_priorities(priority: Ints, layout: GangLayout, made: Written, dep: NDArray[np.int32]) -> System:
     """The system; flows of one class and different priorities are flows of their own."""
     row, place = np.arange(len(layout.flow_cap)), made.place
     flow_priority = np.full(len(row), priority[0] if len(priority) else 0)

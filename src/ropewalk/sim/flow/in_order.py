@@ -20,7 +20,7 @@ from ropewalk.task.step import Act
 
 if TYPE_CHECKING:
     from ropewalk.sim.flow._gang_kernel import Operations
-    from ropewalk.sim.flow.layout import Layout
+    from ropewalk.sim.flow.layout import GangLayout
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Alone:
     """By kind: the kind of computations of the same stage, -1 where ranks of a stage differ."""
 
 
-def alone_in(layout: Layout) -> Alone:
+def alone_in(layout: GangLayout) -> Alone:
     """Collectives that stop their ranks, of one class, on links that only such collectives of the same stage use."""
     act, _, stage, _, stream = np.array(layout.keys, np.int64).T
     first, tasks = layout.task_start[:-1], np.diff(layout.task_start)
@@ -69,7 +69,7 @@ def alone_in(layout: Layout) -> Alone:
     return Alone(np.where(computes | meets, stage, -1), unit, np.where(computes | meets, compute[stage], -1))
 
 
-def joined(gang: Operations, layout: Layout) -> tuple[Operations, Ints]:
+def joined(gang: Operations, layout: GangLayout) -> tuple[Operations, Ints]:
     """The gang with what stages run in order in one computation each, and the first operation of every such row."""
     from ropewalk.sim.flow._gang_kernel import Operations, join_rows
 

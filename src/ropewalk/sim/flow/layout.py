@@ -55,7 +55,7 @@ class Copies:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class GangLayout:
     """Tasks of every kind of operation, a task for each class, kind after kind; flows and links by class."""
 
     keys: tuple[Key, ...]
@@ -126,7 +126,7 @@ class Layout:
         return SIDES[side](one, other)
 
 
-def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> Layout:
+def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> GangLayout:
     """Expand one operation of each kind for all ranks, and fold them; `use_for` says with what a step is expanded."""
     from ropewalk.sim.flow.dominated import without_dominated_links
 
@@ -227,12 +227,12 @@ def _ranks(system: System, folding: Folding) -> Ints:
     return np.bincount(class_of, minlength=folding.quotient.streams)
 
 
-def _joined(keys: tuple[Key, ...], roster: Roster, kinds: list[_Kind], quotient: System, ranks: Ints) -> Layout:
+def _joined(keys: tuple[Key, ...], roster: Roster, kinds: list[_Kind], quotient: System, ranks: Ints) -> GangLayout:
     classes = np.concatenate([kind.classes for kind in kinds])
     waits = [deps for kind in kinds for deps in kind.waits]
     what = quotient.kind[classes]
     start_up, each, own, launch = np.concatenate([kind.terms for kind in kinds]).T.copy()
-    return Layout(
+    return GangLayout(
         keys,
         roster,
         tuple(kind.copies for kind in kinds),
