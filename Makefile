@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests benchmarks recipes
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run run-sync test test-extras lint bench docs pins clean
+.PHONY: help setup run run-wiring run-sync test test-extras lint bench docs pins clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,7 +18,10 @@ setup: .venv/.ready ## create .venv with ropewalk and the tools in it
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: setup ## a plan for DLRM on 16 servers against every other network: a table here, a page in out/plan.html
+run: setup ## the best way to train Llama 2 13B on 64 H100s, on three networks: tables here, a page in out/plan.html
+	$(BIN)/ropewalk plan llama2-13b --cluster dgx-h100:8 --batch 256 --seq 4096 --network rails,rail-only,leaf-spine:4to1 --plan out/plan.json --page out/plan.html
+
+run-wiring: setup ## wiring and strategy for DLRM on 16 servers against every other network: a page in out/plan.html
 	$(BIN)/ropewalk plan dlrm --servers 16 --degree 4 --gpus-per-server 4 --device a100 --dtype tf32 --bandwidth 100Gbps --compare all --plan out/plan.json --page out/plan.html
 
 run-sync: setup ## the synchronisation study: a table here, a page in out/sync.html

@@ -1,0 +1,71 @@
+"""`ropewalk plan` on a network that exists."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+SMALL = ("plan", "gpt:layers=4,hidden=256,heads=4", "--seq", 128, "--cluster", "2x2", "--batch", 8, "--zero", "0,1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("best")
+
+
+@pytest.fixture
+def answered(ropewalk, folder):
+    path = folder / "plan.json"
+    if not path.exists():
+        answer = ropewalk(
+            *SMALL, "--plan", path, "--page", folder / "plan.html", "--explain", "tp 2", "--explain", "tp 3"
+        )
+        assert answer.code == 0, answer.stderr
+        (folder / "stdout").write_text(answer.stdout)
+    return (folder / "stdout").read_text(), path
+
+
+def test_the_answer_names_a_strategy_a_bound_and_what_each_strand_is_worth(answered):
+    text, _ = answered
+    for words in (
+        "per step",
+        "bound: no strategy takes less than",
+        "degrees:",
+        "collectives:",
+        "all together",
+        "runs on:",
+    ):
+        assert words in text
+
+
+def test_it_says_why_another_strategy_is_not_the_answer(answered):
+    text, _ = answered
+    assert "why not tp 2?" in text
+    assert "The best of" in text or "is the answer" in text
+    assert "heads do not split over 3" in text or "No strategy of the space is like that" in text
+
+
+def test_the_plan_keeps_its_promise_and_reruns_to_the_same_bytes(answered, ropewalk):
+    _, path = answered
+    promised = json.loads(path.read_text())["prediction"]["step_time_s"]
+    again = ropewalk("simulate", path, "--json")
+    assert again.code == 0, again.stderr
+    assert json.loads(again.stdout)["step_time_s"] == promised
+    rerun = ropewalk("plan", "--from", path)
+    assert rerun.code == 0, rerun.stderr
+    assert "reruns to the same plan" in rerun.stderr
+
+
+def test_what_cannot_be_planned_is_refused_with_a_remedy(ropewalk):
+    for options, words in (
+        (("plan", "gpt2", "--cluster", "1x8", "--batch", 7, "--tp", 1, "--pp", 1), "multiple of 8"),
+        (("plan", "megatron-530b", "--cluster", "1x8", "--batch", 8), "comes nearest and needs"),
+        (("plan", "gpt2", "--cluster", "1x4", "--schedules", "dualpipe"), "two copies"),
+        (("plan", "gpt2", "--cluster", "1x4", "--zero", "7"), "use some of 0, 1, 2, 3"),
+        (("plan", "gpt2", "--cluster", "1x4", "--allow", "magic"), "unrunnable"),
+        (("plan", "gpt2", "--cluster", "1x4", "--budget", 5), "ports to be wired"),
+    ):  # fmt: skip
+        answer = ropewalk(*options)
+        assert answer.code == 2, (options, answer.stdout)
+        assert words in answer.stderr, answer.stderr
