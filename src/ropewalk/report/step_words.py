@@ -16,7 +16,7 @@ UNEVEN = 0.03
 PURPOSE_WORDS = {
     "tensor": "tensor-parallel communication",
     "data": "the all-reduce of gradients",
-    "pipeline": "sending between pipeline stages",
+    "pipeline": "sending between layers on different GPUs",
     "expert": "the exchange of tokens with experts",
     "zero": "gathering and scattering sharded weights",
     "context": "the exchange of keys and values",
