@@ -30,7 +30,7 @@ def circle(servers: int = 12, jumps: tuple[int, ...] = (1, 5), *, matched: bool 
 
 def tables_and_stack(servers: int = 12) -> Step:
     """A table on server 0 feeds a stack on all servers; the stack's weights are summed."""
-    sketch = StepSketch(servers, ("compute", "activations", "data"))
+    sketch = StepSketch(servers, ("compute", "pipeline", "data"))
     looked_up = sketch.compute(0, 1e-3, label="table forward")
     sent = [sketch.send(0, peer, 4e6, after=[looked_up], stream=1, label="table rows") for peer in range(1, servers)]
     forward = [

@@ -49,8 +49,6 @@ PURPOSES = {
     "zero": BROWN,
     "context": PURPLE,
     "tables": RUST,
-    "activations": AMBER,
-    "gradients": RUST,
 }
 """What a stream of a training step is for."""
 

@@ -21,8 +21,6 @@ PURPOSE_WORDS = {
     "zero": "gathering and scattering sharded weights",
     "context": "the exchange of keys and values",
     "tables": "the exchange of embedding rows",
-    "activations": "activations of other servers",
-    "gradients": "gradients of activations from other servers",
 }
 
 
