@@ -11,7 +11,7 @@ from ropewalk.hardware import Cluster, Ports, on_network, resized
 from ropewalk.hardware.bill import Price, network_price
 from ropewalk.hardware.networks import OWN
 from ropewalk.hardware.prices import DEFAULT_PRICES, price_list
-from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.planner.answer import Option, PlannerAnswer
 from ropewalk.planner.comparison import NetworkComparison, NetworkResult, compared, hosts_of
 from ropewalk.planner.on_ports import best_wired, ideal_for
 from ropewalk.planner.planned import plan_of
@@ -20,6 +20,7 @@ from ropewalk.planner.study import answer
 from ropewalk.planner.target import Reached, Target, fewest_servers, read_target, sizes_that_divide
 from ropewalk.plans import Plan
 from ropewalk.progress import Progress, silent
+from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.training import TrainingAnswer
 from ropewalk.training.planned import plan_of as plan_of_training
 from ropewalk.units import show_seconds
@@ -60,10 +61,11 @@ class OnNetwork:
         """The answer on this network; where ports were wired, its best step is the one on the wiring."""
         if self.training is self.planned.training:
             return self.planned
-        strategy, seconds = self.training.strategy, self.training.statistics.step_time_s
-        best = replace(self.planned.best, strategy=strategy, seconds=seconds, memory_bytes=self.training.memory.most)
+        made = self.training
+        seconds, algorithm = made.statistics.step_time_s, made.question.network.algorithm
+        best = Option(made.strategy, DEFAULT_ORDER, algorithm, seconds, made.memory.most)
         question, remarks = replace(self.planned.question, cluster=self.cluster), (*self.planned.remarks, ON_IDEAL)
-        return replace(self.planned, question=question, best=best, training=self.training, remarks=remarks)
+        return replace(self.planned, question=question, best=best, training=made, remarks=remarks)
 
     def plan(self) -> Plan:
         """Everything decided; where ports were wired, with cables and routes."""

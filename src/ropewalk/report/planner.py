@@ -34,6 +34,7 @@ def planner_page(answer: PlannerAnswer, *, networks: NetworkComparison | None = 
         proof=planner_words.proof_in_words(answer),
         where_to_gain=planner_words.where_to_gain(answer),
         ladder=planner_words.ladder_rows(answer),
+        found=planner_words.FOUND,
         cloud=point_cloud(answer),
         answer=answer,
         about_plain=ABOUT,

@@ -11,6 +11,7 @@ from ropewalk.report import quantity
 from ropewalk.strategy.frameworks import FRAMEWORKS
 from ropewalk.strategy.placement import DEFAULT_ORDER
 
+FOUND = "found"
 NOTICEABLE = 5e-4
 """A part below this is no gain and no gap."""
 
@@ -37,7 +38,7 @@ def headline(answer: PlannerAnswer) -> str:
     )
     return (
         f"Train {answer.training.workload.name} on {quantity.count(answer.training.gpus)} GPUs with "
-        f"{answer.best.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
+        f"{answer.best.strategy.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
     )
 
 
@@ -83,7 +84,7 @@ def numbers(answer: PlannerAnswer) -> Facts:
         ("Step time", quantity.seconds(found.step_time_s)),
         rate,
         ("Model flops utilisation", "unknown" if found.mfu is None else quantity.percent(found.mfu)),
-        (f"Memory of the fullest GPU, of {quantity.size(room)}", quantity.size(held)),
+        (f"Fullest GPU, of {quantity.size(room)}", quantity.size(held)),
         ("Gain over the plain choice", quantity.times(gain)),
     ]
 
@@ -94,8 +95,8 @@ def facts(answer: PlannerAnswer) -> Facts:
     workload = answer.training.workload
     listed = [
         ("Bound", _bound(answer)),
-        ("Strategy", best.said()),
-        ("Collectives", best.algorithm),
+        ("Strategy", best.strategy.said()),
+        ("Collectives", best.algorithm.replace(",", ", ").replace("=", ": ")),
         ("Placement of ranks", "default" if best.placement == DEFAULT_ORDER else best.placement),
         ("Plain choice", f"{answer.plain.said()}: {quantity.seconds(answer.plain.seconds)}"),
         ("Cluster", asked.cluster.said),
@@ -116,14 +117,16 @@ def _bound(answer: PlannerAnswer) -> str:
 
 
 def ladder_rows(answer: PlannerAnswer) -> list[LadderRow]:
-    """The rungs of the bound, then the step that was found; each adds to the one below."""
-    best = float(answer.best.seconds)
+    """The rungs of the bound and the step that was found, in ascending order; each adds to the one below.
+
+    What is bounded with rings and even cuts alone may be above the step, where others were found to be faster.
+    """
     rungs = [(rung.name, float(rung.seconds), rung.about) for rung in answer.bound.ladder]
-    rungs.append(("found", best, "the step that was found, with all that share the network"))
+    rungs.append((FOUND, float(answer.best.seconds), "the step that was found, with all that share the network"))
     rows, below = [], 0.0
-    for name, seconds, about in rungs:
-        rows.append(LadderRow(name, max(seconds, below), max(0.0, seconds - below), about))
-        below = max(seconds, below)
+    for name, seconds, about in sorted(rungs, key=lambda rung: rung[1]):
+        rows.append(LadderRow(name, seconds, seconds - below, about))
+        below = seconds
     return rows
 
 
@@ -133,8 +136,8 @@ def where_to_gain(answer: PlannerAnswer) -> str:
     largest = max(rows[1:], key=lambda row: row.added, default=None)
     if largest is None or largest.added <= 0:
         return ""
-    part = quantity.percent(largest.added / rows[-1].seconds)
-    return f"The largest part behind arithmetic is {largest.name}, {part} of the step: {largest.about}."
+    part = quantity.percent(largest.added / answer.best.seconds)
+    return f"The largest part beyond arithmetic, {part} of the step: {largest.about}."
 
 
 def strands_in_words(answer: PlannerAnswer) -> str:

@@ -101,11 +101,12 @@ def test_what_a_picture_has_no_room_for_is_counted(found, monkeypatch):
     assert "slower strategies that fit are not drawn" in point_cloud(found).caption
 
 
-def test_a_ladder_never_goes_down_and_ends_at_the_step(found):
-    rungs = (Rung("high", 2 * found.best.seconds / 3, ""), Rung("low", found.best.seconds / 3, ""))
+def test_a_ladder_goes_up_and_has_the_step_in_its_place(found):
+    step = found.best.seconds
+    rungs = (Rung("low", step / 3, ""), Rung("rings alone", 2 * step, ""))
     rows = planner_words.ladder_rows(replace(found, bound=replace(found.bound, ladder=rungs)))
-    assert [row.added for row in rows] == pytest.approx([rungs[0].seconds, 0.0, found.best.seconds / 3])
-    assert rows[-1].seconds == found.best.seconds
+    assert [row.name for row in rows] == ["low", "found", "rings alone"]
+    assert [row.added for row in rows] == pytest.approx([step / 3, 2 * step / 3, step])
 
 
 def test_a_search_that_was_cut_short_says_how_much_may_be_left(found, read_page):
@@ -137,6 +138,7 @@ def test_a_wired_network_is_drawn_and_its_step_is_the_one_on_the_wiring(read_pag
     asked = PlannerQuestion("gpt2", read_cluster("4x2"), batch=8, sequence=64, space=space)
     switched, wired = answer_on_networks(NetworksQuestion(asked, ("own", "wire"))).found
     shown = wired.shown()
+    assert shown.best.algorithm == wired.training.question.network.algorithm
     assert shown.best.seconds == wired.training.statistics.step_time_s >= shown.bound.seconds
     page = read_page(planner_page(shown))
     assert "Wiring" in page.text
