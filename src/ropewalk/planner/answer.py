@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.answer import TrainingAnswer
@@ -29,10 +30,18 @@ class Option:
     memory_bytes: float
 
     def said(self) -> str:
-        """The strategy in words, with what else is decided."""
+        """The strategy in words, with what else is decided.
+
+        >>> Option(Strategy(data=8, order=Order(fusion=0.0)), DEFAULT_ORDER, "tree", 1.0, 1e9).said()
+        'dp 8, 1 micro-batch of 1, collectives tree, layer by layer'
+        """
         more = [] if self.algorithm == "ring" else [f"collectives {self.algorithm}"]
         if self.placement != DEFAULT_ORDER:
             more.append(f"placed {self.placement}")
+        if self.strategy.order != Order():
+            more.append(self.strategy.order.said())
+        if self.strategy.stages is not None:
+            more.append("stages from layers " + ", ".join(map(str, self.strategy.stages)))
         return ", ".join([self.strategy.said(), *more])
 
 

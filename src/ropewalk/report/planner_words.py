@@ -151,8 +151,8 @@ def strands_in_words(answer: PlannerAnswer) -> str:
     if len(single) == 1:
         return f"One strand alone gains: {best.name}, {quantity.times(best.gain)}; together {quantity.times(together)}."
     return (
-        f"{best.name[:1].upper()}{best.name[1:]} alone gains most: {quantity.times(best.gain)}. The {len(single)} that "
-        f"gain multiply to {quantity.times(product)}; together they give {quantity.times(together)}."
+        f"The largest gain of a strand alone is {quantity.times(best.gain)} ({best.name}). The {len(single)} that gain "
+        f"alone multiply to {quantity.times(product)}; all together give {quantity.times(together)}."
     )
 
 

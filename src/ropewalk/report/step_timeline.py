@@ -152,7 +152,8 @@ def _caption(run: StepRun, groups: RankGroups, chosen: Ids, tolerance: float) ->
         if groups.sort == groups.noun and len(chosen) == len(groups.names):
             parts.append(f"{drawn}: the others do the same at the same time as one of them, × says how many.")
         elif groups.sort == "stage":
-            parts.append(f"{drawn}, one for each stage: the one with most of the critical path.")
+            each = ", one for each stage" if len(groups.names) > 1 else ""
+            parts.append(f"{drawn}{each}: the one with most of the critical path.")
         else:
             parts.append(f"{drawn}, evenly chosen, and of those that are alike the one with most of the critical path.")
     if tolerance:

@@ -87,19 +87,28 @@
       if (x > look.gutter && x <= look.width) paper.fillText(`capacity ${gigabytes(data.capacity)}`, x - 6, TOP + 8);
       paper.strokeStyle = paper.fillStyle = style("--muted");
       paper.textAlign = "left";
+      paper.setLineDash([5, 4]);
+      paper.beginPath();
+      for (const { seconds } of data.bounds) {
+        paper.moveTo(look.gutter, look.y(scale(seconds)));
+        paper.lineTo(look.width, look.y(scale(seconds)));
+      }
+      paper.stroke();
+      paper.setLineDash([]);
       let left = look.gutter + 6;
       for (const { name, seconds } of data.bounds) {
-        const y = look.y(scale(seconds));
-        paper.setLineDash([5, 4]);
-        paper.beginPath();
-        paper.moveTo(look.gutter, y);
-        paper.lineTo(look.width, y);
-        paper.stroke();
-        paper.setLineDash([]);
         const text = `${name} ${written(seconds * 1e9)}`;
-        paper.fillText(text, left, y + 10);
+        onPaper(text, left, look.y(scale(seconds)) + 10);
         left += paper.measureText(text).width + 24; // lines may lie close to each other, their names must not
       }
+    };
+    // Text over lines and points keeps a rim of paper.
+    const onPaper = (text, left, y) => {
+      paper.lineJoin = "round";
+      paper.lineWidth = 4;
+      paper.strokeStyle = style("--paper");
+      paper.strokeText(text, left, y);
+      paper.fillText(text, left, y);
     };
     // Where a point of the same colour covers the same pixel already, another one would not be seen.
     const drawPoints = () => {
@@ -130,9 +139,8 @@
       }
     };
     const drawNames = () => {
-      const [ink, under] = [style("--ink"), style("--paper")];
+      const ink = style("--ink");
       paper.textAlign = "left";
-      paper.lineJoin = "round";
       for (const { name, memory, seconds } of data.named) {
         const [x, y] = [look.x(memory), look.y(scale(seconds))];
         paper.strokeStyle = paper.fillStyle = ink;
@@ -142,10 +150,7 @@
         paper.stroke();
         const left = x + 14 + paper.measureText(name).width < look.width ? x + 13 : x - 13 - paper.measureText(name).width;
         paper.font = "600 " + font;
-        paper.lineWidth = 4;
-        paper.strokeStyle = under;
-        paper.strokeText(name, left, y);
-        paper.fillText(name, left, y);
+        onPaper(name, left, y);
         paper.font = font;
       }
     };
