@@ -24,6 +24,8 @@ MOST_POINTS = 20_000
 MOST_LISTED = 50
 LOG_FROM = 3.0
 """A slowest step this many times the fastest asks for a logarithmic axis: what matters is at its lower end."""
+FAR = 1.7
+"""A capacity this many times the fullest GPU is outside the picture, at whose edge it is said."""
 PAINTED = "Tensor"
 """What colours stand for at first, where candidates differ in it."""
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -113,7 +115,9 @@ def point_cloud(answer: PlannerAnswer) -> PointCloud:
         bounds = {"bound": float(answer.bound.seconds)}
     shown = np.concatenate([points.seconds, [option.seconds for _, option in named], [*bounds.values()]])
     capacity = answer.capacity_bytes / 1e9
-    held = np.append(points.memory_bytes / 1e9, capacity)
+    held = points.memory_bytes / 1e9
+    if capacity < FAR * held.max():
+        held = np.append(held, capacity)
     room = 0.03 * (held.max() - held.min())
     log = bool(shown.max() > LOG_FROM * shown.min())
     data = {

@@ -95,6 +95,11 @@ def test_columns_are_text_with_a_digit_per_point(found):
     assert data["columns"][3]["looks"] == []  # one context degree: nothing to choose
 
 
+def test_a_capacity_far_beyond_all_points_does_not_squeeze_them(found):
+    data = json.loads(point_cloud(found).json)
+    assert data["capacity"] > 3 * max(data["memory"]) > data["whole"][1] > max(data["memory"])
+
+
 def test_what_a_picture_has_no_room_for_is_counted(found, monkeypatch):
     monkeypatch.setattr(planner_points, "MOST_POINTS", 10)
     assert points_of(found).left_out == found.counts.fit - 10

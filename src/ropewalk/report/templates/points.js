@@ -84,7 +84,8 @@
       paper.fillStyle = style("--heat4");
       paper.fillRect(Math.round(x), TOP, 1.5, HEIGHT - AXIS - TOP);
       paper.textAlign = "right";
-      if (x > look.gutter && x <= look.width) paper.fillText(`capacity ${gigabytes(data.capacity)}`, x - 6, TOP + 8);
+      const beyond = x > look.width ? " →" : "";
+      if (x > look.gutter) paper.fillText(`capacity ${gigabytes(data.capacity)}${beyond}`, Math.min(x, look.width) - 6, TOP + 8);
       paper.strokeStyle = paper.fillStyle = style("--muted");
       paper.textAlign = "left";
       paper.setLineDash([5, 4]);
