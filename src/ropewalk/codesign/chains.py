@@ -2,7 +2,7 @@
 
 A chain's result depends on its number and seed alone, so it does not matter how many processes there are, or where they
 run. Chain 0 begins where it is told to, or at the first start of the space; the others at its further starts, and when
-these are used up at random.
+these are used up at random. Besides them, chains may go on from where chain 0 begins, each with proposals of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Chain:
     seed: int
     patience: Patience
     start: Places | None
+    """Where it begins; by its number unless given."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,21 @@ def search_chains(
     start: Places | None = None,
     engine: str = "processes",
     workers: int | None = None,
+    besides: int = 0,
 ) -> Searched:
-    """Run chains; `workers` says how many at a time (processes, or Ray tasks), one for each chain unless given."""
+    """Run chains, and so many `besides` that all begin at `start`.
+
+    `workers` says how many run at a time (processes, or Ray tasks), one for each chain unless given.
+    """
     if chains < 1:
         raise StrategyError(f"{chains} chains cannot search: give 1 or more")
     if engine not in ENGINES:
         raise StrategyError(f"there is no engine {engine!r}: use {' or '.join(ENGINES)}")
-    seeds = np.random.SeedSequence(seed).generate_state(chains, np.uint64).tolist()
-    wanted = [Chain(number, int(own), patience or Patience(), start) for number, own in enumerate(seeds)]
+    seeds = np.random.SeedSequence(seed).generate_state(chains + besides, np.uint64).tolist()
+    wanted = [
+        Chain(number, int(own), patience or Patience(), start if number == 0 or number >= chains else None)
+        for number, own in enumerate(seeds)
+    ]
     found = ENGINES[engine](min(workers or chains, chains))(partial(run_chain, setting), wanted)
     return Searched(tuple(found))
 
@@ -75,7 +83,7 @@ def run_chain(setting: Setting, chain: Chain) -> Found:
 
 
 def _start_of(space: Space, chain: Chain) -> Places:
-    if chain.number == 0 and chain.start is not None:
+    if chain.start is not None:
         return chain.start
     return space.starts[chain.number] if chain.number < len(space.starts) else wandered(space, chain.seed)
 

@@ -32,6 +32,8 @@ JUDGED = 20
 GREED, BACK_EVERY = 150.0, 200
 """How chains search here: a strategy that takes a hundredth longer is accepted one time in five, and a chain has at
 least so many proposals before it goes back to its best. Groups of layers have to move together, which takes time."""
+BESIDES = 2
+"""Chains of every round that go on from the strategy at hand, besides those that begin elsewhere."""
 STARTS = 3
 """The search continues from so many strategies: the common start and the best others."""
 LONG_SEARCH = 60_000
@@ -174,6 +176,7 @@ class Planner:
             start=start,
             engine=self.engine,
             workers=workers,
+            besides=BESIDES if number else 0,
         )
         return [self.space.seating(places) for places in dict.fromkeys(found.places for found in searched.chains)]
 

@@ -71,6 +71,16 @@ def test_history_goes_down_from_the_start_to_the_best():
     assert seconds[-1] == found.seconds == costs.place(found.places)
 
 
+def test_chains_besides_the_others_go_on_from_where_the_search_is_and_change_nothing_of_them():
+    space, costs = recommender_on_four()
+    there = search(space, costs, seed=1, patience=Patience(200)).places
+    begin = partial(search_chains, lambda: (space, costs), seed=5, patience=Patience(0), start=there, workers=1)
+    alone, more = begin(chains=3).chains, begin(chains=3, besides=2).chains
+    assert more[:3] == alone
+    assert [chain.places == there for chain in more] == [True, False, False, True, True]
+    assert len({chain.seed for chain in more}) == 5
+
+
 def test_acceptance_does_not_depend_on_the_unit_of_time():
     """Steps a thousand times as long make the same chain."""
     space, costs = recommender_on_four()
