@@ -10,6 +10,8 @@ import pytest
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space, enumerate_space
 from ropewalk.training.network import NetworkUse, expand_on, run_on, transport_of
 from ropewalk.training.prepared import prepared
@@ -63,6 +65,17 @@ def test_bounds_of_random_strategies_are_not_above_their_simulated_steps(name: s
         seconds, most = simulated(model, cluster, sequence, found, at, workload)
         assert bound <= seconds * (1 + 1e-9), found.strategy(at, workload).said()
         assert most == pytest.approx(float(found.memory_bytes[at]), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_no_bound_of_two_thousand_strategies_is_above_its_step(name: str) -> None:
+    model, cluster, batch, sequence = CLUSTERS[name]
+    found, workload = priced(model, cluster, batch, sequence)
+    fit = np.flatnonzero(found.fits)
+    chosen = np.random.default_rng(11).choice(fit, min(255, len(fit)), replace=False)
+    simulator = Simulator(PlannerQuestion(model, cluster, batch, sequence))
+    seconds = np.array([simulator.seconds(found.strategy(at, workload)) for at in chosen.tolist()])
+    assert (found.replay(chosen) <= seconds * (1 + 1e-9)).all()
 
 
 def test_where_nothing_contends_the_replay_is_the_simulated_step() -> None:
