@@ -56,9 +56,11 @@ def rerun_best(path: Path, outputs: Outputs) -> None:
 
 
 def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
-    from ropewalk.planner.explain import explained
+    from ropewalk.planner.explain import explained, named
     from ropewalk.planner.study import answer
 
+    for words in asked.explain:
+        named(words, asked.question.space)  # a slip is refused before the search, not behind it
     with shown_progress(FIRST_RUN) as progress:
         found = answer(asked.question, progress)
         explanations = []

@@ -59,12 +59,12 @@ def _matching(priced: Priced, asked: str) -> NDArray[np.int64]:
     """Candidates with everything that is named."""
     column, space = priced.candidates.column, priced.candidates.space
     chosen = np.ones(len(priced.candidates), np.bool_)
-    for name, value in _named(asked, space).items():
+    for name, value in named(asked, space).items():
         chosen &= column(name) == value
     return np.flatnonzero(chosen)
 
 
-def _named(asked: str, space: Space) -> dict[str, int]:
+def named(asked: str, space: Space) -> dict[str, int]:
     """Columns of candidates with the values that are asked about."""
     found: dict[str, int] = {}
     for word in filter(None, re.split(r"[,;]\s*|\s+(?=[a-z])", asked.strip().lower())):
@@ -87,17 +87,17 @@ def _named(asked: str, space: Space) -> dict[str, int]:
 def _absent(answer: PlannerAnswer, asked: str) -> str:
     """Why nothing like that is in the space: what the checks say about it, or the frameworks."""
     question, workload = answer.question, answer.training.workload
-    named = _named(asked, question.space)
-    one = max(1, named.get("tensor", 1) * named.get("pipeline", 1) * named.get("context", 1))
-    data = named.get("data", max(1, question.cluster.gpus // one))
-    micro_batch = named.get("micro_batch", 1)
-    pipeline = named.get("pipeline", 1)
+    asks = named(asked, question.space)
+    one = max(1, asks.get("tensor", 1) * asks.get("pipeline", 1) * asks.get("context", 1))
+    data = asks.get("data", max(1, question.cluster.gpus // one))
+    micro_batch = asks.get("micro_batch", 1)
+    pipeline = asks.get("pipeline", 1)
     plan = Strategy(
-        data=data, tensor=named.get("tensor", 1), pipeline=pipeline, context=named.get("context", 1),
-        expert=named.get("expert", 1), sequence_parallel=bool(named.get("sequence")), zero=named.get("zero", 0),
+        data=data, tensor=asks.get("tensor", 1), pipeline=pipeline, context=asks.get("context", 1),
+        expert=asks.get("expert", 1), sequence_parallel=bool(asks.get("sequence")), zero=asks.get("zero", 0),
         micro_batch=micro_batch, micro_batches=max(1, question.batch // (data * micro_batch)),
-        schedule=question.space.schedules[named.get("schedule", 0)] if pipeline > 1 else "1f1b",
-        interleave=named.get("interleave", 1),
+        schedule=question.space.schedules[asks.get("schedule", 0)] if pipeline > 1 else "1f1b",
+        interleave=asks.get("interleave", 1),
     )  # fmt: skip
     try:
         check(plan, workload.at_batch(micro_batch), question.cluster.gpus)

@@ -70,6 +70,7 @@ class _Study:
         self.prices = Prices(self.workload, prices, question.cluster.fabric(), use)
         self.simulator = Simulator(question)
         self.seconds: dict[int, float] = {}
+        self.interrupted = False
 
     def answer(self) -> PlannerAnswer:
         question, workload, gpus = self.question, self.workload, self.question.cluster.gpus
@@ -81,6 +82,7 @@ class _Study:
             raise self._shortage(priced)
         found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at),
                            question.most_simulated, self._tell)  # fmt: skip
+        self.interrupted = not found.complete and len(found.order) < question.most_simulated
         plain_at = plain_choice(priced)
         plain = self._option(priced, plain_at)
         refinement = Refinement(self.prices, self.simulator, "unrunnable" in question.allow)
@@ -104,6 +106,7 @@ class _Study:
             counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
+            ("Interrupted: what is shown is the best so far.",) if self.interrupted else (),
         )  # fmt: skip
 
     def _refined(self, priced: Priced, found: Searched, refinement: Refinement) -> Option:
@@ -112,11 +115,14 @@ class _Study:
         order = np.flatnonzero(close)[np.argsort(found.replay_s[close], kind="stable")][:MOST_REFINED]
         at_all = dict.fromkeys((found.best, *order.tolist()))
         best = self._option(priced, found.best)
-        for at in at_all:
-            start = self._option(priced, at)
-            other = refinement.refined(start, lambda now: self.say(len(self.simulator.known), None, now))
-            if other.seconds < best.seconds * FASTER:
-                best = other
+        try:
+            for at in at_all if not self.interrupted else ():
+                start = self._option(priced, at)
+                other = refinement.refined(start, lambda now: self.say(len(self.simulator.known), None, now))
+                if other.seconds < best.seconds * FASTER:
+                    best = other
+        except KeyboardInterrupt:
+            self.interrupted = True
         return best
 
     def _option(self, priced: Priced, at: int) -> Option:
@@ -138,13 +144,19 @@ class _Study:
         self.say(len(found.order), None, f"simulated; best {best}, nothing below {show_seconds(found.bound_s)}")
 
     def _strands(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
-        """What each strand makes of the plain choice alone."""
-        for strand in STRANDS:
+        """What each strand makes of the plain choice alone; whoever is in a hurry is not kept."""
+        try:
+            yield from self._strands_alone(priced, plain_at, plain, refinement)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _strands_alone(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
+        for strand in STRANDS if not self.interrupted else ():
             self.say(0, None, f"what {strand.name} alone is worth")
             at, _ = best_alone(priced, alone(priced, plain_at, strand), lambda at: self._seconds(priced, at))
             option = self._option(priced, at)
             yield Strand(strand.name, strand.about, option, plain.seconds / option.seconds)
-        for name, (about, others) in refinement.strands().items():
+        for name, (about, others) in refinement.strands().items() if not self.interrupted else ():
             self.say(0, None, f"what {name} alone are worth")
             option = refinement.best(plain, others)
             yield Strand(name, about, option, plain.seconds / option.seconds)
