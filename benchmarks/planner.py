@@ -31,7 +31,8 @@ CASES = {
 }
 LARGE = {
     "530B GPT on 5,120 A100": (
-        "megatron-530b", "dgx-a100:640", 2560, 2048, Space(pipeline=(1, 2, 4, 5, 7, 8, 10, 16, 20, 32, 35, 40, 64)),
+        "megatron-530b", "dgx-a100:640", 2560, 2048,
+        Space(pipeline=(1, 2, 4, 5, 7, 8, 10, 16, 20, 32, 35, 40, 64), schedules=("1f1b", "interleaved")),
     ),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 
 EVERY_SCHEDULE = ("1f1b", "interleaved", "gpipe", "1f1b-deep", "zb-h1", "zb-h2", "zb-v")
+
+
+SKIPS = str(Path(__file__).parents[1] / "data" / "profiles" / "skips-pbs-2.txt")
+"""Measured layers, each of which reads the one before; some read an earlier one too."""
 
 
 def priced(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Priced, Workload]:
@@ -49,6 +54,7 @@ CLUSTERS = {
     "half of a fat-tree": ("gpt2", read_cluster("4x4", Given(network="fat-tree:2to1", nic_bandwidth=1e9)), 16, 128),
     "experts": ("mixtral-8x7b", read_cluster("4x4"), 32, 512),
     "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
+    "skip connections": (SKIPS, read_cluster("2x4", Given(nics=1, nic_bandwidth=1e9)), 16, None),
     "tables spread over ranks": ("dlrm", read_cluster("2x2"), 64, None),
 }  # fmt: skip
 

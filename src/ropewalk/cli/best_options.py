@@ -25,7 +25,11 @@ RECOMPUTE = typer.Option(
     None, metavar="LIST", help="Of none, selective, full, blocks (as many as it takes to fit).", rich_help_panel=SPACE
 )
 SCHEDULES = typer.Option(
-    None, "--schedules", metavar="LIST", help="Of {schedules}.  [default: 1f1b,interleaved]", rich_help_panel=SPACE
+    None,
+    "--schedules",
+    metavar="LIST",
+    help="Of {schedules}.  [default: those with one copy of the model that need not know its times]",
+    rich_help_panel=SPACE,
 )
 ROUTING = typer.Option("default", help="How the network routes: {routers}.", rich_help_panel=SPACE)
 MOST = typer.Option(200, "--most", min=1, help="Strategies that are simulated at most.", rich_help_panel=SPACE)

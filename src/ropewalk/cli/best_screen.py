@@ -68,7 +68,8 @@ def _candidates(answer: PlannerAnswer) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     priced = answer.priced
     bounds = np.where(np.isfinite(answer.simulated_s), answer.simulated_s, answer.bounds_s)
-    order = np.argsort(np.where(np.isfinite(bounds), bounds, np.inf), kind="stable")[: SHOWN * 4]
+    fit = np.flatnonzero(np.isfinite(bounds))
+    order = fit[np.argsort(bounds[fit], kind="stable")][: SHOWN * 4]
     seconds = np.where(np.isfinite(answer.simulated_s[order]), answer.simulated_s[order], priced.replay(order))
     workload = answer.training.workload
     rows = sorted(zip(seconds.tolist(), order.tolist(), strict=True))[:SHOWN]

@@ -22,9 +22,9 @@ def plain_choice(priced: Priced) -> int:
     fits = np.flatnonzero(priced.fits)
     column = priced.candidates.column
     schedules = priced.candidates.space.schedules
-    interleaved = np.array([name != "1f1b" for name in schedules])[column("schedule")]
+    unusual = np.array([name != "1f1b" for name in schedules])[column("schedule")]
     keys = [
-        column("zero"), column("recompute"), interleaved, column("context"), column("sequence"),
+        column("zero"), column("recompute"), unusual, column("context"), column("sequence"),
         column("tensor") * column("pipeline"), column("pipeline"), column("expert"), column("micro_batch"),
     ]  # fmt: skip
     order = np.lexsort([np.asarray(key)[fits] for key in reversed(keys)])

@@ -26,6 +26,8 @@ Numbers = tuple[int, ...]
 
 BLOCKS = "blocks"
 """Recompute as many blocks at the head of every piece as it takes to fit into memory, in full, and nothing else."""
+USUAL_SCHEDULES = tuple(name for name, one in TIMETABLES.items() if one.searched and one.copies == 1 and not one.fitted)
+"""Timetables that follow from the numbers of stages and micro-batches alone and keep one copy of the model."""
 LEAST_TOKENS = 4096
 """Tokens of a sample that each context rank keeps at least, unless context degrees are given."""
 
@@ -49,7 +51,7 @@ class Space:
     sequence: tuple[bool, ...] = (False, True)
     zero: Numbers = (0, 1, 2, 3)
     recompute: tuple[str, ...] = (*RECOMPUTE_OF_LAYERS, BLOCKS)
-    schedules: tuple[str, ...] = ("1f1b", "interleaved")
+    schedules: tuple[str, ...] = USUAL_SCHEDULES
     order: str = DEFAULT_ORDER
     usual: Strategy = field(default_factory=Strategy)
     """Everything that is not searched: the optimiser, bytes of gradients, bucket size."""
@@ -206,7 +208,8 @@ def _degrees(space: Space, workload: Workload, gpus: int) -> Iterator[tuple[int,
     # Of layers that are alike, one is enough to see what divides.
     alike = {layer.operators: layer for layer in workload.layers}
     some = replace(workload, layers=tuple(replace(layer, inputs=()) for layer in alike.values()))
-    chain = all(tuple(layer.inputs) == ((at - 1,) if at else ()) for at, layer in enumerate(workload.layers))
+    # Skip connections only add to what a piece waits for, so what is said about sends between neighbours is a bound.
+    row = all(at - 1 in layer.inputs for at, layer in enumerate(workload.layers) if at)
     inside = [one for one in _divisors(space.tensor, gpus) if space.tensor or space.server % one == 0]
     contexts = [one for one in _divisors(space.context, gpus) if space.context or _roomy(one, workload.sequence)]
     for tensor, context in product(inside, contexts):
@@ -214,7 +217,7 @@ def _degrees(space: Space, workload: Workload, gpus: int) -> Iterator[tuple[int,
             continue
         rest = gpus // (tensor * context)
         for pipeline in _divisors(space.pipeline, rest):
-            if pipeline > layers or (pipeline > 1 and not chain):
+            if pipeline > layers or (pipeline > 1 and not row):
                 continue
             for expert in _divisors(space.expert, rest // pipeline):
                 for sequence in space.sequence:

@@ -19,6 +19,7 @@ from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.space import BLOCKS
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import embedded
+from ropewalk.timetable.named import TIMETABLES
 
 MOST_POINTS = 20_000
 MOST_LISTED = 50
@@ -227,7 +228,9 @@ def _columns(answer: PlannerAnswer, chosen: Ints) -> tuple[Column, ...]:
 
 
 def _schedule(names: Sequence[str], schedule: int, pieces: int) -> str:
-    return "" if schedule < 0 else names[schedule] + (f" x {pieces}" if pieces > 1 else "")
+    if schedule < 0:
+        return ""
+    return names[schedule] + (f" x {pieces}" if TIMETABLES[names[schedule]].any_pieces else "")
 
 
 def _recomputed(kind: str, again: int) -> str:

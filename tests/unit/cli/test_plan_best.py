@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+PROFILES = Path(__file__).parents[2] / "data" / "profiles"
 SMALL = ("plan", "gpt:layers=4,hidden=256,heads=4", "--seq", 128, "--cluster", "2x2", "--batch", 8, "--zero", "0,1")
 
 
@@ -37,6 +39,14 @@ def test_the_answer_names_a_strategy_a_bound_and_what_each_strand_is_worth(answe
         "runs on:",
     ):
         assert words in text
+
+
+def test_only_what_fits_is_listed_however_few_strategies_there_are(ropewalk):
+    asked = ("plan", PROFILES / "skips-pbs-2.txt", "--cluster", "1x2", "--batch", 4, "--dtype", "fp32")
+    answer = ropewalk(*asked, "--pp", 2, "--schedules", "1f1b")
+    assert answer.code == 0, answer.stderr
+    assert "inf" not in answer.stdout
+    assert "pp 2" in answer.stdout
 
 
 def test_it_says_why_another_strategy_is_not_the_answer(answered):

@@ -13,7 +13,10 @@ from ropewalk.workload.source import open_workload
 @pytest.mark.parametrize("model", ["gpt2", "mixtral-8x7b", "resnet50"])
 def test_the_space_is_every_strategy_that_the_checks_let_through(model: str) -> None:
     workload = open_workload(model, 1, 256 if model != "resnet50" else None)
-    space = Space(server=4, pipeline=(1, 2, 4), zero=(0, 1), recompute=("none",), interleave=(2, 3), context=(1, 2))
+    space = Space(
+        server=4, pipeline=(1, 2, 4), zero=(0, 1), recompute=("none",), interleave=(2, 3), context=(1, 2),
+        schedules=("1f1b", "interleaved"),
+    )  # fmt: skip
     got = {found.strategy(at) for found in [enumerate_space(space, workload, 8, 8)] for at in range(len(found))}
     wanted = set()
     for tensor, context, pipeline, expert, sequence, micro_batch, zero, (schedule, each) in product(
