@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ropewalk.task.expand import Expansion
     from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion
 
+SAME = 1e-9
+"""Part of a step by which two simulations of it may differ: not all of them add up in the same order."""
+
 
 def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) -> None:
     from ropewalk.export import tables
@@ -74,9 +77,8 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
 def _beside(promised: Prediction, seconds: float) -> str:
     """What the plan promised, and by how much this run differs."""
     change = seconds / promised.step_time_s - 1 if promised.step_time_s else 0.0
-    differs = (
-        "as simulated here" if change == 0 else f"this run takes {abs(change):.2%} {'more' if change > 0 else 'less'}"
-    )
+    more = f"{abs(change):.2%} {'more' if change > 0 else 'less'}"
+    differs = "as simulated here" if abs(change) < SAME else f"this run takes {more}"
     return f"the plan promised {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
 
 
@@ -111,7 +113,7 @@ def run_chakra(
     if outputs.json:
         print_json({"trace": prefix, **_numbers(found), "fabric": fabric.name, "routing": router, "seed": use.seed,
                     "algorithm": use.algorithm, **as_json(collectives_of(step, expansion), chosen),
-                    **run_as_json(run, found)})  # fmt: skip
+                    **run_as_json(run, found, fabric)})  # fmt: skip
         return
     say = console().print
     say(f"{name} on {step.ranks} GPUs: {units.show_seconds(found.step_time_s)} per step", style="bold", soft_wrap=True)

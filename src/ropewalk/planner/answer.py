@@ -12,7 +12,7 @@ from ropewalk.planner.question import PlannerQuestion
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.answer import StepAnswer
 
 Floats = NDArray[np.float64]
 
@@ -115,11 +115,11 @@ class PlannerAnswer:
 
     question: PlannerQuestion
     best: Option
-    training: TrainingAnswer
+    training: StepAnswer
     """The best one, simulated at the level asked for."""
     plain: Option
     """What Megatron-LM's defaults give."""
-    plain_training: TrainingAnswer
+    plain_training: StepAnswer
     bound: Bound
     counts: Counts
     strands: tuple[Strand, ...]

@@ -8,10 +8,10 @@ from ropewalk.planner.answer import Bound, Rung
 from ropewalk.planner.best_first import Searched
 from ropewalk.planner.layers import Seconds
 from ropewalk.planner.pricing import Priced, Prices
-from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.answer import StepAnswer
 
 
-def bound_of(priced: Priced, found: Searched, anything_s: float, training: TrainingAnswer, prices: Prices) -> Bound:
+def bound_of(priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices) -> Bound:
     """The bounds with their proofs; `anything_s` holds for every choice."""
     return Bound(
         min(anything_s, found.bound_s),
@@ -43,7 +43,7 @@ def proof_of(priced: Priced, found: Searched) -> str:
 
 
 def ladder_of(
-    priced: Priced, found: Searched, anything_s: float, training: TrainingAnswer, prices: Prices
+    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices
 ) -> tuple[Rung, ...]:
     """From arithmetic at peak rate to the best of the uniform space."""
     rungs = []

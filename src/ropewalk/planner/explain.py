@@ -17,7 +17,7 @@ from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.frameworks import runnable
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.answer import StepAnswer
 from ropewalk.units import show_seconds, show_size
 
 DEGREES = {
@@ -121,7 +121,7 @@ def _too_large(answer: PlannerAnswer, chosen: NDArray[np.int64]) -> str:
     )
 
 
-def _losses(answer: PlannerAnswer, other: TrainingAnswer, many: int) -> list[str]:
+def _losses(answer: PlannerAnswer, other: StepAnswer, many: int) -> list[str]:
     best, theirs = answer.training.statistics, other.statistics
     lost = theirs.step_time_s - answer.best.seconds
     parts = {

@@ -21,7 +21,7 @@ from ropewalk.planner.target import Reached, Target, fewest_servers, read_target
 from ropewalk.plans import Plan
 from ropewalk.progress import Progress, silent
 from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.training import TrainingAnswer
+from ropewalk.training.answer import StepAnswer
 from ropewalk.training.planned import plan_of as plan_of_training
 from ropewalk.units import show_seconds
 from ropewalk.workload.source import open_workload
@@ -53,7 +53,7 @@ class OnNetwork:
     cluster: Cluster
     planned: PlannerAnswer
     """Where ports are wired, on an ideal switch in the place of the wiring."""
-    training: TrainingAnswer
+    training: StepAnswer
     reached: Reached | None = None
     """How few servers reach the target, where there is one."""
 

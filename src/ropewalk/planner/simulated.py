@@ -10,10 +10,12 @@ from ropewalk.progress import Progress
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.training import TrainingAnswer, answer
+from ropewalk.training import answer
+from ropewalk.training.answer import StepAnswer
 from ropewalk.training.network import NetworkUse
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.quick import QuickSteps
+from ropewalk.training.quick_answer import quick_answer
 
 Key = tuple[Strategy, str, str]
 
@@ -49,7 +51,7 @@ class Simulator:
             self.known[key] = self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
         return self.known[key]
 
-    def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> TrainingAnswer:
+    def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> StepAnswer:
         """The whole answer about an option, at any level."""
         return self.training_of(option.strategy, level, option.placement, option.algorithm, progress)
 
@@ -60,7 +62,9 @@ class Simulator:
         placement: str = DEFAULT_ORDER,
         algorithm: str = "ring",
         progress: Progress | None = None,
-    ) -> TrainingAnswer:
-        """The whole answer about a strategy, at any level."""
+    ) -> StepAnswer:
+        """The whole answer about a strategy, at any level; all its ranks are written out only for packets."""
         asked = self.asked(strategy, placement, algorithm)
+        if not level.knows_packets and self.quick.covers(strategy):
+            return quick_answer(self.quick, asked)
         return answer(replace(asked, network=replace(asked.network, level=level)), progress)

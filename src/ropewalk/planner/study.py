@@ -93,7 +93,7 @@ class _Study:
             len(possible), len(wanted), int(priced.fits.sum()), int(priced.fits.sum()),
             int(np.isfinite(found.replay_s).sum()), len(self.simulator.known),
         )  # fmt: skip
-        self.say(0, None, "simulating the best strategy in full")
+        self.say(0, None, "reading where the time of the best strategy goes")
         training = self.simulator.training(best, question.level)
         plain_training = self.simulator.training(plain, question.level)
         assert self.prices.use.transport is not None

@@ -57,7 +57,7 @@ def _timelines(answer: PlannerAnswer) -> list[tuple[str, StepTimeline]]:
     both = [("best", "The best strategy", answer.training)]
     if answer.plain.strategy != answer.best.strategy:
         both.append(("plain", "The plain choice", answer.plain_training))
-    span = max(training.run.trace.makespan for _, _, training in both)
+    span = max(training.run.makespan for _, _, training in both)
     found = []
     for key, title, training in both:
         drawn = step_timeline(training.run, one_per_stage(training.stage_of_rank), key=f"timeline-{key}", span_s=span)

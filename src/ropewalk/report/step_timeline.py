@@ -17,7 +17,7 @@ from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
 from ropewalk.report.rank_groups import RankGroups
-from ropewalk.sim.step import StepRun
+from ropewalk.sim.step import Ran
 from ropewalk.task.step import COMPUTE_STREAM, Act
 
 MOST_GPUS = 16
@@ -84,15 +84,12 @@ class StepTimeline:
 
 
 def step_timeline(
-    run: StepRun, groups: RankGroups, *, key: str = "timeline", span_s: float | None = None
+    run: Ran, groups: RankGroups, *, key: str = "timeline", span_s: float | None = None
 ) -> StepTimeline | None:
     """Bars of representative GPUs, to the scale of `span_s` seconds or of the step; None where nothing ran."""
-    on_path = np.zeros(run.step.operations, bool)
-    operations = [run.operation_of_task[entry.task] for entry in run.trace.critical_path()]
-    on_path[[operation for operation in operations if operation >= 0]] = True
-    chosen, names = representatives(run, groups, on_path)
+    chosen, names = representatives(run, groups)
     looks = _looks(run)
-    bars, tolerance = _bars(run, chosen, on_path, looks)
+    bars, tolerance = _bars(run, chosen, looks)
     if not len(bars.start):
         return None
     rows, lanes = _lanes(run, bars, names)
@@ -104,7 +101,7 @@ def step_timeline(
     if bars.critical.any():
         legend.append(Swatch("on the critical path", palette.INK, "line"))
     ticks = np.rint(np.column_stack([bars.start, bars.end - bars.start]) * 1e9).astype(np.int64)
-    labels, label = np.unique([run.step.name_of(one) for one in bars.operation.tolist()], return_inverse=True)
+    labels, label = np.unique([run.step.labels[one] for one in run.step.label[bars.operation]], return_inverse=True)
     data = {
         "lanes": [asdict(gpu) for gpu in lanes],
         "pixels": {"axis": AXIS_PIXELS, "row": row_pixels, "gap": GAP_PIXELS},
@@ -112,7 +109,7 @@ def step_timeline(
             [colour_of[looks[n]].light, colour_of[looks[n]].dark] if n in shown else [] for n in range(len(looks))
         ],
         "labels": labels.tolist(),
-        "span": round((run.trace.makespan if span_s is None else span_s) * 1e9),
+        "span": round((run.makespan if span_s is None else span_s) * 1e9),
         "row": rows.tolist(),
         "start": ticks[:, 0].tolist(),
         "length": ticks[:, 1].tolist(),
@@ -132,9 +129,9 @@ def step_timeline(
     )
 
 
-def representatives(run: StepRun, groups: RankGroups, on_path: NDArray[np.bool_]) -> tuple[Ids, list[str]]:
+def representatives(run: Ran, groups: RankGroups) -> tuple[Ids, list[str]]:
     """One GPU of each group, the one with most of the critical path, and evenly chosen groups where there are many."""
-    occupied = run.occupied
+    occupied, on_path = run.occupied, run.on_path
     computes = (run.step.act == Act.COMPUTE)[occupied.operation] & on_path[occupied.operation]
     weight = np.bincount(occupied.rank[computes], (occupied.end - occupied.start)[computes], minlength=run.step.ranks)
     order = np.lexsort((np.arange(run.step.ranks), -weight, groups.of_rank))
@@ -144,7 +141,7 @@ def representatives(run: StepRun, groups: RankGroups, on_path: NDArray[np.bool_]
     return first, [groups.called(rank) for rank in first.tolist()]
 
 
-def _caption(run: StepRun, groups: RankGroups, chosen: Ids, tolerance: float) -> str:
+def _caption(run: Ran, groups: RankGroups, chosen: Ids, tolerance: float) -> str:
     parts = []
     if len(chosen) < run.step.ranks:
         verb = "is" if len(chosen) == 1 else "are"
@@ -165,7 +162,7 @@ def _caption(run: StepRun, groups: RankGroups, chosen: Ids, tolerance: float) ->
     return " ".join(parts)
 
 
-def _looks(run: StepRun) -> list[str]:
+def _looks(run: Ran) -> list[str]:
     """Names of the colours: phases of computation, then purposes, by number."""
     return [*colours.COMPUTE_PHASES, "compute", *run.step.streams[1:]]
 
@@ -174,7 +171,7 @@ def _colours(looks: list[str], shown: list[int]) -> dict[str, Colour]:
     return colours.of_names([looks[number] for number in shown], colours.COMPUTE_PHASES | colours.PURPOSES)
 
 
-def _look_of_operation(run: StepRun, looks: list[str]) -> Ids:
+def _look_of_operation(run: Ran, looks: list[str]) -> Ids:
     phases = list(colours.COMPUTE_PHASES)
     words = [next((word for word in text.split() if word in phases), None) for text in run.step.labels]
     of_label = np.array([len(phases) if word is None else phases.index(word) for word in words], np.int64)
@@ -185,11 +182,11 @@ def _look_of_operation(run: StepRun, looks: list[str]) -> Ids:
     return look
 
 
-def _bars(run: StepRun, chosen: Ids, on_path: NDArray[np.bool_], looks: list[str]) -> tuple[Bars, float]:
+def _bars(run: Ran, chosen: Ids, looks: list[str]) -> tuple[Bars, float]:
     """The operations of the chosen GPUs, merged as little as needed, and how far apart merged ones may be."""
     number = np.full(run.step.ranks, -1)
     number[chosen] = np.arange(len(chosen))
-    occupied, look = run.occupied, _look_of_operation(run, looks)
+    occupied, look, on_path = run.occupied, _look_of_operation(run, looks), run.on_path
     mine = np.flatnonzero(number[occupied.rank] >= 0)
     gpu, operation = number[occupied.rank[mine]], occupied.operation[mine]
     stream = np.where(run.step.act[operation] == Act.COMPUTE, COMPUTE_STREAM, run.step.stream[operation]).astype(
@@ -203,9 +200,9 @@ def _bars(run: StepRun, chosen: Ids, on_path: NDArray[np.bool_], looks: list[str
         look[operation[order]], on_path[operation[order]],
     )  # fmt: skip
     tolerance, whole = 0.0, bars
-    while len(bars.start) > MOST_BARS and tolerance < run.trace.makespan:
-        tolerance = max(tolerance * 2, FINEST * run.trace.makespan)
-        bars = _merged(whole, tolerance, of_one_look=tolerance < COARSE * run.trace.makespan)
+    while len(bars.start) > MOST_BARS and tolerance < run.makespan:
+        tolerance = max(tolerance * 2, FINEST * run.makespan)
+        bars = _merged(whole, tolerance, of_one_look=tolerance < COARSE * run.makespan)
     return bars, tolerance
 
 
@@ -229,10 +226,10 @@ def _merged(bars: Bars, tolerance: float, *, of_one_look: bool) -> Bars:
     )  # fmt: skip
 
 
-def _lanes(run: StepRun, bars: Bars, names: list[str]) -> tuple[Ids, list[GpuLanes]]:
+def _lanes(run: Ran, bars: Bars, names: list[str]) -> tuple[Ids, list[GpuLanes]]:
     """The row of each bar, counted from the top of the drawing, and the lanes that the rows belong to."""
     row, lanes, top = np.zeros(len(bars.start), np.int64), [], 0
-    slack = 1e-9 * run.trace.makespan
+    slack = 1e-9 * run.makespan
     for gpu, name in enumerate(names):
         streams = []
         for stream in np.unique(bars.stream[bars.gpu == gpu]).tolist():

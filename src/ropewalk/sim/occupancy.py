@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,23 @@ BLOCK = 1 << 17
 
 Seconds = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+
+class Operations(Protocol):
+    """Operations of all ranks or of some, as far as their times are told: a `Step` has these columns."""
+
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def act(self) -> NDArray[np.int8]: ...
+    @property
+    def stream(self) -> NDArray[np.int16]: ...
+    @property
+    def streams(self) -> tuple[str, ...]: ...
+    @property
+    def label(self) -> NDArray[np.int32]: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +103,7 @@ def occupancy(step: Step, times: OperationTimes) -> Occupancy:
     return Occupancy(rank.astype(np.int64), operation, times.start[operation], times.end[operation])
 
 
-def rank_times(step: Step, occupied: Occupancy, step_time_s: float) -> RankTimes:
+def rank_times(step: Operations, occupied: Occupancy, step_time_s: float) -> RankTimes:
     """One sweep over the starts and ends of everything, rank by rank."""
     # Small whole numbers are sorted by their digits, which takes a tenth of the time of comparing them.
     order = np.argsort(occupied.rank.astype(np.min_scalar_type(step.ranks)), kind="stable")
@@ -123,7 +141,7 @@ def _blocks(entries: Ids) -> Iterator[tuple[int, int]]:
         first = int(ends[full])
 
 
-def _sweep(step: Step, occupied: Occupancy, entry: Ids, total: _Totals) -> None:
+def _sweep(step: Operations, occupied: Occupancy, entry: Ids, total: _Totals) -> None:
     """Add up the seconds of the ranks of these entries, of which there are all."""
     rank = np.tile(occupied.rank[entry], 2)
     time = np.concatenate([occupied.start[entry], occupied.end[entry]])

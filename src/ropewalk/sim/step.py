@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError
+from ropewalk.fabric import Fabric
 from ropewalk.sim.level import LevelRun
-from ropewalk.sim.occupancy import Occupancy, OperationTimes, RankTimes, Seconds, occupancy, operation_times, rank_times
+from ropewalk.sim.occupancy import (
+    Occupancy,
+    Operations,
+    OperationTimes,
+    RankTimes,
+    Seconds,
+    occupancy,
+    operation_times,
+    rank_times,
+)
 from ropewalk.sim.trace import Trace
 from ropewalk.task.step import Act, Step
 
 NUMBER = re.compile(r"\d+")
+ROUNDED = 12
+"""Digits that count where parts of a whole are compared."""
+
+
+class Ran(Protocol):
+    """A step that ran, as charts and tables ask about it; of ranks that do the same, one may stand for all."""
+
+    @property
+    def step(self) -> Operations: ...
+    @property
+    def occupied(self) -> Occupancy: ...
+    @property
+    def on_path(self) -> NDArray[np.bool_]:
+        """By operation: is it on the critical path?"""
+
+    @property
+    def makespan(self) -> float: ...
+    @property
+    def operations(self) -> int:
+        """Of all ranks, as are tasks."""
+
+    @property
+    def tasks(self) -> int: ...
+    @property
+    def simulated_tasks(self) -> int: ...
+    @property
+    def network(self) -> LevelRun | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +80,37 @@ class StepRun:
     @cached_property
     def occupied(self) -> Occupancy:
         return occupancy(self.step, self.times)
+
+    @cached_property
+    def on_path(self) -> NDArray[np.bool_]:
+        """By operation: is it on the critical path?"""
+        found = np.zeros(self.step.operations, np.bool_)
+        operations = [self.operation_of_task[entry.task] for entry in self.trace.critical_path()]
+        found[[operation for operation in operations if operation >= 0]] = True
+        return found
+
+    @property
+    def makespan(self) -> float:
+        return self.trace.makespan
+
+    @property
+    def operations(self) -> int:
+        return self.step.operations
+
+    @property
+    def tasks(self) -> int:
+        return self.trace.graph.tasks
+
+    @property
+    def simulated_tasks(self) -> int:
+        return self.trace.classes
+
+    def named(self, task: int) -> tuple[str, str]:
+        """Label and purpose of a task."""
+        operation = int(self.operation_of_task[task])
+        if operation < 0:
+            return self.trace.graph.name_of(task), "other"
+        return self.step.name_of(operation), self.purpose_of(operation)
 
     def purpose_of(self, operation: int) -> str:
         """What an operation is for: `compute`, or the name of the stream that it communicates on."""
@@ -136,7 +206,7 @@ class StepStatistics:
             )
             for (label, purpose), parts in merged.items()
         )
-        return tuple(sorted(parts, key=lambda part: (-part.seconds, part.purpose, part.label)))
+        return _longest_first(parts)
 
     @property
     def path_by_purpose_s(self) -> dict[str, float]:
@@ -198,9 +268,9 @@ def statistics(
     return StepStatistics(
         seconds,
         rank_times(run.step, occupied, seconds),
-        _path_parts(run, path, spent),
+        path_parts((*run.named(task), took) for task, took in zip(path.tolist(), spent.tolist(), strict=True)),
         use,
-        _bottleneck(trace, path, spent, use),
+        bottleneck(trace.routes.fabric, trace.bound_by[path].astype(np.int64), spent, use),
         run.step.flops,
         peak_flops,
         samples,
@@ -208,30 +278,35 @@ def statistics(
     )
 
 
-def _path_parts(run: StepRun, path: NDArray[np.int64], spent: Seconds) -> tuple[PathPart, ...]:
-    trace = run.trace
+def path_parts(path: Iterable[tuple[str, str, float]]) -> tuple[PathPart, ...]:
+    """The critical path by label and purpose, from the label, the purpose and the seconds of its tasks."""
     total: dict[tuple[str, str], tuple[float, int]] = {}
-    for task, operation, took in zip(path.tolist(), run.operation_of_task[path].tolist(), spent.tolist(), strict=True):
-        if operation < 0:
-            key = (trace.graph.name_of(task), "other")
-        else:
-            key = (run.step.name_of(operation), run.purpose_of(operation))
-        seconds, tasks = total.get(key, (0.0, 0))
-        total[key] = (seconds + took, tasks + 1)
-    parts = (PathPart(label, purpose, *sums) for (label, purpose), sums in total.items())
-    return tuple(sorted(parts, key=lambda part: (-part.seconds, part.purpose, part.label)))
+    for label, purpose, took in path:
+        seconds, tasks = total.get((label, purpose), (0.0, 0))
+        total[label, purpose] = (seconds + took, tasks + 1)
+    return _longest_first(PathPart(label, purpose, *sums) for (label, purpose), sums in total.items())
 
 
-def _bottleneck(trace: Trace, path: NDArray[np.int64], spent: Seconds, use: Seconds) -> Bottleneck | None:
-    """The link that held transfers of the critical path back longest; without any, the most utilised one."""
+def _longest_first(parts: Iterable[PathPart]) -> tuple[PathPart, ...]:
+    """Parts that are as long as each other to rounding come by name."""
+    found = tuple(parts)
+    whole = max(sum(part.seconds for part in found), 1e-300)
+    return tuple(sorted(found, key=lambda part: (-round(part.seconds / whole, ROUNDED), part.purpose, part.label)))
+
+
+def bottleneck(fabric: Fabric, bound_by: NDArray[np.int64], spent: Seconds, use: Seconds) -> Bottleneck | None:
+    """The link that held transfers of the critical path back longest; without any, the most utilised one.
+
+    `bound_by` and `spent` say by task of the path which link held it back, or -1, and how long it took.
+    """
     if not len(use):
         return None
-    held = trace.bound_by[path] >= 0
-    seconds = np.bincount(trace.bound_by[path[held]], spent[held], minlength=len(use))
+    held = bound_by >= 0
+    seconds = np.bincount(bound_by[held], spent[held], minlength=len(use))
     link = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(use))
     if use[link] <= 0:
         return None
-    return Bottleneck(link, trace.routes.fabric.link_name(link), float(seconds[link]), float(use[link]))
+    return Bottleneck(link, fabric.link_name(link), float(seconds[link]), float(use[link]))
 
 
 def _mean(seconds: Seconds) -> float:

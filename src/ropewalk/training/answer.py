@@ -12,7 +12,7 @@ from ropewalk import __version__
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
-from ropewalk.sim.step import StepRun, StepStatistics
+from ropewalk.sim.step import ROUNDED, Ran, StepRun, StepStatistics
 from ropewalk.strategy import Memory, Pieces, Strategy
 from ropewalk.strategy.placement import stage_name
 from ropewalk.strategy.strategy import SERVER
@@ -28,8 +28,8 @@ MOST_LINKS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingAnswer:
-    """Everything that a table, a page or a file about the step is made of; nothing needs to be run again."""
+class StepAnswer:
+    """What tables and pages about a step are made of, whether all its ranks were simulated or one of each class."""
 
     question: TrainingQuestion
     workload: Workload
@@ -41,14 +41,12 @@ class TrainingAnswer:
     memory: Memory
     capacity_bytes: float
     cost_source: str
-    expansion: Expansion
-    """The tasks that the step became."""
-    run: StepRun
+    run: Ran
     statistics: StepStatistics
-    notes: tuple[str, ...] = ()
-    collectives: tuple[GroupCollective, ...] = ()
+    notes: tuple[str, ...]
+    collectives: tuple[GroupCollective, ...]
     """What the groups of the step run."""
-    chosen: Chosen | None = None
+    chosen: Chosen | None
     """How collectives were chosen, where that was left open."""
 
     @property
@@ -111,7 +109,7 @@ class TrainingAnswer:
             "jitter": asked.jitter,
             "stragglers": {str(rank): factor for rank, factor in sorted(asked.stragglers.items())},
             "seed": asked.network.seed,
-            **run_as_json(self.run, found),
+            **run_as_json(self.run, found, self.fabric),
             "notes": list(self.notes),
             "versions": {"ropewalk": __version__},
         }
@@ -141,14 +139,25 @@ class TrainingAnswer:
         return rows
 
 
-def run_as_json(run: StepRun, found: StepStatistics) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class TrainingAnswer(StepAnswer):
+    """The answer with the run of every task of every rank: all files are made from it, nothing is run again."""
+
+    run: StepRun
+    expansion: Expansion
+    """The tasks that the step became."""
+
+
+def run_as_json(run: Ran, found: StepStatistics, fabric: Fabric) -> dict[str, Any]:
     """What every run of a step has, whatever the step was made from."""
-    times = found.times
+    times, use = found.times, found.link_utilisation
+    # Links that carry the same come in the order of their numbers, whatever rounding says.
+    hottest = np.argsort(-use.round(ROUNDED), kind="stable")[:MOST_LINKS].tolist()
     return {
         "critical_path": [asdict(part) for part in found.path_by_sort[:MOST_PATH_PARTS]],
         "critical_path_by_purpose_s": found.path_by_purpose_s,
         "hottest_links": [
-            {"link": name, "utilisation": use} for name, use in run.trace.hottest_links(MOST_LINKS) if use > 0
+            {"link": fabric.link_name(link), "utilisation": float(use[link])} for link in hottest if use[link] > 0
         ],
         "ranks": {
             "compute_s": times.compute_s.tolist(),
@@ -156,8 +165,8 @@ def run_as_json(run: StepRun, found: StepStatistics) -> dict[str, Any]:
             "exposed_communication_s": times.exposed_communication_s.tolist(),
             "bubble_s": times.bubble_s.tolist(),
         },
-        "operations": run.step.operations,
-        "tasks": run.trace.graph.tasks,
-        "simulated_tasks": run.trace.classes,
+        "operations": run.operations,
+        "tasks": run.tasks,
+        "simulated_tasks": run.simulated_tasks,
         "network": None if run.network is None else run.network.as_json(),
     }

@@ -12,14 +12,14 @@ from ropewalk.fabric.fingerprint import fingerprint
 from ropewalk.plans import Communication, ModelUse, Plan, Prediction
 from ropewalk.sim.level import LevelUse
 from ropewalk.task.step import Act, Step
-from ropewalk.training.answer import TrainingAnswer
+from ropewalk.training.answer import StepAnswer
 from ropewalk.training.collectives import digest_of
 from ropewalk.training.network import NetworkUse
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 
 
-def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[str, Any] | None = None) -> Plan:
+def plan_of(answer: StepAnswer, made_by: str = "simulate", study: Mapping[str, Any] | None = None) -> Plan:
     """What was simulated as a plan, with its times as the prediction.
 
     >>> from ropewalk.training import answer
@@ -62,7 +62,7 @@ def plan_of(answer: TrainingAnswer, made_by: str = "simulate", study: Mapping[st
     )
 
 
-def changes_since(plan: Plan, answer: TrainingAnswer) -> list[str]:
+def changes_since(plan: Plan, answer: StepAnswer) -> list[str]:
     """What runs otherwise than when the plan was written, in sentences; nothing where its word can be kept.
 
     A run that asks what if, at another level for one, is another run, and nothing is said about it.

@@ -23,6 +23,7 @@ from ropewalk.task.step import Step
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import STEPS_IN_A_ROW
 from ropewalk.units import show_size
+from ropewalk.workload.opaque import Measured
 from ropewalk.workload.source import FILES, open_workload
 from ropewalk.workload.workload import Workload
 
@@ -53,6 +54,21 @@ class Prepared:
         """Of one rank."""
         known = self.prices.device.peak_flops.get(self.prices.precision.name)
         return None if known is None else known * self.gpus_per_rank
+
+    @property
+    def tokens(self) -> float | None:
+        """Of a step; None where samples have none."""
+        return self.strategy.global_batch * self.workload.sequence if self.workload.sequence else None
+
+    @property
+    def cost_source(self) -> str:
+        """Where the times of computations come from; profiles bring their own, whatever the device."""
+        layers, prices = self.workload.layers, self.prices
+        measured = sum(any(isinstance(op, Measured) for op in layer.operators) for layer in layers)
+        if not measured:
+            return prices.source
+        which = "all layers" if measured == len(layers) else f"{measured} of {len(layers)} layers"
+        return f"{which}: times of {self.workload.source}; all else: {prices.source}"
 
 
 def prepared(question: TrainingQuestion) -> Prepared:

@@ -16,8 +16,11 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.sim.flow.gang import system_of_gang
-from ropewalk.sim.flow.layout import GangLayout, layout_of
+from ropewalk.sim.flow.layout import GangLayout
 from ropewalk.sim.flow.system import System, Times, run_system
+from ropewalk.sim.flow.written_out import written_out
+from ropewalk.sim.gang_run import GangRun
+from ropewalk.sim.gang_step import GangReader
 from ropewalk.sim.physics import check_system
 from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -74,14 +77,7 @@ class QuickSteps:
 
     def run(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> QuickRun:
         """The step of a strategy; ranks laid out in this order, and these collectives, unless as the question says."""
-        if strategy.grain == SERVER or strategy.order.across_steps:
-            raise StrategyError(
-                "quick steps are single steps of ranks that are GPUs: simulate seats of servers, and gradients that "
-                "reach into the next step, in full"
-            )
-        workload = self.workload(strategy.micro_batch)
-        placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
-        made = Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
+        made = self._lowered(strategy, order)
         gang = made.one_step()
         kinds = kinds_of(gang)
         layout = self._layout(kinds.keys, made.roster, algorithm or self.network.algorithm)
@@ -89,6 +85,34 @@ class QuickSteps:
         run = QuickRun(strategy, gang, layout, system, run_system(system))
         check_system(system, run.times)
         return run
+
+    def read(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> GangReader:
+        """The same with every task of the gang kept, to be read rank by rank."""
+        made = self._lowered(strategy, order)
+        gang = made.one_step()
+        kinds = kinds_of(gang)
+        choice = self._choice(algorithm or self.network.algorithm)
+        written = written_out(kinds.keys, made.roster, lambda step: self._use(step, choice))
+        layout = written.layout()
+        system = system_of_gang(gang, kinds.of_operation, layout, join=False)
+        times = run_system(system)
+        check_system(system, times)
+        return GangReader(GangRun(gang, kinds.of_operation, written, layout, system, times), made.flops)
+
+    def _lowered(self, strategy: Strategy, order: str | None) -> Lowered:
+        if not self.covers(strategy):
+            raise StrategyError(
+                "quick steps are single steps of ranks that are GPUs: simulate seats of servers, and gradients that "
+                "reach into the next step, in full"
+            )
+        placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
+        workload = self.workload(strategy.micro_batch)
+        return Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
+
+    @staticmethod
+    def covers(strategy: Strategy) -> bool:
+        """Is it a single step of ranks that are GPUs?"""
+        return strategy.grain != SERVER and not strategy.order.across_steps
 
     def workload(self, micro_batch: int) -> Workload:
         """The model with a micro-batch of this size."""
@@ -100,15 +124,20 @@ class QuickSteps:
 
     def _layout(self, keys: tuple[Key, ...], roster: Roster, algorithm: str) -> GangLayout:
         """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
-        choice = collective_choice(algorithm)
-        if choice.is_open:
-            raise GraphError(f"algorithm {algorithm!r} leaves collectives open: name them")
+        choice = self._choice(algorithm)
         related = with_related(keys, choice)
         where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
         key = related, where, roster.parts_of_columns, algorithm
         if key not in self.layouts:
-            self.layouts[key] = layout_of(related, roster, lambda step: self._use(step, choice))
+            self.layouts[key] = written_out(related, roster, lambda step: self._use(step, choice)).layout()
         return self.layouts[key]
+
+    @staticmethod
+    def _choice(algorithm: str) -> CollectiveChoice:
+        choice = collective_choice(algorithm)
+        if choice.is_open:
+            raise GraphError(f"algorithm {algorithm!r} leaves collectives open: name them")
+        return choice
 
     def _use(self, step: Step, choice: CollectiveChoice) -> Use:
         """What the step is expanded with; collectives that are made for the network are made once."""

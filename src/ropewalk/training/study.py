@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ropewalk.device.pricer import Pricer
 from ropewalk.progress import Progress, counting, silent
 from ropewalk.sim.step import statistics
 from ropewalk.task.perturb import perturb
@@ -14,8 +13,6 @@ from ropewalk.training.network import expand_on, run_on
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import changes_from_step_to_step, steady_step
-from ropewalk.workload.opaque import Measured
-from ropewalk.workload.workload import Workload
 
 
 def answer(question: TrainingQuestion, progress: Progress | None = None) -> TrainingAnswer:
@@ -48,25 +45,15 @@ def answer(question: TrainingQuestion, progress: Progress | None = None) -> Trai
         notes.append(f"Gradients reach into the next step: times are of one of {len(row.ends)} steps in a row.")
         if changes_from_step_to_step(run, row.ends):
             notes.append("The last two steps still differ: jitter, or a pipeline that has not settled.")
-    samples = strategy.global_batch
     found = statistics(
         run,
         peak_flops=made.peak_flops,
-        samples=samples,
-        tokens=samples * workload.sequence if workload.sequence else None,
+        samples=strategy.global_batch,
+        tokens=made.tokens,
         window=None if row is None else steady_step(run, row.ends),
     )
     return TrainingAnswer(
         asked, workload, strategy, made.pieces, made.stage_of_rank, fabric, made.router,
-        made.memory, made.prices.device.memory_bytes, _cost_source(workload, made.prices), expansion, run, found,
-        tuple(notes), collectives_of(step, expansion), chosen,
+        made.memory, made.prices.device.memory_bytes, made.cost_source, run, found, tuple(notes),
+        collectives_of(step, expansion), chosen, expansion,
     )  # fmt: skip
-
-
-def _cost_source(workload: Workload, prices: Pricer) -> str:
-    """Where the times of computations come from; profiles bring their own, whatever the device."""
-    measured = sum(any(isinstance(op, Measured) for op in layer.operators) for layer in workload.layers)
-    if not measured:
-        return prices.source
-    layers = "all layers" if measured == len(workload.layers) else f"{measured} of {len(workload.layers)} layers"
-    return f"{layers}: times of {workload.source}; all else: {prices.source}"

@@ -169,7 +169,7 @@ def test_a_step_of_very_many_operations_is_merged_and_says_so(read_page, monkeyp
 def test_merged_bars_cover_their_operations(monkeypatch):
     monkeypatch.setattr(drawn, "MOST_BARS", 30)
     run = run_step(pipeline_step(micro_batches=20))
-    merged, tolerance = drawn._bars(run, np.array([0]), np.zeros(run.step.operations, bool), drawn._looks(run))
+    merged, tolerance = drawn._bars(run, np.array([0]), drawn._looks(run))
     mine = run.occupied.rank == 0
     assert merged.start.min() == run.occupied.start[mine].min()
     assert merged.end.max() == run.occupied.end[mine].max()

@@ -1,15 +1,21 @@
 """Quick steps in tiny worlds: what is simulated once, what is not, and that nothing is approximated."""
 
+import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from nearly import differences
 
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.hardware import Given, read_cluster
+from ropewalk.report.rank_groups import one_per_stage
+from ropewalk.report.step_timeline import step_timeline
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import Order, Part, Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.training.quick import QuickSteps
+from ropewalk.training.quick_answer import quick_answer
 
 MODEL = "gpt:layers=6,hidden=256,heads=8,vocabulary=2048"
 SERVERS = read_cluster("2x4", Given(device="a100", nics=4, nic_bandwidth=1e9))
@@ -69,10 +75,31 @@ def test_passes_side_by_side_are_not_joined():
     ],
     ids=["pieces by priority", "buckets by priority", "rounds", "halving-doubling", "forest", "pairs", "parts"],
 )  # fmt: skip
-def test_every_kind_of_step_takes_as_long_as_in_full(cluster, strategy, network):
-    question = asked(cluster, network=network)
-    full = answer(replace(question, decided=strategy, detail="stage")).run.trace.makespan
-    assert QuickSteps(question).run(strategy).step_time_s == pytest.approx(full, rel=1e-9)
+def test_every_kind_of_step_takes_as_long_as_in_full_and_has_its_statistics(cluster, strategy, network):
+    question = asked(cluster, network=network, decided=strategy, detail="stage")
+    full, quick = answer(question), QuickSteps(question)
+    assert quick.run(strategy).step_time_s == pytest.approx(full.run.makespan, rel=1e-9)
+    told = quick_answer(quick, question).as_json()
+    assert [gap for gap in differences(told, full.as_json()) if gap[0] != "/simulated_tasks"] == []
+
+
+def test_one_rank_of_every_stage_is_drawn_as_in_full():
+    question = asked(ONE_NIC, decided=Strategy(data=2, tensor=2, pipeline=2, micro_batches=4), detail="stage")
+    full, found = answer(question), quick_answer(QuickSteps(question), question)
+    drawn = [step_timeline(one.run, one_per_stage(one.stage_of_rank)) for one in (full, found)]
+    assert drawn[0].caption == drawn[1].caption
+    bars, others = (json.loads(one.json) for one in drawn)
+    near = [np.abs(np.array(bars.pop(name)) - others.pop(name)).max() for name in ("start", "length", "span")]
+    assert bars == others
+    assert max(near) <= 1  # nanosecond
+
+
+def test_ranks_that_are_told_apart_have_their_own_times():
+    question = asked(ONE_NIC, decided=Strategy(data=4, pipeline=2, micro_batches=4), detail="stage", order="tp-pp-dp")
+    full, found = answer(question), quick_answer(QuickSteps(question), question)
+    times = found.statistics.times
+    assert times.exposed_communication_s == pytest.approx(full.statistics.times.exposed_communication_s, rel=1e-9)
+    assert len(np.unique(found.run.occupied.rank)) < full.strategy.ranks  # and not all of them were written out
 
 
 def test_experts_meet_across_servers_as_long_as_in_full():

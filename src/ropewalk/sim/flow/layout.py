@@ -11,28 +11,17 @@ symmetric has several classes, in the worst case as many as there are copies; no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.errors import GraphError
-from ropewalk.ragged import ranges
-from ropewalk.routing import Routes
 from ropewalk.sim.flow.in_order import Alone, alone_in
-from ropewalk.sim.flow.symmetry import Folding, fold
-from ropewalk.sim.flow.system import System, system_of
-from ropewalk.task.expand import Expansion
-from ropewalk.task.graph import Kind
-from ropewalk.task.kinds import Use
-from ropewalk.task.lower.gang import SIDES, Gang, relations
+from ropewalk.task.lower.gang import SIDES, relations
 from ropewalk.task.lower.moves import Scope
-from ropewalk.task.lower.one_of_each import Key, one_of_each
+from ropewalk.task.lower.one_of_each import Key
 from ropewalk.task.lower.roster import Roster
-from ropewalk.task.passes.launched_once import starts_up
-from ropewalk.task.step import Step
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -108,13 +97,13 @@ class GangLayout:
             if mine.begin_together and theirs.end_together:
                 self._pairs[key] = mine.entry[:1], theirs.exit[:1]
             else:
-                one, other = self._meeting(waiting, awaited)
+                one, other = self.meeting(waiting, awaited)
                 width = int(theirs.exit.max()) + 1
                 pair = np.unique(mine.entry[one] * width + theirs.exit[other])
                 self._pairs[key] = pair // width, pair % width
         return self._pairs[key]
 
-    def _meeting(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
+    def meeting(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
         """Copies of two kinds that have a rank in common."""
         (_, *mine, _), (_, *theirs, _) = self.keys[waiting], self.keys[awaited]
         one, other = (
@@ -124,132 +113,3 @@ class GangLayout:
             return SIDES[0](one, other)
         (side,) = relations(*(np.array([end]) for end in (*mine[1:], *theirs[1:])))
         return SIDES[side](one, other)
-
-
-def layout_of(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> GangLayout:
-    """Expand one operation of each kind for all ranks, and fold them; `use_for` says with what a step is expanded."""
-    from ropewalk.sim.flow.dominated import without_dominated_links
-
-    gang, place = one_of_each(keys)
-    step = gang.step(roster, 0.0, {})
-    use = use_for(step)
-    if use.router is None:
-        raise GraphError("a layout needs routes: expand its step with a router")
-    expansion = Expansion.of(step, use)
-    routed, routes = expansion.routed(use.router)
-    system = without_dominated_links(system_of(routed.graph, routes))
-    terms = _delay_terms(expansion, routed, routes, use.transport.start_up_s)
-    # What makes up a delay is told apart, not only its sum: an operation may stand for several.
-    code = np.zeros(len(terms))
-    for column in terms.T:
-        values, rank = np.unique(column, return_inverse=True)
-        code = code * len(values) + rank
-    folding = fold(replace(system, delay=code))
-    assert folding is not None
-    first, last = _tasks_of_copies(gang, place, roster, routed)
-    kinds = [_kind(folding, terms, *ends) for ends in zip(first, last, strict=True)]
-    return _joined(keys, roster, kinds, folding.quotient, _ranks(system, folding))
-
-
-def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes, start_up_s: float) -> Floats:
-    """By task: start-up, latency for each operation, latency of the path, start-up of a launch."""
-    terms = np.zeros((routed.graph.tasks, 4))
-    task = np.flatnonzero(routed.graph.kind == Kind.TRANSFER)
-    if len(task):
-        own, each = routed.latencies(routes, task)
-        launch = np.where(starts_up(expansion, task), start_up_s, 0.0)
-        terms[task] = np.column_stack([expansion.graph.start_up[task], each, own, launch])
-    return terms
-
-
-def _tasks_of_copies(gang: Gang, place: Ints, roster: Roster, routed: Expansion) -> tuple[list[Ints], list[Ints]]:
-    """By kind: the first and the last task of each of its copies."""
-    operations, cuts = gang.numbers(roster, place), np.cumsum(gang.copies(roster)[place])[:-1]
-    owner = routed.operation_of_task
-    first, behind = (np.searchsorted(owner, operations + one).astype(np.int64) for one in (0, 1))
-    return np.split(first, cuts), np.split(behind - 1, cuts)
-
-
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """Classes of the tasks of a kind, what each waits for in the kind, and where its copies begin and end."""
-
-    classes: Ints
-    terms: Floats
-    waits: list[list[int]]
-    copies: Copies
-
-
-def _kind(folding: Folding, terms: Floats, first: Ints, last: Ints) -> _Kind:
-    tasks = ranges(first, last - first + 1)
-    classes, member = np.unique(folding.task_class[tasks], return_index=True)
-    number = {one: at for at, one in enumerate(classes.tolist())}
-    quotient = folding.quotient
-    waits = [
-        [
-            number[at]
-            for at in quotient.dep[quotient.dep_start[one] : quotient.dep_start[one + 1]].tolist()
-            if at in number
-        ]
-        for one in classes.tolist()
-    ]
-    entry, exit_ = (np.searchsorted(classes, folding.task_class[end]) for end in (first, last))
-    found = _Kind(classes, terms[tasks[member]], waits, Copies(entry, exit_))
-    return _without_markers(found, quotient.kind[classes] == Kind.MARKER)
-
-
-def _without_markers(kind: _Kind, marker: NDArray[np.bool_]) -> _Kind:
-    """Leave out markers between two tasks: whoever waits for such a one waits for what it waits for."""
-    followers = [0] * len(kind.waits)
-    for waits in kind.waits:
-        for at in waits:
-            followers[at] += 1
-    instead = list(range(len(kind.waits)))
-    entries, exits = set(kind.copies.entry.tolist()), set(kind.copies.exit.tolist())
-    for at, waits in enumerate(kind.waits):
-        if marker[at] and at in exits and len(waits) == 1 and not followers[at]:
-            instead[at] = waits[0]
-        elif len(waits) == 1 and marker[waits[0]] and waits[0] in entries and followers[waits[0]] == 1:
-            instead[waits[0]] = at
-    stays = np.flatnonzero([instead[at] == at for at in range(len(instead))])
-    place = {at: number for number, at in enumerate(stays.tolist())}
-    moved = np.array([place[instead[at]] for at in range(len(instead))])
-    left = [[place[one] for one in kind.waits[at] if instead[one] == one] for at in stays.tolist()]
-    copies = Copies(moved[kind.copies.entry], moved[kind.copies.exit])
-    return _Kind(kind.classes[stays], kind.terms[stays], left, copies)
-
-
-def _ranks(system: System, folding: Folding) -> Ints:
-    """By class of streams: how many there are, that is, ranks."""
-    compute = np.flatnonzero(system.kind == Kind.COMPUTE)
-    class_of = np.zeros(system.streams, np.int64)
-    class_of[system.place[compute]] = folding.quotient.place[folding.task_class[compute]]
-    return np.bincount(class_of, minlength=folding.quotient.streams)
-
-
-def _joined(keys: tuple[Key, ...], roster: Roster, kinds: list[_Kind], quotient: System, ranks: Ints) -> GangLayout:
-    classes = np.concatenate([kind.classes for kind in kinds])
-    waits = [deps for kind in kinds for deps in kind.waits]
-    what = quotient.kind[classes]
-    start_up, each, own, launch = np.concatenate([kind.terms for kind in kinds]).T.copy()
-    return GangLayout(
-        keys,
-        roster,
-        tuple(kind.copies for kind in kinds),
-        np.cumsum([0, *(len(kind.classes) for kind in kinds)]).astype(np.int64),
-        what,
-        quotient.place[classes],
-        np.where(what == Kind.COMPUTE, 1.0, quotient.amount[classes]),
-        start_up,
-        each,
-        own,
-        launch,
-        np.cumsum([0, *map(len, waits)]).astype(np.int64),
-        np.array([at for deps in waits for at in deps], np.int64),
-        quotient.flow_cap,
-        quotient.use_start,
-        quotient.use_link,
-        quotient.use_weight,
-        quotient.capacity,
-        ranks,
-    )

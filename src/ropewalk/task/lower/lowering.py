@@ -203,8 +203,11 @@ class Lowered:
         return launched(gang, self.order, layers, steps)
 
     def step(self, gang: Gang) -> Step:
-        strategy, sized = self.strategy, self.sized
-        samples = strategy.global_batch
-        flops = sized.flops * strategy.data * strategy.micro_batches
-        facts = {"samples": float(samples), "tokens": float(samples * max(sized.sequence, 1))}
-        return gang.step(self.roster, flops, facts)
+        samples = self.strategy.global_batch
+        facts = {"samples": float(samples), "tokens": float(samples * max(self.sized.sequence, 1))}
+        return gang.step(self.roster, self.flops, facts)
+
+    @property
+    def flops(self) -> float:
+        """Arithmetic of the model in a step."""
+        return self.sized.flops * self.strategy.data * self.strategy.micro_batches
