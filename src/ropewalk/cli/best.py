@@ -57,12 +57,12 @@ def rerun_best(path: Path, outputs: Outputs) -> None:
 
 def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
     from ropewalk.planner.explain import explained, named
-    from ropewalk.planner.study import answer
+    from ropewalk.planner.on_ports import planned
 
     for words in asked.explain:
         named(words, asked.question.space)  # a slip is refused before the search, not behind it
     with shown_progress(FIRST_RUN) as progress:
-        found = answer(asked.question, progress)
+        found = planned(asked.question, progress)
         explanations = []
         for words in asked.explain:
             progress(0, None, f"why not {words}?")

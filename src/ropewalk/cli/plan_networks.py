@@ -37,14 +37,15 @@ def compare_networks(
     with shown_progress(FIRST_RUN) as progress:
         answer = answer_on_networks(asked, progress)
     if outputs.plan is not None:
+        from ropewalk.planner.planned import plan_of
         from ropewalk.plans import write_plan
 
-        write_plan(answer.best.plan(), outputs.plan)
+        write_plan(plan_of(answer.best.planned), outputs.plan)
         typer.echo(f"plan for {answer.best.name}: {outputs.plan}", err=True)
     if outputs.page is not None:
         from ropewalk.report.planner import planner_page
 
-        page = planner_page(answer.best.shown(), networks=answer.comparison, command=typed())
+        page = planner_page(answer.best.planned, networks=answer.comparison, command=typed())
         write_page(outputs.page, page)
     if outputs.json:
         typer.echo(json_text({"model": question.model} | answer.as_json()), nl=False)

@@ -7,17 +7,21 @@ lowers its step and asks for the cables here. What comes back is a `Designed`, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
+from ropewalk.codesign.cable_draft import CableDraft
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.finder import find_topologies
+from ropewalk.codesign.in_proportion import lay_in_proportion
 from ropewalk.codesign.link_loads import LinkLoads, all_pairs
 from ropewalk.codesign.network import StepNetwork, wired_network
 from ropewalk.codesign.numbering import on_cosets
-from ropewalk.codesign.planes import one_panel, patch_list
+from ropewalk.codesign.planes import fitted, least_planes, one_panel, patch_list
 from ropewalk.codesign.question import LINK_LATENCY_S
 from ropewalk.codesign.routes import router_of
 from ropewalk.codesign.step_demands import demands_of_step
@@ -80,18 +84,10 @@ class _Draft:
 
 def _drafts(demands: Demands, cluster: Cluster) -> list[_Draft]:
     """Every wiring that can be patched; where none can, the reason why the first cannot."""
-    ports, servers = cluster.ports, cluster.equal
+    ports = cluster.ports
     placed, places = on_cosets(demands, duplex=ports.duplex)
-    wirings = find_topologies(
-        placed,
-        degree=ports.degree,
-        bandwidth=servers.nic_bandwidth,
-        duplex=ports.duplex,
-        latency=LINK_LATENCY_S if cluster.latency_s is None else cluster.latency_s,
-        planes=not ports.single_panel,
-    )
     drafts, refused = [], None
-    for wiring in wirings:
+    for wiring in _wirings(placed, cluster):
         try:
             (one_panel if ports.single_panel else patch_list)(wiring)
         except FabricError as reason:
@@ -105,6 +101,38 @@ def _drafts(demands: Demands, cluster: Cluster) -> list[_Draft]:
     if refused is not None and not drafts:
         raise refused
     return drafts
+
+
+def _wirings(placed: Demands, cluster: Cluster) -> Iterator[Wiring]:
+    """Rings and matchings for the demands, then cables in proportion to the bytes between servers."""
+    ports, servers = cluster.ports, cluster.equal
+    latency = LINK_LATENCY_S if cluster.latency_s is None else cluster.latency_s
+    yield from find_topologies(
+        placed,
+        degree=ports.degree,
+        bandwidth=servers.nic_bandwidth,
+        duplex=ports.duplex,
+        latency=latency,
+        planes=not ports.single_panel,
+    )
+    bare = Wiring(
+        servers.count, ports.degree, ports.duplex, servers.nic_bandwidth, latency, (), (), 0, ports.degree
+    )  # fmt: skip
+    traffic, sent = traffic_of(bare, placed), np.zeros((servers.count, servers.count))
+    np.add.at(sent, (traffic.source, traffic.destination), traffic.size_bytes)
+    draft = CableDraft(servers.count, ports.degree, duplex=ports.duplex)
+    if lay_in_proportion(draft, sent):
+        laid = replace(bare, cables=draft.cables())
+        fits = fitted(laid) if not ports.single_panel and least_planes(laid) <= ports.degree else laid
+        if fits == laid or _is_whole(fits):
+            yield fits
+
+
+def _is_whole(wiring: Wiring) -> bool:
+    """Does a path lead from every server to every other?"""
+    fabric = wiring.fabric()
+    graph = csr_array((np.ones(fabric.links), (fabric.link_src, fabric.link_dst)), (fabric.nodes, fabric.nodes))
+    return int(connected_components(graph, connection="strong")[0]) == 1
 
 
 def _server_of_rank(step: Step, cluster: Cluster) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -134,9 +162,6 @@ def wired(question: TrainingQuestion, *, by_simulation: bool = False) -> Trainin
     (GroupRings(size=4, jumps=(1, 1), wired=True),)
     """
     cluster = question.place
-    # What ranks send does not depend on the network, so the step is written on any.
-    groups = tuple(replace(group, nics=1) for group in cluster.servers)
-    step = prepared(replace(question, cluster=replace(cluster, servers=groups, network="switch"))).write()
 
     def on(designed: Designed) -> TrainingQuestion:
         return replace(question, network=replace(question.network, designed=designed))
@@ -144,4 +169,11 @@ def wired(question: TrainingQuestion, *, by_simulation: bool = False) -> Trainin
     def seconds(designed: Designed) -> float:
         return answer(on(designed)).statistics.step_time_s
 
-    return on(wiring_for(step, cluster, seconds if by_simulation else None))
+    return on(wiring_for(step_of(question), cluster, seconds if by_simulation else None))
+
+
+def step_of(question: TrainingQuestion) -> Step:
+    """The step that ports are to be wired for; what ranks send does not depend on the network."""
+    cluster = question.place
+    groups = tuple(replace(group, nics=1) for group in cluster.servers)
+    return prepared(replace(question, cluster=replace(cluster, servers=groups, network="switch"))).write()

@@ -82,7 +82,7 @@ class Bound:
     """Which proof applies, in sentences."""
     ladder: tuple[Rung, ...]
     """From arithmetic alone to the bound: what each further fact adds."""
-    complete: bool
+    complete: bool = False
     """Was every candidate whose uniform bound is below the best one simulated?"""
 
     def gap(self, seconds: float) -> float:

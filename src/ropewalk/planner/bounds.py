@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.planner.answer import Bound, Rung
+from ropewalk.planner.answer import Bound, Floats, Rung
 from ropewalk.planner.best_first import Searched
 from ropewalk.planner.layers import Seconds
 from ropewalk.planner.pricing import Priced, Prices
@@ -17,7 +17,7 @@ def bound_of(priced: Priced, found: Searched, anything_s: float, training: StepA
         min(anything_s, found.bound_s),
         found.bound_s,
         proof_of(priced, found),
-        ladder_of(priced, found, anything_s, training, prices),
+        ladder_of(priced, found.bound_s, anything_s, training, prices),
         found.complete,
     )
 
@@ -42,8 +42,28 @@ def proof_of(priced: Priced, found: Searched) -> str:
     )
 
 
+def bound_on_ports(priced: Priced, bounds_s: Floats, least_s: Floats, training: StepAnswer, prices: Prices) -> Bound:
+    """The bounds for every wiring; `priced` is on a switch on which servers send what all their ports do.
+
+    `bounds_s` holds for rings, even cuts and usual buckets, `least_s` for every choice, both by candidate.
+    """
+    anything, uniform = float(np.nanmin(least_s)), float(np.nanmin(bounds_s))
+    return Bound(
+        min(anything, uniform), uniform, PROOF_ON_PORTS, ladder_of(priced, uniform, anything, training, prices)
+    )
+
+
+PROOF_ON_PORTS = (
+    "for every wiring: no server sends more than all its ports together do, and nothing arrives before it was sent. "
+    "With rings, even cuts and the usual buckets every collective takes at least what one copy of it takes alone on a "
+    "switch that never blocks. With any collectives, cuts, orders and placements: every GPU hands on what others lack "
+    "over all its links, and the work of a micro-batch is spread over the stages as well as can be"
+)
+"""Why no wiring is below its bound."""
+
+
 def ladder_of(
-    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices
+    priced: Priced, uniform_s: float, anything_s: float, training: StepAnswer, prices: Prices
 ) -> tuple[Rung, ...]:
     """From arithmetic at peak rate to the best of the uniform space."""
     rungs = []
@@ -55,7 +75,7 @@ def ladder_of(
         Rung("kernels", _kernels(priced, np.arange(len(priced.candidates))), "kernels as any split has them, no waits"),
         Rung("memory", _kernels(priced, fits), "of splits that fit into memory, with what they compute again"),
         Rung("any choice", anything_s, "fill and exchanges, whatever the collectives, cuts, order and placement"),
-        Rung("even cuts and rings", found.bound_s, "every pass at its time, nobody else on the network"),
+        Rung("even cuts and rings", uniform_s, "every pass at its time, nobody else on the network"),
     ]
     return tuple(sorted(rungs, key=lambda rung: rung.seconds))
 

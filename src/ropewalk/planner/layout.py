@@ -83,8 +83,13 @@ class LayoutCosts:
     """Do all copies of every collective run at the same time?"""
 
 
-def layout_costs(layout: Layout, channels: Collection[Channel], fabric: Fabric, use: NetworkUse) -> LayoutCosts:
-    """Write one byte of everything out, route it, and see what it takes."""
+def layout_costs(
+    layout: Layout, channels: Collection[Channel], fabric: Fabric, use: NetworkUse, *, in_step: bool = True
+) -> LayoutCosts:
+    """Write one byte of everything out, route it, and see what it takes.
+
+    Unless copies run `in_step`, one of them may be faster than all together, whatever the symmetry of the network.
+    """
     written = _Probe(layout, channels)
     seconds = np.zeros((layout.pipeline, CHANNELS, 3))
     if not written.sort_of_operation.size:
@@ -119,9 +124,10 @@ def layout_costs(layout: Layout, channels: Collection[Channel], fabric: Fabric, 
     column[used, 2] = np.maximum(
         _most_of_sums(sort[operation[hop_task]], hop_link, load, links, len(column)), _most(sort, alone, len(column))
     )[used]
-    column[together, 1] = column[together, 2]
+    if in_step:
+        column[together, 1] = column[together, 2]
     terms = _terms(sort[operation[hop_task]], hop_link, load, links)
-    return LayoutCosts(seconds, *terms, bool(together.size == used.size))
+    return LayoutCosts(seconds, *terms, in_step and bool(together.size == used.size))
 
 
 class _Probe:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ropewalk.errors import Findings, InputError, MemoryShortage, PlanError
-from ropewalk.hardware import Cluster, Ports, on_network, resized
+from ropewalk.hardware import Cluster, on_network, resized
 from ropewalk.hardware.bill import Price, network_price
 from ropewalk.hardware.networks import OWN
 from ropewalk.hardware.prices import DEFAULT_PRICES, price_list
-from ropewalk.planner.answer import Option, PlannerAnswer
+from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.comparison import NetworkComparison, NetworkResult, compared, hosts_of
-from ropewalk.planner.on_ports import best_wired, ideal_for
-from ropewalk.planner.planned import plan_of
+from ropewalk.planner.on_ports import planned
 from ropewalk.planner.question import PlannerQuestion
-from ropewalk.planner.study import answer
 from ropewalk.planner.target import Reached, Target, fewest_servers, read_target, sizes_that_divide
-from ropewalk.plans import Plan
 from ropewalk.progress import Progress, silent
-from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.training.answer import StepAnswer
-from ropewalk.training.planned import plan_of as plan_of_training
 from ropewalk.units import show_seconds
 from ropewalk.workload.source import open_workload
-
-ON_IDEAL = (
-    "ports were wired for the strategies with the lowest bounds; candidates, strands, the plain choice and the bound "
-    "are those of an ideal switch in the place of the wiring, on which every server sends what all its ports do"
-)
-"""What is known where ports are wired."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +40,13 @@ class OnNetwork:
     name: str
     cluster: Cluster
     planned: PlannerAnswer
-    """Where ports are wired, on an ideal switch in the place of the wiring."""
-    training: StepAnswer
     reached: Reached | None = None
     """How few servers reach the target, where there is one."""
 
-    def shown(self) -> PlannerAnswer:
-        """The answer on this network; where ports were wired, its best step is the one on the wiring."""
-        if self.training is self.planned.training:
-            return self.planned
-        made = self.training
-        seconds, algorithm = made.statistics.step_time_s, made.question.network.algorithm
-        best = Option(made.strategy, DEFAULT_ORDER, algorithm, seconds, made.memory.most)
-        question, remarks = replace(self.planned.question, cluster=self.cluster), (*self.planned.remarks, ON_IDEAL)
-        return replace(self.planned, question=question, best=best, training=made, remarks=remarks)
-
-    def plan(self) -> Plan:
-        """Everything decided; where ports were wired, with cables and routes."""
-        designed = self.training.question.network.designed is not None
-        return plan_of_training(self.training) if designed else plan_of(self.planned)
+    @property
+    def training(self) -> StepAnswer:
+        """The best one, simulated."""
+        return self.planned.training
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +116,13 @@ def _named(say: Progress, name: str) -> Progress:
 
 def _planned(base: PlannerQuestion, name: str, cluster: Cluster, target: Target | None, say: Progress) -> OnNetwork:
     if target is None:
-        return _on(replace(base, cluster=cluster), name, say)
+        return OnNetwork(name, cluster, planned(replace(base, cluster=cluster), say))
     known: dict[int, OnNetwork] = {}
 
     def seconds_of(servers: int) -> float:
         say(0, None, f"planning for {servers} servers")
         smaller = on_network(resized(base.cluster, servers), name)
-        known[servers] = _on(replace(base, cluster=smaller), name, say)
+        known[servers] = OnNetwork(name, smaller, planned(replace(base, cluster=smaller), say))
         return known[servers].training.statistics.step_time_s
 
     def limit_of(servers: int) -> str:
@@ -166,22 +142,12 @@ def _tokens_per_step(base: PlannerQuestion) -> float:
     return float(base.batch * open_workload(base.model, 1, base.sequence).sequence)
 
 
-def _on(question: PlannerQuestion, name: str, say: Progress) -> OnNetwork:
-    """The best strategy on one network, which is simulated or wired first."""
-    if not isinstance(question.cluster.network, Ports):
-        planned = answer(question, say)
-        return OnNetwork(name, question.cluster, planned, planned.training)
-    planned = answer(replace(question, cluster=ideal_for(question.cluster)), say)
-    tell: Callable[[str], None] = lambda now: say(0, None, now)  # noqa: E731
-    return OnNetwork(name, question.cluster, planned, best_wired(question, planned, tell))
-
-
 def _result(one: OnNetwork, price: Price) -> NetworkResult:
     found = one.training.statistics
     return NetworkResult(
         one.name, one.cluster, hosts_of(one.cluster), found.step_time_s,
         one.planned.question.batch / found.step_time_s, found.tokens_per_s, found.mfu, price,
-        one.training.strategy.said(), None if isinstance(one.cluster.network, Ports) else one.planned.bound.seconds,
+        one.training.strategy.said(), one.planned.bound.seconds,
     )  # fmt: skip
 
 

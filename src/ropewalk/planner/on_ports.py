@@ -1,25 +1,53 @@
-"""The best strategy where ports are still to be wired: strategies in the order of what they could take at best.
+"""The best strategy where ports are still to be wired: wirings and strategies by turns, under one bound.
 
-At best every server sends what all its ports together do, through a switch that never blocks. Strategies are bounded
-there, and wired and simulated one by one, best bound first, until no bound is below the best wired step.
+TopoOpt (NSDI 2023) looks for a strategy on a given wiring, then wires anew for what that strategy sends, until neither
+gets better. Here every turn is the search that all networks have: strategies of the whole space, priced and bounded on
+the wiring, the best of them simulated and refined. Turns begin with regular wirings (a ring, a torus, …) and with
+wirings for the strategies that could be the fastest, so the answer is never slower than a regular network of the same
+ports.
+
+At best every server sends what all its ports together do, through a switch that never blocks. Strategies that take
+longer there than the best wired step, whatever their collectives, are left out of a turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
-from ropewalk.codesign.wiring_for import wired
-from ropewalk.hardware import Cluster
-from ropewalk.planner.answer import PlannerAnswer
-from ropewalk.planner.best_first import best_first
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.codesign.regular import regular_wirings
+from ropewalk.codesign.wiring_for import step_of, wiring_for
+from ropewalk.errors import FabricError
+from ropewalk.hardware import Cluster, Ports
+from ropewalk.planner.answer import Option, PlannerAnswer
+from ropewalk.planner.bounds import bound_on_ports
+from ropewalk.planner.free import free_network
+from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
-from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion, answer
+from ropewalk.planner.refine import FASTER
+from ropewalk.planner.simulated import Simulator
+from ropewalk.planner.study import Study, answer
+from ropewalk.plans import Designed
+from ropewalk.progress import Progress, silent
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.strategy import Strategy
 from ropewalk.units import show_seconds
-from ropewalk.workload.source import open_workload
 
-MOST_WIRED = 16
-"""Strategies that ports are wired for at most."""
+FIRST_STRATEGIES = 4
+"""Strategies that ports are wired for before any was simulated, those with the lowest bounds and different degrees."""
+MOST_TURNS = 8
+"""Wirings in a row that are made for the best strategy on the one before."""
+
+
+def planned(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
+    """The best strategy for a model on a cluster; where its ports are open, on the best wiring that was found."""
+    if question.designed is not None or not isinstance(question.cluster.network, Ports):
+        return answer(question, progress)
+    question.check()
+    return _OnPorts(question, progress or silent).answer()
 
 
 def ideal_for(cluster: Cluster) -> Cluster:
@@ -31,33 +59,138 @@ def ideal_for(cluster: Cluster) -> Cluster:
     """
     servers, ports = cluster.equal, cluster.ports
     server = replace(servers, nics=1, nic_bandwidth=ports.degree * servers.nic_bandwidth)
-    return replace(cluster, servers=(server,), network="switch")
+    return replace(cluster, servers=(server,), network="switch", latency_s=0.0)
 
 
-def best_wired(
-    question: PlannerQuestion, ideal: PlannerAnswer, say: Callable[[str], None] = lambda now: None
-) -> TrainingAnswer:
-    """The fastest strategy that was found, on a network that is wired for its step."""
-    workload = open_workload(question.model, 1, question.sequence)
-    made: dict[int, TrainingQuestion] = {}
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """The best strategy that was found on a wiring."""
 
-    def seconds(at: int) -> float:
-        strategy = ideal.priced.strategy(at, workload)
-        say(f"wiring for {strategy.said()}")
-        asked = TrainingQuestion(
-            question.model,
-            question.cluster,
-            sequence=question.sequence,
-            decided=strategy,
-            precision=question.precision,
-            network=NetworkUse(seed=question.seed),
-            detail="stage",
-        )
-        made[at] = wired(asked)
-        taken = answer(made[at]).statistics.step_time_s
-        say(f"{show_seconds(taken)} with ports wired for {strategy.said()}")
-        return taken
+    study: Study
+    best: Option
 
-    found = best_first(ideal.priced.floor_s, ideal.priced.replay, seconds, min(MOST_WIRED, question.most_simulated))
-    best = made[found.best]
-    return answer(replace(best, network=replace(best.network, level=question.level)))
+
+@dataclass(eq=False)
+class _OnPorts:
+    question: PlannerQuestion
+    say: Progress
+    best: _Turn | None = None
+    interrupted: bool = False
+    tried: int = 0
+    refused: FabricError | None = None
+    seen: set[Designed] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        question = self.question
+        self.cluster = replace(question.cluster, latency_s=question.cluster.latency_s or 0.0)
+        self.ideal = Study(replace(question, cluster=ideal_for(question.cluster)), self.say)
+        self.ideal.prices.in_step = False
+        self.priced = self.ideal.price(self.ideal.wanted)
+        prices = self.ideal.prices
+        assert prices.use.transport is not None
+        free = free_network(self.priced, prices.fabric, prices.use.transport)
+        self.least: NDArray[np.float64] = self.priced.floor_of_any(free)
+
+    def answer(self) -> PlannerAnswer:
+        """Take turns from every start, then look at the best wiring as at any network."""
+        try:
+            for name, designed in self._starts():
+                self._turns(name, designed)
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.interrupted = True
+        if self.best is None:
+            assert self.refused is not None
+            raise self.refused
+        return self._answer(self.best)
+
+    def _starts(self) -> Iterator[tuple[str, Designed]]:
+        """Regular wirings, then wirings for strategies with the lowest bounds."""
+        yield from regular_wirings(self.cluster).items()
+        for strategy in self._promising():
+            try:
+                yield f"wired for {strategy.said()}", self._wired_for(strategy)
+            except FabricError as problem:  # the next strategy may ask for other cables
+                self.refused = self.refused or problem
+
+    def _promising(self) -> Iterator[Strategy]:
+        """Of every layout the strategy with the lowest bound, the lowest of all first."""
+        bounds, (_, layout) = self.priced.floor_s, self.priced.candidates.layouts
+        known: set[int] = set()
+        for at in np.argsort(bounds, kind="stable").tolist():
+            if not np.isfinite(bounds[at]) or len(known) == FIRST_STRATEGIES:
+                return
+            if int(layout[at]) not in known:
+                known.add(int(layout[at]))
+                yield self.priced.strategy(at, self.ideal.workload)
+
+    def _turns(self, name: str, start: Designed) -> None:
+        """Strategies on a wiring, a wiring for the best of them, and so on for as long as that helps."""
+        designed = start
+        for number in range(MOST_TURNS):
+            before = self.best
+            turn = self._turn(name if number == 0 else f"{name}, wired anew", designed)
+            if turn is None or self.best is not turn or self.best is before:
+                return
+            try:
+                designed = self._wired_for(turn.best.strategy, turn.best)
+            except FabricError:
+                return
+
+    def _turn(self, name: str, designed: Designed) -> _Turn | None:
+        """The best strategy on a wiring, of those that could be faster than the best so far; kept where it is."""
+        if designed in self.seen:
+            return None
+        self.seen.add(designed)
+        worth = self.least < (np.inf if self.best is None else self.best.best.seconds)
+        if not worth.any():
+            return None
+        self.tried += 1
+        study = Study(self._on(designed), self._named(name), self.ideal.prices)
+        outcome = study.search(self.ideal.wanted.only(np.flatnonzero(worth)))
+        turn = _Turn(study, outcome.best)
+        if self.best is None or turn.best.seconds < self.best.best.seconds * FASTER:
+            self.best = turn
+        if study.interrupted:
+            raise KeyboardInterrupt
+        return turn
+
+    def _on(self, designed: Designed) -> PlannerQuestion:
+        return replace(self.question, designed=designed)
+
+    def _wired_for(self, strategy: Strategy, option: Option | None = None) -> Designed:
+        """The fastest wiring for the step of a strategy, with the collectives that it has."""
+        algorithm = "ring" if option is None else option.algorithm
+        asked = self.ideal.simulator.asked(strategy, DEFAULT_ORDER if option is None else option.placement, algorithm)
+        step = step_of(replace(asked, cluster=self.cluster))
+
+        def seconds(designed: Designed) -> float:
+            simulator = Simulator(self._on(designed))
+            return simulator.seconds(strategy, asked.order or DEFAULT_ORDER, algorithm)
+
+        return wiring_for(step, self.cluster, seconds)
+
+    def _named(self, name: str) -> Progress:
+        best = "" if self.best is None else f" (best so far {show_seconds(self.best.best.seconds)})"
+        return lambda done, total, now: self.say(done, total, f"{name}{best}: {now}")
+
+    def _answer(self, best: _Turn) -> PlannerAnswer:
+        best.study.say, best.study.interrupted = self._named("the best wiring"), self.interrupted
+        found = best.study.answer(best.best)
+        bounds = self._bounds(self.priced)
+        bound = bound_on_ports(self.priced, bounds, self.least, found.training, self.ideal.prices)
+        return replace(found, bound=bound, remarks=(*found.remarks, self._remark()))
+
+    def _bounds(self, priced: Priced) -> NDArray[np.float64]:
+        """By candidate: seconds that no wiring falls below with rings; only those that matter are replayed."""
+        bounds = priced.floor_s.copy()
+        while True:
+            lowest = int(np.nanargmin(bounds))
+            higher = float(priced.replay(np.array([lowest], np.int64))[0])
+            if higher <= bounds[lowest]:
+                return bounds
+            bounds[lowest] = higher
+
+    def _remark(self) -> str:
+        return f"{self.tried} wirings were searched, each with all strategies that could be faster there."

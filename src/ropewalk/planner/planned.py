@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ropewalk.errors import PlanError
@@ -44,6 +45,6 @@ def question_of(plan: Plan) -> PlannerQuestion:
 
 
 def question_as_json(question: PlannerQuestion) -> dict[str, Any]:
-    """A question as plain values; its cluster as in a cluster file."""
-    values: dict[str, Any] = plain(question)
+    """A question as plain values; its cluster as in a cluster file, and cables, which are an answer, left out."""
+    values: dict[str, Any] = plain(replace(question, designed=None))
     return values | {"cluster": cluster_as_json(question.cluster)}

@@ -123,6 +123,9 @@ class Prices:
     pricer: Pricer
     fabric: Fabric
     use: NetworkUse
+    in_step: bool = True
+    """Do copies of a collective that the network cannot tell apart run at the same time? Not where the network stands
+    for others, which can."""
     _tables: dict[Splitting, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
     _layouts: dict[Layout, LayoutCosts] = field(default_factory=dict)
@@ -131,6 +134,10 @@ class Prices:
     def __post_init__(self) -> None:
         self.listed = PriceList(self.pricer)
         self.by_data = spreads_tables(self.workload)
+
+    def on(self, fabric: Fabric, use: NetworkUse) -> Prices:
+        """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
+        return replace(self, fabric=fabric, use=use, in_step=True, _layouts={})
 
     def price(self, candidates: Candidates, say: Callable[[str], None] = lambda now: None) -> Priced:
         """Bytes of all, seconds of those that fit."""
@@ -263,7 +270,9 @@ class Prices:
     def layout(self, layout: Layout) -> LayoutCosts:
         """What communication costs in a layout."""
         if layout not in self._layouts:
-            self._layouts[layout] = layout_costs(layout, self.channels(layout), self.fabric, self.use)
+            self._layouts[layout] = layout_costs(
+                layout, self.channels(layout), self.fabric, self.use, in_step=self.in_step
+            )
         return self._layouts[layout]
 
     def channels(self, layout: Layout) -> list[Channel]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ropewalk.errors import Findings, PlanError
+from ropewalk.fabric import Fabric
 from ropewalk.hardware import Cluster
 from ropewalk.planner.space import Space
+from ropewalk.plans import Designed
 from ropewalk.sim.level import LevelUse
+from ropewalk.training.network import NetworkUse
 
 EXTENSIONS = {"unrunnable": "strategies that no framework can run as they stand"}
 """What `allow` may add to the space."""
@@ -33,6 +36,16 @@ class PlannerQuestion:
     level: LevelUse = field(default_factory=LevelUse)
     """How finely the winner is simulated; the search looks at flows."""
     most_simulated: int = MOST_SIMULATED
+    designed: Designed | None = None
+    """Cables and routes between the servers, where their ports have been wired."""
+
+    def fabric(self) -> Fabric:
+        """The network between the GPUs."""
+        return self.cluster.fabric() if self.designed is None else self.cluster.wired(self.designed.wiring)
+
+    def use(self, algorithm: str = "ring") -> NetworkUse:
+        """How a step uses the network, with these collectives."""
+        return NetworkUse(self.routing, algorithm, seed=self.seed, designed=self.designed)
 
     def check(self) -> None:
         """Refuse what cannot be meant, all of it at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ropewalk.collectives.choice import collective_choice
 from ropewalk.collectives.table import COLLECTIVES
@@ -50,6 +50,8 @@ class Refinement:
     prices: Prices
     simulator: Simulator
     unrunnable: bool = False
+    _known: dict[tuple[Layout, tuple[Channel, ...], str], list[float] | None] = field(default_factory=dict)
+    """Costs of channels by layout and algorithm."""
 
     def strands(self) -> dict[str, tuple[str, Callable[[Option], Iterator[Option]]]]:
         """Every strand by name: what it is, and the other options that it makes of one."""
@@ -139,12 +141,15 @@ class Refinement:
 
     def _costs(self, layout: Layout, channels: list[Channel], algorithm: str) -> list[float] | None:
         """Seconds per launch and per byte of some channels; None where the algorithm does not apply."""
-        try:
+        key = layout, tuple(channels), algorithm
+        if key not in self._known:
             use = replace(self.prices.use, algorithm=algorithm)
-            found = layout_costs(layout, channels, self.prices.fabric, use).seconds[:, channels][:, :, [0, 2]]
-        except InputError:
-            return None
-        return [float(one) for one in found.max(0).ravel()]
+            try:
+                found = layout_costs(layout, channels, self.prices.fabric, use).seconds[:, channels][:, :, [0, 2]]
+                self._known[key] = [float(one) for one in found.max(0).ravel()]
+            except InputError:
+                self._known[key] = None
+        return self._known[key]
 
     def _seconds(self, option: Option) -> float:
         """The simulated step time, infinite for what does not fit or cannot be run."""

@@ -12,7 +12,6 @@ from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training import answer
 from ropewalk.training.answer import StepAnswer
-from ropewalk.training.network import NetworkUse
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.quick import QuickSteps
 from ropewalk.training.quick_answer import quick_answer
@@ -39,7 +38,7 @@ class Simulator:
             sequence=question.sequence,
             decided=strategy,
             precision=question.precision,
-            network=NetworkUse(question.routing, algorithm, seed=question.seed),
+            network=question.use(algorithm),
             order=None if placement == DEFAULT_ORDER else placement,
             detail="stage",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ from ropewalk.strategy.asked import asked_of
 from ropewalk.strategy.frameworks import is_runnable, runnable
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.training.network import NetworkUse
 from ropewalk.units import show_seconds, show_size
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
@@ -48,46 +48,80 @@ def answer(question: PlannerQuestion, progress: Progress | None = None) -> Plann
     >>> found.bound.complete, found.best.seconds <= found.plain.seconds
     (True, True)
     """
-    say = progress or silent
     question.check()
-    study = _Study(question, say)
-    return study.answer()
+    return Study(question, progress or silent).answer()
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A search that has ended."""
+
+    priced: Priced
+    found: Searched
+    best: Option
+    """With everything settled that degrees leave open."""
 
 
 @dataclass(eq=False)
-class _Study:
+class Study:
+    """The search for one question; `known` prices of the model are used again on another network."""
+
     question: PlannerQuestion
     say: Progress
+    known: Prices | None = None
 
     def __post_init__(self) -> None:
         question = self.question
         self.say(0, None, "reading the model")
         self.workload = open_workload(question.model, 1, question.sequence)
         prices = pricer(question.cluster.device, question.precision)
-        use = NetworkUse(question.routing, seed=question.seed).settled(
-            gpu_in(prices.device.title) or prices.device.name
-        )
-        self.prices = Prices(self.workload, prices, question.cluster.fabric(), use)
+        use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
+        fabric = question.fabric()
+        self.prices = Prices(self.workload, prices, fabric, use) if self.known is None else self.known.on(fabric, use)
         self.simulator = Simulator(question)
         self.seconds: dict[int, float] = {}
         self.interrupted = False
+        self.refinement = Refinement(self.prices, self.simulator, "unrunnable" in question.allow)
 
-    def answer(self) -> PlannerAnswer:
-        question, workload, gpus = self.question, self.workload, self.question.cluster.gpus
-        possible = enumerate_space(question.space, workload, gpus, question.batch)
-        check_space(possible, workload, gpus, question.batch)
-        wanted = possible if "unrunnable" in question.allow else possible.only(runnable_ones(possible, workload))
-        priced = self.prices.price(wanted, lambda now: self.say(0, None, now))
+    @cached_property
+    def possible(self) -> Candidates:
+        """Every strategy that the model, the GPUs and the batch allow."""
+        question, gpus = self.question, self.question.cluster.gpus
+        found = enumerate_space(question.space, self.workload, gpus, question.batch)
+        check_space(found, self.workload, gpus, question.batch)
+        return found
+
+    @cached_property
+    def wanted(self) -> Candidates:
+        """Of these, what may be the answer."""
+        if "unrunnable" in self.question.allow:
+            return self.possible
+        return self.possible.only(runnable_ones(self.possible, self.workload))
+
+    def price(self, candidates: Candidates) -> Priced:
+        """Bytes and bounds of candidates, some of which fit."""
+        priced = self.prices.price(candidates, lambda now: self.say(0, None, now))
         if not priced.fits.any():
             raise self._shortage(priced)
-        found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at),
-                           question.most_simulated, self._tell)  # fmt: skip
-        self.interrupted = not found.complete and len(found.order) < question.most_simulated
+        return priced
+
+    def search(self, candidates: Candidates) -> Outcome:
+        """The best of some candidates, settled in everything that degrees leave open."""
+        priced, most = self.price(candidates), self.question.most_simulated
+        self.seconds = {}
+        found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at), most, self._tell)
+        self.interrupted = not found.complete and len(found.order) < most
+        return Outcome(priced, found, self._refined(priced, found, self.refinement))
+
+    def answer(self, best: Option | None = None) -> PlannerAnswer:
+        """The best of all candidates, or the best that is known where that is faster, and what it beat."""
+        question, workload, possible, wanted = self.question, self.workload, self.possible, self.wanted
+        outcome = self.search(wanted)
+        priced, found = outcome.priced, outcome.found
+        best = outcome.best if best is None or outcome.best.seconds < best.seconds * FASTER else best
         plain_at = plain_choice(priced)
         plain = self._option(priced, plain_at)
-        refinement = Refinement(self.prices, self.simulator, "unrunnable" in question.allow)
-        best = self._refined(priced, found, refinement)
-        strands = self._strands(priced, plain_at, plain, refinement)
+        strands = self._strands(priced, plain_at, plain, self.refinement)
         all_of_them = Strand("all together", "the best of everything", best, plain.seconds / best.seconds)
         counts = Counts(
             len(possible), len(wanted), int(priced.fits.sum()), int(priced.fits.sum()),

@@ -51,7 +51,7 @@ def bound_in_words(answer: PlannerAnswer) -> str:
         f"gradients and placement, {found}."
     )
     if answer.training.question.network.designed is not None:
-        return f"On an ideal switch, no{said[2:]}"
+        said = f"On any wiring of these ports, no{said[2:]}"
     many, least = quantity.count(answer.counts.fit), quantity.seconds(bound.uniform_s)
     proved = "is the best" if bound.complete else "is a bound"
     return f"{said} With even cuts, rings and usual buckets {least} {proved} of the {many} that fit."

@@ -68,9 +68,13 @@ def routes_listed(fabric: Fabric, paths: Sequence[Path]) -> Routes:
 
 def router_listed(paths: Sequence[Path]) -> Router:
     """A router that knows these paths and no others."""
+    kept: dict[int, Routes] = {}
 
     def route(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
-        known = routes_listed(fabric, paths)
+        known = kept.get(id(fabric))
+        if known is None or known.fabric is not fabric:
+            kept.clear()
+            known = kept[id(fabric)] = routes_listed(fabric, paths)
         pairs = unique_pairs(fabric, src, dst)
         rows = known.find(*pairs)
         count = np.diff(known.path_start)[rows]
