@@ -45,7 +45,7 @@ def on_cluster(
 
     The fastest come first, plans of others with schedules that were not asked for behind them.
     """
-    chosen = _contenders(answer, subject)
+    chosen = contenders(answer, subject, cluster.gpus)
     runs, refused = [], []
     for number, (strategy, plans) in enumerate(chosen.items()):
         if progress is not None:
@@ -71,11 +71,13 @@ def on_cluster(
     return replace(answer, best=runs[0].judged, simulated=tuple(runs))
 
 
-def _contenders(answer: PipelineAnswer, subject: Trained) -> dict[Strategy, list[Judged]]:
+def contenders(answer: PipelineAnswer, subject: Trained, gpus: int) -> dict[Strategy, list[Judged]]:
     """The best plan of every schedule and the plans of other planners; plans may differ only in their names."""
     others = [other.judged for other in answer.alternatives if other.judged is not None and other.name != BEHIND]
     found: dict[Strategy, list[Judged]] = {}
     for judged in sorted((answer.best, *answer.contenders, *others), key=lambda judged: judged.step_s):
-        strategy = strategy_of(judged, subject.workload, subject.optimiser, overlap_sums=answer.terms.overlap_sums)
+        strategy = strategy_of(
+            judged, subject.workload, subject.optimiser, overlap_sums=answer.terms.overlap_sums, gpus=gpus
+        )
         found.setdefault(strategy, []).append(judged)
     return found

@@ -13,11 +13,14 @@ from ropewalk.timetable.written import rows_of
 from ropewalk.workload.workload import Workload
 
 
-def strategy_of(judged: Judged, workload: Workload, optimiser: str = "adamw", *, overlap_sums: bool = True) -> Strategy:
+def strategy_of(
+    judged: Judged, workload: Workload, optimiser: str = "adamw", *, overlap_sums: bool = True, gpus: int | None = None
+) -> Strategy:
     """The strategy of a plan for this workload, whose layers are the states that were planned over.
 
-    Stages become parts with their own replicas. Plain data parallelism becomes its degree where every replica has as
-    many samples. A timetable that was made for the plan, for its times or for its memory, goes along row by row.
+    Stages become parts with their own replicas. Where all have as many, on all `gpus` one after the other and with
+    as many samples each, they become degrees, which frameworks can run. A timetable that was made for the plan, for
+    its times or for its memory, goes along row by row.
     """
     plan = judged.plan
     if plan.stages[-1].last + 1 != len(workload.layers):
@@ -37,11 +40,23 @@ def strategy_of(judged: Judged, workload: Workload, optimiser: str = "adamw", *,
         order=Order(overlap=overlap_sums),
         optimiser=optimiser,
     )
-    ((stage, *others), size) = plan.stages, plan.micro_batch
-    if not others and stage.workers == tuple(range(len(stage.workers))) and size % stage.replicas == 0:
-        from_degrees = {"data": stage.replicas, "tensor": stage.tensor, "micro_batch": size // stage.replicas}
-        return Strategy(**{**vars(usual), **from_degrees, "schedule": "1f1b"})
+    first, size = plan.stages[0], plan.micro_batch
+    if _is_even(plan) and gpus in (None, plan.gpus):
+        degrees = {"data": first.replicas, "tensor": first.tensor, "micro_batch": size // first.replicas}
+        if devices == 1:
+            return Strategy(**{**vars(usual), **degrees, "schedule": "1f1b"})
+        stages = tuple(stage.first for stage in plan.stages)
+        return Strategy(**{**vars(usual), **degrees, "stages": stages, "rows": rows})
     return Strategy(**{**vars(usual), "micro_batch": size, "parts": plan.stages, "rows": rows})
+
+
+def _is_even(plan: Plan) -> bool:
+    """Have all devices as many GPUs, numbered one after the other, and all replicas as many samples?"""
+    return (
+        len({(len(stage.workers), stage.tensor) for stage in plan.stages}) == 1
+        and tuple(gpu for workers in plan.devices for gpu in workers) == tuple(range(plan.gpus))
+        and plan.micro_batch % plan.stages[0].replicas == 0
+    )
 
 
 def _rows(plan: Plan, table: Timetable) -> tuple[str, ...]:

@@ -10,13 +10,19 @@ from ropewalk.planner.layers import Seconds
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.training.answer import StepAnswer
 
+UNEQUAL = ". Stages with replicas of their own: all kernels, spread evenly over all GPUs"
 
-def bound_of(priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices) -> Bound:
-    """The bounds with their proofs; `anything_s` holds for every choice."""
+
+def bound_of(
+    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices, *, unequal: bool
+) -> Bound:
+    """The bounds with their proofs; `anything_s` holds for every choice but for stages with `unequal` replicas."""
+    if unequal:
+        anything_s = min(anything_s, _kernels(priced, np.arange(len(priced.candidates))))
     return Bound(
         min(anything_s, found.bound_s),
         found.bound_s,
-        proof_of(priced, found),
+        proof_of(priced, found) + (UNEQUAL if unequal else ""),
         ladder_of(priced, found.bound_s, anything_s, training, prices),
         found.complete,
     )

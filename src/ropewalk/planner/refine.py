@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ropewalk.collectives.choice import collective_choice
@@ -71,6 +71,11 @@ class Refinement:
                 best = replace(other, seconds=seconds)
         return best
 
+    def fastest(self, options: Iterable[Option]) -> Option | None:
+        """The fastest of some options, simulated; None where none fits and can be run."""
+        timed = [replace(option, seconds=self._seconds(option)) for option in options]
+        return min((one for one in timed if one.seconds < float("inf")), key=lambda one: one.seconds, default=None)
+
     def refined(self, start: Option, say: Callable[[str], None] = lambda now: None) -> Option:
         """Strand after strand, until none finds anything faster."""
         best, before = start, None
@@ -84,6 +89,9 @@ class Refinement:
     def collectives(self, option: Option) -> Iterator[Option]:
         """Other algorithms for one purpose at a time, where they cost less when nothing else is on the network."""
         strategy, chosen = option.strategy, collective_choice(option.algorithm)
+        if strategy.parts:
+            yield from self._collectives_of_parts(option)
+            return
         layout = Layout(
             strategy.pipeline, strategy.data, strategy.expert, strategy.context, strategy.tensor, option.placement
         )
@@ -106,14 +114,23 @@ class Refinement:
                     promising.append((sum(found[1::2]), sum(found[::2]), tried))
             yield from (replace(option, algorithm=tried) for _, _, tried in sorted(promising)[:MOST_TRIED])
 
+    def _collectives_of_parts(self, option: Option) -> Iterator[Option]:
+        """Other algorithms for gradients of stages with replicas of their own: those that need no synthesis."""
+        for name, record in COLLECTIVES.items():
+            if record.auto_up_to != 0 and not record.own_paths:
+                yield replace(option, algorithm=str(collective_choice(option.algorithm).having("data", name)))
+
     def placements(self, option: Option) -> Iterator[Option]:
+        if option.strategy.parts:
+            return
         for order in ALL_PLACEMENTS if self.unrunnable else PLACEMENTS:
             if order != option.placement:
                 yield replace(option, placement=order)
 
     def buckets(self, option: Option) -> Iterator[Option]:
         strategy = option.strategy
-        if strategy.replicas == 1 or strategy.zero >= 3 or not strategy.order.is_plain:
+        alone = strategy.replicas == 1 and all(one.replicas == 1 for one in strategy.parts)
+        if alone or strategy.zero >= 3 or not strategy.order.is_plain:
             return
         for size in BUCKETS:
             if size != strategy.order.fusion:
@@ -122,7 +139,7 @@ class Refinement:
     def cuts(self, option: Option) -> Iterator[Option]:
         """Every border between pieces one layer earlier and one later."""
         strategy, layers = option.strategy, len(self.prices.workload.layers)
-        if strategy.pipeline == 1 or strategy.pieces > MOST_CUTS or strategy.choices:
+        if strategy.pipeline == 1 or strategy.pieces > MOST_CUTS or strategy.choices or strategy.parts:
             return
         workload = self.prices.workload.at_batch(strategy.micro_batch)
         shares = shares_of(workload, strategy)

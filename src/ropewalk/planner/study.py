@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Stra
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.bounds import bound_of
 from ropewalk.planner.free import free_network
+from ropewalk.planner.pipelines import pipelines, proposes, proposes_unequal
 from ropewalk.planner.plain import plain_choice
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
@@ -136,7 +137,7 @@ class Study:
         )
         return PlannerAnswer(
             question, best, training, plain, plain_training,
-            bound_of(priced, found, anything, training, self.prices),
+            bound_of(priced, found, anything, training, self.prices, unequal=proposes_unequal(question, workload)),
             counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
@@ -149,15 +150,27 @@ class Study:
         order = np.flatnonzero(close)[np.argsort(found.replay_s[close], kind="stable")][:MOST_REFINED]
         at_all = dict.fromkeys((found.best, *order.tolist()))
         best = self._option(priced, found.best)
+
+        def say(now: str) -> None:
+            self.say(len(self.simulator.known), None, now)
+
         try:
-            for at in at_all if not self.interrupted else ():
-                start = self._option(priced, at)
-                other = refinement.refined(start, lambda now: self.say(len(self.simulator.known), None, now))
+            for start in self._starts(priced, at_all, refinement, say) if not self.interrupted else ():
+                other = refinement.refined(start, say)
                 if other.seconds < best.seconds * FASTER:
                     best = other
         except KeyboardInterrupt:
             self.interrupted = True
         return best
+
+    def _starts(
+        self, priced: Priced, at_all: Iterable[int], refinement: Refinement, say: Callable[[str], None]
+    ) -> Iterator[Option]:
+        """Options that are refined: the fastest of the space, and the fastest that the pipeline planner proposes."""
+        yield from (self._option(priced, at) for at in at_all)
+        if proposes(self.question, self.workload):
+            fastest = refinement.fastest(pipelines(self.question, self.prices, say))
+            yield from [fastest] if fastest is not None else []
 
     def _option(self, priced: Priced, at: int) -> Option:
         seconds, strategy = self._seconds(priced, at), priced.strategy(at, self.workload)

@@ -4,6 +4,7 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
+from ropewalk.hardware import read_cluster
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import judge
 from ropewalk.pipeline.links import Machines
@@ -15,6 +16,8 @@ from ropewalk.strategy import Part, Placement, PriceList, check, cut, memory, sh
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.timetable import timetable
+from ropewalk.training.question import TrainingQuestion
+from ropewalk.training.quick import QuickSteps
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, chain
 
@@ -89,10 +92,25 @@ def test_planner_and_strategy_count_the_same_memory(schedule, recompute):
 
 
 def test_interleaved_pieces_are_parts_of_their_own():
-    pieces = (Part(0, 1, (0,)), Part(2, 2, (1,)), Part(3, 4, (0,)), Part(5, 5, (1,)))
+    pieces = (Part(0, 1, (0,)), Part(2, 2, (2,)), Part(3, 4, (0,)), Part(5, 5, (2,)))
     strategy = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model())
     assert (strategy.pipeline, strategy.interleave, len(strategy.parts)) == (2, 2, 4)
-    check(strategy, model(), 2)
+    check(strategy, model(), 3)
+
+
+def test_stages_with_as_many_replicas_become_degrees_that_take_as_long():
+    pieces = (Part(0, 1, (0, 1)), Part(2, 2, (2, 3)), Part(3, 4, (0, 1)), Part(5, 5, (2, 3)))
+    even = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model(), gpus=4)
+    assert (even.data, even.pipeline, even.interleave, even.stages, even.parts) == (2, 2, 2, (0, 2, 3, 5), ())
+    assert (even.micro_batch, even.global_batch) == (2, 32)
+    some = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model(), gpus=8)
+    assert some.parts == pieces
+    cluster = read_cluster("2x2")
+    steps = [
+        QuickSteps(TrainingQuestion(model(), cluster, precision="fp32")).run(strategy).step_time_s
+        for strategy in (even, some)
+    ]
+    assert steps[0] == pytest.approx(steps[1], rel=1e-9)
 
 
 def test_plans_over_other_states_than_layers_are_refused():

@@ -1,0 +1,74 @@
+"""Pipelines with cuts, replicas and timetables of their own, as the pipeline planner proposes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ropewalk.errors import InputError
+from ropewalk.pipeline.on_cluster import contenders
+from ropewalk.pipeline.planner import plan
+from ropewalk.pipeline.profile import is_measured
+from ropewalk.pipeline.question import PipelineQuestion
+from ropewalk.pipeline.schedules import FITTED
+from ropewalk.planner.answer import Option
+from ropewalk.planner.pricing import Prices
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.space import USUAL_SCHEDULES
+from ropewalk.strategy.memory import memory
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.shares import shares_of
+from ropewalk.strategy.stages import cut
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.workload.workload import Workload
+
+
+def proposes(question: PlannerQuestion, workload: Workload) -> bool:
+    """Is the pipeline planner asked? Where layers were measured, or where what no framework runs is allowed.
+
+    Measured layers can be cut and copied, nothing else, and that is what it is made for. Other models have most of what
+    it would propose and a framework runs in their space already, and the search takes long. It is not asked where its
+    choices are narrowed by hand.
+    """
+    space = question.space
+    narrowed = space.tensor or space.pipeline or space.micro_batch or space.interleave or space.usual != Strategy()
+    wanted = is_measured(workload) or "unrunnable" in question.allow
+    return bool(wanted and not narrowed and question.cluster.gpus > 1 and 0 in space.zero and "none" in space.recompute)
+
+
+def proposes_unequal(question: PlannerQuestion, workload: Workload) -> bool:
+    """May stages have replicas of their own, which no framework runs?"""
+    return proposes(question, workload) and "unrunnable" in question.allow
+
+
+def pipelines(question: PlannerQuestion, prices: Prices, say: Callable[[str], None]) -> Iterator[Option]:
+    """The best pipeline of every schedule and those of other planners, each with ZeRO-1 too; not simulated yet.
+
+    Where the model cannot be cut like that (none of its layers takes time, samples do not divide) there are none.
+    """
+    space, cluster = question.space, question.cluster
+    fitted = (FITTED,) if space.schedules == USUAL_SCHEDULES else ()
+    say("searching cuts, replicas and timetables of pipelines")
+    try:
+        asked = PipelineQuestion(
+            question.model, cluster, question.batch, sequence=question.sequence, precision=question.precision,
+            optimiser=space.usual.optimiser, schedules=(*space.schedules, *fitted),
+            recompute=(False, True) if "full" in space.recompute else (False,),
+        )  # fmt: skip
+        found = plan(asked.subject.model, asked.machines, asked.terms)
+        strategies = list(contenders(found, asked.subject.trained, cluster.gpus))
+    except InputError:
+        return
+    for strategy in strategies:
+        if strategy.micro_batch * strategy.micro_batches * strategy.data != question.batch:
+            continue
+        yield _option(strategy, prices)
+        if 1 in space.zero and any(one.replicas > 1 for one in strategy.parts or (strategy,)):
+            yield _option(replace(strategy, zero=1), prices)
+
+
+def _option(strategy: Strategy, prices: Prices) -> Option:
+    workload = prices.workload.at_batch(strategy.micro_batch)
+    shares = shares_of(workload, strategy)
+    held = memory(strategy, shares, cut(workload, strategy, shares, prices.listed), prices.listed.element_bytes)
+    return Option(strategy, DEFAULT_ORDER, "ring", float("inf"), held.most)
