@@ -10,12 +10,13 @@ SOURCES := src tests benchmarks recipes
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: .venv/.ready ## create .venv with ropewalk and the tools in it
+setup: .venv/.ready ## create .venv with ropewalk and the tools in it, kernels compiled
 
 .venv/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
+	$(BIN)/ropewalk warm
 	@touch $@
 
 run: setup ## the best way to train Llama 2 13B on 64 H100s, on three networks: tables here, a page in out/plan.html

@@ -24,6 +24,7 @@ from ropewalk.cli.profile import profile_command
 from ropewalk.cli.simulate import simulate_command
 from ropewalk.cli.sync import sync_command
 from ropewalk.cli.tables import DescribedCommand
+from ropewalk.cli.warm import warm_command
 from ropewalk.errors import InputError, RopewalkError
 
 app = typer.Typer(
@@ -62,6 +63,7 @@ app.command("export", cls=DescribedCommand)(export_command)
 app.command("cost", cls=DescribedCommand)(cost_command)
 app.command("profile", cls=DescribedCommand)(profile_command)
 app.command("list", cls=DescribedCommand)(list_command)
+app.command("warm", cls=DescribedCommand)(warm_command)
 
 
 def main() -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ropewalk.planner.explain import Explanation
     from ropewalk.planner.question import PlannerQuestion
 
-FIRST_RUN = "starting the search (the first run on a machine compiles it: a minute)"
 SAMPLES_PER_GPU = 2
 """Samples of a step for each GPU where no batch is given."""
 
@@ -61,7 +60,7 @@ def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
 
     for words in asked.explain:
         named(words, asked.question.space)  # a slip is refused before the search, not behind it
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         found = planned(asked.question, progress)
         explanations = []
         for words in asked.explain:

@@ -17,7 +17,7 @@ from ropewalk.cli.overlap_options import NetworkOptions, OverlapOutputs, SyncOpt
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
-from ropewalk.cli.screen import FIRST_RUN, print_json, shown_progress, write_page
+from ropewalk.cli.screen import print_json, shown_progress, write_page
 
 if TYPE_CHECKING:
     from ropewalk.overlap.answer import OverlapAnswer
@@ -54,7 +54,7 @@ def overlap_command(
     from ropewalk.overlap.study import answer, over_speeds
 
     question = _question(model, what, place, order, network, overheads, packets)
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         found = answer(question, progress, simulate=network.simulate)
         speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, progress=progress)
     if outputs.plan is not None:

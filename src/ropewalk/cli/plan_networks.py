@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.best import FIRST_RUN
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import not_empty, split_fabrics
 from ropewalk.cli.plan_options import NetworkOptions, Outputs, PortOptions
@@ -34,7 +33,7 @@ def compare_networks(
     if OWN not in names:
         refuse(given(context, ("fabric", "rails")), f"name the network in --network, or {OWN} to have it beside others")
     asked = NetworksQuestion(question, names, ports.prices or DEFAULT_PRICES, networks.target)
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         answer = answer_on_networks(asked, progress)
     if outputs.plan is not None:
         from ropewalk.planner.planned import plan_of

@@ -10,7 +10,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.run_step import write_table
-from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
+from ropewalk.cli.screen import console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.errors import Findings, GraphError
 from ropewalk.progress import counting
@@ -54,7 +54,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
     transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
     routes = router.make(asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
     watched = asked.outputs.trace is not None or asked.outputs.page is not None
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         run = run_at_level(
             tasks,
             routes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.screen import FIRST_RUN, console, print_json, shown_progress, write_page
+from ropewalk.cli.screen import console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.progress import counting
@@ -42,7 +42,7 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
     from ropewalk.training import answer
     from ropewalk.training.planned import changes_since, plan_of
 
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         found = answer(question, progress)
     promised = None if before is None else before.prediction
     if outputs.plan is not None:
@@ -96,7 +96,7 @@ def run_chakra(
     from ropewalk.training.collectives import as_json, collectives_of, notes_of, settled
     from ropewalk.training.network import expand_on, run_on
 
-    with shown_progress(FIRST_RUN) as show:
+    with shown_progress() as show:
         show(0, None, "reading the trace")
         step = read_chakra(prefix)
         cluster = cluster_of(step.ranks)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ropewalk.progress import Progress as Watched
 
-FIRST_RUN = "starting the simulator (the first run on a machine compiles it: half a minute)"
-
 JSON = typer.Option(False, "--json", help="Print one JSON object instead of the table.")
 PAGE = typer.Option(None, "--page", metavar="FILE", help="Write a page with charts (HTML, works offline).")
 
@@ -79,12 +77,24 @@ def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress
     errors = Console(stderr=True, markup=False)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         try:
-            with lasting_interrupts():
+            with lasting_interrupts(), _compiling_is_said(bar):
                 yield bar
         except KeyboardInterrupt:
             bar.stop()
             typer.echo(f"ropewalk: stopped; {when_stopped}", err=True)
             raise typer.Exit(130) from None
+
+
+@contextmanager
+def _compiling_is_said(bar: Progress) -> Iterator[None]:
+    """Where somebody watches, say that kernels are being compiled if that takes long."""
+    if bar.disable:
+        yield
+        return
+    from ropewalk.cli.compiling import compiling_is_said
+
+    with compiling_is_said(bar.console.print):
+        yield
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from ropewalk import units
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
-from ropewalk.cli.screen import FIRST_RUN, JSON, PAGE, print_json, require_outputs, shown_progress, write_page
+from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.sync_scale import scaled_down, usual_scale, with_comparison
 from ropewalk.cli.sync_table import print_tables
 
@@ -89,7 +89,7 @@ def sync_command(
         most_events=packets.most_events,
     )
     refuse_without_packets(context, levels)
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         found = answer(question, progress)
     found = replace(found, notes=(*scaled_down(levels, given, question.physical), *found.notes))
     if page is not None:

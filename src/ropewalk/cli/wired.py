@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk.cli.plan_screen import print_at_level, print_design
-from ropewalk.cli.screen import FIRST_RUN, shown_progress, write_page
+from ropewalk.cli.screen import shown_progress, write_page
 from ropewalk.documents import json_text
 from ropewalk.errors import InputError
 
@@ -29,7 +29,7 @@ def wire(question: PlanQuestion, engine: str, level: LevelUse, outputs: Outputs)
 def _answered(question: PlanQuestion, engine: str) -> PlanAnswer:
     from ropewalk.codesign.study import answer
 
-    with shown_progress(FIRST_RUN) as progress:
+    with shown_progress() as progress:
         return answer(question, progress, engine=engine)
 
 

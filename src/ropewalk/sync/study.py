@@ -109,7 +109,7 @@ def _rows(
             continue
         if transport is not None:
             if say is not None:
-                say(f"{logical} on {place.fabric.name}, {transport}: starting (the first run compiles it: a minute)")
+                say(f"{logical} on {place.fabric.name}, {transport}: starting")
             timed = PACKET_LEVELS[level](_packets(question, place, rounds, router, transport, say))
         elif level == "closed":
             assert closed_s is not None

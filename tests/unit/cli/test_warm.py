@@ -1,0 +1,46 @@
+"""Kernels are compiled ahead by `ropewalk warm`; a command that compiles says so."""
+
+import pytest
+from numba import njit
+
+from ropewalk.cli import app, warm
+from ropewalk.cli.compiling import NOTICE, compiling_is_said
+
+
+def test_warm_asks_every_question_in_a_folder_of_its_own(monkeypatch, ropewalk, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warm, "QUESTIONS", ("list models", "fabric torus:2x2 --json"))
+    answer = ropewalk("warm", "--workers", 2)
+    assert answer.code == 0
+    assert "all kernels are compiled" in answer.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_question_that_fails_is_named_with_its_message(monkeypatch, ropewalk):
+    monkeypatch.setattr(warm, "QUESTIONS", ("fabric torus:2x2 --json", "fabric donut:3"))
+    answer = ropewalk("warm")
+    assert answer.code == 1
+    assert "`ropewalk fabric donut:3` failed: there is no fabric family" in answer.stderr.splitlines()[-1]
+
+
+def test_every_question_is_asked_of_a_command_that_exists():
+    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert {question.split()[0] for question in warm.QUESTIONS} <= commands
+
+
+@pytest.mark.parametrize(("seconds_per_look", "said"), [(1.5, [NOTICE]), (0.1, [])])
+def test_compiling_is_said_once_and_only_where_it_takes_long(seconds_per_look, said):
+    clock, heard = iter(range(100)), []
+
+    @njit
+    def half(number):
+        return number / 2
+
+    @njit
+    def quarter(number):
+        return half(number) / 2
+
+    with compiling_is_said(heard.append, lambda: next(clock) * seconds_per_look):
+        assert quarter(1.0) == 0.25
+        assert quarter(1) == 0.25
+    assert heard == said
