@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
+from ropewalk.planner.anywhere import floors_of
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.tailored import Cuts, Tailor
 from ropewalk.training.network import NetworkUse, expand_on, run_on, transport_of
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
@@ -27,11 +30,17 @@ SKIPS = str(Path(__file__).parents[1] / "data" / "profiles" / "skips-pbs-2.txt")
 """Measured layers, each of which reads the one before; some read an earlier one too."""
 
 
-def priced(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Priced, Workload]:
-    workload, prices = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
+@lru_cache(maxsize=1)
+def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Prices, Priced]:
+    workload, listed = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
     space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
-    found = Prices(workload, prices, cluster.fabric(), NetworkUse(transport=transport_of(cluster.device)))
-    return found.price(enumerate_space(space, workload, cluster.gpus, batch)), workload
+    prices = Prices(workload, listed, cluster.fabric(), NetworkUse(transport=transport_of(cluster.device)))
+    return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
+
+
+def priced(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Priced, Workload]:
+    prices, found = prices_of(model, cluster, batch, sequence)
+    return found, prices.workload
 
 
 def simulated(
@@ -82,6 +91,43 @@ def test_no_bound_of_two_thousand_strategies_is_above_its_step(name: str) -> Non
     simulator = Simulator(PlannerQuestion(model, cluster, batch, sequence))
     seconds = np.array([simulator.seconds(found.strategy(at, workload)) for at in chosen.tolist()])
     assert (found.replay(chosen) <= seconds * (1 + 1e-9)).all()
+
+
+ALGORITHMS = ("ring", "double-tree", "hierarchical-ring", "mesh", "data=hierarchical-ring,zero=bruck")
+ORDERS = ("tp-cp-ep-dp-pp", "pp-dp-ep-cp-tp", "dp-tp-pp-ep-cp")
+BUCKETS = (0.0, 25.0 * 2**20, 1e9)
+
+
+def cut_at_random(prices: Prices, found: Priced, rng: np.random.Generator) -> tuple[Tailor, Cuts] | None:
+    """A strategy cut anywhere, with other collectives, buckets and placement; None where it does not fit."""
+    column = found.candidates.column
+    at = int(rng.choice(np.flatnonzero((column("pipeline") > 1) & ~found.candidates.by_block)))
+    algorithm, order, bucket = rng.choice(ALGORITHMS), rng.choice(ORDERS), float(rng.choice(BUCKETS))
+    tailor = Tailor(prices, found, at, str(order), str(algorithm), bucket)
+    layers = len(prices.workload.layers)
+    firsts = np.array([[0, *sorted(rng.choice(np.arange(1, layers), tailor.pieces - 1, replace=False))]])
+    cuts = tailor.cut(firsts, alike=bool(rng.integers(2)))
+    return (tailor, cuts) if np.isfinite(cuts.replay_s[0]) else None
+
+
+@pytest.mark.parametrize("name", [name for name, case in CLUSTERS.items() if case[0] != "dlrm"])
+def test_no_bound_of_any_cut_collective_bucket_and_placement_is_above_its_step(name: str) -> None:
+    model, cluster, batch, sequence = CLUSTERS[name]
+    prices, found = prices_of(model, cluster, batch, sequence)
+    rng, simulator = np.random.default_rng(5), Simulator(PlannerQuestion(model, cluster, batch, sequence))
+    for number in range(32):
+        made = cut_at_random(prices, found, rng)
+        if made is None:
+            continue
+        tailor, cuts = made
+        strategy = tailor.strategy(cuts, 0)
+        plan = replace(strategy, order=replace(strategy.order, fusion=tailor.bucket_bytes))
+        seconds = simulator.seconds(plan, tailor.order, tailor.algorithm)
+        assert cuts.replay_s[0] <= seconds * (1 + 1e-9), (plan, tailor.order, tailor.algorithm)
+        assert floors_of(prices, found, np.array([tailor.at]), seconds)[0] <= seconds * (1 + 1e-9), plan
+        if number < 4:
+            asked = TrainingQuestion(model, cluster, sequence=sequence, decided=plan, detail="stage")
+            assert prepared(asked).memory.most == pytest.approx(float(cuts.memory_bytes[0]), rel=1e-12)
 
 
 def test_where_nothing_contends_the_replay_is_the_simulated_step() -> None:

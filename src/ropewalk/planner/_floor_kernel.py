@@ -26,7 +26,6 @@ from ropewalk.planner._replay_kernel import (
     GATHER,
     LAYOUT,
     MICRO_BATCHES,
-    PIECES_EACH,
     REDUCE,
     SCATTER,
     SCATTER_GATHER,
@@ -53,7 +52,11 @@ def floor_of_all(
     candidates: Ints, chosen: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats,
     updates: Floats, found: Floats,
 ) -> None:  # fmt: skip
-    """Seconds that a step of each of the chosen candidates takes at least."""
+    """Seconds that a step of each of the chosen candidates takes at least.
+
+    Where the model may be cut anywhere (`FREE`) these are seconds of candidates with one stage; of others they are the
+    work of one micro-batch on all stages, launched in no time.
+    """
     for at in chosen:
         found[at] = _floor(candidates[at], model, written, network, settings, updates[at])
 
@@ -80,7 +83,8 @@ def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, sett
         head, tail = head + ahead, tail + back
         _count(one, legs, (WEIGHTS_REDUCING if split else BACK_REDUCING) * pieces + piece, piece, pieces, used[stage])
     if settings[FREE] > 0:
-        return float(_anywhere(one, work, paces[0] * updates[0, 0], plain))
+        # One stage cannot be cut. Of several the work of a micro-batch is what counts: others spread it.
+        return float(work[0] + paces[0] * updates[0, 0] if stages == 1 else work.sum() / many)
     least = busiest(one, network, used)
     ending = _ending(one, network, legs, paces, updates, homes, pieces, 0)
     for stage in range(stages):
@@ -89,24 +93,6 @@ def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, sett
         after = max(own, drain[stage] + ending) if plain else own
         least = max(least, fill[stage] + work[stage] + after)
     return float(least)
-
-
-@numba.njit(cache=True, nogil=True)
-def _anywhere(one: Ints, work: Floats, update: float, plain: bool) -> float:
-    """The same wherever the model is cut and in whatever order gradients are reduced.
-
-    All work of a micro-batch, w, is spread over the stages. Stage i begins when the stages before it are done with the
-    first micro-batch, and ends at the earliest when it is done with all m: the sum of what stands before it and m times
-    its own. The largest of these is smallest where they are equal, w / (1 - (1 - 1/m)^stages). Where stages hold
-    several pieces, the fullest has at least its part of the work.
-    """
-    stages, many = one[STAGES], one[MICRO_BATCHES]
-    if stages == 1:
-        return float(work[0] + update)
-    whole = work.sum() / many
-    if plain and one[PIECES_EACH] == 1:
-        return float(whole / (1.0 - (1.0 - 1.0 / many) ** stages))
-    return float(many * whole / stages)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -29,7 +29,7 @@ SORTS = 6
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, ZERO = int(Column.MICRO_BATCHES), int(Column.ZERO)
 RULE, WRITTEN_AT = int(Column.RULE), int(Column.WRITTEN)
-REPLICAS, EXPERT, LAYOUT = int(Column.REPLICAS), int(Column.EXPERT), int(Column.LAYOUT)
+REPLICAS, EXPERT, LAYOUT, AGAIN = (int(Column[name]) for name in ("REPLICAS", "EXPERT", "LAYOUT", "AGAIN"))
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 BUCKET_BYTES, REGATHER, FREE = int(Setting.BUCKET_BYTES), int(Setting.REGATHER), int(Setting.FREE)
 FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
@@ -38,7 +38,6 @@ FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
 BLOCK = Held.BLOCK
 GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
-EVERY_STAGE = -1
 HOST_OVERLAP = 3.0
 """How work of GPU and host is put together, as in `device.work`."""
 
@@ -51,6 +50,7 @@ class Model(NamedTuple):
     held: Floats
     met: Floats
     cuts: Ints
+    again: Ints
 
 
 class Legs(NamedTuple):
@@ -85,12 +85,9 @@ def written_down(
             whole[piece] = written.whole[written.home_start[one[WRITTEN_AT]] + piece]
     paces = np.zeros(stages)
     for stage in range(stages):
-        if settings[FREE] > 0 and stages > 1:
-            # Wherever the model is cut, all stages together are slowed down by no less than one that had all layers:
-            # the norm that puts GPU and host together is subadditive.
-            paces[stage] = pace_of(one, model, homes, EVERY_STAGE, 0.0, 0.0)
-        else:
-            paces[stage] = pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
+        # Where the model may be cut anywhere, how far a host slows its stage down is not known.
+        free = settings[FREE] > 0 and stages > 1
+        paces[stage] = 1.0 if free else pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
     legs = empty_legs(pieces, model.held.shape[1])
     used = np.zeros((stages, CHANNELS))
     write_legs(one, model, settings, costs, homes, paces, whole, legs, used)
@@ -114,13 +111,13 @@ def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float,
     gpu, host = 0.0, 0.0
     pieces, layers = one[STAGES] * one[PIECES_EACH], model.held.shape[1]
     for piece in range(pieces):
-        if stage not in (EVERY_STAGE, homes[piece]):
+        if homes[piece] != stage:
             continue
         first = model.cuts[one[CUT] + piece]
         end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
         seen = 0
         for layer in range(first, end):
-            kind = kind_of(one, model.held[one[SPLITTING], layer], seen)
+            kind = kind_of(one, model.again[one[AGAIN] + piece], model.held[one[SPLITTING], layer], seen)
             seen += int(model.held[one[SPLITTING], layer, BLOCK])
             row = model.launch[one[SPLITTING], layer]
             gpu += row[GPU] + row[AGAIN_GPU + kind]
@@ -157,7 +154,7 @@ def write_legs(
                 continue
             legs.start[place] = at
             at = _write_pass(
-                one, model, settings, costs[one[LAYOUT] + stage], paces[stage], sort, first, end, dense, legs, at, sums,
+                one, model, settings, costs[one[LAYOUT] + stage], paces[stage], sort, piece, end, dense, legs, at, sums,
                 # Passes that reduce stand beside plain ones of the same layers: bytes of the step are counted once.
                 used[stage], many if sort < WEIGHTS and sort != BACK_REDUCING else 0,
             )  # fmt: skip
@@ -190,11 +187,11 @@ def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: in
 
 @numba.njit(cache=True, nogil=True)
 def _write_pass(
-    one: Ints, model: Model, settings: Floats, costs: Floats, pace: float, sort: int, first: int, end: int,
+    one: Ints, model: Model, settings: Floats, costs: Floats, pace: float, sort: int, piece: int, end: int,
     dense: Floats, legs: Legs, at: int, sums: Floats, used: Floats, many: int,
 ) -> int:  # fmt: skip
     """The legs of one pass of one piece; gives back where the next pass is written."""
-    split, zero = one[SPLITTING], one[ZERO]
+    split, zero, first, again = one[SPLITTING], one[ZERO], model.cuts[one[CUT] + piece], model.again[one[AGAIN] + piece]
     replicas, copies = one[REPLICAS], one[REPLICAS] // one[EXPERT]
     gathers = zero >= 3 and (sort == AHEAD or (settings[REGATHER] > 0 and (sort < WEIGHTS)))
     reduces = sort in (BACK_REDUCING, WEIGHTS_REDUCING)
@@ -217,7 +214,7 @@ def _write_pass(
             at = _close(legs, at, computed * pace, sums, costs)
             computed, moves = 0.0, False
         behind = seen if sort == AHEAD else seen - int(model.held[split, layer, BLOCK])
-        kind = kind_of(one, model.held[split, layer], behind)
+        kind = kind_of(one, again, model.held[split, layer], behind)
         seen += int(model.held[split, layer, BLOCK]) if sort == AHEAD else -int(model.held[split, layer, BLOCK])
         computed += _layer(model, split, layer, sort, kind, sums, used, many)
         moves = True

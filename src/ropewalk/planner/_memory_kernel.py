@@ -21,24 +21,28 @@ ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT
 STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH), int(Setting.REGATHER)
 DENSE, EXPERTS, TABLE, TENSORS, TIED, EMBEDDING = range(6)
 KEPT, WORKING, BLOCK = Held.KEPT, Held.WORKING, Held.BLOCK
+BYTES = 2
+"""Where the bytes of a stage stand, behind what it updates."""
 FULL = 2
 """The kind of recomputation that runs whole layers again."""
 
 
 @numba.njit(cache=True, nogil=True)
 def memory_of_all(
-    candidates: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats, most: Floats
+    candidates: Ints, held: Floats, cuts: Ints, again: Ints, written: WrittenRows, settings: Floats, stages: Floats
 ) -> None:
-    """Fill the parameters that a rank of every stage updates and the tensors that hold them, and the most bytes.
+    """Fill what a rank of every stage has: parameters that it updates, tensors that hold them, bytes.
 
-    `updated` has two numbers for every candidate and stage, `most` one for every candidate.
+    `stages` has these three numbers for every candidate and stage.
     """
     for at in range(len(candidates)):
-        most[at] = _of_one(candidates[at], held, cuts, written, settings, updated[at])
+        _of_one(candidates[at], held, cuts, again, written, settings, stages[at])
 
 
 @numba.njit(cache=True, nogil=True)
-def _of_one(one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, updated: Floats) -> float:
+def _of_one(
+    one: Ints, held: Floats, cuts: Ints, again: Ints, written: WrittenRows, settings: Floats, found: Floats
+) -> None:
     stages, each, layers = one[STAGES], one[PIECES_EACH], held.shape[1]
     pieces = stages * each
     kept, whole, back = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
@@ -47,22 +51,20 @@ def _of_one(one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings:
         seen = 0
         for layer in range(first, end):
             row = held[one[SPLITTING], layer]
-            kind = kind_of(one, row, seen)
+            kind = kind_of(one, again[one[AGAIN] + piece], row, seen)
             seen += int(row[BLOCK])
             kept[piece] += row[KEPT + kind]
             whole[piece] += row[KEPT + kind] + row[WORKING + kind]
             back[piece] = max(back[piece], row[WORKING + kind])
-    fullest = 0.0
     for stage in range(stages):
-        states = _states(one, held, cuts, written, settings, stage, updated[stage])
-        fullest = max(fullest, states + _peak(one, written, stage, kept, whole, back))
-    return fullest
+        states = _states(one, held, cuts, written, settings, stage, found[stage])
+        found[stage, BYTES] = states + _peak(one, written, stage, kept, whole, back)
 
 
 @numba.njit(cache=True, nogil=True)
-def kind_of(one: Ints, row: Floats, seen: int) -> int:
-    """The kind of recomputation of a layer behind so many blocks of its piece."""
-    return FULL if row[BLOCK] > 0 and seen < one[AGAIN] else int(one[RECOMPUTE])
+def kind_of(one: Ints, again: int, row: Floats, seen: int) -> int:
+    """The kind of recomputation of a layer behind so many blocks of a piece that has `again` recomputed in full."""
+    return FULL if row[BLOCK] > 0 and seen < again else int(one[RECOMPUTE])
 
 
 @numba.njit(cache=True, nogil=True)

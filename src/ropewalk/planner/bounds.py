@@ -42,9 +42,9 @@ def proof_of(priced: Priced, found: Searched) -> str:
         else "it is the lowest bound of any strategy that was not simulated"
     )
     return (
-        f"with rings, even cuts and the usual buckets: {which}; {ground}. With any collectives, cuts, orders and "
-        "placements: every GPU hands on what others lack over all its links, and the work of a micro-batch is spread "
-        "over the stages as well as can be"
+        f"with rings, even cuts and the usual buckets: {which}; {ground}. With any collectives, cuts, recomputed "
+        "blocks, orders and placements: every GPU hands on what others lack over all its links, the work of a "
+        "micro-batch is spread over the stages as well as can be, and no more is recomputed than memory asks for"
     )
 
 

@@ -23,7 +23,7 @@ class Column(IntEnum):
     RECOMPUTE = 8
     """Kind of recomputation."""
     AGAIN = 9
-    """Layers at the head of every piece that are computed again in full."""
+    """Where the numbers of blocks at the head of its pieces that are computed again in full begin in their list."""
     REPLICAS = 10
     EXPERT = 11
     TENSOR = 12

@@ -8,6 +8,7 @@ of them together, and every launch starts up once.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
 from ropewalk.planner._replay_kernel import Network
@@ -17,25 +18,25 @@ from ropewalk.planner.layout import Layout
 from ropewalk.planner.pricing import Priced
 from ropewalk.task.transport import Transport
 
-_LAYOUT = int(Column.LAYOUT)
+Ints = NDArray[np.int64]
+
 TWICE = (Channel.TENSOR_REDUCE, Channel.DATA_REDUCE, Channel.EXPERT_REDUCE, Channel.TIED)
 SENDS = (Channel.SEND_ON, Channel.SEND_BACK)
 
 
-def free_network(priced: Priced, fabric: Fabric, transport: Transport) -> Network:
-    """The least costs of the layouts of candidates that fit, in the places where their own costs stand."""
-    layouts, _ = priced.candidates.layouts
-    rows = priced.kernels.rows
-    costs = np.zeros_like(priced.kernels.network.costs)
+def free_network(priced: Priced, which: Ints, fabric: Fabric, transport: Transport) -> tuple[Ints, Network]:
+    """Rows of some candidates as kernels read them, with the least costs of their layouts."""
+    layouts, of_candidate = priced.candidates.layouts
+    used, place = np.unique(of_candidate[which], return_inverse=True)
     wire = 1 / max(transport.efficiency_inside, transport.efficiency_across)
     leaving = np.bincount(fabric.link_src, fabric.bandwidth, fabric.nodes)[: fabric.hosts].max()
-    _, which = priced.candidates.layouts
-    for at in np.unique(which[priced.fits]).tolist():
-        layout = layouts[at]
-        place = int(rows[np.flatnonzero((which == at) & priced.fits)[0], _LAYOUT])
-        costs[place : place + layout.pipeline] = _least(layout, transport.start_up_s, wire / leaving)
-    empty = np.zeros(len(priced.kernels.network.row_start), np.int64)
-    return Network(costs, empty, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    costs = [_least(layouts[at], transport.start_up_s, wire / leaving) for at in used.tolist()]
+    stages = [layouts[at].pipeline for at in used.tolist()]
+    rows = priced.kernels.rows[which]
+    rows[:, Column.LAYOUT] = np.cumsum([0, *stages])[place.ravel()]
+    rows[:, Column.LOADS] = 0
+    of_stage = np.repeat(np.array(costs).reshape(-1, CHANNELS, 3), stages, axis=0)
+    return rows, Network(of_stage, np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def _least(layout: Layout, start_up_s: float, per_byte: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

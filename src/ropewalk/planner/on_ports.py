@@ -23,8 +23,8 @@ from ropewalk.codesign.wiring_for import step_of, wiring_for
 from ropewalk.errors import FabricError
 from ropewalk.hardware import Cluster, Ports
 from ropewalk.planner.answer import Option, PlannerAnswer
+from ropewalk.planner.anywhere import floors_anywhere
 from ropewalk.planner.bounds import bound_on_ports
-from ropewalk.planner.free import free_network
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.refine import FASTER
@@ -86,10 +86,7 @@ class _OnPorts:
         self.ideal = Study(replace(question, cluster=ideal_for(question.cluster)), self.say)
         self.ideal.prices.in_step = False
         self.priced = self.ideal.price(self.ideal.wanted)
-        prices = self.ideal.prices
-        assert prices.use.transport is not None
-        free = free_network(self.priced, prices.fabric, prices.use.transport)
-        self.least: NDArray[np.float64] = self.priced.floor_of_any(free)
+        self.least: NDArray[np.float64] = floors_anywhere(self.ideal.prices, self.priced, np.inf)
 
     def answer(self) -> PlannerAnswer:
         """Take turns from every start, then look at the best wiring as at any network."""
@@ -144,11 +141,11 @@ class _OnPorts:
             return None
         self.seen.add(designed)
         worth = self.least < (np.inf if self.best is None else self.best.best.seconds)
-        if not worth.any():
+        if not (worth & self.priced.fits).any():
             return None
         self.tried += 1
         study = Study(self._on(designed), self._named(name), self.ideal.prices)
-        outcome = study.search(self.ideal.wanted.only(np.flatnonzero(worth)))
+        outcome = study.search(self.ideal.wanted.only(np.flatnonzero(worth)), others=False)
         turn = _Turn(study, outcome.best)
         if self.best is None or turn.best.seconds < self.best.best.seconds * FASTER:
             self.best = turn

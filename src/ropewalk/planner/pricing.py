@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from ropewalk.device.pricer import Pricer
 from ropewalk.fabric import Fabric
 from ropewalk.planner._floor_kernel import floor_of_all
 from ropewalk.planner._legs_kernel import Model
-from ropewalk.planner._memory_kernel import memory_of_all
 from ropewalk.planner._replay_kernel import Network, replay_all
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, INTERLEAVED, WRITTEN
 from ropewalk.planner.channels import CHANNELS, Channel
@@ -21,10 +20,11 @@ from ropewalk.planner.columns import COLUMNS as KERNEL_COLUMNS
 from ropewalk.planner.columns import SETTINGS, Column, Setting
 from ropewalk.planner.layers import Held, LayerTable, Splitting, layer_table, spreads_tables
 from ropewalk.planner.layout import Layout, LayoutCosts, layout_costs
+from ropewalk.planner.sized import Sized, equal_runs, recompute_to_fit
 from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
-from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, gradient_bytes, state_bytes
+from ropewalk.strategy.memory import gradient_bytes, state_bytes
 from ropewalk.strategy.prices import PriceList
 from ropewalk.strategy.stages import SLACK
 from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
@@ -64,16 +64,17 @@ class Priced:
         replay_all(one.rows, which, one.model, one.written, one.network, one.settings, one.updates, found)
         return np.asarray(np.fmax(found[which, 0], found[which, 1]), np.float64)
 
-    def floor_of_any(self, free: Network) -> Floats:
-        """Floors that hold wherever the model is cut, whatever collectives run, in whatever order and placement.
+    def least_of_any(self, which: Ints, rows: Ints, free: Network) -> Floats:
+        """Seconds that hold wherever the model is cut, whatever collectives run, in whatever order and placement.
 
-        `free` has costs of communication that no collective and no placement falls below.
+        Of a candidate with one stage those of its step, of others those of one micro-batch on all stages. `rows` are
+        those of some candidates; `free` has costs that no collective and no placement falls below.
         """
-        one, found = self.kernels, np.full(len(self.candidates), np.nan)
+        one, found = self.kernels, np.full(len(rows), np.nan)
         settings = one.settings.copy()
         settings[Setting.FREE] = 1.0
-        fits = np.flatnonzero(self.fits)
-        floor_of_all(one.rows, fits, one.model, one.written, free, settings, one.updates, found)
+        everyone = np.arange(len(rows))
+        floor_of_all(rows, everyone, one.model, one.written, free, settings, one.updates[which], found)
         return found
 
     def firsts(self, at: int) -> tuple[int, ...]:
@@ -85,7 +86,10 @@ class Priced:
     def strategy(self, at: int, workload: Workload) -> Strategy:
         """A candidate as a strategy with nothing left open."""
         strategy, again = self.candidates.strategy(at), int(self.candidates.column("again")[at])
-        return replace(strategy, choices=head_choices(self.firsts(at), again, workload)) if again else strategy
+        if not again:
+            return strategy
+        firsts = self.firsts(at)
+        return replace(strategy, choices=head_choices(firsts, (again,) * len(firsts), workload))
 
 
 class KernelInput(NamedTuple):
@@ -97,22 +101,6 @@ class KernelInput(NamedTuple):
     network: Network
     settings: Floats
     updates: Floats
-
-
-class _Sized(NamedTuple):
-    """What memory follows from."""
-
-    held: Floats
-    cuts: Ints
-    written: WrittenRows
-    settings: Floats
-
-    def memory(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Bytes on the fullest GPU of some candidates, and what every stage updates."""
-        most = np.zeros(len(rows))
-        updated = np.zeros((len(rows), int(rows[:, Column.STAGES].max(initial=1)), 2))
-        memory_of_all(rows, self.held, self.cuts, self.written, self.settings, updated, most)
-        return most * (1 + FRAGMENTATION) + WORKSPACE_BYTES, updated
 
 
 @dataclass(eq=False)
@@ -128,7 +116,7 @@ class Prices:
     for others, which can."""
     _tables: dict[Splitting, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
-    _layouts: dict[Layout, LayoutCosts] = field(default_factory=dict)
+    _layouts: dict[tuple[Layout, str, tuple[Channel, ...] | None], LayoutCosts] = field(default_factory=dict)
     _updates: dict[tuple[float, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -139,6 +127,11 @@ class Prices:
         """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
         return replace(self, fabric=fabric, use=use, in_step=True, _layouts={})
 
+    @property
+    def room(self) -> float:
+        """Bytes of a GPU."""
+        return self.pricer.device.memory_bytes
+
     def price(self, candidates: Candidates, say: Callable[[str], None] = lambda now: None) -> Priced:
         """Bytes of all, seconds of those that fit."""
         usual = candidates.space.usual
@@ -148,44 +141,21 @@ class Prices:
         rows, cuts = self._kernel_rows(candidates, splittings, which, table)
         written, settings = self._written(candidates, rows), self._settings(usual)
         say("counting memory")
-        total, updated = self._memory(candidates, rows, _Sized(table.held, cuts, written, settings))
-        candidates = candidates.recomputing(rows[:, Column.AGAIN])
-        fits = total <= self.pricer.device.memory_bytes
+        width = int((rows[:, Column.STAGES] * rows[:, Column.PIECES_EACH]).max(initial=1))
+        again = equal_runs(int(table.held[0, :, Held.BLOCK].sum()), width)
+        sized = Sized(table.held, cuts, again, written, settings)
+        total, stages = recompute_to_fit(rows, np.flatnonzero(candidates.by_block), sized, width, self.room)
+        candidates = candidates.recomputing(rows[:, Column.AGAIN] // width)
+        fits = total <= self.room
         say("writing collectives")
         network, symmetric = self._network(candidates, rows, fits)
-        updates = self._priced_updates(updated, fits, usual)
-        model = Model(table.seconds, table.launch, table.held, table.met, cuts)
+        updates = self.priced_updates(stages, fits, usual)
+        model = Model(table.seconds, table.launch, table.held, table.met, cuts, again)
         given = KernelInput(rows, model, written, network, settings, updates)
         floor = np.full(len(rows), np.nan)
         say("bounding steps")
         floor_of_all(rows, np.flatnonzero(fits), model, written, network, settings, updates, floor)
         return Priced(candidates, total, fits, floor, symmetric, given)
-
-    def _memory(self, candidates: Candidates, rows: Ints, sized: _Sized) -> tuple[Floats, Floats]:
-        """Bytes on the fullest GPU of all candidates, and the parameters and tensors that every stage updates.
-
-        Where blocks are recomputed one by one it is as many as it takes to fit, and no more: each costs time. A
-        candidate that fits without is another one, and stands for none.
-        """
-        room = self.pricer.device.memory_bytes
-        total, updated = sized.memory(rows)
-        by_block = np.flatnonzero(candidates.by_block)
-        total[by_block[total[by_block] <= room]] = np.inf
-        less, enough = np.zeros(len(rows), np.int64), np.full(len(rows), int(sized.held[0, :, Held.BLOCK].sum()))
-        rows[by_block, Column.AGAIN] = enough[by_block]
-        left = by_block[np.isfinite(total[by_block])]
-        total[left] = sized.memory(rows[left])[0]
-        left = left[total[left] <= room]
-        while len(left):
-            middle = (less[left] + enough[left]) // 2
-            rows[left, Column.AGAIN] = middle
-            found = sized.memory(rows[left])[0]
-            fit = found <= room
-            enough[left[fit]], less[left[~fit]] = middle[fit], middle[~fit]
-            total[left[fit]] = found[fit]
-            rows[left, Column.AGAIN] = enough[left]
-            left = left[enough[left] - less[left] > 1]
-        return total, updated
 
     def layers(self, splittings: list[Splitting], usual: Strategy) -> LayerTable:
         """The layer table of these splittings."""
@@ -212,7 +182,7 @@ class Prices:
         column = candidates.column
         rows[:, Column.SPLITTING] = which
         for name, source in (
-            ("STAGES", "pipeline"), ("MICRO_BATCHES", "micro_batches"), ("ZERO", "zero"), ("AGAIN", "again"),
+            ("STAGES", "pipeline"), ("MICRO_BATCHES", "micro_batches"), ("ZERO", "zero"),
             ("EXPERT", "expert"), ("TENSOR", "tensor"), ("CONTEXT", "context"), ("SEQUENCE", "sequence"),
             ("PIECES_EACH", "interleave"),
         ):  # fmt: skip
@@ -267,13 +237,16 @@ class Prices:
         )
         return network, symmetric
 
-    def layout(self, layout: Layout) -> LayoutCosts:
-        """What communication costs in a layout."""
-        if layout not in self._layouts:
-            self._layouts[layout] = layout_costs(
-                layout, self.channels(layout), self.fabric, self.use, in_step=self.in_step
-            )
-        return self._layouts[layout]
+    def layout(
+        self, layout: Layout, algorithm: str = "ring", channels: Collection[Channel] | None = None
+    ) -> LayoutCosts:
+        """What communication, or some channels of it, costs in a layout with these collectives."""
+        key = layout, algorithm, None if channels is None else tuple(channels)
+        if key not in self._layouts:
+            use = replace(self.use, algorithm=algorithm)
+            wanted = self.channels(layout) if channels is None else channels
+            self._layouts[key] = layout_costs(layout, wanted, self.fabric, use, in_step=self.in_step)
+        return self._layouts[key]
 
     def channels(self, layout: Layout) -> list[Channel]:
         """What ranks of this model communicate for in a layout."""
@@ -281,12 +254,12 @@ class Prices:
         experts, tied = bool(held[:, Held.EXPERT].any()), bool(held[:, Held.TIED].any())
         return layout.channels(experts=experts, tables=self.by_data, tied=tied)
 
-    def _priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:
+    def priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:
         """Seconds of GPU and host in which every stage updates its parameters; each number of them is priced once."""
         sizes, which = np.unique(updated[fits, :, 0], return_inverse=True)
         seconds = np.array([self.listed.update(int(size), 0, usual.optimiser).gpu_s for size in sizes.tolist()])
         each = self.listed.update(1, 1, usual.optimiser).host_s
-        found = np.zeros_like(updated)
+        found = np.zeros((*updated.shape[:2], 2))
         found[fits, :, 0] = seconds[which].reshape(-1, updated.shape[1])
         found[fits, :, 1] = each * updated[fits, :, 1]
         return found

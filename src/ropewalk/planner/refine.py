@@ -1,38 +1,38 @@
-"""What is left to choose once degrees are settled: collectives, placement, buckets and cuts, one after the other."""
+"""What is left to choose once degrees are settled: cuts, collectives, placement, buckets, one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import permutations
+
+import numpy as np
 
 from ropewalk.collectives.choice import collective_choice
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import InputError
 from ropewalk.planner.answer import Option
 from ropewalk.planner.channels import Channel
-from ropewalk.planner.layout import Layout, layout_costs
-from ropewalk.planner.pricing import Prices
+from ropewalk.planner.cuts import best_cuts
+from ropewalk.planner.layout import Layout
+from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.simulated import Simulator
+from ropewalk.planner.space import recomputed_in
+from ropewalk.planner.tailored import Tailor
 from ropewalk.strategy.frameworks import runnable
-from ropewalk.strategy.memory import memory
-from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.strategy.shares import shares_of
-from ropewalk.strategy.stages import cut
+from ropewalk.strategy.placement import AXES, Placement
 
 FASTER = 1 - 1e-6
 """What is faster by less is not worth another choice."""
 MIB = 2**20
 BUCKETS = (0.0, 5.0 * MIB, 25.0 * MIB, 100.0 * MIB, 400.0 * MIB, 1600.0 * MIB)
 """Bytes of gradients that are collected before they are reduced."""
-PLACEMENTS = (DEFAULT_ORDER, "tp-cp-pp-ep-dp")
-"""Orders of ranks that frameworks have: Megatron-LM's, and the one of `--use-tp-pp-dp-mapping`."""
-ALL_PLACEMENTS = (*PLACEMENTS, "cp-tp-ep-dp-pp", "ep-dp-tp-cp-pp", "pp-tp-cp-ep-dp")
 MOST_SYNTHESISED = 32
 """Ranks of a group up to which collectives are made for the network while a search waits."""
 MOST_TRIED = 3
-"""Algorithms of a purpose that are simulated, cheapest per byte first."""
-MOST_CUTS = 16
-"""Pieces up to which every border between them is tried one layer earlier and later."""
+"""Algorithms of a purpose that are simulated, cheapest per byte first, and placements, shortest replay first."""
+NOT_WORSE = 1.01
+"""Placements whose replay is longer by more than this factor are not simulated."""
 PURPOSES: dict[str, tuple[Channel, ...]] = {
     "data": (Channel.DATA_REDUCE, Channel.DATA_SCATTER, Channel.EXPERT_REDUCE, Channel.EXPERT_SCATTER),
     "zero": (Channel.DATA_GATHER, Channel.EXPERT_GATHER),
@@ -48,6 +48,7 @@ class Refinement:
     """Tries what is left open of an option; what it finds is simulated, fits and, unless allowed, can be run."""
 
     prices: Prices
+    priced: Priced
     simulator: Simulator
     unrunnable: bool = False
     _known: dict[tuple[Layout, tuple[Channel, ...], str], list[float] | None] = field(default_factory=dict)
@@ -59,21 +60,27 @@ class Refinement:
             "collectives": ("which algorithm every group runs", self.collectives),
             "placement": ("which rank is on which GPU", self.placements),
             "buckets": ("gradients that are reduced together", self.buckets),
-            "cuts": ("where stages begin", self.cuts),
+            "cuts": ("where stages begin, and how many of their layers are recomputed", self.cuts),
         }
 
     def best(self, start: Option, others: Callable[[Option], Iterator[Option]]) -> Option:
-        """The fastest of the options that a strand makes; the one it started from stays unless one is faster."""
-        best = start
+        """The fastest of the options that a strand makes; the one it started from stays unless one is faster.
+
+        What cannot be faster by its replay is not simulated. Communication that has not been priced takes as long to
+        price as to simulate, so options with other collectives or placements are not replayed.
+        """
+        best, priced = start, (start.algorithm, start.placement)
         for other in others(start):
-            seconds = self._seconds(other)
+            if (other.algorithm, other.placement) == priced and self.bound(other) >= best.seconds * FASTER:
+                continue
+            seconds = self.seconds(other)
             if seconds < best.seconds * FASTER:
                 best = replace(other, seconds=seconds)
         return best
 
     def fastest(self, options: Iterable[Option]) -> Option | None:
         """The fastest of some options, simulated; None where none fits and can be run."""
-        timed = [replace(option, seconds=self._seconds(option)) for option in options]
+        timed = [replace(option, seconds=self.seconds(option)) for option in options]
         return min((one for one in timed if one.seconds < float("inf")), key=lambda one: one.seconds, default=None)
 
     def refined(self, start: Option, say: Callable[[str], None] = lambda now: None) -> Option:
@@ -85,6 +92,24 @@ class Refinement:
                 say(f"trying other {name}")
                 best = self.best(best, others)
         return best
+
+    def bound(self, option: Option) -> float:
+        """Seconds that the step of an option takes at least: its replay, 0 where there is none."""
+        strategy = option.strategy
+        tailor = self._tailor(option)
+        if tailor is None or not strategy.order.is_plain or not strategy.order.overlap:
+            return 0.0
+        firsts = strategy.stages or tailor.even
+        again = recomputed_in(strategy, firsts, self.prices.workload)
+        try:
+            return float(tailor.cut_as(np.array([firsts]), np.array([again])).replay_s[0])
+        except InputError:
+            return float("inf")  # an algorithm that has nothing for some group
+
+    def _tailor(self, option: Option) -> Tailor | None:
+        at = self.priced.candidates.place(option.strategy)
+        bucket = option.strategy.order.bucket_bytes
+        return None if at is None else Tailor(self.prices, self.priced, at, option.placement, option.algorithm, bucket)
 
     def collectives(self, option: Option) -> Iterator[Option]:
         """Other algorithms for one purpose at a time, where they cost less when nothing else is on the network."""
@@ -121,10 +146,21 @@ class Refinement:
                 yield replace(option, algorithm=str(collective_choice(option.algorithm).having("data", name)))
 
     def placements(self, option: Option) -> Iterator[Option]:
+        """Other orders of ranks that put some rank elsewhere, those with the shortest replays with rings."""
         if option.strategy.parts:
             return
-        for order in ALL_PLACEMENTS if self.unrunnable else PLACEMENTS:
-            if order != option.placement:
+        with_rings = replace(option, algorithm="ring")
+        longest = self.bound(with_rings) * NOT_WORSE
+        seen = {Placement(option.strategy, option.placement).grid.tobytes()}
+        found: list[tuple[float, str]] = []
+        for names in permutations(AXES):
+            order = "-".join(names)
+            where = Placement(option.strategy, order).grid.tobytes()
+            if where not in seen:
+                seen.add(where)
+                found.append((self.bound(replace(with_rings, placement=order)), order))
+        for seconds, order in sorted(found)[:MOST_TRIED]:
+            if seconds <= longest:
                 yield replace(option, placement=order)
 
     def buckets(self, option: Option) -> Iterator[Option]:
@@ -137,41 +173,33 @@ class Refinement:
                 yield replace(option, strategy=replace(strategy, order=replace(strategy.order, fusion=size)))
 
     def cuts(self, option: Option) -> Iterator[Option]:
-        """Every border between pieces one layer earlier and one later."""
-        strategy, layers = option.strategy, len(self.prices.workload.layers)
-        if strategy.pipeline == 1 or strategy.pieces > MOST_CUTS or strategy.choices or strategy.parts:
+        """The cut with the shortest replay: stages with recomputed blocks of their own, or as many in all of them."""
+        tailor = self._tailor(option)
+        if option.strategy.pipeline == 1 or tailor is None:
             return
-        workload = self.prices.workload.at_batch(strategy.micro_batch)
-        shares = shares_of(workload, strategy)
-        firsts = cut(workload, strategy, shares, self.prices.listed).firsts
-        for border in range(1, len(firsts)):
-            for first in (firsts[border] - 1, firsts[border] + 1):
-                moved = (*firsts[:border], first, *firsts[border + 1 :])
-                if all(one < after for one, after in zip(moved, (*moved[1:], layers), strict=True)):
-                    plan = replace(strategy, stages=moved)
-                    held = memory(plan, shares, cut(workload, plan, shares, self.prices.listed), self._element_bytes)
-                    yield replace(option, strategy=plan, memory_bytes=held.most)
-
-    @property
-    def _element_bytes(self) -> float:
-        return self.prices.listed.element_bytes
+        for alike in (False, True):
+            found = best_cuts(tailor, alike=alike)
+            if np.isfinite(found.replay_s[0]):
+                made = tailor.strategy(found, 0)
+                plan = replace(option.strategy, stages=made.stages, choices=made.choices)
+                yield replace(option, strategy=plan, memory_bytes=float(found.memory_bytes[0]))
+            if (found.again == found.again[:, :1]).all():
+                break  # as many in all pieces already
 
     def _costs(self, layout: Layout, channels: list[Channel], algorithm: str) -> list[float] | None:
         """Seconds per launch and per byte of some channels; None where the algorithm does not apply."""
         key = layout, tuple(channels), algorithm
         if key not in self._known:
-            use = replace(self.prices.use, algorithm=algorithm)
             try:
-                found = layout_costs(layout, channels, self.prices.fabric, use).seconds[:, channels][:, :, [0, 2]]
+                found = self.prices.layout(layout, algorithm, channels).seconds[:, channels][:, :, [0, 2]]
                 self._known[key] = [float(one) for one in found.max(0).ravel()]
             except InputError:
                 self._known[key] = None
         return self._known[key]
 
-    def _seconds(self, option: Option) -> float:
+    def seconds(self, option: Option) -> float:
         """The simulated step time, infinite for what does not fit or cannot be run."""
-        room = self.prices.pricer.device.memory_bytes
-        if option.memory_bytes > room or not (self.unrunnable or self._can_run(option)):
+        if option.memory_bytes > self.prices.room or not (self.unrunnable or self._can_run(option)):
             return float("inf")
         try:
             return self.simulator.seconds(option.strategy, option.placement, option.algorithm)

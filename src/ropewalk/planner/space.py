@@ -108,6 +108,33 @@ class Candidates:
         """Which of them recompute block by block."""
         return np.array([name == BLOCKS for name in self.space.recompute], np.bool_)[self.column("recompute")]
 
+    @property
+    def may_recompute(self) -> bool:
+        """May blocks be recomputed one by one?"""
+        return BLOCKS in self.space.recompute
+
+    def place(self, strategy: Strategy) -> int | None:
+        """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
+        if strategy.parts or strategy.rows:
+            return None
+        names = self.space.recompute
+        kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]
+        pieces = strategy.pieces_each if strategy.pipeline > 1 else 1
+        same = np.isin(self.column("recompute"), kinds) & np.isin(
+            self.column("schedule"),
+            [at for at, name in enumerate(self.space.schedules) if strategy.pipeline == 1 or name == strategy.schedule],
+        )
+        for name, value in (
+            ("data", strategy.data), ("tensor", strategy.tensor), ("pipeline", strategy.pipeline),
+            ("expert", strategy.expert), ("context", strategy.context), ("zero", strategy.zero),
+            ("sequence", int(strategy.sequence_parallel)), ("micro_batch", strategy.micro_batch),
+            ("micro_batches", strategy.micro_batches), ("interleave", pieces),
+        ):  # fmt: skip
+            same &= self.column(name) == value
+        found = np.flatnonzero(same)
+        # Of those that recompute nothing and those that recompute blocks, the first may be cut into the second.
+        return int(found[np.argsort(self.by_block[found], kind="stable")[0]]) if len(found) else None
+
     @cached_property
     def layouts(self) -> tuple[list[Layout], Ints]:
         """The layouts that there are, and which of them each candidate has."""
@@ -140,14 +167,22 @@ def _kind(recompute: str) -> str:
     return "none" if recompute == BLOCKS else recompute
 
 
-def head_choices(firsts: Iterable[int], again: int, workload: Workload) -> tuple[LayerChoice, ...]:
-    """The first blocks of every piece, recomputed in full."""
+def head_choices(firsts: Iterable[int], again: Iterable[int], workload: Workload) -> tuple[LayerChoice, ...]:
+    """The first blocks of every piece, so many of each, recomputed in full."""
     starts, block = tuple(firsts), repeated(workload)
     found: list[LayerChoice] = []
-    for first, end in zip(starts, (*starts[1:], len(workload.layers)), strict=True):
+    for first, end, many in zip(starts, (*starts[1:], len(workload.layers)), again, strict=True):
         names = [layer.name for layer in workload.layers[first:end] if layer.operators is block]
-        found += [LayerChoice(name, recompute="full") for name in names[:again]]
+        found += [LayerChoice(name, recompute="full") for name in names[:many]]
     return tuple(found)
+
+
+def recomputed_in(strategy: Strategy, firsts: Iterable[int], workload: Workload) -> tuple[int, ...]:
+    """How many blocks of each piece a strategy names to be recomputed in full: what `head_choices` names them by."""
+    named = {choice.pattern for choice in strategy.choices if choice.recompute == "full"}
+    again = [layer.name in named for layer in workload.layers]
+    starts = tuple(firsts)
+    return tuple(sum(again[first:end]) for first, end in zip(starts, (*starts[1:], len(again)), strict=True))
 
 
 def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> Candidates:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +13,10 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
+from ropewalk.planner.anywhere import floors_anywhere
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.bounds import bound_of
-from ropewalk.planner.free import free_network
+from ropewalk.planner.finalists import Finalist, finalists
 from ropewalk.planner.pipelines import pipelines, proposes, proposes_unequal
 from ropewalk.planner.plain import plain_choice
 from ropewalk.planner.pricing import Priced, Prices
@@ -34,9 +35,12 @@ from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 
 MOST_NEAREST = 5
-CLOSE = 1.05
-"""Strategies whose bound is within this factor of the best are refined, too."""
-MOST_REFINED = 1
+CLOSE = 1.03
+"""Strategies whose step with the collectives of the best is within this factor of it are refined, too."""
+MOST_FINALISTS = 12
+"""Strategies with cuts of their own that are simulated to see whether they are as close."""
+MOST_REFINED = 2
+"""Of those that are, how many are refined."""
 
 
 def answer(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
@@ -61,6 +65,7 @@ class Outcome:
     found: Searched
     best: Option
     """With everything settled that degrees leave open."""
+    refinement: Refinement
 
 
 @dataclass(eq=False)
@@ -82,7 +87,6 @@ class Study:
         self.simulator = Simulator(question)
         self.seconds: dict[int, float] = {}
         self.interrupted = False
-        self.refinement = Refinement(self.prices, self.simulator, "unrunnable" in question.allow)
 
     @cached_property
     def possible(self) -> Candidates:
@@ -106,13 +110,17 @@ class Study:
             raise self._shortage(priced)
         return priced
 
-    def search(self, candidates: Candidates) -> Outcome:
-        """The best of some candidates, settled in everything that degrees leave open."""
+    def search(self, candidates: Candidates, *, others: bool = True) -> Outcome:
+        """The best of some candidates, settled in everything that degrees leave open.
+
+        `others` that could win once they are settled are settled, too.
+        """
         priced, most = self.price(candidates), self.question.most_simulated
         self.seconds = {}
         found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at), most, self._tell)
         self.interrupted = not found.complete and len(found.order) < most
-        return Outcome(priced, found, self._refined(priced, found, self.refinement))
+        refinement = Refinement(self.prices, priced, self.simulator, "unrunnable" in self.question.allow)
+        return Outcome(priced, found, self._refined(priced, found, refinement, others), refinement)
 
     def answer(self, best: Option | None = None) -> PlannerAnswer:
         """The best of all candidates, or the best that is known where that is faster, and what it beat."""
@@ -122,7 +130,7 @@ class Study:
         best = outcome.best if best is None or outcome.best.seconds < best.seconds * FASTER else best
         plain_at = plain_choice(priced)
         plain = self._option(priced, plain_at)
-        strands = self._strands(priced, plain_at, plain, self.refinement)
+        strands = self._strands(priced, plain_at, plain, outcome.refinement)
         all_of_them = Strand("all together", "the best of everything", best, plain.seconds / best.seconds)
         counts = Counts(
             len(possible), len(wanted), int(priced.fits.sum()), int(priced.fits.sum()),
@@ -131,10 +139,7 @@ class Study:
         self.say(0, None, "reading where the time of the best strategy goes")
         training = self.simulator.training(best, question.level)
         plain_training = self.simulator.training(plain, question.level)
-        assert self.prices.use.transport is not None
-        anything = float(
-            np.nanmin(priced.floor_of_any(free_network(priced, self.prices.fabric, self.prices.use.transport)))
-        )
+        anything = min(best.seconds, float(np.nanmin(floors_anywhere(self.prices, priced, best.seconds))))
         return PlannerAnswer(
             question, best, training, plain, plain_training,
             bound_of(priced, found, anything, training, self.prices, unequal=proposes_unequal(question, workload)),
@@ -144,33 +149,47 @@ class Study:
             ("Interrupted: what is shown is the best so far.",) if self.interrupted else (),
         )  # fmt: skip
 
-    def _refined(self, priced: Priced, found: Searched, refinement: Refinement) -> Option:
-        """The best of everything: what is left open is settled for the fastest strategies, and the best is taken."""
-        close = found.replay_s <= found.seconds[found.best] * CLOSE
-        order = np.flatnonzero(close)[np.argsort(found.replay_s[close], kind="stable")][:MOST_REFINED]
-        at_all = dict.fromkeys((found.best, *order.tolist()))
+    def _refined(self, priced: Priced, found: Searched, refinement: Refinement, others: bool) -> Option:
+        """The best of everything: what is left open is settled for the best, and for others that could win."""
         best = self._option(priced, found.best)
-
-        def say(now: str) -> None:
-            self.say(len(self.simulator.known), None, now)
-
+        if self.interrupted:
+            return best
         try:
-            for start in self._starts(priced, at_all, refinement, say) if not self.interrupted else ():
-                other = refinement.refined(start, say)
-                if other.seconds < best.seconds * FASTER:
-                    best = other
+            best = refinement.refined(best, self._trying)
+            for better in self._others(priced, best, refinement) if others else ():
+                best = better
         except KeyboardInterrupt:
             self.interrupted = True
         return best
 
-    def _starts(
-        self, priced: Priced, at_all: Iterable[int], refinement: Refinement, say: Callable[[str], None]
-    ) -> Iterator[Option]:
-        """Options that are refined: the fastest of the space, and the fastest that the pipeline planner proposes."""
-        yield from (self._option(priced, at) for at in at_all)
+    def _others(self, priced: Priced, best: Option, refinement: Refinement) -> Iterator[Option]:
+        """Ever better options: what the pipeline planner proposes, and other candidates that come close, refined."""
         if proposes(self.question, self.workload):
-            fastest = refinement.fastest(pipelines(self.question, self.prices, say))
-            yield from [fastest] if fastest is not None else []
+            start = refinement.fastest(pipelines(self.question, self.prices, self._trying))
+            refined = best if start is None else refinement.refined(start, self._trying)
+            if refined.seconds < best.seconds * FASTER:
+                best = refined
+                yield best
+        self.say(0, None, "cutting pipelines that could still win")
+        close, floors = 0, floors_anywhere(self.prices, priced, best.seconds)
+        for other in finalists(self.prices, priced, floors, best.seconds)[:MOST_FINALISTS]:
+            start = self._start(best, other, refinement)
+            if start.seconds <= best.seconds * CLOSE:
+                close += 1
+                refined = refinement.refined(start, self._trying) if close <= MOST_REFINED else start
+                if refined.seconds < best.seconds * FASTER:
+                    best = refined
+                    yield best
+
+    def _start(self, best: Option, other: Finalist, refinement: Refinement) -> Option:
+        """Another strategy with rings or with the collectives of the best, whichever is faster."""
+        start = Option(other.strategy, DEFAULT_ORDER, "ring", np.inf, other.memory_bytes)
+        if other.floor_s >= best.seconds * FASTER:
+            return start
+        return refinement.best(start, lambda one: iter((one, replace(one, algorithm=best.algorithm))))
+
+    def _trying(self, now: str) -> None:
+        self.say(len(self.simulator.known), None, now)
 
     def _option(self, priced: Priced, at: int) -> Option:
         seconds, strategy = self._seconds(priced, at), priced.strategy(at, self.workload)

@@ -1,0 +1,124 @@
+"""Floors that hold wherever a candidate is cut and whichever of its blocks are recomputed, fitting as it stands or not.
+
+Let a micro-batch be w seconds of work on all stages together, m micro-batches run through p stages, and w_i be the part
+of stage i. However large the parts are:
+
+- Stage i begins when the stages before it are done with the first micro-batch and runs m of them: the largest of
+  w_1 + … + w_(i-1) + m w_i is smallest where all are equal, w / (1 - (1 - 1/m)^p).
+- Where every stage holds one piece, its first backward pass waits for all forward passes of the first micro-batch and
+  the backward passes behind it, after it has run a_i forward passes, and its last one is followed by those in front
+  of it: w + (m - 1) w_i - (a_i - 1) f_i, of which f_i are forward.
+- The fullest stage has a p-th of all work, with what its host needs to launch it.
+
+A candidate that does not fit with even pieces may fit with others: stages that keep fewer micro-batches take more
+layers, or fewer of them recompute (`to_fit`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.device.work import OVERLAP
+from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, ahead_of
+from ropewalk.planner.channels import IN_LAYERS
+from ropewalk.planner.columns import Column
+from ropewalk.planner.free import free_network
+from ropewalk.planner.layers import Launch, Seconds
+from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.to_fit import Blocks, block_of, kept_at_once, least_again
+from ropewalk.strategy.memory import usable_bytes
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+IN_ONE_PIECE = (EARLY, DEEP, GPIPE)
+"""Rules of timetables whose stages hold one piece each and run backward passes whole."""
+
+
+def floors_anywhere(prices: Prices, priced: Priced, below_s: float) -> Floats:
+    """By candidate, seconds that no cut and no choice of recomputed blocks falls below; not a number where none fits.
+
+    They hold for steps faster than `below_s`: what is slower does not matter. Candidates of a pipeline that recompute
+    block by block have the floors of those that recompute nothing, which may be cut into them.
+    """
+    which = np.flatnonzero(priced.fits | (priced.candidates.column("pipeline") > 1))
+    floor = np.full(len(priced.candidates), np.nan)
+    floor[which] = floors_of(prices, priced, which, below_s)
+    return floor
+
+
+def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Floats:
+    """The same of some candidates."""
+    assert prices.use.transport is not None
+    rows, network = free_network(priced, which, prices.fabric, prices.use.transport)
+    piped = rows[:, Column.STAGES] > 1
+    rows[piped, Column.AGAIN] = 0  # counted below
+    found, room = priced.least_of_any(which, rows, network), usable_bytes(prices.room)
+    for at in np.flatnonzero(piped).tolist():
+        found[at] = Spread(priced, rows[at], float(found[at]), network).least(below_s, room)
+    return found
+
+
+class Spread:
+    """The work of one candidate, spread over its stages as well as can be."""
+
+    def __init__(self, priced: Priced, row: Ints, work_s: float, network: Network) -> None:
+        self.priced, self.row, self.work_s, self.network = priced, row, work_s, network
+        self.stages, self.many = int(row[Column.STAGES]), int(row[Column.MICRO_BATCHES])
+        launch = priced.kernels.model.launch[row[Column.SPLITTING]]
+        kind = int(row[Column.RECOMPUTE])
+        self.gpu_s = float(launch[:, Launch.GPU].sum() + launch[:, Launch.AGAIN_GPU + kind].sum())
+        self.host_s = float(launch[:, Launch.HOST].sum() + launch[:, Launch.AGAIN_HOST + kind].sum())
+
+    def least(self, below_s: float, room: float) -> float:
+        """Seconds of the step at least; not a number where nothing fits that takes less than `below_s`."""
+        least = self.seconds(0.0, None)
+        if least >= below_s:
+            return least
+        block, behind = block_of(self.priced, self.row), self.behind()
+        least = self.seconds(0.0, behind)
+        longest = np.full(self.stages, below_s / self.many)
+        if behind is not None:
+            longest = np.minimum(
+                longest, np.where(behind > 0, (below_s - self.work_s) / np.maximum(behind, 1e-9), below_s)
+            )
+        again = least_again(block, kept_at_once(self.row), room, longest)
+        return least if again == 0 else np.nan if np.isinf(again) else self.seconds(again, behind, block)
+
+    def seconds(self, again: float, behind: Floats | None, block: Blocks | None = None) -> float:
+        """The same where so many blocks are recomputed, of as many as it takes to fit."""
+        more_gpu, more_host = (again * block.again_gpu_s, again * block.again_host_s) if block else (0.0, 0.0)
+        work, gpu, host = self.work_s + more_gpu, self.gpu_s + more_gpu, self.host_s + more_host
+        waits = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP) - gpu
+        least = (work + waits) * self.many / self.stages
+        left = 1 - 1 / self.many
+        if self.row[Column.RULE] in IN_ONE_PIECE:
+            least = max(least, (work + left ** (self.stages - 1) * waits) / (1 - left**self.stages))
+        if behind is not None and (behind > 0).all():
+            least = max(least, work + work / float((1 / behind).sum()))
+        return float(least)
+
+    def behind(self) -> Floats | None:
+        """By stage, seconds of the step for each second of its own part, besides the work of one micro-batch."""
+        rule = int(self.row[Column.RULE])
+        if rule not in IN_ONE_PIECE:
+            return None
+        ahead = np.array([ahead_of(rule, self.stages, stage, self.many, 1) for stage in range(self.stages)])
+        return np.asarray(self.many - 1 - (ahead - 1) * self._forward_part(), np.float64)
+
+    def _forward_part(self) -> float:
+        """The most that forward passes are of the work of a layer, whatever its host slows its computation down to."""
+        model, split = self.priced.kernels.model, self.row[Column.SPLITTING]
+        kind, seconds, met = int(self.row[Column.RECOMPUTE]), model.seconds[split], model.met[split]
+        costs = self.network.costs[self.row[Column.LAYOUT], :IN_LAYERS]
+        sent = met[..., 0] @ costs[:, 1] + met[..., 1] @ costs[:, 0]
+        ahead, back = seconds[:, Seconds.FORWARD], seconds[:, [Seconds.BACKWARD, Seconds.AGAIN + kind]].sum(1)
+        whole = ahead + back + sent[:, 0] + sent[:, 1] + sent[:, 2 + kind]
+        parts = np.maximum(_part(ahead, ahead + back), _part(ahead + sent[:, 0], whole))
+        return float(parts.max())
+
+
+def _part(some: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.divide(some, whole, out=np.zeros_like(whole), where=whole > 0), np.float64)
