@@ -28,6 +28,7 @@ BANDWIDTH_UNITS = (
     | {f"{prefix}b/s": Fraction(factor, 8) for prefix, factor in _DECIMAL.items()}
     | {f"{prefix}B/s": Fraction(factor) for prefix, factor in (_DECIMAL | _BINARY).items()}
 )
+POWER_UNITS = {"W": Fraction(1), "kW": Fraction(1000)}
 TIME_UNITS = {
     "ps": Fraction(1, 10**12),
     "ns": Fraction(1, 10**9),
@@ -48,7 +49,8 @@ MOST_DIGITS = 30
 """Longer numbers and exponents are slips of the keyboard."""
 
 _EXAMPLES = {"size": "575MB or 64MiB", "bandwidth": "100Gbps or 12.5GB/s", "time": "10us or 1.5ms"} | {
-    "token count": "1e12tokens or 300Btokens"
+    "token count": "1e12tokens or 300Btokens",
+    "power": "700W",
 }
 
 
@@ -71,6 +73,15 @@ def bandwidth(text: str) -> float:
 def seconds(text: str) -> float:
     """Read a duration as seconds."""
     return float(_read(text, "time", TIME_UNITS))
+
+
+def watts(text: str) -> float:
+    """Read a power as watts.
+
+    >>> watts("1.2kW")
+    1200.0
+    """
+    return float(_read(text, "power", POWER_UNITS))
 
 
 def token_rate(text: str) -> float:

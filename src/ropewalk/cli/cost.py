@@ -31,6 +31,11 @@ def cost_command(
     *,
     what: ModelOptions,
     device: str | None = DEVICE,
+    power: str | None = typer.Option(
+        None,
+        metavar="WATTS",
+        help="Run at the clock that the device keeps under this limit, such as 700W; at full clock unless given.",
+    ),
     layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
     workload: Path | None = typer.Option(
         None,
@@ -55,7 +60,9 @@ def cost_command(
 
     batch = what.batch or USUAL_BATCH
     prices = pricer(device or REFERENCE, what.dtype)
-    opened = open_workload(model, batch, what.seq)
+    opened = open_workload(what.named(model), batch, what.seq)
+    if power is not None:
+        prices = prices.sustained(opened.layers, units.watts(power))
     cost = step_cost(opened, prices, what.optimiser)
     if workload is not None:
         write_workload(opened, workload)
@@ -91,4 +98,6 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
         out.print(longest)
     step = both + cost.update
     limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"
-    out.print(f"limited by {limit}; costs {cost.source}; optimiser {cost.optimiser}", style="dim")
+    clock = f"; at {cost.clock:.0%} of the full clock" if cost.clock < 1 else ""
+    stack = f", {cost.stack} stack" if cost.stack else ""
+    out.print(f"limited by {limit}{clock}; costs {cost.source}{stack}; optimiser {cost.optimiser}", style="dim")

@@ -15,7 +15,16 @@ BATCH = typer.Option(
     rich_help_panel=MODEL,
 )
 SEQ = typer.Option(None, "--seq", "--sequence", min=1, help="Tokens of a sample.", rich_help_panel=MODEL)
-DTYPE = typer.Option("bf16", help="Precision: bf16, fp16, tf32 or fp32.", rich_help_panel=MODEL)
+DTYPE = typer.Option(
+    "bf16",
+    help="Precision: bf16, fp16, tf32, fp32, or products in fewer bits: fp8, fp8-delayed, mxfp8, nvfp4.",
+    rich_help_panel=MODEL,
+)
+STACK = typer.Option(
+    None,
+    help="What runs a model of the zoo: eager (unless given), compiled or megatron; see `ropewalk list stacks`.",
+    rich_help_panel=MODEL,
+)
 OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)
 MICRO_BATCH = typer.Option(
     None, min=1, help="Samples of one micro-batch on one data-parallel rank.", rich_help_panel=MODEL
@@ -29,6 +38,13 @@ class TrainedOptions:
     batch: int | None
     seq: int | None
     dtype: str
+    stack: str | None
+
+    def named(self, model: str) -> str:
+        """The model, run by the stack that was asked for."""
+        from ropewalk.workload.source import under_stack
+
+        return under_stack(model, self.stack)
 
 
 @dataclass(frozen=True)

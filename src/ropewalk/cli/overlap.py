@@ -86,7 +86,7 @@ def _question(
     level = packets.use(network.level)
     cluster = place.read(USUAL_CLUSTER)
     return OverlapQuestion(
-        model,
+        what.named(model),
         cluster,
         batch=what.batch,
         sequence=what.seq,

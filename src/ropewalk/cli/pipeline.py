@@ -67,7 +67,7 @@ def pipeline_command(
     from ropewalk.training import NetworkUse
 
     question = PipelineQuestion(
-        model,
+        what.named(model),
         cluster,
         batch=what.batch,
         micro_batch=pieces.micro_batch,

@@ -108,7 +108,7 @@ def _wiring_question(
     from ropewalk.codesign.question import PlanQuestion
 
     return PlanQuestion(
-        model,
+        what.named(model),
         ports.cluster(place),
         precision=what.dtype,
         batch=what.batch,
@@ -131,7 +131,7 @@ def _question(
 
     cluster = place.of_gpus(None, DEFAULT_GPUS)
     question = PlannerQuestion(
-        model,
+        what.named(model),
         cluster,
         what.batch or SAMPLES_PER_GPU * cluster.gpus,
         what.seq,

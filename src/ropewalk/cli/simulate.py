@@ -117,7 +117,7 @@ def _question(
     from ropewalk.training import TrainingQuestion
 
     return TrainingQuestion(
-        what,
+        model.named(what),
         cluster,
         batch=model.batch,
         micro_batch=split.micro_batch,

@@ -19,6 +19,7 @@ from ropewalk.errors import InputError
 TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
+    "stacks": ("ropewalk.workload.zoo.stacks", "STACKS"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "networks": ("ropewalk.hardware.networks", "NETWORKS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),

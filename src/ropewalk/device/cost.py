@@ -27,6 +27,9 @@ class StepCost:
     precision: str
     optimiser: str
     source: str
+    stack: str
+    clock: float
+    """Part of the full clock at which it runs."""
     parameters: int
     layers: tuple[LayerCost, ...]
     update: Work
@@ -59,6 +62,8 @@ class StepCost:
             "dtype": self.precision,
             "optimiser": self.optimiser,
             "cost_source": self.source,
+            "stack": self.stack or None,
+            "clock": self.clock,
             "parameters": self.parameters,
             "forward_s": self.forward_s,
             "forward_backward_s": self.forward_backward_s,
@@ -77,6 +82,8 @@ def step_cost(workload: Workload, prices: Pricer, optimiser: str = "adamw") -> S
         precision=prices.precision.name,
         optimiser=optimiser,
         source=prices.source,
+        stack=workload.stack,
+        clock=prices.clock,
         parameters=workload.parameters(),
         layers=tuple(layer_cost(layer, prices) for layer in workload.layers),
         update=prices.update_work(workload.parameters(), workload.parameter_tensors(), optimiser),

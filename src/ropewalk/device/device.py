@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from typing import Any
 
 from ropewalk.choices import Choice, Choices
+from ropewalk.device.power import Power
 from ropewalk.errors import DeviceError
 from ropewalk.units import show_size
+from ropewalk.workload.kernel import PRODUCTS, Kernel
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,43 @@ class Precision:
     measured_as: str
     """The precision whose measurements stand for it."""
     otherwise: str = ""
-    """Whose measurements stand for kinds of kernels that were not measured in it: only products differ."""
+    """The precision of all kernels that are not of `kinds`: only products differ."""
+    kinds: tuple[str, ...] = PRODUCTS
+    """The kinds of kernels that run in it."""
+    narrowed: tuple[str, ...] = ()
+    """Kernels that make operands of products narrow, by the form of `quantise`: once for every input and gradient."""
 
+    @property
+    def is_narrow(self) -> bool:
+        """Are products narrower than the tensors of the step?"""
+        return bool(self.narrowed)
+
+    def of(self, kernel: Kernel) -> Precision:
+        """The precision that a kernel runs in: itself, or the one that other kernels keep."""
+        own = not self.otherwise or (kernel.kind in self.kinds and not (kernel.exact and self.is_narrow))
+        return self if own else PRECISIONS[self.otherwise]
+
+
+_WEIGHTS = ("matmul", "grouped_matmul")
+"""What FP8 multiplies: linear layers and experts. Attention, heads over words and routers stay as they are."""
 
 PRECISIONS = {
     "bf16": Precision("bf16", 2, "bf16"),
     "fp16": Precision("fp16", 2, "bf16"),
     "tf32": Precision("tf32", 4, "tf32"),
     "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
+    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both")),
+    "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",)),
+    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block")),
+    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block")),
 }
+"""How a step may be computed. The last four keep weights and activations in bf16 and multiply in fewer bits, as
+Transformer Engine does: with one scale for a tensor, found as it is made or remembered from the step before, or with
+one for each small block."""
+
+
+RATES = {"fp8-delayed": "fp8"}
+"""Precisions whose products run at the rate of another."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +84,15 @@ class Device:
     host_factor: float
     """Time of the host's launches against the host of the shipped measurements."""
     source: str
+    power: Power | None = None
+    """What it may draw, where that is known to hold it back."""
 
     def peak(self, precision: Precision) -> float:
-        if precision.name not in self.peak_flops:
-            known = ", ".join(self.peak_flops)
+        rate = RATES.get(precision.name, precision.name)
+        if rate not in self.peak_flops:
+            known = ", ".join(name for name in PRECISIONS if RATES.get(name, name) in self.peak_flops)
             raise DeviceError(f"{self.name} has no {precision.name} rate: use one of {known}")
-        return self.peak_flops[precision.name]
+        return self.peak_flops[rate]
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -92,7 +125,13 @@ def _devices() -> Choices[DeviceChoice]:
 
 
 def _device(name: str, record: dict[str, Any]) -> Device:
-    return Device(name=name, peak_flops=record.pop("peak"), **record)
+    power = record.pop("power", None)
+    return Device(name=name, peak_flops=record.pop("peak"), power=power and _power(power), **record)
+
+
+def _power(record: dict[str, float]) -> Power:
+    own = {name: record.pop(name) for name in ("limit", "idle", "byte")}
+    return Power(**own, flop=record)
 
 
 DEVICES = _devices()
@@ -106,6 +145,21 @@ def device(name: str) -> Device:
     132
     """
     return DEVICES.named(name.lower()).make
+
+
+def limited(device: Device, watts: float) -> Power:
+    """What a device may draw when it is held to so many watts."""
+    if device.power is None:
+        known = ", ".join(name for name, choice in DEVICES.items() if choice.make.power is not None)
+        raise DeviceError(
+            f"what work costs {device.name} in energy is not known: take one of {known}, or no power limit"
+        )
+    if watts <= device.power.idle:
+        raise DeviceError(
+            f"{device.name} draws {device.power.idle:g} W when idle and cannot be held to {watts:g} W: "
+            f"give more, such as {device.power.limit:g}W"
+        )
+    return replace(device.power, limit=watts)
 
 
 def precision(name: str) -> Precision:

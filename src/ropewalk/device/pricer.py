@@ -8,18 +8,19 @@ are exchanged. `source` says which of the two it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ropewalk.device.device import Device, Precision, device, precision
+from ropewalk.device.device import Device, Precision, device, limited, precision
 from ropewalk.device.roofline import roofline
 from ropewalk.device.table import CostTable, read_table
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
-from ropewalk.workload.kernel import OPTIMISER_PASSES, PRODUCTS, Kernel, optimiser
+from ropewalk.workload.kernel import OPTIMISER_PASSES, PRODUCTS, Kernel, optimiser, quantise
 from ropewalk.workload.operator import Operator
+from ropewalk.workload.workload import Layer
 
 REFERENCE = "h200"
 """The device whose measurements are shipped."""
@@ -37,12 +38,14 @@ TABLE_SUFFIXES = (".csv", ".gz")
 class Pricer:
     """Prices of kernels and operators on one device in one precision."""
 
-    def __init__(self, device: Device, precision: Precision, table: CostTable, source: str) -> None:
+    def __init__(self, device: Device, precision: Precision, table: CostTable, source: str, clock: float = 1.0) -> None:
         device.peak(precision)
         self.device = device
         self.precision = precision
         self.table = table
         self.source = source
+        self.clock = clock
+        """Part of the full clock at which it runs."""
         self._seconds: dict[Kernel, float] = {}
         self._host = table.hosts[precision.otherwise or precision.measured_as]
 
@@ -53,14 +56,29 @@ class Pricer:
         if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
             return 0.0  # numbers are float32 already: nothing is launched
         if kernel not in self._seconds:
-            ratio = self.table.ratio(kernel, self._measured_as(kernel))
-            self._seconds[kernel] = ratio * roofline(kernel, self.device, self.precision)
+            narrowing = self.gpu(_narrowed(kernel, self.precision.of(kernel)))
+            self._seconds[kernel] = self._alone(kernel) + narrowing
         return self._seconds[kernel]
 
-    def _measured_as(self, kernel: Kernel) -> str:
-        """The precision to look a kernel up in: float32 is measured where it multiplies, the rest is that of tf32."""
-        exact = kernel.kind in PRODUCTS or not self.precision.otherwise
-        return self.precision.measured_as if exact else self.precision.otherwise
+    def _alone(self, kernel: Kernel) -> float:
+        """Seconds of a kernel whose operands are there as it wants them."""
+        numbers = self.precision.of(kernel)
+        seconds = self.table.ratio(kernel, numbers.measured_as) * roofline(kernel, self.device, numbers)
+        return seconds / self.clock if kernel.kind in PRODUCTS else seconds
+
+    def sustained(self, layers: Iterable[Layer], watts: float) -> Pricer:
+        """Prices at the clock that the device keeps while it trains these layers for long under a power limit."""
+        power = limited(self.device, watts)
+        operators = [operator for layer in layers for operator in layer.operators]
+        clocked_s = joules = 0.0
+        for kernel in _in_both_passes(operators, self.precision):
+            numbers = self.precision.of(kernel)
+            joules += power.joules(kernel, numbers.name, numbers.element_bytes)
+            if kernel.kind in PRODUCTS:
+                clocked_s += self._alone(kernel)
+        whole_s = (self.forward_work(operators) + self.backward_work(operators)).seconds
+        clock = power.clock(clocked_s, whole_s - clocked_s, joules)
+        return Pricer(self.device, self.precision, self.table, self.source, self.clock * clock)
 
     def gpu(self, kernels: Iterable[Kernel]) -> float:
         """Seconds of the GPU for kernels in sequence."""
@@ -103,7 +121,8 @@ class Pricer:
             return Work()
         if name not in OPTIMISER_PASSES:
             raise DeviceError(f"there is no optimiser {name!r}: use one of none, {', '.join(OPTIMISER_PASSES)}")
-        return Work(self.kernel(optimiser(name, parameters, 1)), self.host([name]) * tensors)
+        copies = self.gpu(quantise(form, parameters) for form in self.precision.narrowed)
+        return Work(self.kernel(optimiser(name, parameters, 1)) + copies, self.host([name]) * tensors)
 
     def forward(self, operators: Sequence[Operator]) -> float:
         """Seconds of the forward pass of operators in sequence."""
@@ -120,6 +139,25 @@ class Pricer:
     def update(self, parameters: int, tensors: int, name: str = "adamw") -> float:
         """Seconds in which an optimiser updates parameters held in this many tensors."""
         return self.update_work(parameters, tensors, name).seconds
+
+
+def _in_both_passes(operators: Iterable[Operator], precision: Precision) -> Iterator[Kernel]:
+    """The kernels of operators, and those that narrow their operands."""
+    for operator in operators:
+        for kernel in (*operator.forward(), *operator.backward()):
+            yield kernel
+            yield from _narrowed(kernel, precision.of(kernel))
+
+
+def _narrowed(kernel: Kernel, numbers: Precision) -> list[Kernel]:
+    """What makes the operands of a product narrow: its input, or the gradient of its result for both gradients.
+
+    Weights are narrowed once, when they are updated.
+    """
+    if not numbers.is_narrow or kernel.form == "weight_grad":
+        return []
+    _, rows, _, inner = kernel.dims
+    return [quantise(form, rows * inner) for form in numbers.narrowed]
 
 
 def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pricer:

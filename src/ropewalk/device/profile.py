@@ -20,8 +20,8 @@ from ropewalk.errors import DeviceError
 from ropewalk.files import require_writable, write_whole
 from ropewalk.progress import Progress
 
-MEASURED = ("bf16", "tf32", "fp32")
-"""The precisions that are measured; fp32 only where it differs from tf32."""
+MEASURED = ("bf16", "tf32", "fp32", "fp8")
+"""The precisions that can be measured; fp32 only where it differs from tf32, fp8 where it differs from bf16."""
 
 
 @dataclass(frozen=True)

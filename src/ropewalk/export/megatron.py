@@ -18,7 +18,16 @@ from ropewalk.workload.zoo.latent import Latent
 from ropewalk.workload.zoo.mixture import Mixture
 
 ORDERS: dict[str, tuple[str, ...]] = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
-PRECISIONS = {"bf16": ("--bf16",), "fp16": ("--fp16",), "fp32": (), "tf32": ()}
+PRECISIONS = {
+    "bf16": ("--bf16",),
+    "fp16": ("--fp16",),
+    "fp32": (),
+    "tf32": (),
+    "fp8": ("--bf16", "--fp8-format hybrid", "--fp8-recipe tensorwise"),
+    "fp8-delayed": ("--bf16", "--fp8-format hybrid", "--fp8-recipe delayed"),
+    "mxfp8": ("--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8"),
+    "nvfp4": ("--bf16", "--fp4-format e2m1", "--fp4-recipe nvfp4"),
+}
 OPTIMISERS = {"adamw": "adam", "adamw_fused": "adam", "sgd": "sgd", "momentum": "sgd"}
 RECOMPUTES = {
     "none": (),
@@ -182,9 +191,9 @@ def _gradients(job: PlannedJob) -> Iterator[str]:
     """Precision of weights and gradients, and when gradients are reduced; Megatron-LM counts a bucket in parameters."""
     strategy, precision = job.strategy, job.plan.model.precision
     yield from PRECISIONS[precision]
-    if precision == "bf16" and job.gradient_bytes == 2:
+    if "--bf16" in PRECISIONS[precision] and job.gradient_bytes == 2:
         yield "--grad-reduce-in-bf16"
-    elif precision in ("bf16", "fp16") and job.gradient_bytes == 4:
+    elif PRECISIONS[precision] and job.gradient_bytes == 4:
         yield "--accumulate-allreduce-grads-in-fp32"
     if not strategy.order.overlap or strategy.data * strategy.context == 1:
         return

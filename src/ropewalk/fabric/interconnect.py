@@ -31,6 +31,9 @@ INTERCONNECTS: dict[str, Interconnect] = {
     "h100": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H100: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
     "h200": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H200: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
     "b200": Interconnect(8, 900e9, 8, 50e9, "NVIDIA DGX B200: 18 NVLinks of 50 GB/s each way, 8 NDR NICs"),
+    "b300": Interconnect(8, 900e9, 8, 100e9, "NVIDIA DGX B300: 18 NVLinks of 50 GB/s each way, 8 XDR NICs"),
+    "gb200": Interconnect(72, 900e9, 72, 50e9, "NVIDIA GB200 NVL72: 18 NVLinks of 50 GB/s each way, an NDR NIC a GPU"),
+    "gb300": Interconnect(72, 900e9, 72, 100e9, "NVIDIA GB300 NVL72: 18 NVLinks of 50 GB/s each way, an XDR NIC a GPU"),
     "mi250": Interconnect(
         4, 400e9, 4, 25e9,
         "AMD Instinct MI250: 8 Infinity Fabric links of 50 GB/s each way, a mesh modelled as a switch; "

@@ -52,8 +52,7 @@ class Prepared:
     @property
     def peak_flops(self) -> float | None:
         """Of one rank."""
-        known = self.prices.device.peak_flops.get(self.prices.precision.name)
-        return None if known is None else known * self.gpus_per_rank
+        return self.prices.device.peak(self.prices.precision) * self.gpus_per_rank
 
     @property
     def tokens(self) -> float | None:
@@ -66,7 +65,7 @@ class Prepared:
         layers, prices = self.workload.layers, self.prices
         measured = sum(any(isinstance(op, Measured) for op in layer.operators) for layer in layers)
         if not measured:
-            return prices.source
+            return f"{prices.source}, {self.workload.stack} stack" if self.workload.stack else prices.source
         which = "all layers" if measured == len(layers) else f"{measured} of {len(layers)} layers"
         return f"{which}: times of {self.workload.source}; all else: {prices.source}"
 

@@ -20,6 +20,8 @@ class FusedAttention(Operator):
     keys: int
     size: int
     causal: bool = False
+    masked: bool = False
+    """What may be seen is said by a mask in memory: nothing is skipped, even where the mask hides half of it."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._kernel("forward"),)
@@ -28,7 +30,8 @@ class FusedAttention(Operator):
         return (self._kernel("backward"),)
 
     def _kernel(self, form: str) -> Kernel:
-        return k.attention(form, self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size, self.causal)
+        form, skips = (f"{form}_masked", False) if self.masked else (form, self.causal)
+        return k.attention(form, self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size, skips)
 
     def saved_elements(self) -> float:
         return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * self.keys)

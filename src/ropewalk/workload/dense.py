@@ -28,16 +28,21 @@ class Linear(Operator):
     """It reads data, not activations: no gradient of its input is computed."""
     turned: bool = False
     """Its weight lies as [inputs, outputs], as in GPT-2, not as [outputs, inputs]."""
+    exact: bool = False
+    """It is never narrowed to FP8: heads over words, routers."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (k.matmul("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
+        return (self._product("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
 
     def backward(self) -> tuple[Kernel, ...]:
-        into_input = k.matmul("forward" if self.turned else "input_grad", self.rows, self.inputs, self.outputs)
+        into_input = self._product("forward" if self.turned else "input_grad", self.rows, self.inputs, self.outputs)
         weight = (self.inputs, self.outputs) if self.turned else (self.outputs, self.inputs)
-        into_weight = k.matmul("weight_grad", *weight, self.rows)
+        into_weight = self._product("weight_grad", *weight, self.rows)
         into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
         return (*(() if self.first else (into_input,)), into_weight, *((into_bias,) if self.bias else ()))
+
+    def _product(self, form: str, rows: int, columns: int, inner: int) -> Kernel:
+        return k.matmul(form, rows, columns, inner, exact=self.exact)
 
     def weight_kernels(self) -> range:
         return range(0 if self.first else 1, len(self.backward()))

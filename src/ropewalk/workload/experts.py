@@ -27,12 +27,16 @@ class SortTokens(Operator):
     """Experts a token goes to."""
     hidden: int
     experts: int
+    fused: bool = False
+    """Places are found and tokens copied by one kernel each, and copies summed by one."""
 
     @property
     def slots(self) -> int:
         return self.tokens * self.choices
 
     def forward(self) -> tuple[Kernel, ...]:
+        if self.fused:
+            return wide.integers(self.slots), k.pointwise("map", self.slots * self.hidden)
         sort = wide.integers(self.slots, 32.0 * SORT_PASSES)
         small = wide.integers(self.slots)
         gather = k.pointwise("map", self.slots * self.hidden)
@@ -40,6 +44,8 @@ class SortTokens(Operator):
         return sort, small, gather, small, small, small, ends
 
     def backward(self) -> tuple[Kernel, ...]:
+        if self.fused:
+            return (k.pointwise("map", self.tokens * self.hidden, self.choices),)
         small = wide.integers(self.slots)
         return small, k.embedding("backward", self.slots, self.hidden, self.tokens)
 
@@ -50,6 +56,8 @@ class SortTokens(Operator):
         return replace(self, tokens=part(self.tokens, split.context))
 
     def host(self) -> tuple[str, ...]:
+        if self.fused:
+            return "scale", "embedding"
         return "softmax", "scale", "embedding", "embedding", "cast", "mean", "mean"
 
 
@@ -64,15 +72,17 @@ class Experts(Operator):
     masked: bool = True
     """Slots that belong to no expert are set to zero around every product, as transformers 5.17 does; later it does
     so only under expert parallelism."""
+    fused: bool = False
+    """The gate is one kernel."""
 
     def forward(self) -> tuple[Kernel, ...]:
         neurons = self.slots * self.ffn
+        gate = k.pointwise("map", neurons, 2)
         return (
             *self._masks(self.hidden),
             self._product("forward", 2 * self.ffn, self.hidden),
             *self._masks(2 * self.ffn),
-            k.pointwise("map", neurons),
-            k.pointwise("map", neurons, 2),
+            *((gate,) if self.fused else (k.pointwise("map", neurons), gate)),
             self._product("forward", self.hidden, self.ffn),
             *self._masks(self.hidden),
         )
@@ -80,12 +90,12 @@ class Experts(Operator):
     def backward(self) -> tuple[Kernel, ...]:
         neurons = self.slots * self.ffn
         gate = k.pointwise("map", neurons, 2)
+        gates = (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
         return (
             *self._masks(self.hidden),
             self._product("weight_grad", self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
-            gate, gate, gate,
-            k.pointwise("cat", 2 * neurons),
+            *gates,
             *self._masks(2 * self.ffn),
             self._product("weight_grad", 2 * self.ffn, self.hidden),
             self._product("input_grad", self.hidden, 2 * self.ffn),
@@ -109,7 +119,7 @@ class Experts(Operator):
         return 2
 
     def saved_elements(self) -> float:
-        return self.slots * (self.hidden + 4 * self.ffn)
+        return self.slots * (self.hidden + (3 if self.fused else 4) * self.ffn)
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""
@@ -129,6 +139,8 @@ class SumExperts(Operator):
     tokens: int
     choices: int
     hidden: int
+    fused: bool = False
+    """Weighted, put back and summed by one kernel."""
 
     @property
     def slots(self) -> int:
@@ -136,6 +148,8 @@ class SumExperts(Operator):
 
     def forward(self) -> tuple[Kernel, ...]:
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
+        if self.fused:
+            return (k.pointwise("map", whole, self.choices),)
         small = wide.integers(self.slots)
         return (
             wide.pointwise("map", elements, 0.5, 1), small, small, wide.pointwise("map", elements),
@@ -144,6 +158,8 @@ class SumExperts(Operator):
 
     def backward(self) -> tuple[Kernel, ...]:
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
+        if self.fused:  # what is spread back, and the products with the results that are the weights' gradients
+            return (k.pointwise("map", elements, 2),)
         rows = wide.WIDE * elements
         ordered = k.embedding("backward", self.slots, self.hidden, self.slots)
         return (
@@ -163,4 +179,4 @@ class SumExperts(Operator):
         return replace(self, tokens=part(self.tokens, split.context))
 
     def host(self) -> tuple[str, ...]:
-        return "multiply", "scale", "scale", "embedding", "mean", "cast"
+        return ("embedding",) if self.fused else ("multiply", "scale", "scale", "embedding", "mean", "cast")

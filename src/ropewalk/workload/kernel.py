@@ -23,13 +23,15 @@ class Kernel:
     elements_read: float = 0.0
     elements_written: float = 0.0
     bytes_fixed: float = 0.0
+    exact: bool = False
+    """It keeps the step's precision where other products are narrowed to 8 bits or fewer."""
 
     def moved_bytes(self, element_bytes: float) -> float:
         """Bytes that must cross the memory of the GPU at least."""
         return (self.elements_read + self.elements_written) * element_bytes + self.bytes_fixed
 
 
-def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1) -> Kernel:
+def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1, *, exact: bool = False) -> Kernel:
     """`count` products [rows, inner] x [inner, columns].
 
     The form says how the operands lie in memory, as the three products of a linear layer have them: `forward`
@@ -46,6 +48,7 @@ def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1) -> Ke
         2.0 * count * rows * columns * inner,
         read,
         count * rows * columns,
+        exact=exact or count > 1,
     )
 
 
@@ -87,11 +90,15 @@ def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
 def attention(
     form: str, batch: int, heads: int, kv_heads: int, queries: int, keys: int, size: int, causal: bool
 ) -> Kernel:
-    """Fused attention that never writes its scores to memory: `forward`, or `backward`, which computes them again."""
+    """Fused attention that never writes its scores to memory: `forward`, or `backward`, which computes them again.
+
+    `forward_masked` and `backward_masked` read a mask and skip nothing that it hides.
+    """
+    forward = form.startswith("forward")
     pairs = batch * heads * queries * keys * (0.5 if causal else 1.0)
     query, key = batch * heads * queries * size, batch * kv_heads * keys * size
-    read, written = (query + 2 * key, query) if form == "forward" else (3 * query + 2 * key, query + 2 * key)
-    products = 2 if form == "forward" else 5
+    read, written = (query + 2 * key, query) if forward else (3 * query + 2 * key, query + 2 * key)
+    products = 2 if forward else 5
     dims = (batch, heads, kv_heads, queries, keys, size, int(causal))
     return Kernel("attention", form, dims, 2.0 * products * pairs * size, read, written)
 
@@ -108,6 +115,19 @@ def cast(elements: int) -> Kernel:
     A device must price it at zero there: the form `cast` says so.
     """
     return Kernel("pointwise", "cast", (elements, 1, 1), elements, elements, 0.0, 4.0 * elements)
+
+
+def quantise(form: str, elements: int) -> Kernel:
+    """From 16 bits to 8 with a scale: what a product in FP8 asks of its operands.
+
+    `amax` finds the largest number of a tensor; `tensor` scales by one number and narrows, `both` does so into two
+    layouts, as Hopper's products need for gradients; `block` scales every 128 numbers of a row by their own largest.
+    """
+    return Kernel("quantise", form, (elements,), elements, elements, 0.0, QUANTISED_BYTES[form] * elements)
+
+
+QUANTISED_BYTES = {"amax": 0.0, "tensor": 1.0, "both": 2.0, "block": 1.0}
+"""Bytes written for each number, by form."""
 
 
 def rowwise(form: str, rows: int, width: int, reads: float, writes: float) -> Kernel:
@@ -208,6 +228,7 @@ _REBUILD: dict[str, Callable[..., Kernel]] = {
         if form == "cast"
         else pointwise(form, elements, reads, writes, elements if form == "dropout" else 0.0)
     ),
+    "quantise": quantise,
     "rowwise": lambda form, rows, width: rowwise(form, rows, width, *ROWWISE_PASSES[form]),
     "batch_norm": batch_norm,
     "pool": pool,

@@ -45,6 +45,21 @@ def is_file(text: str) -> bool:
     return bool(name and path.endswith(".py")) or Path(text).suffix.lower() in FILES
 
 
+def under_stack(text: str, stack: str | None) -> str:
+    """A model of the zoo as a stack runs it, by the name that says so.
+
+    >>> under_stack("llama-7b", "megatron"), under_stack("llama-7b:layers=4", "compiled"), under_stack("net.onnx", None)
+    ('llama-7b:stack=megatron', 'llama-7b:layers=4,stack=compiled', 'net.onnx')
+    """
+    if stack is None:
+        return text
+    if is_file(text):
+        raise WorkloadError(
+            f"{text} has the kernels that it was traced or measured with, whatever runs it: leave --stack {stack} out"
+        )
+    return f"{text}{',' if ':' in text else ':'}stack={stack}"
+
+
 def _opener(text: str) -> Opener | None:
     path, _, name = text.rpartition(":")
     if name and path.endswith(".py"):

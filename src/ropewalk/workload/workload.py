@@ -76,6 +76,8 @@ class Workload:
     """Tokens in a sample; 0 where samples are not sequences."""
     source: str = "zoo"
     resize: Callable[[int], Workload] | None = field(default=None, compare=False, repr=False)
+    stack: str = ""
+    """The software whose kernels the layers are made of, where that can be chosen."""
 
     def __post_init__(self) -> None:
         findings = Findings(WorkloadError, f"workload {self.name}")

@@ -133,7 +133,7 @@ def test_image_models_keep_what_torchvision_keeps(name: str) -> None:
 
 
 def test_a_compiled_llama_launches_less_and_computes_the_same_products() -> None:
-    written, compiled = (tiny("llama", kv_heads=2, ffn=160, compiled=wanted) for wanted in (False, True))
+    written, compiled = (tiny("llama", kv_heads=2, ffn=160, stack=stack) for stack in ("eager", "compiled"))
     assert len(kernels(compiled, "forward")) < len(kernels(written, "forward")) / 1.5
     for way in ("forward", "backward"):
         products = [Counter(k.dims for k in kernels(one, way) if k.kind == "matmul") for one in (written, compiled)]

@@ -14,6 +14,11 @@ from ropewalk.workload.kernel import Kernel
 Run = Callable[[], Any]
 Room = tuple[str, torch.dtype]
 """Device and element type of the tensors."""
+EIGHT_BITS = torch.float8_e4m3fn
+"""The numbers of products in FP8; gradients have more exponent and less mantissa."""
+GRADIENTS = torch.float8_e5m2
+LARGEST = 448.0
+"""The largest number of `EIGHT_BITS`."""
 
 
 def runnable(kernel: Kernel, device: str, dtype: torch.dtype) -> Run:
@@ -22,6 +27,8 @@ def runnable(kernel: Kernel, device: str, dtype: torch.dtype) -> Run:
 
 
 def _random(room: Room, *shape: int) -> torch.Tensor:
+    if room[1].itemsize == 1:
+        return _random((room[0], torch.bfloat16), *shape).to(room[1])
     return torch.randn(*shape, device=room[0], dtype=room[1], generator=_dice(room))
 
 
@@ -40,14 +47,42 @@ def _dice(room: Room) -> torch.Generator:
 
 def _matmul(form: str, dims: tuple[int, ...], room: Room) -> Run:
     count, rows, columns, inner = dims
+    if room[1] == EIGHT_BITS:
+        return _scaled(form, dims, room)
     batch = (count,) if count > 1 else ()
     left = _random(room, *batch, rows, inner) if form != "weight_grad" else _random(room, *batch, inner, rows).mT
     right = _random(room, *batch, columns, inner).mT if form == "forward" else _random(room, *batch, inner, columns)
     return lambda: left @ right
 
 
+def _scaled(form: str, dims: tuple[int, ...], room: Room) -> Run:
+    """A product in FP8: both operands lie along the inner dimension; gradients are added up in full."""
+    _, rows, columns, inner = dims
+    left = _random((room[0], EIGHT_BITS if form == "forward" else GRADIENTS), rows, inner)
+    right = _random(room, columns, inner).t()
+    scale, quick = torch.ones((), device=room[0]), form == "forward"
+    multiply = torch._scaled_mm
+    return lambda: multiply(left, right, scale, scale, out_dtype=torch.bfloat16, use_fast_accum=quick)
+
+
+def _scaled_groups(form: str, dims: tuple[int, ...], room: Room) -> Run:
+    """Experts in FP8; each row and each column of a group has a scale of its own."""
+    groups, rows, columns, inner = dims
+    ends = torch.arange(1, groups + 1, device=room[0], dtype=torch.int32) * (rows // groups)
+    if form == "weight_grad":
+        left, right = _random(room, inner, rows), _random(room, columns, rows).t()
+        scales = [torch.ones(groups * length, device=room[0]) for length in (inner, columns)]
+    else:
+        left, right = _random(room, rows, inner), _random(room, groups, columns, inner).mT
+        scales = [torch.ones(rows, device=room[0]), torch.ones(groups, columns, device=room[0])]
+    multiply = torch._scaled_grouped_mm
+    return lambda: multiply(left, right, *scales, offs=ends, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+
 def _grouped(form: str, dims: tuple[int, ...], room: Room) -> Run:
     groups, rows, columns, inner = dims
+    if room[1] == EIGHT_BITS:
+        return _scaled_groups(form, dims, room)
     ends = torch.arange(1, groups + 1, device=room[0], dtype=torch.int32) * (rows // groups)
     if form == "weight_grad":
         left, right = _random(room, inner, rows), _random(room, rows, columns)
@@ -79,11 +114,14 @@ def _attention(form: str, dims: tuple[int, ...], room: Room) -> Run:
     query = _random(room, batch, queries, heads, size).transpose(1, 2)
     key, value = (_random(room, batch, keys, kv_heads, size).transpose(1, 2) for _ in range(2))
     grouped = kv_heads != heads
+    mask = torch.ones(queries, keys, dtype=torch.bool, device=room[0]).tril() if form.endswith("_masked") else None
 
     def forward() -> torch.Tensor:
-        return fn.scaled_dot_product_attention(query, key, value, is_causal=bool(causal), enable_gqa=grouped)
+        return fn.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=bool(causal), enable_gqa=grouped
+        )
 
-    if form == "forward":
+    if form.startswith("forward"):
         return forward
     inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
     return _gradient(forward(), inputs)
@@ -125,6 +163,41 @@ def _pointwise(form: str, dims: tuple[int, ...], room: Room) -> Run:
     if reads == 2:
         return lambda: torch.add(tensors[0], tensors[1])
     return lambda: torch.addcmul(tensors[0], tensors[1], tensors[2])
+
+
+def _quantise(form: str, dims: tuple[int, ...], room: Room) -> Run:
+    """Narrowing as one kernel, which only a compiler makes of PyTorch's operations, for each size anew."""
+    numbers, scale = _random(room, max(1, dims[0] // 1024), 1024), torch.ones((), device=room[0])
+    narrow = torch.compile(_NARROWINGS[form], dynamic=False)
+    narrow(numbers, scale)
+    return lambda: narrow(numbers, scale)
+
+
+def _largest(numbers: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return numbers.abs().amax() * scale
+
+
+def _narrowed(numbers: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return (numbers.float() * scale).clamp(-LARGEST, LARGEST).to(EIGHT_BITS)
+
+
+def _narrowed_both(numbers: torch.Tensor, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    narrow = _narrowed(numbers, scale)
+    return narrow, narrow.t().contiguous()
+
+
+def _narrowed_block(numbers: torch.Tensor, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    blocks = numbers.view(numbers.shape[0], -1, 128).float()
+    largest = blocks.abs().amax(-1, keepdim=True).clamp(1e-12) / LARGEST
+    return (blocks / largest).to(EIGHT_BITS).view(numbers.shape), largest * scale
+
+
+_NARROWINGS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "amax": _largest,
+    "tensor": _narrowed,
+    "both": _narrowed_both,
+    "block": _narrowed_block,
+}
 
 
 def _rowwise(form: str, dims: tuple[int, ...], room: Room) -> Run:
@@ -231,6 +304,7 @@ _BUILDERS: dict[str, Callable[[str, tuple[int, ...], Room], Run]] = {
     "convolution": _convolution,
     "attention": _attention,
     "pointwise": _pointwise,
+    "quantise": _quantise,
     "rowwise": _rowwise,
     "batch_norm": _batch_norm,
     "pool": _pool,

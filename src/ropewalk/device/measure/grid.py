@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterable
 
 from ropewalk.workload import kernel as k
 from ropewalk.workload.kernel import Kernel
@@ -27,15 +28,38 @@ def grid(*, small: bool = False) -> list[Kernel]:
     flops, elements = (SMALL_FLOPS, SMALL_ELEMENTS) if small else (MOST_FLOPS, MOST_ELEMENTS)
     every = itertools.chain(
         linears(), vocabularies(), batched(), experts(), convolutions(),
-        attentions(), pointwises(), rowwises(), batch_norms(),
+        attentions(), narrowings(), pointwises(), rowwises(), batch_norms(),
         pools(), embeddings(), bags(), recurrents(), optimisers(),
     )  # fmt: skip
     chosen = dict.fromkeys(
         kernel
         for kernel in every
-        if kernel.flops <= flops and kernel.elements_read + kernel.elements_written <= elements * 4
+        if kernel.flops <= flops
+        and (
+            kernel.elements_read + kernel.elements_written <= elements * 4 or (kernel.kind == "optimiser" and not small)
+        )
     )
     return list(chosen)
+
+
+def measured_in(precision: str, kernels: Iterable[Kernel], *, gpu: bool) -> list[Kernel]:
+    """The kernels of the grid to measure in one precision: what differs from another precision, and what there is."""
+    if precision == "fp8":
+        return [kernel for kernel in kernels if kernel.kind in EIGHT_BIT_KINDS and _in_sixteens(kernel)]
+    if precision == "fp32":  # what multiplies nothing is the same as in tf32
+        kernels = [kernel for kernel in kernels if kernel.kind in k.PRODUCTS]
+    return [kernel for kernel in kernels if kernel.kind != "quantise" or (gpu and precision == "bf16")]
+
+
+EIGHT_BIT_KINDS = ("matmul", "grouped_matmul")
+"""What FP8 multiplies: linear layers and experts."""
+
+
+def _in_sixteens(kernel: Kernel) -> bool:
+    """Products in FP8 take one pair of matrices whose sides are multiples of 16."""
+    groups, rows, columns, inner = kernel.dims
+    sides = (rows // groups, columns, inner) if kernel.kind == "grouped_matmul" else (rows, columns, inner)
+    return all(side % 16 == 0 for side in sides) and (kernel.kind == "grouped_matmul" or groups == 1)
 
 
 def linears() -> list[Kernel]:
@@ -101,10 +125,16 @@ def experts() -> list[Kernel]:
         (64, 2048, 2816),
         (64, 1408, 2048),
     ]
+    shapes += [
+        (groups, *ends)
+        for groups in (4, 16, 32, 64, 128)
+        for hidden, neurons in ((2048, 768), (4096, 1536), (5120, 1536), (7168, 2048), (2880, 2880))
+        for ends in ((hidden, 2 * neurons), (neurons, hidden))
+    ]
     return [
         k.grouped_matmul(form, groups, rows, *ends)
         for groups, inputs, outputs in shapes
-        for rows in (1024, 4096, 8192, 16384, 32768)
+        for rows in (1024, 4096, 8192, 16384, 32768, 65536)
         for form, ends in (
             ("forward", (outputs, inputs)),
             ("input_grad", (inputs, outputs)),
@@ -181,11 +211,22 @@ def attentions() -> list[Kernel]:
         if 2**9 <= batch * length <= 2**16 and not (length == 197 and causal)
     ]
     random.Random(5).shuffle(cases)
+    long = [(1, heads, kv, 128, length, True) for heads, kv in ((4, 1), (8, 1), (8, 8)) for length in (16384, 32768)]
     return [
         k.attention(form, batch, many, few, length, length, size, causal)
-        for batch, many, few, size, length, causal in sorted(cases[:200])
+        for batch, many, few, size, length, causal in [*sorted(cases[:200]), *long]
         for form in ("forward", "backward")
+    ] + [
+        k.attention(form, batch, *heads, length, length, 128, causal=False)
+        for heads in ((8, 8), (32, 32), (32, 8))
+        for batch, length in ((1, 8192), (2, 4096), (4, 2048), (1, 256))
+        for form in ("forward_masked", "backward_masked")
     ]
+
+
+def narrowings() -> list[Kernel]:
+    """Tensors of 16 bits that become operands of products in FP8."""
+    return [k.quantise(form, 2**power) for form in k.QUANTISED_BYTES for power in (17, 20, 22, 24, 26, 28)]
 
 
 def pointwises() -> list[Kernel]:

@@ -9,15 +9,17 @@ import torch
 
 from ropewalk.device.measure.build import runnable
 from ropewalk.device.measure.clock import own_stream, seconds
-from ropewalk.device.measure.grid import grid
+from ropewalk.device.measure.grid import grid, measured_in
 from ropewalk.device.measure.host import host_seconds
 from ropewalk.device.measure.network import network_factor
 from ropewalk.device.table import Row
 from ropewalk.progress import Progress
-from ropewalk.workload.kernel import PRODUCTS, Kernel
+from ropewalk.workload.kernel import Kernel
 
-DTYPES = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32, "fp8": torch.float8_e4m3fn}
 """The precisions that are measured; tf32 keeps float32 tensors and lets matrix products round."""
+WITH_HOST = ("bf16", "tf32")
+"""The precisions in which the host's calls are measured: fp32 has those of tf32, fp8 those of bf16."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,9 @@ def measure_grid(
     failed: list[str] = []
     for number, precision in enumerate(precisions):
         dtype = DTYPES[precision]
-        rounds = precision != "fp32"
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = rounds
-        # What multiplies nothing is the same in float32 as in tf32, and so is the host.
-        kernels = every if rounds else [kernel for kernel in every if kernel.kind in PRODUCTS]
-        if rounds:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision != "fp32"
+        kernels = measured_in(precision, every, gpu=where == "cuda")
+        if precision in WITH_HOST:
             calls = host_seconds(where, dtype)
             calls["network"] = network_factor(where, dtype, calls)
             rows += [(precision, "host", name, "", f"{a:.4g};{b:.4g}") for name, (a, b) in calls.items()]
@@ -88,5 +88,5 @@ def _copies(kernel: Kernel, dtype: torch.dtype, cache_bytes: float) -> int:
     return int(min(MOST_COPIES, 1 + 2 * cache_bytes // max(kernel.moved_bytes(dtype.itemsize), 1)))
 
 
-LIMITED_BY_MEMORY = ("pointwise", "rowwise", "batch_norm", "pool", "embedding", "embedding_bag")
+LIMITED_BY_MEMORY = ("pointwise", "quantise", "rowwise", "batch_norm", "pool", "embedding", "embedding_bag")
 MOST_COPIES = 8

@@ -73,7 +73,7 @@ def attention(shape: Transformer, run: Run) -> Operators:
         fan_in(elements, 3),
         queries, keys, keys,
         calls("view", "view", "transpose", "transpose", "module", "module", "module", "module"),
-        interpreted(130),
+        interpreted(130, run),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=False, dropout=True),
         *projected(run, shape.queries, shape.hidden, bias=True),
         *dropped(run, elements),

@@ -13,6 +13,8 @@ from ropewalk.workload.workload import Layer, Workload, chain
 
 Option = int | bool | str | tuple[int, ...]
 Make = Callable[..., list[Layer]]
+DEFAULT_STACK = "eager"
+"""The stack that runs a model unless told otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +45,11 @@ class Entry(Choice[Make]):
         def resize(samples: int) -> Workload:
             return self.build(samples, sequence, given)
 
+        stack = str(options.get("stack", DEFAULT_STACK))
         if any(layer.inputs for layer in layers):
-            return Workload(self.name, tuple(layers), batch, length, resize=resize)
+            return Workload(self.name, tuple(layers), batch, length, stack=stack, resize=resize)
         made = chain(self.name, layers, batch=batch, sequence=length)
-        return replace(made, resize=resize)
+        return replace(made, stack=stack, resize=resize)
 
     def facts(self) -> dict[str, str]:
         tokens = f"{self.sequence} tokens" if self.sequence else "1"

@@ -75,7 +75,7 @@ def attention(shape: Transformer, run: Run) -> Operators:
         enter(elements),
         Linear(run.tokens, shape.hidden, shape.queries + 2 * shape.keys, role=Role.COLUMNS, turned=True),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(150),
+        interpreted(150, run),
         gathered(run.tokens * (shape.queries + 2 * shape.keys), "cat"),
         *attended(run, shape.heads, shape.shared_heads, heads, causal=True, dropout=True),
         *projected(run, shape.queries, shape.hidden, bias=True, turned=True),
@@ -107,7 +107,7 @@ def causal_loss(shape: Transformer, run: Run) -> Operators:
     """Logits, made float32, against the next word. A split vocabulary meets in three numbers a token."""
     return (
         enter(run.tokens * shape.hidden),
-        Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied),
-        CrossEntropy(run.tokens, shape.vocabulary, widened=True, shifted=True, role=Role.INSIDE),
+        Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied, exact=True),
+        CrossEntropy(run.tokens, shape.vocabulary, widened=not run.stack.fused, shifted=True, role=Role.INSIDE),
         leave(3 * run.tokens),
     )

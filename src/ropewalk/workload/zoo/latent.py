@@ -73,7 +73,7 @@ def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
         Linear(run.tokens, latent.keys, heads * (latent.plain + latent.value), bias=False, role=Role.COLUMNS),
         Written(expanded(latent), run.tokens, heads * latent.key, Role.INSIDE),
         calls("view", "view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(400),
+        interpreted(400, run),
         *attended(run, heads, heads, latent.mean_size, causal=True, dropout=False),
         *projected(run, heads * latent.value, shape.hidden, bias=False),
         residual(elements),

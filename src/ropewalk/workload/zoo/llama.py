@@ -6,6 +6,7 @@ Touvron et al., LLaMA (2023) and Llama 2 (2023); Grattafiori et al., The Llama 3
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Normalise
@@ -22,6 +23,7 @@ from ropewalk.workload.zoo.parts import (
     calls,
     enter,
     fan_in,
+    gathered,
     interpreted,
     leave,
     projected,
@@ -76,29 +78,39 @@ def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
 
 
 def norm(run: Run, width: int, role: Role = Role.OUTSIDE) -> Normalise | Written:
-    if run.compiled:
+    if run.stack.fused:
         return Normalise(run.tokens, width, "rms_norm", role)
     return Written(RMS_NORM, run.tokens, width, role)
 
 
 def attention(shape: Transformer, run: Run) -> Operators:
     elements = run.tokens * shape.hidden
-    rotate = ROTATE_AT_ONCE if run.compiled else ROTATE
-    queries = Linear(run.tokens, shape.hidden, shape.queries, bias=False, role=Role.COLUMNS)
-    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=False, role=Role.COLUMNS))
+    rotate = ROTATE_AT_ONCE if run.stack.fused else ROTATE
     return (
         norm(run, shape.hidden),
         enter(elements),
-        fan_in(elements, 3),
-        queries, keys, keys,
+        *_queries_and_keys(shape, run),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(100 if run.compiled else 400),
+        interpreted(400, run),
         Written(rotate, run.tokens, shape.queries, Role.INSIDE),
         Written(rotate, run.tokens, shape.keys, Role.INSIDE),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False),
         *projected(run, shape.queries, shape.hidden, bias=False),
         residual(elements),
     )  # fmt: skip
+
+
+def _queries_and_keys(shape: Transformer, run: Run) -> Operators:
+    """Queries, keys and values, by one product or by three that read the same input."""
+    if run.stack.merged:
+        wide = shape.queries + 2 * shape.keys
+        return (
+            Linear(run.tokens, shape.hidden, wide, bias=False, role=Role.COLUMNS),
+            gathered(run.tokens * wide, "cat"),
+        )
+    queries = Linear(run.tokens, shape.hidden, shape.queries, bias=False, role=Role.COLUMNS)
+    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=False, role=Role.COLUMNS))
+    return fan_in(run.tokens * shape.hidden, 3), queries, keys, keys
 
 
 def feed_forward(shape: Transformer, run: Run) -> Operators:
@@ -112,11 +124,12 @@ def feed_forward(shape: Transformer, run: Run) -> Operators:
 def gated(run: Run, hidden: int, neurons: int) -> Operators:
     """down(silu(gate(x)) up(x))."""
     up = Linear(run.tokens, hidden, neurons, bias=False, role=Role.COLUMNS)
+    both = (
+        (replace(up, outputs=2 * neurons),) if run.stack.merged else (fan_in(run.tokens * hidden, 2), up, sharing(up))
+    )
     return (
-        fan_in(run.tokens * hidden, 2),
-        up,
-        sharing(up),
-        Written(GATE_AT_ONCE if run.compiled else GATE, run.tokens, neurons, Role.INSIDE),
+        *both,
+        Written(GATE_AT_ONCE if run.stack.fused else GATE, run.tokens, neurons, Role.INSIDE),
         Linear(run.tokens, neurons, hidden, bias=False, role=Role.ROWS),
         calls("module"),
     )

@@ -92,7 +92,7 @@ def head(shape: Transformer, run: Run) -> Operators:
     return (
         Normalise(run.tokens, shape.hidden),
         enter(run.tokens * shape.hidden),
-        Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied),
+        Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied, exact=True),
         Written(VOCABULARY_LOSS, run.tokens, shape.vocabulary, Role.INSIDE),
         leave(3 * run.tokens),
     )

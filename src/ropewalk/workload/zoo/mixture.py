@@ -87,13 +87,15 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         enter(elements),
         fan_in(elements, readers),
         *router(shape, mixture, run),
-        SortTokens(run.tokens, mixture.choices, shape.hidden, mixture.experts),
+        SortTokens(run.tokens, mixture.choices, shape.hidden, mixture.experts, run.stack.merged),
         Exchange(Meeting.DISPATCH, slots * shape.hidden),
-        Experts(slots, mixture.experts, shape.hidden, mixture.ffn, mixture.masked),
+        Experts(
+            slots, mixture.experts, shape.hidden, mixture.ffn, mixture.masked and not run.stack.merged, run.stack.fused
+        ),
         Exchange(Meeting.COMBINE, slots * shape.hidden),
-        SumExperts(run.tokens, mixture.choices, shape.hidden),
+        SumExperts(run.tokens, mixture.choices, shape.hidden, run.stack.merged),
         calls("view", "view", "module", "module", "module"),
-        interpreted(500),
+        interpreted(500, run),
         *(shared(shape, mixture, run) if mixture.shared else ()),
         leave(elements),
         residual(elements),
@@ -101,7 +103,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
 
 
 def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=False))
+    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=False, exact=True))
     widened = (
         Written(WIDENED, run.tokens, shape.hidden, Role.WHOLE),
         Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),

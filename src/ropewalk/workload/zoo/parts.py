@@ -13,6 +13,7 @@ from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
+from ropewalk.workload.zoo.stacks import EAGER, Stack
 
 Operators = tuple[Operator, ...]
 
@@ -28,9 +29,8 @@ class Run:
     """`fused`: scores stay in the chip; `written`: scores go to memory, as before 2022."""
     dropout: bool = True
     """Dropout runs where the model has it."""
-    compiled: bool = False
-    """Norms, rotations and gates are one kernel each, as Megatron-LM and compiled models have them; otherwise they are
-    the chains of small kernels that the model's code is made of."""
+    stack: Stack = EAGER
+    """The software that runs it."""
 
     @property
     def tokens(self) -> int:
@@ -99,13 +99,13 @@ def calls(*names: str) -> Written:
     return Written(Routine("calls", (), (), names), 1, 1, Role.WHOLE)
 
 
-def interpreted(microseconds: int) -> Written:
+def interpreted(microseconds: int, run: Run) -> Written:
     """Code of the model between its calls: looking up what to call, unpacking arguments, making masks and caches.
 
     Its time is that of blocks of transformers' models on the host of the shipped measurements, where the blocks are too
-    small to keep the GPU busy, less the time of their calls.
+    small to keep the GPU busy, less the time of their calls; other stacks take a part of it.
     """
-    return calls(*("interpreter",) * microseconds)
+    return calls(*("interpreter",) * round(microseconds * run.stack.interpreted))
 
 
 def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
@@ -115,7 +115,8 @@ def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
 def attended(run: Run, heads: int, kv_heads: int, size: int, *, causal: bool, dropout: bool) -> Operators:
     """Attention of every head, from queries, keys and values to their weighted sums."""
     if run.attention == "fused":
-        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal),)
+        masked = causal and run.stack.masked
+        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal, masked),)
     count, scores = run.samples * heads, run.samples * heads * run.length**2
     drops = dropped(run, scores, Role.INSIDE) if dropout else ()
     softmax = Softmax(count * run.length, run.length)

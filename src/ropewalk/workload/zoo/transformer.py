@@ -9,9 +9,10 @@ from typing import Any
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
-from ropewalk.workload.zoo.entry import Entry, Option
+from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import Transformer
+from ropewalk.workload.zoo.stacks import STACKS, Stack
 
 Layers = Callable[[Transformer, Run], list[Layer]]
 ATTENTIONS = ("fused", "written")
@@ -25,8 +26,8 @@ class Style:
     start: Transformer
     attention: str = "fused"
     dropout: bool = True
-    compiles: bool = False
-    """`compiled=true` makes one kernel of each norm, rotation and gate."""
+    stacks: tuple[str, ...] = (DEFAULT_STACK,)
+    """The stacks that are known to run models of this family."""
     table: bool = True
     """Positions come from a table, so sequences cannot be longer than it."""
 
@@ -34,7 +35,7 @@ class Style:
 STYLES = {
     "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"]),
     "bert": Style(bert.layers, bert.SHAPES["bert-base"]),
-    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, compiles=True, table=False),
+    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False),
     "megatron": Style(megatron.layers, megatron.SHAPES["megatron-22b"], attention="written"),
     "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False),
     "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
@@ -78,9 +79,10 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     def make(
         name: str, batch: int, length: int, *, attention: str = how.attention, dropout: bool = how.dropout,
-        compiled: bool = False, **sizes: Option,
+        stack: str = DEFAULT_STACK, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
-        return how.layers(resized(name, shape, sizes), Run(batch, length, known(name, attention), dropout, compiled))
+        run = Run(batch, length, known(name, attention), dropout, running(name, stack, how.stacks))
+        return how.layers(resized(name, shape, sizes), run)
 
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=options(shape, how),
@@ -94,20 +96,19 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
         choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked,
-        compiled: bool = False, **sizes: Option,
+        stack: str = DEFAULT_STACK, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
         if not 1 <= choices <= experts_per_layer:
             raise WorkloadError(
                 f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
             )
-        run = Run(batch, length, known(name, attention), dropout=False, compiled=compiled)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
         return mixture.layers(resized(name, shape, sizes), chosen, run)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
-        "expert_ffn": experts.ffn, "masked": experts.masked,
-        "compiled": False,
+        "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK,
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES}
     family = Family("mixture", shape, experts)
@@ -115,9 +116,7 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
-    own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout}
-    if style.compiles:
-        own["compiled"] = False
+    own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK}
     return own | {size: getattr(shape, size) for size in SIZES}
 
 
@@ -132,6 +131,14 @@ def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Trans
     made = replace(shape, **changed)  # type: ignore[arg-type]
     made.check(name)
     return made
+
+
+def running(name: str, stack: str, able: tuple[str, ...]) -> Stack:
+    """The stack of this name, where it is known to run the model."""
+    chosen = STACKS.named(stack)
+    if chosen.name not in able:
+        raise WorkloadError(f"model {name}: stack={stack} does not run it: give {' or '.join(able)}")
+    return chosen.make
 
 
 def known(name: str, attention: str) -> str:

@@ -104,7 +104,7 @@ def attend(shape: Vision, run: Run) -> Operators:
         *projected(run, shape.hidden, shape.hidden, bias=True),
         turned(elements, forward=False),
         calls("transpose", "view", "module", "module"),
-        interpreted(80),
+        interpreted(80, run),
         residual(elements),
     )
 

@@ -1,0 +1,43 @@
+"""Stacks: the software that runs a model, which decides the kernels that a layer becomes.
+
+The same Llama block is forty launches as transformers' code runs it and a dozen in Megatron-Core. What a stack fuses
+is said here once; the builders of the zoo ask for it where they make operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.choices import Choice, Choices
+from ropewalk.errors import WorkloadError
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a stack makes of a block."""
+
+    fused: bool = False
+    """Norms, rotations, gates and the loss are one kernel each; otherwise they are the chains of small kernels that the
+    model's code is made of."""
+    merged: bool = False
+    """Queries, keys and values come from one product, and so do both halves of a gated layer."""
+    masked: bool = False
+    """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
+    interpreted: float = 1.0
+    """Part of the time that transformers' code takes between its calls."""
+
+
+STACKS = Choices(
+    "stack",
+    (
+        Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
+        Choice("compiled", Stack(fused=True, masked=True, interpreted=0.25), "the same code under torch.compile"),
+        Choice(
+            "megatron", Stack(fused=True, merged=True, interpreted=0.25),
+            "Megatron-Core with Transformer Engine",
+        ),
+    ),
+    error=WorkloadError,
+)  # fmt: skip
+"""Every stack, by name."""
+EAGER = STACKS["eager"].make

@@ -1,0 +1,100 @@
+"""Steps whose products run in 8 bits or fewer, and steps that are held to a power limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropewalk.device.device import PRECISIONS, device
+from ropewalk.device.power import Power, falling
+from ropewalk.device.pricer import pricer
+from ropewalk.errors import DeviceError
+from ropewalk.workload import kernel as k
+from ropewalk.workload.attention import FusedAttention
+from ropewalk.workload.dense import Linear
+from ropewalk.workload.zoo import build
+
+WIDE = Linear(4096, 8192, 8192, bias=False)
+LLAMA = build("llama3-8b:layers=2,stack=megatron", 1, 4096)
+
+
+def seconds(precision: str, operator: Linear | FusedAttention, gpu: str = "h200") -> float:
+    prices = pricer(gpu, precision)
+    return prices.forward((operator,)) + prices.backward((operator,))
+
+
+def test_linear_layers_gain_and_heads_and_attention_stay_as_they_are() -> None:
+    head, attention = Linear(4096, 8192, 8192, bias=False, exact=True), FusedAttention(1, 32, 8, 4096, 4096, 128, True)
+    assert seconds("fp8", WIDE) < 0.75 * seconds("bf16", WIDE)
+    assert seconds("fp8", head) == seconds("bf16", head)
+    assert seconds("fp8", attention) == seconds("bf16", attention)
+
+
+def test_a_product_in_fp8_is_the_product_and_what_makes_its_operands_narrow() -> None:
+    prices, product = pricer("h200", "fp8"), k.matmul("forward", 4096, 8192, 8192)
+    narrowing = prices.gpu(k.quantise(form, 4096 * 8192) for form in ("amax", "both"))
+    gradient = k.matmul("weight_grad", 8192, 8192, 4096)
+    assert prices.kernel(product) > narrowing
+    assert prices.kernel(product) - narrowing == pytest.approx(prices.kernel(gradient), rel=0.15)
+
+
+def test_remembered_scales_save_the_search_for_the_largest_number() -> None:
+    assert seconds("fp8-delayed", WIDE) < seconds("fp8", WIDE)
+
+
+def test_fewer_bits_are_faster_on_blackwell() -> None:
+    times = [seconds(precision, WIDE, "gb200") for precision in ("bf16", "mxfp8", "nvfp4")]
+    assert times == sorted(times, reverse=True)
+
+
+def test_narrow_weights_are_made_once_in_the_update() -> None:
+    narrow, plain = (pricer("h200", name).update_work(10**9, 10, "adamw_fused").gpu_s for name in ("fp8", "bf16"))
+    assert 0 < narrow - plain < plain
+
+
+@pytest.mark.parametrize(("gpu", "precision"), [("a100", "fp8"), ("h100", "mxfp8"), ("v100", "nvfp4")])
+def test_a_precision_that_a_device_has_not_is_refused_with_those_it_has(gpu: str, precision: str) -> None:
+    with pytest.raises(DeviceError, match=f"{gpu} has no {precision} rate: use one of .*f"):
+        pricer(gpu, precision)
+
+
+def test_a_kernel_keeps_the_precision_of_its_step_unless_it_is_a_narrowed_product() -> None:
+    narrow = PRECISIONS["mxfp8"]
+    assert narrow.of(k.matmul("forward", 64, 64, 64)) is narrow
+    assert narrow.of(k.matmul("forward", 64, 64, 64, exact=True)).name == "bf16"
+    assert narrow.of(k.matmul("forward", 64, 64, 64, 16)).name == "bf16"  # scores of attention
+    assert narrow.of(k.pointwise("map", 64)).name == "bf16"
+
+
+def test_the_clock_falls_with_the_limit_and_is_full_where_power_suffices() -> None:
+    clocks = [pricer("h200").sustained(LLAMA.layers, watts).clock for watts in (300, 500, 700, 2000)]
+    assert clocks == sorted(clocks)
+    assert clocks[0] < 0.6
+    assert clocks[-1] == 1.0
+
+
+def test_at_the_clock_that_is_found_the_limit_is_drawn() -> None:
+    power = Power(700, 120, {"bf16": 1e-12}, 1e-10)
+    clocked, other, joules = 0.8, 0.2, 900.0
+    clock = power.clock(clocked, other, joules)
+    taken = clocked / clock + other
+    assert 120 + joules * falling(clock) / taken == pytest.approx(700)
+
+
+def test_memory_bound_work_does_not_slow_down_with_the_clock() -> None:
+    held, copy = pricer("h200").sustained(LLAMA.layers, 400), k.pointwise("map", 10**8)
+    assert held.kernel(copy) == pricer("h200").kernel(copy)
+    assert held.kernel(k.matmul("forward", 4096, 4096, 4096)) > pricer("h200").kernel(
+        k.matmul("forward", 4096, 4096, 4096)
+    )
+
+
+def test_limits_that_no_device_can_be_held_to_are_refused() -> None:
+    with pytest.raises(DeviceError, match="draws 120 W when idle and cannot be held to 100 W: give more, such as 700W"):
+        pricer("h200").sustained(LLAMA.layers, 100)
+    with pytest.raises(DeviceError, match="energy is not known: take one of h200"):
+        pricer("a100").sustained(LLAMA.layers, 300)
+
+
+def test_limits_are_those_of_the_data_sheets() -> None:
+    limits = {name: device(name).power for name in ("h100", "h200", "b200", "b300", "gb200", "gb300")}
+    assert [power.limit for power in limits.values() if power] == [700, 700, 1000, 1100, 1200, 1400]
