@@ -81,6 +81,7 @@ class WorkloadSheet(BaseModel):
     name: StrictStr | None = None
     description: StrictStr | None = None
     source: StrictStr | None = None
+    stack: StrictStr = ""
     batch: Annotated[StrictInt, Field(ge=1)]
     sequence: Annotated[StrictInt, Field(ge=0)] = 0
     layers: Annotated[list[Any], Field(min_length=1)]

@@ -85,6 +85,8 @@ def document_of(workload: Workload) -> dict[str, Any]:
     """The workload as the plain lists and dictionaries that its file holds."""
     names = [layer.name for layer in workload.layers]
     head: dict[str, Any] = {"name": workload.name, "source": workload.source, "batch": workload.batch}
+    if workload.stack:
+        head["stack"] = workload.stack
     head |= {"sequence": workload.sequence} if workload.sequence else {}
     return head | {"layers": [_layer(layer, number, names) for number, layer in enumerate(workload.layers)]}
 
@@ -112,7 +114,9 @@ def parse_document(document: object, subject: str, name: str) -> Workload:
     names = [row.get("name") if isinstance(row, dict) else None for row in sheet.layers]
     layers = [_read(row, number, names, findings) for number, row in enumerate(rows) if row is not None]
     findings.raise_if_any()
-    return Workload(sheet.name or name, tuple(layers), sheet.batch, sheet.sequence, sheet.source or subject)
+    return Workload(
+        sheet.name or name, tuple(layers), sheet.batch, sheet.sequence, sheet.source or subject, stack=sheet.stack
+    )
 
 
 def _read(row: LayerSheet, number: int, names: list[str | None], findings: Findings) -> Layer:

@@ -29,7 +29,7 @@ def test_the_parts_of_a_step_add_up_and_computing_is_the_same_in_every_order(nam
 
 def test_layers_that_wait_for_their_own_gradients_make_shorter_steps():
     buckets, priority = (stepped(ORDERS[name].make).statistics.step_time_s for name in ("buckets", "priority"))
-    assert priority < 0.98 * buckets
+    assert priority < 0.99 * buckets
 
 
 def test_steps_in_a_row_are_said_to_be_so():
