@@ -29,6 +29,7 @@ class Asked:
 
     question: PlannerQuestion
     explain: tuple[str, ...] = ()
+    engine: str = "processes"
 
 
 def find_best(asked: Asked, outputs: Outputs) -> None:
@@ -37,13 +38,13 @@ def find_best(asked: Asked, outputs: Outputs) -> None:
     _finish(answer, explanations, outputs)
 
 
-def rerun_best(path: Path, outputs: Outputs) -> None:
+def rerun_best(path: Path, engine: str, outputs: Outputs) -> None:
     """Search again for what a plan was the answer to, and compare."""
     from ropewalk.planner.planned import plan_of, question_of
     from ropewalk.plans import dumps, read_plan
 
     before = read_plan(path)
-    answer, _ = _answered(Asked(question_of(before)))
+    answer, _ = _answered(Asked(question_of(before), engine=engine))
     same = dumps(plan_of(answer)) == dumps(before)
     _finish(answer, (), outputs)
     if not same:
@@ -55,13 +56,15 @@ def rerun_best(path: Path, outputs: Outputs) -> None:
 
 
 def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
+    from ropewalk.engines import engine_named
     from ropewalk.planner.explain import explained, named
     from ropewalk.planner.on_ports import planned
 
     for words in asked.explain:
         named(words, asked.question.space)  # a slip is refused before the search, not behind it
+    engine = engine_named(asked.engine)
     with shown_progress() as progress:
-        found = planned(asked.question, progress)
+        found = planned(asked.question, progress, engine)
         explanations = []
         for words in asked.explain:
             progress(0, None, f"why not {words}?")

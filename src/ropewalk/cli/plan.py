@@ -81,9 +81,8 @@ def plan_command(
     refuse_plan(model, f"run it again with --from {model}, or name a model")
     if networks.named:
         refuse(given(context, OF_ONE_NETWORK), "several networks or sizes are planned for: leave it out")
-        compare_networks(
-            context, _question(model, what, place, space, search, level).question, ports, networks, outputs
-        )
+        question = _question(model, what, place, space, search, level).question
+        compare_networks(context, question, ports, networks, search.engine, outputs)
         return
     if given(context, OF_PORTS) or _has_ports(place):
         refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
@@ -143,7 +142,7 @@ def _question(
         level,
         space.most,
     )
-    return Asked(question, tuple(space.explain or ()))
+    return Asked(question, tuple(space.explain or ()), search.engine)
 
 
 def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:
@@ -151,6 +150,6 @@ def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:
     from ropewalk.plans import read_plan
 
     if is_searched(read_plan(path)):
-        rerun_best(path, outputs)
+        rerun_best(path, engine, outputs)
     else:
         rewire(path, engine, level, outputs)

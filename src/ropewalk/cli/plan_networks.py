@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 
 def compare_networks(
-    context: typer.Context, question: PlannerQuestion, ports: PortOptions, networks: NetworkOptions, outputs: Outputs
-) -> None:
+    context: typer.Context, question: PlannerQuestion, ports: PortOptions, networks: NetworkOptions, engine: str,
+    outputs: Outputs,
+) -> None:  # fmt: skip
     """Plan on every network, write the plan for the one to take, print the table or the JSON."""
+    from ropewalk.engines import engine_named
     from ropewalk.hardware.networks import OWN
     from ropewalk.hardware.prices import DEFAULT_PRICES
     from ropewalk.planner.networks import NetworksQuestion, answer_on_networks
@@ -33,8 +35,9 @@ def compare_networks(
     if OWN not in names:
         refuse(given(context, ("fabric", "rails")), f"name the network in --network, or {OWN} to have it beside others")
     asked = NetworksQuestion(question, names, ports.prices or DEFAULT_PRICES, networks.target)
+    workers = engine_named(engine)
     with shown_progress() as progress:
-        answer = answer_on_networks(asked, progress)
+        answer = answer_on_networks(asked, progress, workers)
     if outputs.plan is not None:
         from ropewalk.planner.planned import plan_of
         from ropewalk.plans import write_plan

@@ -68,7 +68,7 @@ CHAINS = typer.Option(4, help="Independent chains in a round.", rich_help_panel=
 ROUNDS = typer.Option(4, help="Alternations of strategy and topology at most.", rich_help_panel=SEARCH)
 SEED = typer.Option(0, help="Seed of everything random.", rich_help_panel=SEARCH)
 ENGINE = typer.Option(
-    "processes", help="Where chains run: processes, or ray (an existing cluster).", rich_help_panel=SEARCH
+    "processes", help="Where the search runs: processes, or ray (an existing cluster).", rich_help_panel=SEARCH
 )
 COMPARE = typer.Option(
     "ideal-switch,fat-tree",

@@ -7,22 +7,20 @@ these are used up at random. Besides them, chains may go on from where chain 0 b
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ropewalk.codesign.metropolis import Cost, Evaluator, Found, Patience, search, wandered
 from ropewalk.codesign.seats import Places, Space
-from ropewalk.errors import InputError, StrategyError
+from ropewalk.engines import engine_named
+from ropewalk.errors import StrategyError
 
 Setting = Callable[[], tuple[Space, Cost | Evaluator]]
 """Makes the space and the cost of a chain where the chain runs. It must be importable there: a function of a module, or
 a `functools.partial` of one, with arguments that can be pickled."""
-Map = Callable[[Callable[["Chain"], Found], list["Chain"]], list[Found]]
 
 
 @dataclass(frozen=True)
@@ -65,14 +63,12 @@ def search_chains(
     """
     if chains < 1:
         raise StrategyError(f"{chains} chains cannot search: give 1 or more")
-    if engine not in ENGINES:
-        raise StrategyError(f"there is no engine {engine!r}: use {' or '.join(ENGINES)}")
     seeds = np.random.SeedSequence(seed).generate_state(chains + besides, np.uint64).tolist()
     wanted = [
         Chain(number, int(own), patience or Patience(), start if number == 0 or number >= chains else None)
         for number, own in enumerate(seeds)
     ]
-    found = ENGINES[engine](min(workers or chains, chains))(partial(run_chain, setting), wanted)
+    found = engine_named(engine, min(workers or chains, chains)).map(partial(run_chain, setting), wanted)
     return Searched(tuple(found))
 
 
@@ -86,49 +82,3 @@ def _start_of(space: Space, chain: Chain) -> Places:
     if chain.start is not None:
         return chain.start
     return space.starts[chain.number] if chain.number < len(space.starts) else wandered(space, chain.seed)
-
-
-def _in_processes(workers: int) -> Map:
-    def run(task: Callable[[Chain], Found], chains: list[Chain]) -> list[Found]:
-        if workers == 1:
-            return [task(chain) for chain in chains]
-        # Spawned, not forked: kernels keep threads, and a fork copies their locks as they are.
-        with multiprocessing.get_context("spawn").Pool(workers) as pool:
-            return pool.map(task, chains, chunksize=1)
-
-    return run
-
-
-def _on_ray(workers: int) -> Map:
-    """On the Ray cluster that this process belongs to, or the one that RAY_ADDRESS or this machine knows."""
-    ray = _connected()
-
-    def run(task: Callable[[Chain], Found], chains: list[Chain]) -> list[Found]:
-        remote = ray.remote(num_cpus=1)(task.func if isinstance(task, partial) else task)
-        fixed = task.args if isinstance(task, partial) else ()
-        found: list[Found] = []
-        for first in range(0, len(chains), workers):
-            found += ray.get([remote.remote(*fixed, chain) for chain in chains[first : first + workers]])
-        return found
-
-    return run
-
-
-def _connected() -> Any:
-    try:
-        import ray  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        raise InputError("the engine ray needs Ray: install it with pip install 'ropewalk[ray]'") from None
-    if not ray.is_initialized():
-        try:
-            ray.init(address="auto", log_to_driver=False)
-        except ConnectionError:
-            raise InputError(
-                "the engine ray found no Ray cluster: start one with `ray start --head`, set RAY_ADDRESS, "
-                "or use the engine processes"
-            ) from None
-    return ray
-
-
-ENGINES: dict[str, Callable[[int], Map]] = {"processes": _in_processes, "ray": _on_ray}
-"""Where chains run, by the name people type."""

@@ -8,7 +8,8 @@ The heaviest matching, not the heaviest *perfect* one: servers without anything 
 only because both have a port, and an odd number of servers is no special case. Ports that a round leaves free stay in
 the game: rounds go on among the servers that have some, until no two of them have demand for each other.
 
-Duplex: matchings of a general graph (Edmonds' blossoms), each pair weighing its bytes both ways. Simplex: a cable
+Duplex: matchings of a general graph (Edmonds' blossoms; among very many servers the heaviest pair first), each pair
+weighing its bytes both ways. Simplex: a cable
 serves one direction and takes a sending port here and a receiving port there, so a round is the heaviest assignment
 of senders to receivers, which includes all matchings, and only the direction served is halved.
 """
@@ -23,6 +24,9 @@ from ropewalk.codesign.cable_draft import CableDraft
 
 SCALE = 2.0**40
 """The heaviest pair as a whole number; pairs a trillion times lighter still count."""
+
+MOST_EXACT = 300
+"""Servers up to which matchings are the heaviest; beyond, heaviest pairs come first, which takes seconds, not hours."""
 
 Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -55,13 +59,37 @@ def _matching(draft: CableDraft, worth: NDArray[np.float64]) -> Ends:
     wanted = np.flatnonzero(open_to_each_other.any(axis=1))
     if not len(wanted):
         return free[:0], free[:0]
-    # Imported here because loading Numba takes longer than most commands run.
-    from ropewalk.codesign.blossom import heaviest_matching
+    weights = whole_numbers(open_to_each_other[np.ix_(wanted, wanted)], SCALE)
+    if len(wanted) > MOST_EXACT:
+        mate = heaviest_first(weights)
+    else:
+        # Imported here because loading Numba takes longer than most commands run.
+        from ropewalk.codesign.blossom import heaviest_matching
 
-    mate = heaviest_matching(whole_numbers(open_to_each_other[np.ix_(wanted, wanted)], SCALE))
+        mate = heaviest_matching(weights)
     lower = np.flatnonzero(mate > np.arange(len(mate)))
     servers = free[wanted]
     return servers[lower], servers[mate[lower]]
+
+
+def heaviest_first(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The mate of every server, -1 where it has none: the heaviest pair first, then the heaviest of the rest.
+
+    It is worth half of the heaviest matching at least. Of equal pairs that with the lowest server comes first.
+
+    >>> heaviest_first(np.array([[0, 2, 3, 0], [2, 0, 0, 0], [3, 0, 0, 2], [0, 0, 2, 0]])).tolist()
+    [2, -1, 0, -1]
+    """
+    left, mate = weights.copy(), np.full(len(weights), -1, np.int64)
+    servers = np.arange(len(weights))
+    while left.any():
+        wish = left.argmax(axis=1)
+        # A pair that both wish for most is the heaviest of either; of those with the most weight there is always one.
+        agreed = (wish[wish] == servers) & (left[servers, wish] > 0)
+        mate[agreed] = wish[agreed]
+        left[agreed] = 0
+        left[:, agreed] = 0
+    return mate
 
 
 def _assignment(draft: CableDraft, worth: NDArray[np.float64]) -> Ends:

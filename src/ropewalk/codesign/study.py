@@ -15,7 +15,6 @@ from ropewalk import units
 from ropewalk.codesign.alternate import Alternation
 from ropewalk.codesign.answer import PlanAnswer, route_facts
 from ropewalk.codesign.baselines import chosen_baselines
-from ropewalk.codesign.chains import ENGINES
 from ropewalk.codesign.design import Compared, Design
 from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import job_of, site_of
@@ -23,7 +22,8 @@ from ropewalk.codesign.planner import Planner
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.remedies import with_remedies
 from ropewalk.codesign.seats import Space
-from ropewalk.errors import MemoryShortage, StrategyError
+from ropewalk.engines import engine_named
+from ropewalk.errors import MemoryShortage
 from ropewalk.progress import Progress, silent
 from ropewalk.routing.listed import listed, router_listed
 
@@ -35,8 +35,7 @@ def answer(
     question: PlanQuestion, progress: Progress | None = None, *, engine: str = "processes", workers: int | None = None
 ) -> PlanAnswer:
     """The best wiring and strategy found, timed by flow simulation, beside every network it is compared with."""
-    if engine not in ENGINES:
-        raise StrategyError(f"there is no engine {engine!r}: use {' or '.join(ENGINES)}")
+    engine_named(engine)  # one that is not there is refused before anything is searched
     return _Study(question, engine, workers, progress or silent).run()
 
 

@@ -40,12 +40,15 @@ def best_first(
     simulate: Callable[[int], float],
     most: int,
     say: Callable[[Searched], None] = lambda found: None,
+    ahead: Callable[[list[int]], None] = lambda next_ones: None,
+    width: int = 1,
 ) -> Searched:
     """Candidates are looked at in the order of what is known to be below their time: floor, replay, simulation.
 
     A candidate is replayed when its floor is the lowest of all that is known, and simulated when its replay is. When
     the best simulated time is no higher than the lowest bound left, no other candidate can be faster. Stops after
-    `most` simulations, or when interrupted; the best so far is kept.
+    `most` simulations, or when interrupted; the best so far is kept. `ahead` is told the `width` candidates that are
+    likely to be simulated next, whose times somebody may find out side by side; the search itself is the same.
     """
     found = Searched(np.full(len(floor_s), np.nan), np.full(len(floor_s), np.nan))
     # Ties go to the candidate that stands first, so the same space gives the same answer.
@@ -62,6 +65,8 @@ def best_first(
             if len(found.order) >= most:
                 break
             if sort == REPLAY:
+                if width > 1:
+                    ahead([one for _, sort, one in heapq.nsmallest(width, waiting) if sort == REPLAY])
                 heapq.heappop(waiting)
                 found.seconds[at] = simulate(at)
                 found.order.append(at)

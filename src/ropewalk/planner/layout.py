@@ -24,6 +24,7 @@ from ropewalk.ragged import ranges
 from ropewalk.strategy.placement import DEFAULT_ORDER, Placement
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.graph import Kind
+from ropewalk.task.kinds import Made
 from ropewalk.task.lower.moves import STREAMS, Scope
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Step
@@ -84,7 +85,13 @@ class LayoutCosts:
 
 
 def layout_costs(
-    layout: Layout, channels: Collection[Channel], fabric: Fabric, use: NetworkUse, *, in_step: bool = True
+    layout: Layout,
+    channels: Collection[Channel],
+    fabric: Fabric,
+    use: NetworkUse,
+    *,
+    in_step: bool = True,
+    made: Made | None = None,
 ) -> LayoutCosts:
     """Write one byte of everything out, route it, and see what it takes.
 
@@ -94,7 +101,7 @@ def layout_costs(
     seconds = np.zeros((layout.pipeline, CHANNELS, 3))
     if not written.sort_of_operation.size:
         return LayoutCosts(seconds, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), True)
-    expansion, routes = expand_on(written.step, fabric, use).routed(use.router(fabric))
+    expansion, routes = expand_on(written.step, fabric, use, made).routed(use.router(fabric))
     graph = expansion.graph
     task = np.flatnonzero(graph.kind == Kind.TRANSFER)
     row = routes.rows_of(graph, task)

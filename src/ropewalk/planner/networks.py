@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ropewalk.engines import Engine
 from ropewalk.errors import Findings, InputError, MemoryShortage, PlanError
 from ropewalk.hardware import Cluster, on_network, resized
 from ropewalk.hardware.bill import Price, network_price
@@ -70,7 +71,9 @@ class NetworksAnswer:
         return self.comparison.as_json() | said | {"left_out": list(self.missed)}
 
 
-def answer_on_networks(question: NetworksQuestion, progress: Progress | None = None) -> NetworksAnswer:
+def answer_on_networks(
+    question: NetworksQuestion, progress: Progress | None = None, engine: Engine | None = None
+) -> NetworksAnswer:
     """Plan on every network; what does not fit the servers is refused before anything is searched."""
     say, prices = progress or silent, price_list(question.prices)
     names = tuple(dict.fromkeys(question.networks))
@@ -82,7 +85,7 @@ def answer_on_networks(question: NetworksQuestion, progress: Progress | None = N
     for name, cluster in clusters.items():
         tell = _named(say, name) if len(names) > 1 else say
         try:
-            found.append(_planned(question.plan, name, cluster, target, tell))
+            found.append(_planned(question.plan, name, cluster, target, tell, engine))
         except MemoryShortage:  # it is the same on every network
             raise
         except InputError as problem:  # what was planned on other networks stays
@@ -114,15 +117,17 @@ def _named(say: Progress, name: str) -> Progress:
     return lambda done, total, now: say(done, total, f"{name}: {now}")
 
 
-def _planned(base: PlannerQuestion, name: str, cluster: Cluster, target: Target | None, say: Progress) -> OnNetwork:
+def _planned(
+    base: PlannerQuestion, name: str, cluster: Cluster, target: Target | None, say: Progress, engine: Engine | None
+) -> OnNetwork:
     if target is None:
-        return OnNetwork(name, cluster, planned(replace(base, cluster=cluster), say))
+        return OnNetwork(name, cluster, planned(replace(base, cluster=cluster), say, engine))
     known: dict[int, OnNetwork] = {}
 
     def seconds_of(servers: int) -> float:
         say(0, None, f"planning for {servers} servers")
         smaller = on_network(resized(base.cluster, servers), name)
-        known[servers] = OnNetwork(name, smaller, planned(replace(base, cluster=smaller), say))
+        known[servers] = OnNetwork(name, smaller, planned(replace(base, cluster=smaller), say, engine))
         return known[servers].training.statistics.step_time_s
 
     def limit_of(servers: int) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ropewalk.codesign.regular import regular_wirings
 from ropewalk.codesign.wiring_for import step_of, wiring_for
+from ropewalk.engines import Engine
 from ropewalk.errors import FabricError
 from ropewalk.hardware import Cluster, Ports
 from ropewalk.planner.answer import Option, PlannerAnswer
@@ -38,16 +39,18 @@ from ropewalk.units import show_seconds
 
 FIRST_STRATEGIES = 4
 """Strategies that ports are wired for before any was simulated, those with the lowest bounds and different degrees."""
+CLOSE = 1.2
+"""Times the best so far up to which the best strategy on a wiring is refined."""
 MOST_TURNS = 8
 """Wirings in a row that are made for the best strategy on the one before."""
 
 
-def planned(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
+def planned(question: PlannerQuestion, progress: Progress | None = None, engine: Engine | None = None) -> PlannerAnswer:
     """The best strategy for a model on a cluster; where its ports are open, on the best wiring that was found."""
     if question.designed is not None or not isinstance(question.cluster.network, Ports):
-        return answer(question, progress)
+        return answer(question, progress, engine)
     question.check()
-    return _OnPorts(question, progress or silent).answer()
+    return _OnPorts(question, progress or silent, engine or Engine()).answer()
 
 
 def ideal_for(cluster: Cluster) -> Cluster:
@@ -74,6 +77,7 @@ class _Turn:
 class _OnPorts:
     question: PlannerQuestion
     say: Progress
+    engine: Engine
     best: _Turn | None = None
     interrupted: bool = False
     tried: int = 0
@@ -83,7 +87,7 @@ class _OnPorts:
     def __post_init__(self) -> None:
         question = self.question
         self.cluster = replace(question.cluster, latency_s=question.cluster.latency_s or 0.0)
-        self.ideal = Study(replace(question, cluster=ideal_for(question.cluster)), self.say)
+        self.ideal = Study(replace(question, cluster=ideal_for(question.cluster)), self.say, engine=self.engine)
         self.ideal.prices.in_step = False
         self.priced = self.ideal.price(self.ideal.wanted)
         self.least: NDArray[np.float64] = floors_anywhere(self.ideal.prices, self.priced, np.inf)
@@ -91,6 +95,8 @@ class _OnPorts:
     def answer(self) -> PlannerAnswer:
         """Take turns from every start, then look at the best wiring as at any network."""
         try:
+            for name, designed in regular_wirings(self.cluster).items():
+                self._turns(name, designed, regular=True)
             for name, designed in self._starts():
                 self._turns(name, designed)
         except KeyboardInterrupt:
@@ -103,8 +109,7 @@ class _OnPorts:
         return self._answer(self.best)
 
     def _starts(self) -> Iterator[tuple[str, Designed]]:
-        """Regular wirings, then wirings for strategies with the lowest bounds."""
-        yield from regular_wirings(self.cluster).items()
+        """Wirings for the strategies with the lowest bounds."""
         for strategy in self._promising():
             try:
                 yield f"wired for {strategy.said()}", self._wired_for(strategy)
@@ -122,30 +127,34 @@ class _OnPorts:
                 known.add(int(layout[at]))
                 yield self.priced.strategy(at, self.ideal.workload)
 
-    def _turns(self, name: str, start: Designed) -> None:
+    def _turns(self, name: str, start: Designed, *, regular: bool = False) -> None:
         """Strategies on a wiring, a wiring for the best of them, and so on for as long as that helps."""
         designed = start
         for number in range(MOST_TURNS):
-            before = self.best
-            turn = self._turn(name if number == 0 else f"{name}, wired anew", designed)
-            if turn is None or self.best is not turn or self.best is before:
+            turn = self._turn(name if number == 0 else f"{name}, wired anew", designed, regular and number == 0)
+            if turn is None or self.best is not turn:
                 return
             try:
                 designed = self._wired_for(turn.best.strategy, turn.best)
             except FabricError:
                 return
 
-    def _turn(self, name: str, designed: Designed) -> _Turn | None:
-        """The best strategy on a wiring, of those that could be faster than the best so far; kept where it is."""
+    def _turn(self, name: str, designed: Designed, regular: bool) -> _Turn | None:
+        """The best strategy on a wiring, of those that could be faster than the best so far; kept where it is.
+
+        On regular wirings it is always refined, as where people name them; on others where it comes close.
+        """
         if designed in self.seen:
             return None
         self.seen.add(designed)
-        worth = self.least < (np.inf if self.best is None else self.best.best.seconds)
+        fastest = np.inf if self.best is None else self.best.best.seconds
+        worth = self.least < fastest
         if not (worth & self.priced.fits).any():
             return None
         self.tried += 1
-        study = Study(self._on(designed), self._named(name), self.ideal.prices)
-        outcome = study.search(self.ideal.wanted.only(np.flatnonzero(worth)), others=False)
+        study = Study(self._on(designed), self._named(name), self.ideal.prices, self.engine)
+        below = np.inf if regular else fastest * CLOSE
+        outcome = study.search(self.ideal.wanted.only(np.flatnonzero(worth)), others=regular, below=below)
         turn = _Turn(study, outcome.best)
         if self.best is None or turn.best.seconds < self.best.best.seconds * FASTER:
             self.best = turn

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.device.pricer import Pricer
+from ropewalk.engines import Engine
 from ropewalk.fabric import Fabric
 from ropewalk.planner._floor_kernel import floor_of_all
 from ropewalk.planner._legs_kernel import Model
@@ -28,6 +30,7 @@ from ropewalk.strategy.memory import gradient_bytes, state_bytes
 from ropewalk.strategy.prices import PriceList
 from ropewalk.strategy.stages import SLACK
 from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
+from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
@@ -114,6 +117,10 @@ class Prices:
     in_step: bool = True
     """Do copies of a collective that the network cannot tell apart run at the same time? Not where the network stands
     for others, which can."""
+    engine: Engine = field(default_factory=Engine)
+    """What writes collectives of many layouts side by side."""
+    made: Made = field(default_factory=dict)
+    """Schedules that were made for the network."""
     _tables: dict[Splitting, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
     _layouts: dict[tuple[Layout, str, tuple[Channel, ...] | None], LayoutCosts] = field(default_factory=dict)
@@ -125,7 +132,7 @@ class Prices:
 
     def on(self, fabric: Fabric, use: NetworkUse) -> Prices:
         """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
-        return replace(self, fabric=fabric, use=use, in_step=True, _layouts={})
+        return replace(self, fabric=fabric, use=use, in_step=True, made={}, _layouts={})
 
     @property
     def room(self) -> float:
@@ -217,6 +224,7 @@ class Prices:
         """What communication costs in the layouts of candidates that fit."""
         layouts, which = candidates.layouts
         used = np.unique(which[fits])
+        self._lay_out([layouts[at] for at in used.tolist()])
         found = [self.layout(layouts[at]) for at in used.tolist()] or [NO_NETWORK]
         place = np.zeros(len(layouts), np.int64)
         place[used] = np.arange(len(used))
@@ -237,6 +245,15 @@ class Prices:
         )
         return network, symmetric
 
+    def _lay_out(self, layouts: list[Layout]) -> None:
+        """Have the costs of layouts found side by side, where there are workers for it."""
+        new = [layout for layout in layouts if (layout, "ring", None) not in self._layouts]
+        if self.engine.workers == 1 or len(new) < 2:
+            return
+        task = partial(_costs_of, self.fabric, replace(self.use, algorithm="ring"), self.in_step)
+        found = self.engine.map(task, [(layout, self.channels(layout)) for layout in new])
+        self._layouts.update({(layout, "ring", None): costs for layout, costs in zip(new, found, strict=True)})
+
     def layout(
         self, layout: Layout, algorithm: str = "ring", channels: Collection[Channel] | None = None
     ) -> LayoutCosts:
@@ -245,7 +262,7 @@ class Prices:
         if key not in self._layouts:
             use = replace(self.use, algorithm=algorithm)
             wanted = self.channels(layout) if channels is None else channels
-            self._layouts[key] = layout_costs(layout, wanted, self.fabric, use, in_step=self.in_step)
+            self._layouts[key] = layout_costs(layout, wanted, self.fabric, use, in_step=self.in_step, made=self.made)
         return self._layouts[key]
 
     def channels(self, layout: Layout) -> list[Channel]:
@@ -274,3 +291,7 @@ class Prices:
         for name in ("prefetch", "regather", "scatter_gather"):
             settings[Setting[name.upper()]] = getattr(usual, name)
         return settings
+
+
+def _costs_of(fabric: Fabric, use: NetworkUse, in_step: bool, asked: tuple[Layout, list[Channel]]) -> LayoutCosts:
+    return layout_costs(*asked, fabric, use, in_step=in_step)

@@ -69,8 +69,11 @@ class Refinement:
         What cannot be faster by its replay is not simulated. Communication that has not been priced takes as long to
         price as to simulate, so options with other collectives or placements are not replayed.
         """
-        best, priced = start, (start.algorithm, start.placement)
-        for other in others(start):
+        best, priced, tried = start, (start.algorithm, start.placement), list(others(start))
+        self.simulator.prepare(
+            (one.strategy, one.placement, one.algorithm) for one in tried if self._may_be_simulated(one)
+        )
+        for other in tried:
             if (other.algorithm, other.placement) == priced and self.bound(other) >= best.seconds * FASTER:
                 continue
             seconds = self.seconds(other)
@@ -199,12 +202,15 @@ class Refinement:
 
     def seconds(self, option: Option) -> float:
         """The simulated step time, infinite for what does not fit or cannot be run."""
-        if option.memory_bytes > self.prices.room or not (self.unrunnable or self._can_run(option)):
+        if not self._may_be_simulated(option):
             return float("inf")
         try:
             return self.simulator.seconds(option.strategy, option.placement, option.algorithm)
         except InputError:
             return float("inf")  # an algorithm that has nothing for some group
+
+    def _may_be_simulated(self, option: Option) -> bool:
+        return option.memory_bytes <= self.prices.room and (self.unrunnable or self._can_run(option))
 
     def _can_run(self, option: Option) -> bool:
         answers = runnable(option.strategy, self.prices.workload, algorithm=option.algorithm)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 
+from ropewalk.engines import Engine
+from ropewalk.errors import InputError
 from ropewalk.planner.answer import Option
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.progress import Progress
@@ -25,6 +29,9 @@ class Simulator:
 
     question: PlannerQuestion
     known: dict[Key, float] = field(default_factory=dict)
+    engine: Engine = field(default_factory=Engine)
+    ahead: dict[Key, float] = field(default_factory=dict)
+    """Times that workers found before anybody asked for them."""
 
     def __post_init__(self) -> None:
         self.quick = QuickSteps(self.asked(Strategy(), DEFAULT_ORDER, "ring"))
@@ -47,8 +54,21 @@ class Simulator:
         """The simulated step time of a strategy."""
         key = strategy, placement, algorithm
         if key not in self.known:
-            self.known[key] = self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
+            early = self.ahead.get(key)
+            self.known[key] = self._run(key) if early is None else early
         return self.known[key]
+
+    def _run(self, key: Key) -> float:
+        strategy, placement, algorithm = key
+        return self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
+
+    def prepare(self, keys: Iterable[Key]) -> None:
+        """Have what may be asked for next simulated side by side, where there are workers for it."""
+        if self.engine.workers == 1:
+            return
+        new = [key for key in dict.fromkeys(keys) if key not in self.known and key not in self.ahead]
+        found = self.engine.map(partial(simulated_seconds, self.question), new)
+        self.ahead.update({key: seconds for key, seconds in zip(new, found, strict=True) if seconds is not None})
 
     def training(self, option: Option, level: LevelUse, progress: Progress | None = None) -> StepAnswer:
         """The whole answer about an option, at any level."""
@@ -67,3 +87,19 @@ class Simulator:
         if not level.knows_packets and self.quick.covers(strategy):
             return quick_answer(self.quick, asked)
         return answer(replace(asked, network=replace(asked.network, level=level)), progress)
+
+
+def simulated_seconds(question: PlannerQuestion, key: Key) -> float | None:
+    """The step time of a strategy, wherever it is simulated; None for what cannot be, which is told where it is asked.
+
+    A worker keeps what it knows of the last question.
+    """
+    try:
+        return _simulator(question).seconds(*key)
+    except InputError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _simulator(question: PlannerQuestion) -> Simulator:
+    return Simulator(question)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.device.pricer import pricer
+from ropewalk.engines import Engine
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
@@ -43,8 +44,8 @@ MOST_REFINED = 2
 """Of those that are, how many are refined."""
 
 
-def answer(question: PlannerQuestion, progress: Progress | None = None) -> PlannerAnswer:
-    """The best strategy for a model on a cluster.
+def answer(question: PlannerQuestion, progress: Progress | None = None, engine: Engine | None = None) -> PlannerAnswer:
+    """The best strategy for a model on a cluster; where it is searched changes nothing.
 
     >>> from ropewalk.hardware import read_cluster
     >>> from ropewalk.planner.space import Space
@@ -54,7 +55,7 @@ def answer(question: PlannerQuestion, progress: Progress | None = None) -> Plann
     (True, True)
     """
     question.check()
-    return Study(question, progress or silent).answer()
+    return Study(question, progress or silent, engine=engine or Engine()).answer()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ class Study:
     question: PlannerQuestion
     say: Progress
     known: Prices | None = None
+    engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
         question = self.question
@@ -83,8 +85,13 @@ class Study:
         prices = pricer(question.cluster.device, question.precision)
         use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
         fabric = question.fabric()
-        self.prices = Prices(self.workload, prices, fabric, use) if self.known is None else self.known.on(fabric, use)
-        self.simulator = Simulator(question)
+        self.prices = (
+            Prices(self.workload, prices, fabric, use, engine=self.engine)
+            if self.known is None
+            else self.known.on(fabric, use)
+        )
+        self.simulator = Simulator(question, engine=self.engine)
+        self.prices.made = self.simulator.quick.made
         self.seconds: dict[int, float] = {}
         self.interrupted = False
 
@@ -110,16 +117,21 @@ class Study:
             raise self._shortage(priced)
         return priced
 
-    def search(self, candidates: Candidates, *, others: bool = True) -> Outcome:
-        """The best of some candidates, settled in everything that degrees leave open.
+    def search(self, candidates: Candidates, *, others: bool = True, below: float = np.inf) -> Outcome:
+        """The best of some candidates; where it takes less than `below`, settled in all that degrees leave open.
 
         `others` that could win once they are settled are settled, too.
         """
         priced, most = self.price(candidates), self.question.most_simulated
         self.seconds = {}
-        found = best_first(priced.floor_s, priced.replay, lambda at: self._seconds(priced, at), most, self._tell)
+        found = best_first(
+            priced.floor_s, priced.replay, lambda at: self._seconds(priced, at), most, self._tell,
+            lambda next_ones: self._prepare(priced, next_ones), self.engine.workers,
+        )  # fmt: skip
         self.interrupted = not found.complete and len(found.order) < most
         refinement = Refinement(self.prices, priced, self.simulator, "unrunnable" in self.question.allow)
+        if found.seconds[found.best] >= below:
+            return Outcome(priced, found, self._option(priced, found.best), refinement)
         return Outcome(priced, found, self._refined(priced, found, refinement, others), refinement)
 
     def answer(self, best: Option | None = None) -> PlannerAnswer:
@@ -198,6 +210,10 @@ class Study:
     def _seconds(self, priced: Priced, at: int) -> float:
         self.seconds[at] = self.simulator.seconds(priced.strategy(at, self.workload))
         return self.seconds[at]
+
+    def _prepare(self, priced: Priced, some: list[int]) -> None:
+        strategies = (priced.strategy(at, self.workload) for at in some)
+        self.simulator.prepare((strategy, DEFAULT_ORDER, "ring") for strategy in strategies)
 
     def _known(self, priced: Priced) -> NDArray[np.float64]:
         """Simulated step times by candidate, not a number where there is none."""

@@ -85,6 +85,10 @@ def _repeated(start: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
     return np.append((start[:-1] + turns).ravel(), copies * start[-1])
 
 
+Made = dict[Hashable, list[Placed]]
+"""Schedules that were made for groups of one network, by what they were made for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Use:
     """What turns the collectives of a step into tasks."""
@@ -100,7 +104,7 @@ class Use:
     mode: str
     router: Router | None = None
     """Says which links are on the usual paths of a group; without it, no collective brings its own."""
-    made: dict[Hashable, list[Placed]] = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
     """Schedules that were made already, for who expands a step again and again."""
 
 

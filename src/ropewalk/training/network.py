@@ -16,7 +16,7 @@ from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim.level import LevelUse, run_at_level
 from ropewalk.sim.step import StepRun
 from ropewalk.task.expand import Expansion, use_of
-from ropewalk.task.kinds import Use
+from ropewalk.task.kinds import Made, Use
 from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.plausibility import link_slips
 from ropewalk.task.step import Step
@@ -97,12 +97,12 @@ class NetworkUse:
         return ROUTERS[self.router_on(fabric)].make(self.seed)
 
 
-def expand_on(step: Step, fabric: Fabric, use: NetworkUse) -> Expansion:
-    """The tasks of a step; rank r is host r of the fabric."""
+def expand_on(step: Step, fabric: Fabric, use: NetworkUse, made: Made | None = None) -> Expansion:
+    """The tasks of a step; rank r is host r of the fabric. Schedules that were `made` for it already are used again."""
     choice = collective_choice(use.algorithm)
     if choice.is_open:
         raise GraphError(f"algorithm {use.algorithm!r} leaves collectives open: settle them first, or name them")
-    return expanded(step, replace(use_on(step, fabric, use), choice=choice))
+    return expanded(step, replace(use_on(step, fabric, use), choice=choice, made={} if made is None else made))
 
 
 def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:

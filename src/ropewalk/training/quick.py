@@ -25,7 +25,7 @@ from ropewalk.sim.physics import check_system
 from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import SERVER
-from ropewalk.task.kinds import Use
+from ropewalk.task.kinds import Made, Use
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.known import Known
 from ropewalk.task.lower.lowering import Lowered
@@ -71,6 +71,7 @@ class QuickSteps:
         self.known = Known(self.prices)
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
+        self.made: Made = {}
         self.layouts: dict[Hashable, GangLayout] = {}
         if self.network.level.knows_packets or question.jitter or question.stragglers:
             raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
@@ -143,5 +144,5 @@ class QuickSteps:
         """What the step is expanded with; collectives that are made for the network are made once."""
         key = step.ranks, choice
         if key not in self._uses:
-            self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice)
+            self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice, made=self.made)
         return self._uses[key]

@@ -5,7 +5,7 @@ import pytest
 
 from ropewalk.codesign.blossom import heaviest_matching
 from ropewalk.codesign.cable_draft import CableDraft
-from ropewalk.codesign.matching import heaviest_round, lay_matchings
+from ropewalk.codesign.matching import MOST_EXACT, heaviest_first, heaviest_round, lay_matchings
 from ropewalk.errors import FabricError
 
 
@@ -82,3 +82,24 @@ def test_more_cables_than_ports_are_refused() -> None:
     draft = CableDraft(3, 1, duplex=True)
     with pytest.raises(FabricError, match="server 0 has more cables than its 1 ports"):
         draft.add(np.array([0, 0]), np.array([1, 2]))
+
+
+def test_heaviest_pairs_first_are_worth_half_of_the_heaviest_matching_and_nobody_is_left_who_could_be_joined() -> None:
+    weights = np.random.default_rng(7).integers(0, 5, (40, 40))
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    mate, best = heaviest_first(weights), heaviest_matching(weights)
+    joined = np.flatnonzero(mate >= 0)
+    assert (mate[mate[joined]] == joined).all()
+    alone = np.flatnonzero(mate < 0)
+    assert not weights[np.ix_(alone, alone)].any()
+    worth = [int(weights[np.flatnonzero(one >= 0), one[one >= 0]].sum()) for one in (mate, best)]
+    assert worth[1] / 2 <= worth[0] <= worth[1]
+
+
+def test_very_many_servers_are_joined_heaviest_pairs_first() -> None:
+    servers = MOST_EXACT + 2
+    wanted = np.zeros((servers, servers))
+    wanted[np.arange(0, servers, 2), np.arange(1, servers, 2)] = 1.0
+    draft = CableDraft(servers, 1, duplex=True)
+    lay_matchings(draft, wanted)
+    assert draft.cables() == tuple((at, at + 1, 1) for at in range(0, servers, 2))
