@@ -11,7 +11,7 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
-from ropewalk.planner.anywhere import floors_of
+from ropewalk.planner.anywhere import floors_of, spread_of
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
@@ -125,6 +125,7 @@ def test_no_bound_of_any_cut_collective_bucket_and_placement_is_above_its_step(n
         seconds = simulator.seconds(plan, tailor.order, tailor.algorithm)
         assert cuts.replay_s[0] <= seconds * (1 + 1e-9), (plan, tailor.order, tailor.algorithm)
         assert floors_of(prices, found, np.array([tailor.at]), seconds)[0] <= seconds * (1 + 1e-9), plan
+        assert spread_of(prices, found, tailor.at) <= seconds, plan
         if number < 4:
             asked = TrainingQuestion(model, cluster, sequence=sequence, decided=plan, detail="stage")
             assert prepared(asked).memory.most == pytest.approx(float(cuts.memory_bytes[0]), rel=1e-12)

@@ -11,7 +11,8 @@ of stage i. However large the parts are:
 - The fullest stage has a p-th of all work, with what its host needs to launch it.
 
 A candidate that does not fit with even pieces may fit with others: stages that keep fewer micro-batches take more
-layers, or fewer of them recompute (`to_fit`).
+layers, or fewer of them recompute (`to_fit`). Where the lowest floors are, all of it is looked at together
+(`best_spread`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from ropewalk.device.work import OVERLAP
 from ropewalk.planner._replay_kernel import Network
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, ahead_of
+from ropewalk.planner.best_spread import spread_floor
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.free import free_network
@@ -33,6 +35,11 @@ from ropewalk.strategy.memory import usable_bytes
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+KEPT_BY = [int(Column[name]) for name in ("STAGES", "MICRO_BATCHES", "PIECES_EACH", "RULE", "WRITTEN")]
+BLOCK_BY = [int(Column[name]) for name in ("SPLITTING", "RECOMPUTE", "ZERO", "REPLICAS", "EXPERT")]
+"""What the memory of a candidate follows from."""
+MOST_SPREAD = 400
+"""Candidates whose blocks are spread, lowest floor first."""
 IN_ONE_PIECE = (EARLY, DEEP, GPIPE)
 """Rules of timetables whose stages hold one piece each and run backward passes whole."""
 
@@ -49,6 +56,35 @@ def floors_anywhere(prices: Prices, priced: Priced, below_s: float) -> Floats:
     return floor
 
 
+def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
+    """Seconds that no candidate falls below, whatever its cut and its recomputed blocks, and no more than `below_s`.
+
+    Of candidates with the lowest floors, blocks are spread over pieces as well as memory and timetable allow.
+    """
+    floor = floors_anywhere(prices, priced, below_s)
+    known: dict[bytes, float] = {}
+    for _ in range(MOST_SPREAD):
+        if np.isnan(floor).all():
+            return below_s
+        lowest = int(np.nanargmin(floor))
+        if floor[lowest] >= below_s or priced.candidates.column("pipeline")[lowest] == 1:
+            return float(min(floor[lowest], below_s))
+        key = np.delete(priced.kernels.rows[lowest], [Column.CUT, Column.AGAIN]).tobytes()
+        if key not in known:
+            known[key] = spread_of(prices, priced, lowest)
+        if known[key] <= floor[lowest]:
+            return float(floor[lowest])
+        floor[lowest] = known[key]
+    return float(np.nanmin(floor))
+
+
+def spread_of(prices: Prices, priced: Priced, at: int) -> float:
+    """The floor of one candidate under the best spread of its blocks."""
+    assert prices.use.transport is not None
+    rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use.transport)
+    return spread_floor(priced, rows[0], network, usable_bytes(prices.room))
+
+
 def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Floats:
     """The same of some candidates."""
     assert prices.use.transport is not None
@@ -56,9 +92,32 @@ def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Fl
     piped = rows[:, Column.STAGES] > 1
     rows[piped, Column.AGAIN] = 0  # counted below
     found, room = priced.least_of_any(which, rows, network), usable_bytes(prices.room)
+    memory = Known(priced)
     for at in np.flatnonzero(piped).tolist():
-        found[at] = Spread(priced, rows[at], float(found[at]), network).least(below_s, room)
+        found[at] = Spread(priced, rows[at], float(found[at]), network).least(below_s, room, memory)
     return found
+
+
+class Known:
+    """What memory asks for, which many candidates have in common."""
+
+    def __init__(self, priced: Priced) -> None:
+        self.priced = priced
+        self.kept: dict[tuple[int, ...], Ints] = {}
+        self.blocks: dict[tuple[int, ...], Blocks] = {}
+
+    def kept_by(self, row: Ints) -> Ints:
+        """Micro-batches that each stage keeps."""
+        key = tuple(row[KEPT_BY].tolist())
+        if key not in self.kept:
+            self.kept[key] = kept_at_once(row, self.priced.kernels.written)
+        return self.kept[key]
+
+    def block_of(self, row: Ints) -> Blocks:
+        key = tuple(row[BLOCK_BY].tolist())
+        if key not in self.blocks:
+            self.blocks[key] = block_of(self.priced, row)
+        return self.blocks[key]
 
 
 class Spread:
@@ -72,19 +131,19 @@ class Spread:
         self.gpu_s = float(launch[:, Launch.GPU].sum() + launch[:, Launch.AGAIN_GPU + kind].sum())
         self.host_s = float(launch[:, Launch.HOST].sum() + launch[:, Launch.AGAIN_HOST + kind].sum())
 
-    def least(self, below_s: float, room: float) -> float:
+    def least(self, below_s: float, room: float, known: Known) -> float:
         """Seconds of the step at least; not a number where nothing fits that takes less than `below_s`."""
         least = self.seconds(0.0, None)
         if least >= below_s:
             return least
-        block, behind = block_of(self.priced, self.row), self.behind()
+        block, behind = known.block_of(self.row), self.behind()
         least = self.seconds(0.0, behind)
         longest = np.full(self.stages, below_s / self.many)
         if behind is not None:
             longest = np.minimum(
                 longest, np.where(behind > 0, (below_s - self.work_s) / np.maximum(behind, 1e-9), below_s)
             )
-        again = least_again(block, kept_at_once(self.row), room, longest)
+        again = least_again(block, known.kept_by(self.row), room, longest)
         return least if again == 0 else np.nan if np.isinf(again) else self.seconds(again, behind, block)
 
     def seconds(self, again: float, behind: Floats | None, block: Blocks | None = None) -> float:

@@ -23,7 +23,8 @@ Ints = NDArray[np.int64]
 
 FULL = RECOMPUTE_OF_LAYERS.index("full")
 MOST_MOVES = 128
-"""Cuts that are looked at in a round."""
+"""Cuts that are looked at in a round, fewer where replays are long: at most so many passes, and 16 cuts."""
+MOST_PASSES = 100_000
 MOST_ROUNDS = 24
 FASTER = 1 - 1e-6
 
@@ -35,8 +36,10 @@ def best_cuts(tailor: Tailor, *, alike: bool) -> Cuts:
     """
     found = tailor.cut(starts(tailor), alike=alike)
     best = found.only(np.array([found.best]))
+    passes = 2 * tailor.pieces * int(tailor.row[Column.MICRO_BATCHES])
+    most = min(MOST_MOVES, max(16, MOST_PASSES // passes))
     for _ in range(MOST_ROUNDS):
-        around = moves(best.firsts[0], tailor.priced.kernels.model.held.shape[1])
+        around = moves(best.firsts[0], tailor.priced.kernels.model.held.shape[1], most)
         if not len(around) or not np.isfinite(best.replay_s[0]):
             break
         found = tailor.cut(around, alike=alike)
@@ -46,8 +49,8 @@ def best_cuts(tailor: Tailor, *, alike: bool) -> Cuts:
     return best
 
 
-def moves(firsts: Ints, layers: int) -> Ints:
-    """Cuts that differ by one layer: borders from one piece to another are all one layer earlier, or later.
+def moves(firsts: Ints, layers: int, most: int = MOST_MOVES) -> Ints:
+    """Cuts that differ by one layer, `most` of them: borders between two pieces are all one layer earlier, or later.
 
     >>> moves(np.array([0, 2]), 4).tolist()
     [[0, 1], [0, 3]]
@@ -55,7 +58,7 @@ def moves(firsts: Ints, layers: int) -> Ints:
     pieces = len(firsts)
     pairs = [(first, first + length) for length in range(1, pieces) for first in range(1, pieces + 1 - length)]
     found = []
-    for first, last in pairs[: MOST_MOVES // 2]:
+    for first, last in pairs[: most // 2]:
         for way in (-1, 1):
             moved = firsts.copy()
             moved[first:last] += way

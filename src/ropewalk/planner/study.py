@@ -14,7 +14,7 @@ from ropewalk.engines import Engine
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
-from ropewalk.planner.anywhere import floors_anywhere
+from ropewalk.planner.anywhere import floors_anywhere, least_anywhere
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.bounds import bound_of
 from ropewalk.planner.finalists import Finalist, finalists
@@ -151,7 +151,7 @@ class Study:
         self.say(0, None, "reading where the time of the best strategy goes")
         training = self.simulator.training(best, question.level)
         plain_training = self.simulator.training(plain, question.level)
-        anything = min(best.seconds, float(np.nanmin(floors_anywhere(self.prices, priced, best.seconds))))
+        anything = least_anywhere(self.prices, priced, best.seconds)
         return PlannerAnswer(
             question, best, training, plain, plain_training,
             bound_of(priced, found, anything, training, self.prices, unequal=proposes_unequal(question, workload)),

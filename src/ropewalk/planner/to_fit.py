@@ -17,13 +17,17 @@ from ropewalk.planner.columns import Column
 from ropewalk.planner.layers import Held, Launch, Seconds
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.sized import state_bytes_of
+from ropewalk.planner.written import WrittenRows
 from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
+from ropewalk.timetable.passes import Pass
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TINY = 1e-12
 """Of what takes nothing there is room for very much."""
+ENDS = [int(kind) for kind in (Pass.BACKWARD, Pass.WEIGHT)]
+"""Passes after which nothing of a micro-batch is kept any more."""
 NONE, FULL = RECOMPUTE_OF_LAYERS.index("none"), RECOMPUTE_OF_LAYERS.index("full")
 
 
@@ -72,11 +76,12 @@ def least_again(block: Blocks, kept: Ints, room: float, longest_s: Floats) -> fl
     return float(again) if left <= block.many * 1e-9 else float("inf")
 
 
-def kept_at_once(row: Ints) -> Ints:
+def kept_at_once(row: Ints, written: WrittenRows) -> Ints:
     """By stage, micro-batches whose activations it keeps at its fullest moment, at least, of each of its pieces."""
     stages, many, each, rule = (int(row[Column[name]]) for name in ("STAGES", "MICRO_BATCHES", "PIECES_EACH", "RULE"))
     if rule == WRITTEN:
-        return np.ones(stages, np.int64)
+        first = int(written.row_start[row[Column.WRITTEN]])
+        return np.array([_most_kept(written, first + stage) for stage in range(stages)], np.int64)
     ahead = np.array([ahead_of(rule, stages, stage, many, each) for stage in range(stages)])
     if rule != INTERLEAVED:
         return ahead
@@ -84,6 +89,15 @@ def kept_at_once(row: Ints) -> Ints:
     groups, rest = np.divmod(np.minimum(ahead + 1, many * each), size * each)
     last: Ints = groups * size + np.clip(rest - (each - 1) * size, 0, size)
     return np.maximum(last, 1)
+
+
+def _most_kept(written: WrittenRows, row: int) -> int:
+    """The most micro-batches that a row keeps of each of its pieces at the same time, at least one."""
+    passes = slice(int(written.row[row]), int(written.row[row + 1]))
+    kind, piece = written.kind[passes], written.piece[passes]
+    change = (kind == Pass.FORWARD).astype(np.int64) - np.isin(kind, ENDS)
+    kept = [np.cumsum(np.where(piece == one, change, 0)) for one in np.unique(piece)]
+    return max(1, int(np.min(kept, axis=0).max(initial=1)))
 
 
 def block_of(priced: Priced, row: Ints) -> Blocks:
