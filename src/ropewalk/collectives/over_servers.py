@@ -9,6 +9,7 @@ of the buffer; where a fabric has a rail for every GPU of a server, a ring cross
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,6 +101,7 @@ def _turns(servers: int) -> list[int]:
     return turns
 
 
+@lru_cache(maxsize=1024)
 def _inside(ranks: int, enters: int, leaves: int) -> NDArray[np.int64]:
     """All ranks of a server, from the one where the ring enters to the one where it leaves, counted around."""
     if ranks == 1:

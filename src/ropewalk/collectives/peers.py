@@ -5,7 +5,7 @@ This is the step that plain rings and meshes take once and hierarchies take once
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,6 +27,8 @@ class PeerSets:
     first: NDArray[np.int64]
     width: int
     chunk_at: NDArray[np.int64]
+    lane: NDArray[np.int64] | None = None
+    """Of each peer set; all are in the first unless given."""
 
     @property
     def size(self) -> int:
@@ -43,10 +45,12 @@ Inside = Callable[[PeerSets], tuple[Rounds, Rounds]]
 """A way to work inside peer sets: -> (rounds of the reduce-scatter, rounds of the all-gather)."""
 
 
-def one_set(order: NDArray[np.int64]) -> PeerSets:
-    """All ranks as one peer set in the given order; rank r is to own chunk r."""
-    slots = np.arange(len(order))
-    return PeerSets(order[None, :], slots[None, :], 1, order)
+def lanes_of(orders: Sequence[NDArray[np.int64]]) -> PeerSets:
+    """All ranks in each of these orders, every order in a lane of its own; rank r is to own chunk r of every lane."""
+    members, ranks = np.stack(orders), len(orders[0])
+    lane = np.arange(len(orders))
+    slots = np.arange(members.size).reshape(members.shape)
+    return PeerSets(members, slots, 1, (members + lane[:, None] * ranks).ravel(), lane)
 
 
 def mesh_inside(peers: PeerSets) -> tuple[Rounds, Rounds]:
@@ -72,8 +76,9 @@ def reverse_ring_inside(peers: PeerSets) -> tuple[Rounds, Rounds]:
 
 def _around(peers: PeerSets, step: int) -> tuple[Rounds, Rounds]:
     receivers = np.roll(peers.members, -step, axis=1)
-    adding = arrows(peers.members, receivers, peers.width, reduces=True)
-    copying = arrows(peers.members, receivers, peers.width, reduces=False)
+    lane = 0 if peers.lane is None else np.repeat(peers.lane, peers.size)
+    adding = arrows(peers.members, receivers, peers.width, reduces=True, lane=lane)
+    copying = arrows(peers.members, receivers, peers.width, reduces=False, lane=lane)
     rounds = range(peers.size - 1)
     # A block starts behind its owner and is summed up on the way to it; the finished block sets out from the owner.
     scatter = [Round(adding, partial(_passed_on, peers, step, back + 1)) for back in rounds]

@@ -131,8 +131,8 @@ class Program:
         prove(self)
 
 
-def arrows(src: ArrayLike, dst: ArrayLike, chunks: ArrayLike, *, reduces: bool, lane: int = 0) -> Pattern:
-    """The pattern of sends src -> dst that all add (or all overwrite) and share one lane; `chunks` broadcasts."""
+def arrows(src: ArrayLike, dst: ArrayLike, chunks: ArrayLike, *, reduces: bool, lane: ArrayLike = 0) -> Pattern:
+    """The pattern of sends src -> dst that all add (or all overwrite); `chunks` and `lane` broadcast."""
     ends = np.asarray(src, np.int32).ravel()
     count = len(ends)
     return Pattern(
@@ -140,7 +140,7 @@ def arrows(src: ArrayLike, dst: ArrayLike, chunks: ArrayLike, *, reduces: bool, 
         dst=np.asarray(dst, np.int32).ravel(),
         chunks=np.array(np.broadcast_to(np.asarray(chunks, np.int64), count)),
         reduces=np.full(count, reduces, np.bool_),
-        lane=np.full(count, lane, np.int32),
+        lane=np.array(np.broadcast_to(np.asarray(lane, np.int32), count)),
     )
 
 

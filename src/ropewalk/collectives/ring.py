@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropewalk.collectives.peers import one_set, reverse_ring_inside, ring_inside
+from ropewalk.collectives.peers import lanes_of, reverse_ring_inside, ring_inside
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.scatter_gather import ScatterGather, at_least_two, in_parallel
 from ropewalk.errors import ProgramError
@@ -37,12 +37,15 @@ def ring_all_gather(orders: Sequence[ArrayLike], both_ways: bool = False) -> Pro
 
 def rings(orders: Sequence[ArrayLike], both_ways: bool = False) -> ScatterGather:
     """The two halves of a ring all-reduce."""
-    directions = [ring_inside, reverse_ring_inside] if both_ways else [ring_inside]
     visits = [np.asarray(order, np.int64) for order in orders]
     _check_orders(visits)
     ranks = len(visits[0])
-    lanes = [ScatterGather(ranks, ranks, *inside(one_set(order))) for order in visits for inside in directions]
-    return in_parallel(lanes)
+    if not both_ways:
+        return ScatterGather(ranks, ranks * len(visits), *ring_inside(lanes_of(visits)))
+    directions = ring_inside, reverse_ring_inside
+    return in_parallel(
+        [ScatterGather(ranks, ranks, *inside(lanes_of([order]))) for order in visits for inside in directions]
+    )
 
 
 def _check_orders(orders: list[NDArray[np.int64]]) -> None:

@@ -162,7 +162,7 @@ COLLECTIVES: Choices[Collective] = Choices(
                 in_libraries=True, title="best rings", colour=palette.STEEL, auto_up_to=64),
         _record("mesh", "every rank exchanges with every other at once", of_ranks(
                     all_reduce=mesh_all_reduce, all_gather=mesh_all_gather, reduce_scatter=mesh_reduce_scatter,
-                ) | BINOMIAL, fits=equal_shards, colour=palette.GREEN, in_libraries=True, auto_up_to=1024),
+                ) | BINOMIAL, fits=equal_shards, colour=palette.GREEN, in_libraries=True, auto_up_to=256),
         _record("ps", "one rank is a parameter server for all, itself included",
                 of_ranks(all_reduce=shared_servers), title="parameter server", colour=palette.AMBER,
                 auto_up_to=0),
@@ -183,12 +183,12 @@ COLLECTIVES: Choices[Collective] = Choices(
                 in_libraries=True),
         _record("hips", "levels of the fabric one after the other: servers, switches, pods or axes",
                 halves(hierarchy_of_fabric, "hips"), fits=no_prime, where="groups with two levels",
-                title="HiPS", colour=palette.RED, in_libraries=True),
+                title="HiPS", colour=palette.RED, in_libraries=True, auto_up_to=1024),
         _record("hierarchical", "inside every server first, then across servers between GPUs of the same number", {
                     **halves(partial(blocks_first, inside=mesh_inside), "hierarchical"),
                     Act.ALL_TO_ALL: hierarchical_exchange,
                 }, fits=equal_blocks, where="as many ranks in every server", colour=palette.RED,
-                rival_in=(Act.ALL_TO_ALL,)),
+                rival_in=(Act.ALL_TO_ALL,), auto_up_to=1024),
         _record("hierarchical-ring", "a ring inside every server, and between servers one for each GPU of a server",
                 halves(partial(blocks_first, inside=ring_inside), "hierarchical ring"), fits=whole_blocks,
                 where="as many ranks in every server", title="hierarchical ring", colour=palette.PINK),

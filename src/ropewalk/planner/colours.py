@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
+from ropewalk.sim.flow.colours import sum_by_row
 from ropewalk.task.step import Act, Step
 
 Floats = NDArray[np.float64]
@@ -94,7 +95,6 @@ def mixed(one: Words, other: Words) -> Words:
 
 def summed(at: Ints, words: Words, many: int) -> Words:
     """Sums of words, whatever their order."""
-    order = np.argsort(at, kind="stable")
-    total = np.concatenate([[np.uint64(0)], np.cumsum(words[order], dtype=np.uint64)])
-    edges = np.searchsorted(at[order], np.arange(many + 1))
-    return np.asarray(total[edges[1:]] - total[edges[:-1]], np.uint64)
+    total = np.zeros(many, np.uint64)
+    sum_by_row(at, words, total)
+    return total

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
+from ropewalk.planner._loads_kernel import largest_sums, sums_by_link
 from ropewalk.planner.channels import CHANNELS, Channel, move_on
 from ropewalk.planner.colours import Colours, Hops, hashed, mixed, rounded, summed
 from ropewalk.ragged import ranges
@@ -120,7 +121,7 @@ def layout_costs(
     sort, links = written.sort_of_operation, fabric.links
     alone = np.maximum(
         _most(operation, graph.amount[task] / graph.rate_cap[task], len(sort)),
-        _most_of_sums(operation[hop_task], hop_link, load, links, len(sort)),
+        largest_sums(operation[hop_task], hop_link, load, links, len(sort)),
     )
     begins = np.full(len(sort), np.inf)
     np.minimum.at(begins, operation, waiting)
@@ -129,7 +130,7 @@ def layout_costs(
     column[used, 0] = _least(sort, begins, len(column))[used]
     column[used, 1] = _least(sort, alone, len(column))[used]
     column[used, 2] = np.maximum(
-        _most_of_sums(sort[operation[hop_task]], hop_link, load, links, len(column)), _most(sort, alone, len(column))
+        largest_sums(sort[operation[hop_task]], hop_link, load, links, len(column)), _most(sort, alone, len(column))
     )[used]
     if in_step:
         column[together, 1] = column[together, 2]
@@ -201,21 +202,15 @@ def _least(at: Ints, values: Floats, many: int) -> Floats:
     return found
 
 
-def _most_of_sums(at: Ints, link: Ints, load: Floats, links: int, many: int) -> Floats:
-    """The largest load that all with the same number put on any link."""
-    key, which = np.unique(at * links + link, return_inverse=True)
-    return _most(key // links, np.bincount(which, load).astype(np.float64), many)
-
-
 def _terms(sort: Ints, link: Ints, load: Floats, links: int) -> tuple[Ints, Ints, Floats]:
     """By link what each sort of operation puts on it per byte; of links that do the same, one."""
-    key, which = np.unique(link * (int(sort.max()) + 1) + sort, return_inverse=True)
-    value = np.bincount(which, load).astype(np.float64)
-    of_link, term = np.divmod(key, int(sort.max()) + 1)
-    word = mixed(hashed(term), hashed(rounded(value)))
-    same = summed(of_link, word, links)
+    start, term, value = sums_by_link(sort, link, load, links)
+    of_link = np.repeat(np.arange(links), np.diff(start))
+    same = summed(of_link, mixed(hashed(term), hashed(rounded(value))), links)
     _, keep = np.unique(same, return_index=True)
-    chosen = np.isin(of_link, keep)
-    owner = of_link[chosen]
-    start = np.flatnonzero(np.diff(owner, prepend=-1))
-    return np.append(start, len(owner)).astype(np.int64), term[chosen].astype(np.int64), value[chosen]
+    chosen = np.zeros(links, np.bool_)
+    chosen[keep] = True
+    kept = np.flatnonzero(chosen & (np.diff(start) > 0))
+    many = np.diff(start)[kept]
+    into = ranges(start[kept], many)
+    return np.concatenate([[0], np.cumsum(many)]).astype(np.int64), term[into], value[into]

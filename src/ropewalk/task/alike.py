@@ -8,6 +8,7 @@ latencies, what is joined to what, and how many groups share each link.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class OwnLinks:
     """By group: paths of each pair, share and hops of each path."""
     link: list[NDArray[np.int32]]
 
-    @property
+    @cached_property
     def groups_on_link(self) -> INT:
         return np.asarray(self.uses.sum(axis=0), np.int64)
 

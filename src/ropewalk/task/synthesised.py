@@ -31,6 +31,9 @@ MOST_LINKS_ALONE, MOST_LINKS_SHARED = 4096, 1024
 """Links up to which a schedule is made for a whole fabric: for a group alone, or for groups that share it. A schedule
 for the own links of a group is smaller, and soon made on any fabric."""
 
+MOST_IMAGES = 1 << 26
+"""Groups times links up to which every group is told which links it has in the place of those of the first."""
+
 
 @dataclass(frozen=True, eq=False)
 class Placed:
@@ -65,7 +68,13 @@ class Wanted:
 
 
 def placed(wanted: Wanted) -> list[Placed]:
-    """Schedules for all groups; refused where that would take too many of them."""
+    """Schedules for all groups; refused where that would take too many of them, or too much memory."""
+    groups, ranks = wanted.hosts.shape
+    if groups * wanted.fabric.links > MOST_IMAGES:
+        raise GraphError(
+            f"{wanted.act.words} of {ranks} ranks: {groups:,} groups on {wanted.fabric.links:,} links are more than "
+            f"{wanted.record.name} is made for: use ring for this purpose"
+        )
     if len(wanted.hosts) == 1 and wanted.fabric.links <= MOST_LINKS_ALONE:
         found = _on_shared_links(wanted)  # a group that shares with nobody has the whole fabric
     else:

@@ -124,6 +124,12 @@ def test_what_would_have_to_be_made_too_often_is_refused_with_a_remedy(monkeypat
         run(step, fabric, "forest")
 
 
+def test_groups_and_links_that_would_fill_the_memory_are_refused_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(synthesised, "MOST_IMAGES", 50)
+    with pytest.raises(GraphError, match=r"2 groups on 36 links are more than forest is made for: use ring"):
+        run(together(12, [[0, 1, 2], [3, 4, 5]]), RandomRegular(12, 3, seed=1).build(), "forest")
+
+
 def test_a_send_between_the_same_hosts_keeps_its_own_path():
     ring = Ring(4, bandwidth=1e9).build()
     sketch = StepSketch(4)

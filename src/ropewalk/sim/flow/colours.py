@@ -97,23 +97,29 @@ def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLO
     return task, link, np.full(system.streams, seed, np.uint64)
 
 
-def refine(system: System, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
-    """Tell apart what differs in what it waits for, crosses, carries or runs."""
-    rows = len(system.use_start) - 1
-    weight = bits(system.use_weight)
-    row = np.empty(rows, np.uint64)
-    colour_rows(system.use_start, system.use_link, weight, link, row)
-    own = np.zeros(system.tasks, np.uint64)
-    transfer, compute = system.kind == Kind.TRANSFER, system.kind == Kind.COMPUTE
-    own[transfer] = row[system.place[transfer]]
-    own[compute] = stream[system.place[compute]]
-    new_task = np.empty(system.tasks, np.uint64)
-    _sweep_tasks(task, own, system.dep_start, system.dep, new_task)
+class Refinement:
+    """Sweeps over a system; what is the same in all of them is worked out once."""
 
-    of_row = np.zeros(rows, np.uint64)
-    sum_by_row(np.where(transfer, system.place, -1), new_task, of_row)
-    on_link = np.zeros(len(link), np.uint64)
-    colour_links(system.use_start, system.use_link, weight, of_row, on_link)
-    on_stream = np.zeros(len(stream), np.uint64)
-    sum_by_row(np.where(compute, system.place, -1), new_task, on_stream)
-    return new_task, mix(link, on_link), mix(stream, on_stream)
+    def __init__(self, system: System) -> None:
+        self.system, self.weight = system, bits(system.use_weight)
+        self.transfer = np.flatnonzero(system.kind == Kind.TRANSFER)
+        self.compute = np.flatnonzero(system.kind == Kind.COMPUTE)
+        self.row_of, self.stream_of = system.place[self.transfer], system.place[self.compute]
+
+    def sweep(self, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+        """Tell apart what differs in what it waits for, crosses, carries or runs."""
+        system, rows = self.system, len(self.system.use_start) - 1
+        row = np.empty(rows, np.uint64)
+        colour_rows(system.use_start, system.use_link, self.weight, link, row)
+        own = np.zeros(system.tasks, np.uint64)
+        own[self.transfer], own[self.compute] = row[self.row_of], stream[self.stream_of]
+        new_task = np.empty(system.tasks, np.uint64)
+        _sweep_tasks(task, own, system.dep_start, system.dep, new_task)
+
+        of_row = np.zeros(rows, np.uint64)
+        sum_by_row(self.row_of, new_task[self.transfer], of_row)
+        on_link = np.zeros(len(link), np.uint64)
+        colour_links(system.use_start, system.use_link, self.weight, of_row, on_link)
+        on_stream = np.zeros(len(stream), np.uint64)
+        sum_by_row(self.stream_of, new_task[self.compute], on_stream)
+        return new_task, mix(link, on_link), mix(stream, on_stream)

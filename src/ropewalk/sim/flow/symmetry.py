@@ -43,13 +43,14 @@ def fold(system: System, worth: float = 1.0) -> Folding | None:
 
     ordinal = _place_in_stream(system)
     task, link, stream = colours.first_colours(system, ordinal, seed=1)
-    classes = -1
+    refinement = colours.Refinement(system)
+    classes = (-1, -1)
     while True:
-        task, link, stream = colours.refine(system, task, link, stream)
-        counts = [len(np.unique(colour)) for colour in (task, link, stream)]
-        if counts[0] > worth * system.tasks:
+        task, link, stream = refinement.sweep(task, link, stream)
+        if worth < 1.0 and len(np.unique(task)) > worth * system.tasks:
             return None
-        found = sum(counts)
+        # Tasks follow from links and streams: where a sweep splits none of these, the next would split no task.
+        found = len(np.unique(link)), len(np.unique(stream))
         if found == classes:
             break
         classes = found
@@ -74,7 +75,7 @@ def _confirm(
         colours.mix(colour, numbers.astype(np.uint64))
         for colour, numbers in zip(seeds, (task_class, link_class, stream_class), strict=True)
     ]
-    again = colours.refine(system, *start)
+    again = colours.Refinement(system).sweep(*start)
     for colour, numbers in zip(again, (task_class, link_class, stream_class), strict=True):
         if len(np.unique(colour)) != (int(numbers.max()) + 1 if len(numbers) else 0):
             raise AssertionError("two colours collided: the partition is not equitable")
