@@ -30,7 +30,7 @@ class Case:
 
 
 CASES = (
-    Case("gpt2-xl", "dgx-h100:4", 512, 1024),
+    Case("gpt2-xl", "dgx-h100:4", 64, 1024),
     Case("bert-large", "dgx-h100:4", 1024, 512),
     Case("llama2-7b", "dgx-h100:8", 256, 4096),
     Case("llama2-13b", "dgx-a100:8", 256, 4096),

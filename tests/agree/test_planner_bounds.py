@@ -11,7 +11,7 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
-from ropewalk.planner.anywhere import floors_of, spread_of
+from ropewalk.planner.anywhere import floors_of, narrow_of, spread_of
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
@@ -129,6 +129,19 @@ def test_no_bound_of_any_cut_collective_bucket_and_placement_is_above_its_step(n
         if number < 4:
             asked = TrainingQuestion(model, cluster, sequence=sequence, decided=plan, detail="stage")
             assert prepared(asked).memory.most == pytest.approx(float(cuts.memory_bytes[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CLUSTERS.items() if case[0] != "dlrm"])
+def test_what_must_get_through_the_narrowest_cut_takes_no_longer_than_the_step(name: str) -> None:
+    model, cluster, batch, sequence = CLUSTERS[name]
+    prices, found = prices_of(model, cluster, batch, sequence)
+    rng, simulator = np.random.default_rng(9), Simulator(PlannerQuestion(model, cluster, batch, sequence))
+    whole = np.flatnonzero(found.fits & (found.candidates.column("pipeline") == 1))
+    for at in rng.choice(whole, min(16, len(whole)), replace=False).tolist():
+        order, algorithm = str(rng.choice(ORDERS)), str(rng.choice(ALGORITHMS))
+        seconds = simulator.seconds(found.strategy(at, prices.workload), order, algorithm)
+        assert narrow_of(prices, found, at) <= seconds, (found.strategy(at, prices.workload), order, algorithm)
+        assert floors_of(prices, found, np.array([at]), seconds)[0] <= seconds * (1 + 1e-9)
 
 
 def test_where_nothing_contends_the_replay_is_the_simulated_step() -> None:

@@ -28,6 +28,7 @@ from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.free import free_network
 from ropewalk.planner.layers import Launch, Seconds
+from ropewalk.planner.narrow import narrow_floor, narrowest
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.to_fit import Blocks, block_of, kept_at_once, least_again
 from ropewalk.strategy.memory import usable_bytes
@@ -67,15 +68,27 @@ def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
         if np.isnan(floor).all():
             return below_s
         lowest = int(np.nanargmin(floor))
-        if floor[lowest] >= below_s or priced.candidates.column("pipeline")[lowest] == 1:
-            return float(min(floor[lowest], below_s))
+        if floor[lowest] >= below_s:
+            return below_s
         key = np.delete(priced.kernels.rows[lowest], [Column.CUT, Column.AGAIN]).tobytes()
         if key not in known:
-            known[key] = spread_of(prices, priced, lowest)
+            piped = priced.kernels.rows[lowest, Column.STAGES] > 1
+            known[key] = (spread_of if piped else narrow_of)(prices, priced, lowest)
         if known[key] <= floor[lowest]:
             return float(floor[lowest])
         floor[lowest] = known[key]
     return float(np.nanmin(floor))
+
+
+def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
+    """The floor of a candidate with one stage under what must get through the narrowest cuts of the network."""
+    layouts, which = priced.candidates.layouts
+    transport, layout = prices.use.transport, layouts[which[at]]
+    assert transport is not None
+    if prices.by_data or layout.data * layout.context * layout.tensor != prices.fabric.hosts:
+        return 0.0
+    wire = 1 / max(transport.efficiency_inside, transport.efficiency_across)
+    return narrow_floor(priced, priced.kernels.rows[at], layout, narrowest(prices.fabric), wire)
 
 
 def spread_of(prices: Prices, priced: Priced, at: int) -> float:
