@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -49,12 +49,26 @@ RAILS = typer.Option(
 )
 
 
+POWER = typer.Option(
+    None,
+    metavar="WATTS",
+    help="Hold every GPU to this limit, such as 700W: steps run at the clock it keeps; at full clock unless given.",
+    rich_help_panel=PLACE,
+)
+
+
+def held_to(device: str, power: str | None) -> str:
+    """A device by its name, held to a power limit where one is given."""
+    return device if power is None else f"{device}@{power}"
+
+
 @dataclass(frozen=True)
 class ClusterOptions:
     """GPUs, servers and the network between them."""
 
     cluster: str | None
     device: str | None
+    power: str | None
     gpus_per_server: int | None
     nics: int | None
     bandwidth: str | None
@@ -87,12 +101,23 @@ class ClusterOptions:
         """The cluster that is named, or the usual one of the command; completed by the options."""
         from ropewalk.hardware import read_cluster
 
-        return read_cluster(self.cluster or usual, self.given())
+        return self._held(read_cluster(self.cluster or usual, self.given()))
 
     def of_gpus(self, gpus: int | None, otherwise: int) -> Cluster:
         """The cluster that is named, with this number of GPUs where one is asked for; else one of so many."""
         from ropewalk.hardware import read_cluster
 
         if self.cluster is not None:
-            return read_cluster(self.cluster, self.given(gpus))
-        return read_cluster(given=self.given(otherwise if gpus is None else gpus))
+            return self._held(read_cluster(self.cluster, self.given(gpus)))
+        return self._held(read_cluster(given=self.given(otherwise if gpus is None else gpus)))
+
+    def _held(self, cluster: Cluster) -> Cluster:
+        """The same servers, their GPUs held to the power limit that is given."""
+        if self.power is None:
+            return cluster
+        from ropewalk.device.device import device
+
+        servers = tuple(replace(group, device=held_to(group.device, self.power)) for group in cluster.servers)
+        for group in servers:
+            device(group.device)
+        return replace(cluster, servers=servers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.cluster_options import DEVICE
+from ropewalk.cli.cluster_options import DEVICE, POWER, held_to
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import refuse_plan
@@ -31,11 +31,7 @@ def cost_command(
     *,
     what: ModelOptions,
     device: str | None = DEVICE,
-    power: str | None = typer.Option(
-        None,
-        metavar="WATTS",
-        help="Run at the clock that the device keeps under this limit, such as 700W; at full clock unless given.",
-    ),
+    power: str | None = POWER,
     layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
     workload: Path | None = typer.Option(
         None,
@@ -59,10 +55,8 @@ def cost_command(
     from ropewalk.workload.source import open_workload
 
     batch = what.batch or USUAL_BATCH
-    prices = pricer(device or REFERENCE, what.dtype)
     opened = open_workload(what.named(model), batch, what.seq)
-    if power is not None:
-        prices = prices.sustained(opened.layers, units.watts(power))
+    prices = pricer(held_to(device or REFERENCE, power), what.dtype).sustained(opened)
     cost = step_cost(opened, prices, what.optimiser)
     if workload is not None:
         write_workload(opened, workload)
@@ -98,6 +92,5 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
         out.print(longest)
     step = both + cost.update
     limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"
-    clock = f"; at {cost.clock:.0%} of the full clock" if cost.clock < 1 else ""
     stack = f", {cost.stack} stack" if cost.stack else ""
-    out.print(f"limited by {limit}{clock}; costs {cost.source}{stack}; optimiser {cost.optimiser}", style="dim")
+    out.print(f"limited by {limit}; costs {cost.source}{stack}; optimiser {cost.optimiser}", style="dim")

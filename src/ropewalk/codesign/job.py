@@ -127,7 +127,7 @@ def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
             f"{workload.name} ({workload.source}) is fixed at {workload.batch} samples, but a plan prices layers for "
             "many parts of the batch: give a model of the zoo, or a module as file.py:Name"
         )
-    prices = pricer(question.device, question.precision)
+    prices = pricer(question.device, question.precision).sustained(workload)
     server = Server(question.gpus_per_server, question.cluster.equal.nvlink_bandwidth, prices.device.memory_bytes)
     return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches))
 

@@ -11,7 +11,7 @@ from typing import Any
 from ropewalk.choices import Choice, Choices
 from ropewalk.device.power import Power
 from ropewalk.errors import DeviceError
-from ropewalk.units import show_size
+from ropewalk.units import show_size, watts
 from ropewalk.workload.kernel import PRODUCTS, Kernel
 
 
@@ -85,7 +85,9 @@ class Device:
     """Time of the host's launches against the host of the shipped measurements."""
     source: str
     power: Power | None = None
-    """What it may draw, where that is known to hold it back."""
+    """What it may draw, and what work costs it in energy, where that is known."""
+    held_to: float | None = None
+    """Watts that it is held to; None: it runs at full clock."""
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)
@@ -139,27 +141,43 @@ DEVICES = _devices()
 
 
 def device(name: str) -> Device:
-    """A device by name.
+    """A device by name, or held to a power limit: `h200@500W`.
 
     >>> device("h200").multiprocessors
     132
+    >>> device("h200@500W").held_to
+    500.0
     """
-    return DEVICES.named(name.lower()).make
+    plain, _, limit = name.partition(HELD_TO)
+    found = DEVICES.named(plain.lower()).make
+    return _held(found, watts(limit), name) if limit else found
 
 
-def limited(device: Device, watts: float) -> Power:
-    """What a device may draw when it is held to so many watts."""
-    if device.power is None:
-        known = ", ".join(name for name, choice in DEVICES.items() if choice.make.power is not None)
+def unlimited(name: str) -> str:
+    """The name of a device without its power limit.
+
+    >>> unlimited("h200@500W"), unlimited("h200")
+    ('h200', 'h200')
+    """
+    return name.partition(HELD_TO)[0]
+
+
+HELD_TO = "@"
+"""Stands before the power limit behind a device's name."""
+
+
+def _held(found: Device, limit: float, name: str) -> Device:
+    if found.power is None:
+        known = ", ".join(one for one, choice in DEVICES.items() if choice.make.power is not None)
         raise DeviceError(
-            f"what work costs {device.name} in energy is not known: take one of {known}, or no power limit"
+            f"what work costs {found.name} in energy is not known: take one of {known}, or no power limit"
         )
-    if watts <= device.power.idle:
+    if limit <= found.power.idle:
         raise DeviceError(
-            f"{device.name} draws {device.power.idle:g} W when idle and cannot be held to {watts:g} W: "
-            f"give more, such as {device.power.limit:g}W"
+            f"{found.name} draws {found.power.idle:g} W when idle and cannot be held to {limit:g} W: "
+            f"give more, such as {found.power.limit:g}W"
         )
-    return replace(device.power, limit=watts)
+    return replace(found, name=name, power=replace(found.power, limit=limit), held_to=limit)
 
 
 def precision(name: str) -> Precision:

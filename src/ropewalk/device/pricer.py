@@ -13,14 +13,14 @@ from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ropewalk.device.device import Device, Precision, device, limited, precision
+from ropewalk.device.device import Device, Precision, device, precision, unlimited
 from ropewalk.device.roofline import roofline
 from ropewalk.device.table import CostTable, read_table
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
 from ropewalk.workload.kernel import OPTIMISER_PASSES, PRODUCTS, Kernel, optimiser, quantise
 from ropewalk.workload.operator import Operator
-from ropewalk.workload.workload import Layer
+from ropewalk.workload.workload import Workload
 
 REFERENCE = "h200"
 """The device whose measurements are shipped."""
@@ -33,6 +33,8 @@ INTERPRETER = "interpreter"
 """A call that stands for a microsecond in which the host runs code of the model that calls nothing."""
 INTERPRETER_S = 1e-6
 TABLE_SUFFIXES = (".csv", ".gz")
+BUSY_TOKENS, BUSY_SAMPLES = 4096, 64
+"""Tokens, or samples that are no sequences, of a micro-batch that keeps a GPU busy."""
 
 
 class Pricer:
@@ -66,19 +68,27 @@ class Pricer:
         seconds = self.table.ratio(kernel, numbers.measured_as) * roofline(kernel, self.device, numbers)
         return seconds / self.clock if kernel.kind in PRODUCTS else seconds
 
-    def sustained(self, layers: Iterable[Layer], watts: float) -> Pricer:
-        """Prices at the clock that the device keeps while it trains these layers for long under a power limit."""
-        power = limited(self.device, watts)
-        operators = [operator for layer in layers for operator in layer.operators]
+    def sustained(self, workload: Workload) -> Pricer:
+        """Prices at the clock that a device which is held to a power limit keeps while it trains a model for long.
+
+        The clock is that of micro-batches large enough to keep the GPU busy, whatever micro-batch is asked for.
+        """
+        power = self.device.power
+        if power is None or self.device.held_to is None:
+            return self
+        batch = max(1, BUSY_TOKENS // workload.sequence) if workload.sequence else BUSY_SAMPLES
+        sized = workload if workload.resize is None else workload.at_batch(batch)
+        operators = [operator for layer in sized.layers for operator in layer.operators]
         clocked_s = joules = 0.0
         for kernel in _in_both_passes(operators, self.precision):
             numbers = self.precision.of(kernel)
             joules += power.joules(kernel, numbers.name, numbers.element_bytes)
             if kernel.kind in PRODUCTS:
                 clocked_s += self._alone(kernel)
-        whole_s = (self.forward_work(operators) + self.backward_work(operators)).seconds
+        whole_s = (self.forward_work(operators) + self.backward_work(operators)).gpu_s
         clock = power.clock(clocked_s, whole_s - clocked_s, joules)
-        return Pricer(self.device, self.precision, self.table, self.source, self.clock * clock)
+        source = f"{self.source}, at {clock:.0%} of the full clock under {self.device.held_to:g} W"
+        return Pricer(self.device, self.precision, self.table, source, clock)
 
     def gpu(self, kernels: Iterable[Kernel]) -> float:
         """Seconds of the GPU for kernels in sequence."""
@@ -172,8 +182,8 @@ def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pr
         return Pricer(table.device, numbers, table, f"measured on {table.device.title} ({Path(device_or_table).name})")
     chosen = device(device_or_table)
     source = f"measured on {REFERENCE} (shipped table)"
-    if chosen.name != REFERENCE:
-        source = f"roofline of {chosen.name}, calibrated on {REFERENCE} measurements"
+    if unlimited(chosen.name) != REFERENCE:
+        source = f"roofline of {unlimited(chosen.name)}, calibrated on {REFERENCE} measurements"
     return Pricer(chosen, numbers, shipped_table(), source)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ropewalk import units
+from ropewalk.device.device import unlimited
 from ropewalk.fabric import IdealSwitch, ServerFabric
 from ropewalk.hardware.cabling import cabling_of
 from ropewalk.hardware.cluster import Cluster, Ports
@@ -112,7 +113,7 @@ _RATED = ("NICs", "switch ports", "transceivers")
 
 
 def _servers(cluster: Cluster, prices: PriceList) -> float | None:
-    known = [prices.servers.get(group.device) for group in cluster.servers]
+    known = [prices.servers.get(unlimited(group.device)) for group in cluster.servers]
     if any(price is None for price in known):
         return None
     return sum(group.count * (price or 0.0) for group, price in zip(cluster.servers, known, strict=True))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropewalk.device.device import DEVICES
+from ropewalk.device.device import DEVICES, unlimited
 from ropewalk.device.pricer import TABLE_SUFFIXES
 from ropewalk.device.table import read_table
 from ropewalk.errors import FabricError, Findings, InputError
@@ -28,7 +28,7 @@ RAILS = "rails"
 def gpu_of(device: str) -> str:
     """The name of the GPU; a table of measurements tells it by its title."""
     if not device.lower().endswith(TABLE_SUFFIXES):
-        return device
+        return unlimited(device)
     measured = read_table(Path(device)).device
     return gpu_in(measured.title) or measured.name
 

@@ -85,7 +85,7 @@ class OverlapQuestion:
     @cached_property
     def tensors(self) -> Tensors:
         """The gradients of the model, layer by layer, with their times on the GPU."""
-        prices = pricer(self.cluster.device, self.precision)
+        prices = pricer(self.cluster.device, self.precision).sustained(self.workload)
         found = tensors_of(
             self.workload, prices, gradient_bytes=prices.precision.element_bytes, optimiser=self.optimiser,
             whole_layers=True,

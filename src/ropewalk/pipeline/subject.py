@@ -64,7 +64,7 @@ def open_subject(
     workload = open_workload(text, None, sequence)
     if is_measured(workload):
         raise InputError(f"{text} has measured layers only: write it as a profile (.txt), which keeps its batch")
-    prices = pricer(device, dtype)
+    prices = pricer(device, dtype).sustained(workload)
     multiple = _multiple(prices.precision.element_bytes, OPTIMISER_BYTES[optimiser])
     trained = Trained(text, workload, dtype, optimiser, sequence)
     return Subject(WorkloadPrices(workload, prices), trained, multiple, prices.device.memory_bytes)

@@ -82,7 +82,7 @@ class Study:
         question = self.question
         self.say(0, None, "reading the model")
         self.workload = open_workload(question.model, 1, question.sequence)
-        prices = pricer(question.cluster.device, question.precision)
+        prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
         use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
         fabric = question.fabric()
         self.prices = (

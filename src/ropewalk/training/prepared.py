@@ -84,6 +84,7 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     """Every rank is a GPU."""
     strategy, workload = _sized(question)
     check(strategy, workload, question.gpu_count)
+    prices = prices.sustained(workload)
     fabric = question.fabric()
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
@@ -108,6 +109,7 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     workload = model if isinstance(model, Workload) else open_workload(model, None, question.sequence)
     group = question.place.equal
     check(strategy, workload, group.count)
+    prices = prices.sustained(workload)
     server = Server(group.gpus, group.nvlink_bandwidth, prices.device.memory_bytes)
     shares, fabric = shares_of(workload, strategy, server), question.fabric()
     pieces = cut(workload, strategy, shares, PriceList(prices))

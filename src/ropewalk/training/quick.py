@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from ropewalk.collectives.choice import CollectiveChoice, collective_choice
-from ropewalk.device.pricer import pricer
+from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.sim.flow.gang import system_of_gang
@@ -64,7 +64,7 @@ class QuickSteps:
     """
 
     def __init__(self, question: TrainingQuestion) -> None:
-        self.prices = pricer(question.device, question.precision)
+        self.prices = _prices(question)
         gpu = gpu_in(self.prices.device.title) or self.prices.device.name
         self.question = replace(question, network=question.network.settled(gpu))
         self.network, self.fabric = self.question.network, self.question.fabric()
@@ -146,3 +146,10 @@ class QuickSteps:
         if key not in self._uses:
             self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice, made=self.made)
         return self._uses[key]
+
+
+def _prices(question: TrainingQuestion) -> Pricer:
+    prices, model = pricer(question.device, question.precision), question.model
+    if prices.device.held_to is None:
+        return prices  # nothing depends on the model, which may take long to open
+    return prices.sustained(model if isinstance(model, Workload) else open_workload(model, None, question.sequence))

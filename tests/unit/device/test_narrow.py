@@ -66,7 +66,7 @@ def test_a_kernel_keeps_the_precision_of_its_step_unless_it_is_a_narrowed_produc
 
 
 def test_the_clock_falls_with_the_limit_and_is_full_where_power_suffices() -> None:
-    clocks = [pricer("h200").sustained(LLAMA.layers, watts).clock for watts in (300, 500, 700, 2000)]
+    clocks = [pricer(f"h200@{watts}W").sustained(LLAMA).clock for watts in (300, 500, 700, 2000)]
     assert clocks == sorted(clocks)
     assert clocks[0] < 0.6
     assert clocks[-1] == 1.0
@@ -81,7 +81,7 @@ def test_at_the_clock_that_is_found_the_limit_is_drawn() -> None:
 
 
 def test_memory_bound_work_does_not_slow_down_with_the_clock() -> None:
-    held, copy = pricer("h200").sustained(LLAMA.layers, 400), k.pointwise("map", 10**8)
+    held, copy = pricer("h200@400W").sustained(LLAMA), k.pointwise("map", 10**8)
     assert held.kernel(copy) == pricer("h200").kernel(copy)
     assert held.kernel(k.matmul("forward", 4096, 4096, 4096)) > pricer("h200").kernel(
         k.matmul("forward", 4096, 4096, 4096)
@@ -90,11 +90,22 @@ def test_memory_bound_work_does_not_slow_down_with_the_clock() -> None:
 
 def test_limits_that_no_device_can_be_held_to_are_refused() -> None:
     with pytest.raises(DeviceError, match="draws 120 W when idle and cannot be held to 100 W: give more, such as 700W"):
-        pricer("h200").sustained(LLAMA.layers, 100)
+        device("h200@100W")
     with pytest.raises(DeviceError, match="energy is not known: take one of h200"):
-        pricer("a100").sustained(LLAMA.layers, 300)
+        device("a100@300W")
 
 
 def test_limits_are_those_of_the_data_sheets() -> None:
     limits = {name: device(name).power for name in ("h100", "h200", "b200", "b300", "gb200", "gb300")}
     assert [power.limit for power in limits.values() if power] == [700, 700, 1000, 1100, 1200, 1400]
+
+
+def test_without_a_limit_devices_run_at_full_clock_and_the_source_says_when_they_do_not() -> None:
+    assert pricer("h200").sustained(LLAMA).clock == 1.0
+    assert pricer("h200@500W").sustained(LLAMA).source.endswith("of the full clock under 500 W")
+    assert pricer("h100@500W").source == "roofline of h100, calibrated on h200 measurements"
+
+
+def test_the_clock_does_not_depend_on_the_micro_batch() -> None:
+    clocks = [pricer("h200@500W").sustained(LLAMA.at_batch(batch)).clock for batch in (1, 4)]
+    assert clocks[0] == clocks[1]

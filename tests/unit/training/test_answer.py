@@ -218,3 +218,16 @@ def test_two_copies_of_stages_with_their_own_replicas_run_at_every_level_and_fro
 @pytest.fixture
 def read_page_text():
     return lambda html: html.replace("\u00a0", " ")
+
+
+def test_a_power_limit_slows_computing_down_and_the_quick_step_is_the_same() -> None:
+    from ropewalk.training.quick import QuickSteps
+
+    free, held = (
+        TrainingQuestion("llama-7b:layers=4", read_cluster(given=Given(8, name)), batch=16)
+        for name in ("h200", "h200@400W")
+    )
+    found = answer(held)
+    assert found.statistics.step_time_s > 1.1 * answer(free).statistics.step_time_s
+    assert found.cost_source.endswith("of the full clock under 400 W, eager stack")
+    assert QuickSteps(held).run(found.strategy).step_time_s == pytest.approx(found.statistics.step_time_s, rel=1e-12)
