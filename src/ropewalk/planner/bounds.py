@@ -10,19 +10,22 @@ from ropewalk.planner.layers import Seconds
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.training.answer import StepAnswer
 
-UNEQUAL = ". Stages with replicas of their own: all kernels, spread evenly over all GPUs"
+FREE = (
+    ". With stages that have replicas of their own, and gradients that reach into the next step: all kernels, spread "
+    "evenly over all GPUs"
+)
 
 
 def bound_of(
-    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices, *, unequal: bool
+    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices, *, free: bool
 ) -> Bound:
-    """The bounds with their proofs; `anything_s` holds for every choice but for stages with `unequal` replicas."""
-    if unequal:
+    """The bounds with their proofs; `anything_s` holds for every choice but for what `free` stages and orders add."""
+    if free:
         anything_s = min(anything_s, _kernels(priced, np.arange(len(priced.candidates))))
     return Bound(
         min(anything_s, found.bound_s),
         found.bound_s,
-        proof_of(priced, found) + (UNEQUAL if unequal else ""),
+        proof_of(priced, found) + (FREE if free else ""),
         ladder_of(priced, found.bound_s, anything_s, training, prices),
         found.complete,
     )

@@ -11,16 +11,17 @@ from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import is_measured
 from ropewalk.pipeline.question import PipelineQuestion
 from ropewalk.pipeline.schedules import FITTED
+from ropewalk.pipeline.width import FEW_GPUS, Width, round_counts
 from ropewalk.planner.answer import Option
 from ropewalk.planner.pricing import Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.space import USUAL_SCHEDULES
-from ropewalk.strategy.memory import memory
 from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.strategy.shares import shares_of
-from ropewalk.strategy.stages import cut
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.workload.workload import Workload
+
+WHOLE_SEARCH = 16
+"""GPUs up to which the pipeline planner looks at everything it can, in seconds."""
 
 
 def proposes(question: PlannerQuestion, workload: Workload) -> bool:
@@ -34,11 +35,6 @@ def proposes(question: PlannerQuestion, workload: Workload) -> bool:
     narrowed = space.tensor or space.pipeline or space.micro_batch or space.interleave or space.usual != Strategy()
     wanted = is_measured(workload) or "unrunnable" in question.allow
     return bool(wanted and not narrowed and question.cluster.gpus > 1 and 0 in space.zero and "none" in space.recompute)
-
-
-def proposes_unequal(question: PlannerQuestion, workload: Workload) -> bool:
-    """May stages have replicas of their own, which no framework runs?"""
-    return proposes(question, workload) and "unrunnable" in question.allow
 
 
 def pipelines(question: PlannerQuestion, prices: Prices, say: Callable[[str], None]) -> Iterator[Option]:
@@ -55,20 +51,19 @@ def pipelines(question: PlannerQuestion, prices: Prices, say: Callable[[str], No
             optimiser=space.usual.optimiser, schedules=(*space.schedules, *fitted),
             recompute=(False, True) if "full" in space.recompute else (False,),
         )  # fmt: skip
-        found = plan(asked.subject.model, asked.machines, asked.terms)
+        found = plan(asked.subject.model, asked.machines, asked.terms, width=_width(cluster.gpus))
         strategies = list(contenders(found, asked.subject.trained, cluster.gpus))
     except InputError:
         return
     for strategy in strategies:
         if strategy.micro_batch * strategy.micro_batches * strategy.data != question.batch:
             continue
-        yield _option(strategy, prices)
-        if 1 in space.zero and any(one.replicas > 1 for one in strategy.parts or (strategy,)):
-            yield _option(replace(strategy, zero=1), prices)
+        sharded = 1 in space.zero and any(one.replicas > 1 for one in strategy.parts or (strategy,))
+        for one in (strategy, replace(strategy, zero=1)) if sharded else (strategy,):
+            yield Option(one, DEFAULT_ORDER, "ring", float("inf"), prices.memory_of(one))
 
 
-def _option(strategy: Strategy, prices: Prices) -> Option:
-    workload = prices.workload.at_batch(strategy.micro_batch)
-    shares = shares_of(workload, strategy)
-    held = memory(strategy, shares, cut(workload, strategy, shares, prices.listed), prices.listed.element_bytes)
-    return Option(strategy, DEFAULT_ORDER, "ring", float("inf"), held.most)
+def _width(gpus: int) -> Width | None:
+    """How far the pipeline planner looks: as usual on few and on many GPUs, where its own limits make it quick."""
+    between = WHOLE_SEARCH < gpus <= FEW_GPUS
+    return Width(slots=6, sets=6, replicas=round_counts(gpus, between=True), groups=64, sizes=3) if between else None

@@ -26,9 +26,10 @@ from ropewalk.planner.sized import Sized, equal_runs, recompute_to_fit
 from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
-from ropewalk.strategy.memory import gradient_bytes, state_bytes
+from ropewalk.strategy.memory import gradient_bytes, memory, state_bytes
 from ropewalk.strategy.prices import PriceList
-from ropewalk.strategy.stages import SLACK
+from ropewalk.strategy.shares import shares_of
+from ropewalk.strategy.stages import SLACK, cut
 from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
 from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
@@ -163,6 +164,12 @@ class Prices:
         say("bounding steps")
         floor_of_all(rows, np.flatnonzero(fits), model, written, network, settings, updates, floor)
         return Priced(candidates, total, fits, floor, symmetric, given)
+
+    def memory_of(self, strategy: Strategy) -> float:
+        """Bytes on the fullest GPU of one strategy of any kind."""
+        workload = self.workload.at_batch(strategy.micro_batch)
+        shares = shares_of(workload, strategy)
+        return memory(strategy, shares, cut(workload, strategy, shares, self.listed), self.listed.element_bytes).most
 
     def layers(self, splittings: list[Splitting], usual: Strategy) -> LayerTable:
         """The layer table of these splittings."""

@@ -15,12 +15,14 @@ from ropewalk.planner.answer import Option
 from ropewalk.planner.channels import Channel
 from ropewalk.planner.cuts import best_cuts
 from ropewalk.planner.layout import Layout
+from ropewalk.planner.orders import orders
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import recomputed_in
 from ropewalk.planner.tailored import Tailor
 from ropewalk.strategy.frameworks import runnable
 from ropewalk.strategy.placement import AXES, Placement
+from ropewalk.strategy.strategy import Strategy
 
 FASTER = 1 - 1e-6
 """What is faster by less is not worth another choice."""
@@ -59,7 +61,7 @@ class Refinement:
         return {
             "collectives": ("which algorithm every group runs", self.collectives),
             "placement": ("which rank is on which GPU", self.placements),
-            "buckets": ("gradients that are reduced together", self.buckets),
+            "buckets": ("gradients that are reduced together, and in which order", self.buckets),
             "cuts": ("where stages begin, and how many of their layers are recomputed", self.cuts),
         }
 
@@ -174,6 +176,9 @@ class Refinement:
         for size in BUCKETS:
             if size != strategy.order.fusion:
                 yield replace(option, strategy=replace(strategy, order=replace(strategy.order, fusion=size)))
+        for other in orders(self.simulator.question, option):
+            if self.unrunnable or self._runs(other, option.algorithm):
+                yield self._sized(option, other)
 
     def cuts(self, option: Option) -> Iterator[Option]:
         """The cut with the shortest replay: stages with recomputed blocks of their own, or as many in all of them."""
@@ -188,6 +193,10 @@ class Refinement:
                 yield replace(option, strategy=plan, memory_bytes=float(found.memory_bytes[0]))
             if (found.again == found.again[:, :1]).all():
                 break  # as many in all pieces already
+
+    def _sized(self, option: Option, strategy: Strategy) -> Option:
+        """The option with another strategy, and what that holds."""
+        return replace(option, strategy=strategy, memory_bytes=self.prices.memory_of(strategy))
 
     def _costs(self, layout: Layout, channels: list[Channel], algorithm: str) -> list[float] | None:
         """Seconds per launch and per byte of some channels; None where the algorithm does not apply."""
@@ -213,5 +222,8 @@ class Refinement:
         return option.memory_bytes <= self.prices.room and (self.unrunnable or self._can_run(option))
 
     def _can_run(self, option: Option) -> bool:
-        answers = runnable(option.strategy, self.prices.workload, algorithm=option.algorithm)
+        return self._runs(option.strategy, option.algorithm)
+
+    def _runs(self, strategy: Strategy, algorithm: str) -> bool:
+        answers = runnable(strategy, self.prices.workload, algorithm=algorithm)
         return any(why is None for why in answers.values())

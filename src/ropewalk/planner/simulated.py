@@ -47,7 +47,7 @@ class Simulator:
             precision=question.precision,
             network=question.use(algorithm),
             order=None if placement == DEFAULT_ORDER else placement,
-            detail="stage",
+            detail="stage" if strategy.order.is_plain else "auto",
         )
 
     def seconds(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = "ring") -> float:
@@ -60,7 +60,9 @@ class Simulator:
 
     def _run(self, key: Key) -> float:
         strategy, placement, algorithm = key
-        return self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
+        if self.quick.covers(strategy):
+            return self.quick.run(strategy, order=placement, algorithm=algorithm).step_time_s
+        return answer(self.asked(strategy, placement, algorithm)).statistics.step_time_s
 
     def prepare(self, keys: Iterable[Key]) -> None:
         """Have what may be asked for next simulated side by side, where there are workers for it."""

@@ -18,7 +18,7 @@ from ropewalk.planner.anywhere import floors_anywhere, least_anywhere
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.bounds import bound_of
 from ropewalk.planner.finalists import Finalist, finalists
-from ropewalk.planner.pipelines import pipelines, proposes, proposes_unequal
+from ropewalk.planner.pipelines import pipelines, proposes
 from ropewalk.planner.plain import plain_choice
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
@@ -154,7 +154,7 @@ class Study:
         anything = least_anywhere(self.prices, priced, best.seconds)
         return PlannerAnswer(
             question, best, training, plain, plain_training,
-            bound_of(priced, found, anything, training, self.prices, unequal=proposes_unequal(question, workload)),
+            bound_of(priced, found, anything, training, self.prices, free="unrunnable" in question.allow),
             counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
