@@ -3,8 +3,9 @@
 `h200_power.csv`: seven seconds of the same work on random data, the last three of them counted, with the limit that the
 GPU was held to. `h200_sustained_steps.csv`: training steps after ten seconds; `lean` is a Llama written as fused stacks
 have it (one product for queries, keys and values, compiled norms, gates and loss, FP8 by current scaling of every
-tensor), `transformers` that library's own code. The energies of a FLOP and of a byte come from the first file, masked
-attention from a profile of two-layer Llamas of the second one's sizes; nothing else was fitted to them.
+tensor; gradients stay in bf16, where Megatron-Core adds them to float32), `transformers` that library's own code. The
+energies of a FLOP and of a byte come from the first file, masked attention from a profile of two-layer Llamas of the
+second one's sizes; nothing else was fitted to them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def test_large_products_are_met_at_every_limit(work: str) -> None:
 def test_both_passes_are_met_within_seven_percent_under_every_stack(row: dict[str, str]) -> None:
     found = predicted(row)
     assert found.parameters == int(row["parameters"])
-    within = 0.03 if row["code"] == "lean" else 0.07
+    within = 0.05 if row["code"] == "lean" else 0.07
     assert found.forward_backward_s == pytest.approx(float(row["forward_backward_s"]), rel=within)
 
 

@@ -30,6 +30,8 @@ class Linear(Operator):
     """Its weight lies as [inputs, outputs], as in GPT-2, not as [outputs, inputs]."""
     exact: bool = False
     """It is never narrowed to FP8: heads over words, routers."""
+    accumulates: bool = False
+    """Gradients of its weight are added to float32 numbers as the product that makes them ends."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._product("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
@@ -39,7 +41,8 @@ class Linear(Operator):
         weight = (self.inputs, self.outputs) if self.turned else (self.outputs, self.inputs)
         into_weight = self._product("weight_grad", *weight, self.rows)
         into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
-        return (*(() if self.first else (into_input,)), into_weight, *((into_bias,) if self.bias else ()))
+        added = (k.accumulation(self.inputs * self.outputs),) if self.accumulates else ()
+        return (*(() if self.first else (into_input,)), into_weight, *added, *((into_bias,) if self.bias else ()))
 
     def _product(self, form: str, rows: int, columns: int, inner: int) -> Kernel:
         return k.matmul(form, rows, columns, inner, exact=self.exact)

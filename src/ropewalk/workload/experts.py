@@ -74,6 +74,8 @@ class Experts(Operator):
     so only under expert parallelism."""
     fused: bool = False
     """The gate is one kernel."""
+    accumulates: bool = False
+    """Gradients of weights are added to float32 numbers as the products that make them end."""
 
     def forward(self) -> tuple[Kernel, ...]:
         neurons = self.slots * self.ffn
@@ -93,17 +95,22 @@ class Experts(Operator):
         gates = (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
         return (
             *self._masks(self.hidden),
-            self._product("weight_grad", self.hidden, self.ffn),
+            *self._weight_gradient(self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
             *gates,
             *self._masks(2 * self.ffn),
-            self._product("weight_grad", 2 * self.ffn, self.hidden),
+            *self._weight_gradient(2 * self.ffn, self.hidden),
             self._product("input_grad", self.hidden, 2 * self.ffn),
             *self._masks(self.hidden),
         )  # fmt: skip
 
     def weight_kernels(self) -> tuple[int, ...]:
-        return tuple(at for at, kernel in enumerate(self.backward()) if kernel.form == "weight_grad")
+        found = [at for at, kernel in enumerate(self.backward()) if kernel.form == "weight_grad"]
+        return tuple(at + behind for at in found for behind in range(1 + self.accumulates))
+
+    def _weight_gradient(self, columns: int, inner: int) -> tuple[Kernel, ...]:
+        product = self._product("weight_grad", columns, inner)
+        return (product, k.accumulation(self.experts * columns * inner)) if self.accumulates else (product,)
 
     def _masks(self, width: int) -> tuple[Kernel, ...]:
         return (k.pointwise("broadcast", self.slots * width, 2),) if self.masked else ()

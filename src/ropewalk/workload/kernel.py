@@ -52,6 +52,18 @@ def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1, *, ex
     )
 
 
+def accumulation(weights: int) -> Kernel:
+    """What it takes beyond a product to add its result to gradients in float32 that are already there.
+
+    They are read and written whole where the product alone writes 16 bits.
+    """
+    return Kernel("pointwise", "map", (weights, 1, 1), weights, bytes_fixed=ACCUMULATED_BYTES * weights)
+
+
+ACCUMULATED_BYTES = 6.0
+"""Four read, four written, less the two that the product writes by itself."""
+
+
 def grouped_matmul(form: str, groups: int, rows: int, columns: int, inner: int) -> Kernel:
     """Products of `rows` vectors in all with one matrix for each of `groups` groups, as the experts of a layer do.
 

@@ -59,3 +59,15 @@ def test_a_stack_that_does_not_run_a_model_is_refused_with_those_that_do() -> No
 def test_a_file_has_the_kernels_it_was_traced_with() -> None:
     with pytest.raises(WorkloadError, match="leave --stack megatron out"):
         under_stack("net.onnx", "megatron")
+
+
+def test_megatron_adds_gradients_of_every_weight_to_float32_numbers() -> None:
+    built = build("mixtral-8x7b:layers=2,stack=megatron", 1, 512)
+    added = sum(
+        kernel.bytes_fixed for kernel in kernels(built) if kernel.kind == "pointwise" and not kernel.elements_read
+    )
+    products = sum(
+        operator.parameters() for layer in built.layers[1:] for operator in layer.operators if operator.parameters()
+    )
+    norms = 5 * 4096
+    assert added >= 6 * (products - norms)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ropewalk.workload.adapted import Adapted
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Pointwise, Softmax
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
@@ -41,12 +42,24 @@ def stacked(
     run: Run, hidden: int, embedding: Operators, blocks: Sequence[tuple[str, Operators]], head: Operators
 ) -> list[Layer]:
     """Blocks, each with its kind, between what makes vectors of words and what makes a loss of them."""
-    elements = run.tokens * hidden
+    elements, written = run.tokens * hidden, _accumulating if run.stack.accumulates else tuple[Operator, ...]
+    made = {kind: written(block) for kind, block in blocks}
     return [
-        Layer("embedding", embedding, elements, kind="embedding"),
-        *(Layer(f"block {number}", block, elements, kind=kind) for number, (kind, block) in enumerate(blocks)),
-        Layer("head", head, 1, kind="head"),
+        Layer("embedding", written(embedding), elements, kind="embedding"),
+        *(Layer(f"block {number}", made[kind], elements, kind=kind) for number, (kind, _) in enumerate(blocks)),
+        Layer("head", written(head), 1, kind="head"),
     ]
+
+
+def _accumulating(operators: Operators) -> Operators:
+    """The same operators, gradients of their weights added to float32 numbers."""
+    return tuple(map(_with_accumulation, operators))
+
+
+def _with_accumulation(operator: Operator) -> Operator:
+    if isinstance(operator, Adapted):
+        return replace(operator, operator=_with_accumulation(operator.operator))
+    return replace(operator, accumulates=True) if isinstance(operator, Linear | Experts) else operator
 
 
 def enter(elements: int) -> Exchange:

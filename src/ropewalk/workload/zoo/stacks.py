@@ -23,6 +23,8 @@ class Stack:
     """Queries, keys and values come from one product, and so do both halves of a gated layer."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
+    accumulates: bool = False
+    """Gradients of weights are kept in float32, and added to as the products that make them end."""
     interpreted: float = 1.0
     """Part of the time that transformers' code takes between its calls."""
 
@@ -33,7 +35,7 @@ STACKS = Choices(
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
         Choice("compiled", Stack(fused=True, masked=True, interpreted=0.25), "the same code under torch.compile"),
         Choice(
-            "megatron", Stack(fused=True, merged=True, interpreted=0.25),
+            "megatron", Stack(fused=True, merged=True, accumulates=True, interpreted=0.25),
             "Megatron-Core with Transformer Engine",
         ),
     ),
