@@ -13,6 +13,9 @@ from ropewalk.cli.plan_options import NetworkOptions, Outputs, PortOptions
 from ropewalk.cli.screen import console, print_whole, shown_progress, typed, write_page
 from ropewalk.documents import json_text
 
+NOTICEABLE = 5e-4
+"""Parts of a bound below which a step takes just that."""
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -72,8 +75,11 @@ def print_networks(answer: NetworksAnswer) -> None:
 def _remarks(one: OnNetwork) -> list[str]:
     from ropewalk.hardware.bill import network_price
 
-    note = network_price(one.cluster).note
-    return [*([note] if note else []), *([one.reached.said] if one.reached is not None else [])]
+    note, best = network_price(one.cluster).note, one.planned.best.seconds
+    bound, wired = one.planned.bound, " on any wiring of its ports" if one.planned.question.designed else ""
+    left = f"no strategy takes less than {units.show_seconds(bound.seconds)}{wired}, and this one is "
+    left += f"{bound.gap(best):.1%} above it" if bound.gap(best) >= NOTICEABLE else "no slower"
+    return [left, *([note] if note else []), *([one.reached.said] if one.reached is not None else [])]
 
 
 def _table(answer: NetworksAnswer) -> Table:

@@ -72,8 +72,8 @@ def alternate(
 ) -> Alternation:
     """Plane 1, plane 2, plane 1, … until plane 1 finds nothing better or the rounds are used up.
 
-    Every start is timed on a wiring of its own. The search continues from the first and the best others,
-    `begin_with` in all. A wiring that cannot be built has a time of infinity and is not continued from.
+    Every start is timed on a wiring of its own. The search continues from the best, or from the first and the best
+    others, `begin_with` in all. A wiring that cannot be built has a time of infinity and is not continued from.
     """
     record = _Record()
     say = tell or (lambda done, most, now: None)
@@ -83,7 +83,10 @@ def alternate(
         wiring = rewire(start)
         first.append(record.add(0, "start", Candidate(start, wiring, time(start, wiring))))
     ended = "converged"
-    chosen = [first[0], *sorted(first[1:], key=lambda one: one.seconds)][:begin_with]
+    by_time = sorted(first, key=lambda one: one.seconds)
+    chosen = (
+        by_time[:1] if begin_with == 1 else [first[0], *(one for one in by_time if one is not first[0])][:begin_with]
+    )
     most = 2 * rounds * len(chosen)
     for at, current in enumerate(chosen):
         for number in range(1, rounds + 1):

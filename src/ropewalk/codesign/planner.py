@@ -36,6 +36,10 @@ BESIDES = 2
 """Chains of every round that go on from the strategy at hand, besides those that begin elsewhere."""
 STARTS = 3
 """The search continues from so many strategies: the common start and the best others."""
+VERY_MANY_SERVERS, FEW_STARTS = 512, 1
+"""From so many servers on, where a wiring takes seconds to lay and to route, the search continues from the best."""
+FIRST_WIRED = 4
+"""Strategies for very many servers that are wired before that: the common start and the best others."""
 LONG_SEARCH = 60_000
 """Proposals of all chains from which on processes of their own are worth starting."""
 
@@ -89,14 +93,28 @@ class Planner:
                 others = [replace(pair, wiring=self.judge.wire(pair.seating)) for pair in pairs]
                 return judged([*pairs, *others], time=self.judge.on_wiring)
         return alternate(
-            list(self._pool),
+            self._first_wired() if self.is_short else list(self._pool),
             search=self._search,
             rewire=self.judge.wire,
             time=self.judge.on_wiring,
             rounds=self.question.rounds,
-            begin_with=STARTS,
+            begin_with=FEW_STARTS if self.is_short else STARTS,
             tell=self._tell("plan"),
         )
+
+    @property
+    def is_short(self) -> bool:
+        """Is the search shorter than usual, because there are very many servers?"""
+        return self.question.servers >= VERY_MANY_SERVERS
+
+    def _first_wired(self) -> list[Seating]:
+        """The common start, and the others that an estimate on an ideal switch likes best."""
+        switch = BASELINES["ideal-switch"].make(self.job.site).network
+        assert switch is not None
+        on_switch = self.job.estimate(switch)
+        first, *others = self._pool
+        best = sorted(others, key=lambda one: on_switch.place(self.space.places_of(one)))
+        return [first, *best[: FIRST_WIRED - 1]]
 
     def _all_pairs(self) -> list[Candidate] | None:
         """The fastest pairs of strategy and wiring by estimate, of all there are; None where these are too many."""
