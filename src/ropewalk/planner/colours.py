@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.ragged import ranges
-from ropewalk.sim.flow.colours import sum_by_row
+from ropewalk.sim.flow.colours import colour_links, colour_rows, mix, sum_by_row
 from ropewalk.task.step import Act, Step
 
 Floats = NDArray[np.float64]
@@ -55,17 +55,29 @@ class Colours:
         hops, role = self.hops, self.role
         rank, operation = hashed(self.stage_of_rank), hashed(self.sort)
         transfer = mixed(operation[self.operation], self.own)
+        start = np.searchsorted(hops.transfer, np.arange(len(transfer) + 1))
+        crossed, by_rank, by_operation = (
+            ends.astype(np.int32) for ends in (hops.link, self.by_rank, self.by_operation)
+        )
+        pair = np.arange(len(by_rank) + 1)
         link = np.zeros(int(hops.link.max(initial=-1)) + 1, np.uint64)
         weight = hashed(rounded(hops.load))
-        seen = -1
+        seen = (-1, -1)
         while True:
-            link = mixed(link, summed(hops.link, mixed(transfer[hops.transfer], weight), len(link)))
-            transfer = mixed(transfer, summed(hops.transfer, mixed(link[hops.link], weight), len(transfer)))
-            operation = mixed(operation, summed(self.operation, transfer, len(operation)))
-            rank = mixed(rank, summed(self.by_rank, mixed(operation[self.by_operation], role), len(rank)))
-            operation = mixed(operation, summed(self.by_operation, mixed(rank[self.by_rank], role), len(operation)))
-            transfer = mixed(transfer, operation[self.operation])
-            told = sum(len(np.unique(colours)) for colours in (link, transfer, operation, rank))
+            on_link, on_rank = np.zeros(len(link), np.uint64), np.zeros(len(rank), np.uint64)
+            colour_links(start, crossed, weight, transfer, on_link)
+            link = mix(link, on_link)
+            on_path, met = np.empty(len(transfer), np.uint64), np.zeros(len(operation), np.uint64)
+            colour_rows(start, crossed, weight, link, on_path)
+            transfer = mix(transfer, on_path)
+            operation = mix(operation, summed(self.operation, transfer, len(operation)))
+            colour_links(pair, by_rank, role, operation[self.by_operation], on_rank)
+            rank = mix(rank, on_rank)
+            colour_links(pair, by_operation, role, rank[self.by_rank], met)
+            operation = mix(operation, met)
+            transfer = mix(transfer, operation[self.operation])
+            # All else follows from links and ranks: where a sweep splits none of these, the next would split nothing.
+            told = len(np.unique(link)), len(np.unique(rank))
             if told == seen:
                 break
             seen = told

@@ -155,8 +155,7 @@ class Prices:
         total, stages = recompute_to_fit(rows, np.flatnonzero(candidates.by_block), sized, width, self.room)
         candidates = candidates.recomputing(rows[:, Column.AGAIN] // width)
         fits = total <= self.room
-        say("writing collectives")
-        network, symmetric = self._network(candidates, rows, fits)
+        network, symmetric = self._network(candidates, rows, fits, say)
         updates = self.priced_updates(stages, fits, usual)
         model = Model(table.seconds, table.launch, table.held, table.met, cuts, again)
         given = KernelInput(rows, model, written, network, settings, updates)
@@ -226,13 +225,17 @@ class Prices:
         return written_rows([timetable(candidates.space.schedules[name], *size) for name, *size in keys.tolist()])
 
     def _network(
-        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_]
+        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_], say: Callable[[str], None]
     ) -> tuple[Network, NDArray[np.bool_]]:
         """What communication costs in the layouts of candidates that fit."""
         layouts, which = candidates.layouts
         used = np.unique(which[fits])
         self._lay_out([layouts[at] for at in used.tolist()])
-        found = [self.layout(layouts[at]) for at in used.tolist()] or [NO_NETWORK]
+        found: list[LayoutCosts] = []
+        for at in used.tolist():
+            say(f"writing collectives, layout {len(found) + 1} of {len(used)}")
+            found.append(self.layout(layouts[at]))
+        found = found or [NO_NETWORK]
         place = np.zeros(len(layouts), np.int64)
         place[used] = np.arange(len(used))
         stages = np.cumsum([0, *(len(one.seconds) for one in found)])
