@@ -53,6 +53,7 @@ NETWORKS = (
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--model", help="only cases of this model")
+    parser.add_argument("--network", help="only this network")
     chosen = parser.parse_args()
     print(f"gaps to proved bounds. {machine()}")
     rows, largest = [], {sort: [0.0, 0.0] for sort in (FULL, SHARED, THIN)}
@@ -60,6 +61,8 @@ def main() -> None:
         if chosen.model not in (None, case.model):
             continue
         for name, sort, network, nics in NETWORKS:
+            if chosen.network not in (None, name):
+                continue
             row, gaps = measured(case, name, cluster_of(case, network, nics))
             largest[sort] = [max(pair) for pair in zip(largest[sort], gaps, strict=True)]
             print("  ".join(row), flush=True)

@@ -2,10 +2,14 @@
 
 A start is the even cut, the one with as many blocks in every piece, and, where every stage holds one piece, the one
 whose slowest stage is fastest once each recomputes what it must to fit. From there, layers are moved from piece to
-piece as long as the replay of the step gets shorter: next to each other, or through all pieces between two.
+piece as long as the replay of the step gets shorter: next to each other, or through all pieces between two. As long as
+nothing fits, they are moved to wherever the fullest GPU gets less.
 """
 
 from __future__ import annotations
+
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +29,41 @@ FULL = RECOMPUTE_OF_LAYERS.index("full")
 MOST_MOVES = 128
 """Cuts that are looked at in a round, fewer where replays are long: at most so many passes, and 16 cuts."""
 MOST_PASSES = 100_000
+AS_FEW = 8
+"""Where there are as many cuts as in so many rounds at most, all of them are looked at."""
 MOST_ROUNDS = 24
 FASTER = 1 - 1e-6
 
 
 def best_cuts(tailor: Tailor, *, alike: bool) -> Cuts:
-    """The best cut of a candidate that was found, and those next to it, the fastest replay first.
+    """The best cut of a candidate that was found, the best of all where they are few; what does not fit is infinite.
 
     `alike`: all pieces recompute as many blocks.
     """
-    found = tailor.cut(starts(tailor), alike=alike)
-    best = found.only(np.array([found.best]))
+    layers = tailor.priced.kernels.model.held.shape[1]
     passes = 2 * tailor.pieces * int(tailor.row[Column.MICRO_BATCHES])
     most = min(MOST_MOVES, max(16, MOST_PASSES // passes))
-    for _ in range(MOST_ROUNDS):
-        around = moves(best.firsts[0], tailor.priced.kernels.model.held.shape[1], most)
-        if not len(around) or not np.isfinite(best.replay_s[0]):
+    few = comb(layers - 1, tailor.pieces - 1) <= AS_FEW * most
+    found = tailor.cut(every_cut(layers, tailor.pieces) if few else starts(tailor), alike=alike)
+    best = found.only(np.array([found.best]))
+    for _ in range(0 if few else MOST_ROUNDS):
+        around = moves(best.firsts[0], layers, most)
+        if not len(around):
             break
         found = tailor.cut(around, alike=alike)
-        if found.replay_s[found.best] >= best.replay_s[0] * FASTER:
+        if found.rank[found.best] >= best.rank[0] * FASTER:
             break
         best = found.only(np.array([found.best]))
     return best
+
+
+def every_cut(layers: int, pieces: int) -> Ints:
+    """All cuts of so many layers.
+
+    >>> every_cut(4, 2).tolist()
+    [[0, 1], [0, 2], [0, 3]]
+    """
+    return np.array([(0, *cut) for cut in combinations(range(1, layers), pieces - 1)], np.int64)
 
 
 def moves(firsts: Ints, layers: int, most: int = MOST_MOVES) -> Ints:

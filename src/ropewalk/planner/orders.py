@@ -1,15 +1,21 @@
-"""Orders of gradients that the study of overlap finds for plain data parallelism, as other options of a search."""
+"""Orders of gradients as other options of a search: those of the study of overlap where all ranks are data ranks.
+
+Elsewhere gradients that are reduced together may go first on links one by one, by priority, or layer by layer. No
+framework does that: all of them fill buckets as gradients are ready.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from ropewalk.errors import InputError
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer
 from ropewalk.planner.answer import Option
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.strategy.order import Order
 from ropewalk.strategy.strategy import Strategy
 
 
@@ -20,9 +26,10 @@ def orders(question: PlannerQuestion, option: Option) -> Iterator[Strategy]:
     rank, so nothing is sharded.
     """
     strategy = option.strategy
-    if strategy.data != question.cluster.gpus or strategy.parts or strategy.micro_batches > 1 or strategy.expert > 1:
+    if strategy.zero > 1 or not strategy.order.is_plain or strategy.parts:
         return
-    if strategy.zero > 1 or not strategy.order.is_plain:
+    if strategy.data != question.cluster.gpus or strategy.micro_batches > 1 or strategy.expert > 1:
+        yield from (replace(strategy, order=order) for order in within_a_step(strategy))
         return
     try:
         asked = OverlapQuestion(
@@ -35,3 +42,15 @@ def orders(question: PlannerQuestion, option: Option) -> Iterator[Strategy]:
     for way in ways:
         if way.order is not None and not way.order.is_plain:
             yield replace(strategy, zero=0, order=way.order)
+
+
+def within_a_step(strategy: Strategy) -> Iterator[Order]:
+    """Other orders that end with the step.
+
+    >>> [order.said() for order in within_a_step(Strategy(data=2, tensor=2, order=Order(fusion=0.0)))]
+    ['layer by layer, queued', 'layer by layer, forward first, credit without limit', 'layer by layer, streamed']
+    """
+    if strategy.replicas > 1:
+        yield replace(strategy.order, priority="queued")
+        yield replace(strategy.order, fusion=0.0, priority="forward", credit_bytes=inf)
+        yield replace(strategy.order, arrival="streamed")

@@ -33,6 +33,7 @@ MOST_SYNTHESISED = 32
 """Ranks of a group up to which collectives are made for the network while a search waits."""
 MOST_TRIED = 3
 """Algorithms of a purpose that are simulated, cheapest per byte first, and placements, shortest replay first."""
+WORTH_A_WORD = 0.995
 NOT_WORSE = 1.01
 """Placements whose replay is longer by more than this factor are not simulated."""
 PURPOSES: dict[str, tuple[Channel, ...]] = {
@@ -97,6 +98,17 @@ class Refinement:
                 say(f"trying other {name}")
                 best = self.best(best, others)
         return best
+
+    def unrunnable_order(self, best: Option) -> Option | None:
+        """A faster order of gradients that no framework runs; None where there is none, or where it may be the answer.
+
+        What is less than half a percent faster is not worth a word.
+        """
+        if self.unrunnable:
+            return None
+        freely, usual = replace(self, unrunnable=True), self.priced.candidates.space.usual.order
+        found = freely.best(replace(best, strategy=replace(best.strategy, order=usual)), freely.buckets)
+        return found if found.seconds < best.seconds * WORTH_A_WORD else None
 
     def bound(self, option: Option) -> float:
         """Seconds that the step of an option takes at least: its replay, 0 where there is none."""

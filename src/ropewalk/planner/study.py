@@ -158,8 +158,20 @@ class Study:
             counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
-            ("Interrupted: what is shown is the best so far.",) if self.interrupted else (),
+            tuple(self._remarks(best, outcome.refinement)),
         )  # fmt: skip
+
+    def _remarks(self, best: Option, refinement: Refinement) -> Iterator[str]:
+        if self.interrupted:
+            yield "Interrupted: what is shown is the best so far."
+            return
+        self.say(0, None, "trying orders of gradients that no framework runs")
+        other = refinement.unrunnable_order(best)
+        if other is not None:
+            yield (
+                f"No framework reduces gradients like this, and it would take {1 - other.seconds / best.seconds:.1%} "
+                f"less: {other.strategy.order.said()} ({show_seconds(other.seconds)})."
+            )
 
     def _refined(self, priced: Priced, found: Searched, refinement: Refinement, others: bool) -> Option:
         """The best of everything: what is left open is settled for the best, and for others that could win."""

@@ -27,6 +27,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+FAR = 1e12
+"""More seconds than any step takes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cuts:
     """Cuts of one candidate, as rows."""
@@ -41,8 +45,13 @@ class Cuts:
     """Seconds that a step takes at least, infinite where it does not fit."""
 
     @property
+    def rank(self) -> Floats:
+        """What is less is better: seconds of those that fit, then bytes of those that do not."""
+        return np.where(np.isfinite(self.replay_s), self.replay_s, FAR + self.memory_bytes)
+
+    @property
     def best(self) -> int:
-        return int(self.replay_s.argmin())
+        return int(self.rank.argmin())
 
     def only(self, which: Ints) -> Cuts:
         return Cuts(self.firsts[which], self.again[which], self.memory_bytes[which], self.replay_s[which])
