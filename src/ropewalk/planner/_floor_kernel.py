@@ -42,6 +42,7 @@ from ropewalk.planner._replay_kernel import (
     crossing,
 )  # fmt: skip
 from ropewalk.planner.written import WrittenRows
+from ropewalk.pointer import point_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,6 +58,7 @@ def floor_of_all(
     Where the model may be cut anywhere (`FREE`) these are seconds of candidates with one stage; of others they are the
     work of one micro-batch on all stages, launched in no time.
     """
+    model, written, network = point_at(model), point_at(written), point_at(network)
     for at in chosen:
         found[at] = _floor(candidates[at], model, written, network, settings, updates[at])
 
@@ -64,6 +66,15 @@ def floor_of_all(
 @numba.njit(cache=True, nogil=True)
 def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats) -> float:
     homes, paces, legs, used = written_down(one, model, written, network.costs, settings, updates)
+    return float(_floor_of(one, model, network, settings, updates, homes, paces, legs, used))
+
+
+@numba.njit(cache=True, nogil=True)
+def _floor_of(
+    one: Ints, model: Model, network: Network, settings: Floats, updates: Floats, homes: Ints, paces: Floats,
+    legs: Legs, used: Floats,
+) -> float:  # fmt: skip
+    legs = point_at(legs)
     stages, pieces, many = one[STAGES], len(homes), one[MICRO_BATCHES]
     work, fill, drain = np.zeros(stages), np.full(stages, np.inf), np.zeros(stages)
     head, tail, plain = 0.0, 0.0, True
@@ -84,15 +95,24 @@ def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, sett
         _count(one, legs, (WEIGHTS_REDUCING if split else BACK_REDUCING) * pieces + piece, piece, pieces, used[stage])
     if settings[FREE] > 0:
         # One stage cannot be cut. Of several the work of a micro-batch is what counts: others spread it.
-        return float(work[0] + paces[0] * updates[0, 0] if stages == 1 else work.sum() / many)
-    least = busiest(one, network, used)
-    ending = _ending(one, network, legs, paces, updates, homes, pieces, 0)
+        return float(work[0] + paces[0] * updates[0, 0] if stages == 1 else _total(work) / many)
+    least, ending = busiest(one, network, used), 0.0
     for stage in range(stages):
         own = _ending(one, network, legs, paces, updates, homes, pieces, stage)
+        if stage == 0:
+            ending = own
         # The last backward pass of a stage goes on through all stages in front of it; put-off gradients do not.
         after = max(own, drain[stage] + ending) if plain else own
         least = max(least, fill[stage] + work[stage] + after)
     return float(least)
+
+
+@numba.njit(cache=True, nogil=True)
+def _total(work: Floats) -> float:
+    total = 0.0
+    for stage in range(len(work)):
+        total += work[stage]
+    return total
 
 
 @numba.njit(cache=True, nogil=True)
@@ -114,10 +134,10 @@ def _handed(
     parts = one[TENSOR] > 1 and (one[SEQUENCE] or settings[SCATTER_GATHER] > 0)
     sent = size / one[TENSOR] if parts else size
     channel = SEND_ON if target == (source + 1) % one[STAGES] else SEND_BACK
-    seconds, _ = cost_of(network.costs[one[LAYOUT] + source], channel, sent, 1.0)
+    seconds, _ = cost_of(network.costs[one[LAYOUT] + source, channel], sent, 1.0)
     used[source, channel] += many * sent
     if parts and not one[SEQUENCE]:
-        gathered, _ = cost_of(network.costs[one[LAYOUT] + target], TENSOR_GATHER, size, 1.0)
+        gathered, _ = cost_of(network.costs[one[LAYOUT] + target, TENSOR_GATHER], size, 1.0)
         used[target, TENSOR_GATHER] += many * size
         work[target] += many * gathered
     return float(seconds)
@@ -156,6 +176,6 @@ def _ending(
             for kind in range(2):
                 if legs.reduce[last, kind] > 0:
                     channel = SCATTER[kind] if one[ZERO] else REDUCE[kind]
-                    reduced, _ = cost_of(costs, channel, legs.reduce[last, kind], legs.times[last, kind])
+                    reduced, _ = cost_of(costs[channel], legs.reduce[last, kind], legs.times[last, kind])
                     seconds = max(seconds, reduced)
     return float(seconds + paces[stage] * updates[stage, 0])

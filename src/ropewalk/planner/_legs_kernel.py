@@ -18,6 +18,7 @@ from ropewalk.planner.channels import CHANNELS, IN_LAYERS
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held, Launch, Seconds
 from ropewalk.planner.written import WrittenRows
+from ropewalk.pointer import point_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,7 +116,7 @@ def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float,
             continue
         first = model.cuts[one[CUT] + piece]
         end = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
-        seen = 0
+        seen = int(np.int64(0))
         for layer in range(first, end):
             kind = kind_of(one, model.again[one[AGAIN] + piece], model.held[one[SPLITTING], layer], seen)
             seen += int(model.held[one[SPLITTING], layer, BLOCK])
@@ -140,7 +141,9 @@ def write_legs(
 
     `used` counts bytes by stage and channel.
     """
-    pieces, layers, at = one[STAGES] * one[PIECES_EACH], model.held.shape[1], 0
+    legs = point_at(legs)
+    pieces, layers = one[STAGES] * one[PIECES_EACH], model.held.shape[1]
+    at = int(np.int64(0))  # a bare 0 is of another type at first: `_write_pass` would be compiled twice
     sums = np.zeros((IN_LAYERS, 2))
     for piece in range(pieces):
         first = model.cuts[one[CUT] + piece]
@@ -179,9 +182,9 @@ def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: in
             stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
             for layer in range(model.cuts[one[CUT] + piece], stop):
                 here = here or held[layer, EMBEDDING] > 0
-    found: Floats = held[first:end, DENSE].copy()
-    if not here:
-        found += held[first:end, TIED]
+    found = np.empty(end - first)
+    for layer in range(first, end):
+        found[layer - first] = held[layer, DENSE] + (0.0 if here else held[layer, TIED])
     return found
 
 
@@ -203,7 +206,10 @@ def _write_pass(
             if copies > 1 and model.held[split, layer, EXPERTS] > 0:
                 lowest_expert = layer
     full_dense, full_expert, computed, moves = 0.0, 0.0, 0.0, False
-    seen = 0 if sort == AHEAD else int(model.held[split, first:end, BLOCK].sum())
+    seen = 0
+    if sort != AHEAD:
+        for layer in range(first, end):
+            seen += int(model.held[split, layer, BLOCK])
     sums[:] = 0.0
     for step in range(end - first):
         layer = first + step if sort == AHEAD else end - 1 - step

@@ -10,6 +10,7 @@ from ropewalk.planner._rows_kernel import FORWARD, INTERLEAVED, WRITTEN, ahead_o
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held
 from ropewalk.planner.written import WrittenRows
+from ropewalk.pointer import point_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,6 +36,7 @@ def memory_of_all(
 
     `stages` has these three numbers for every candidate and stage.
     """
+    written = point_at(written)
     for at in range(len(candidates)):
         _of_one(candidates[at], held, cuts, again, written, settings, stages[at])
 
@@ -48,7 +50,7 @@ def _of_one(
     kept, whole, back = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
     for piece in range(pieces):
         first, end = cuts[one[CUT] + piece], cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
-        seen = 0
+        seen = int(np.int64(0))  # a bare 0 is of another type at first: `kind_of` would be compiled twice
         for layer in range(first, end):
             row = held[one[SPLITTING], layer]
             kind = kind_of(one, again[one[AGAIN] + piece], row, seen)

@@ -30,6 +30,7 @@ from ropewalk.planner.channels import CHANNELS, Channel
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held
 from ropewalk.planner.written import WrittenRows
+from ropewalk.pointer import point_at
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,6 +90,7 @@ def replay_all(
     updates: Floats, found: Floats,
 ) -> None:  # fmt: skip
     """For the chosen candidates: seconds of the replay, and of the busiest link."""
+    model, written, network = point_at(model), point_at(written), point_at(network)
     for at in chosen:
         found[at, 0], found[at, 1] = _replay(candidates[at], model, written, network, settings, updates[at])
 
@@ -103,9 +105,19 @@ def _replay(
     run = Run(np.zeros((stages, 7, 2)), np.full(stages, -1), ready, used, np.zeros(2))
     run.time[:, 1:, :] = -np.inf
     ready[0, 0], ready[1, pieces - 1] = -np.inf, -np.inf
+    found: tuple[float, float] = _replayed(one, model, written, network, settings, updates, homes, paces, legs, run)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _replayed(
+    one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats, homes: Ints,
+    paces: Floats, legs: Legs, run: Run,
+) -> tuple[float, float]:  # fmt: skip
+    legs, run = point_at(legs), point_at(run)
     _all_passes(one, model, written, network, settings, homes, legs, run)
     end = _finish(one, model, network, settings, homes, paces, updates, run)
-    return end, busiest(one, network, used)
+    return end, busiest(one, network, run.used)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -191,7 +203,7 @@ def _receive(
     if one[TENSOR] > 1 and not one[SEQUENCE] and settings[SCATTER_GATHER] > 0:
         size = crossing(one, model, settings, min(piece, giver)) / one[CONTEXT]
         run.used[stage, TENSOR_GATHER] += size
-        _in_order(run, stage, *cost_of(costs, TENSOR_GATHER, size, 1.0))
+        _in_order(run.time[stage], *cost_of(costs[TENSOR_GATHER], size, 1.0))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -203,7 +215,7 @@ def _send(
     direction, peer = 0 if kind == 0 else 1, homes[taker]
     there = run.ready[direction, taker, number]
     if peer == stage:
-        there[:] = -np.inf  # the order of the stage is enough
+        there[0], there[1] = -np.inf, -np.inf  # the order of the stage is enough
         return
     size = crossing(one, model, settings, min(piece, taker)) / one[CONTEXT]
     if one[TENSOR] > 1 and (one[SEQUENCE] or settings[SCATTER_GATHER] > 0):
@@ -211,7 +223,8 @@ def _send(
     on = peer == (stage + 1) % one[STAGES]
     channel, stream = (SEND_ON, SENT_ON) if on else (SEND_BACK, SENT_BACK)
     run.used[stage, channel] += size
-    _beside(run, stage, stream, *cost_of(costs, channel, size, 1.0), there)
+    time = run.time[stage]
+    _chained(time[CURSOR], time[ARRIVED], time[stream], *cost_of(costs[channel], size, 1.0), there)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -229,54 +242,47 @@ def _run_leg(one: Ints, settings: Floats, legs: Legs, run: Run, costs: Floats, s
             size = legs.gather[leg, sort]
             if size > 0:
                 run.used[stage, GATHER[sort]] += size
-                alone, later = cost_of(costs, GATHER[sort], size, 1.0)
-                if settings[PREFETCH] > 0:
-                    _chained(time, BEFORE, BEFORE, WEIGHTS_GATHERED, alone, later, run.over)
-                else:
-                    _chained(time, CURSOR, ARRIVED, WEIGHTS_GATHERED, alone, later, run.over)
+                since, besides = (BEFORE, BEFORE) if settings[PREFETCH] > 0 else (CURSOR, ARRIVED)
+                alone, later = cost_of(costs[GATHER[sort]], size, 1.0)
+                _chained(time[since], time[besides], time[WEIGHTS_GATHERED], alone, later, run.over)
         run.gathered[stage] = legs.layer[leg]
         _latest(time[ARRIVED], time[WEIGHTS_GATHERED])
-    time[BEFORE] = time[CURSOR]
-    _in_order(run, stage, legs.alone[leg], legs.later[leg])
+    time[BEFORE, 0], time[BEFORE, 1] = time[CURSOR, 0], time[CURSOR, 1]
+    _in_order(time, legs.alone[leg], legs.later[leg])
     for sort in range(2):
         size = legs.reduce[leg, sort]
         if size > 0:
             channel = SCATTER[sort] if one[ZERO] else REDUCE[sort]
             run.used[stage, channel] += size
-            _beside(run, stage, DATA, *cost_of(costs, channel, size, legs.times[leg, sort]), run.over)
+            alone, later = cost_of(costs[channel], size, legs.times[leg, sort])
+            _chained(time[CURSOR], time[ARRIVED], time[DATA], alone, later, run.over)
 
 
 @numba.njit(cache=True, nogil=True)
-def cost_of(costs: Floats, channel: int, size: float, times: float) -> tuple[float, float]:
-    """Seconds of one copy of a collective, and by how much the last of all copies may be over later."""
-    alone = costs[channel, 0] * times + costs[channel, 1] * size
-    return alone, (costs[channel, 2] - costs[channel, 1]) * size
+def cost_of(costs: Floats, size: float, times: float) -> tuple[float, float]:
+    """Seconds of one copy of a collective on a channel, and by how much the last of all copies may be over later."""
+    alone = costs[0] * times + costs[1] * size
+    return alone, (costs[2] - costs[1]) * size
 
 
 @numba.njit(cache=True, nogil=True)
-def _in_order(run: Run, stage: int, alone: float, later: float) -> None:
+def _in_order(time: Floats, alone: float, later: float) -> None:
     """An operation that the stage cannot go on without."""
-    time = run.time[stage]
     first = max(time[CURSOR, 0], time[ARRIVED, 0])
     last = max(time[CURSOR, 1], time[ARRIVED, 1])
     time[CURSOR, 0] = first + alone
     time[CURSOR, 1] = max(last + alone, first + alone + later)
-    time[ARRIVED] = -np.inf
+    time[ARRIVED, 0], time[ARRIVED, 1] = -np.inf, -np.inf
 
 
 @numba.njit(cache=True, nogil=True)
-def _beside(run: Run, stage: int, stream: int, alone: float, later: float, end: Floats) -> None:
+def _chained(since: Floats, besides: Floats, stream: Floats, alone: float, later: float, end: Floats) -> None:
     """An operation beside the computation, behind the last one on its own stream."""
-    _chained(run.time[stage], CURSOR, ARRIVED, stream, alone, later, end)
-
-
-@numba.njit(cache=True, nogil=True)
-def _chained(time: Floats, since: int, besides: int, stream: int, alone: float, later: float, end: Floats) -> None:
-    first = max(time[since, 0], time[besides, 0], time[stream, 0], 0.0)
-    last = max(time[since, 1], time[besides, 1], time[stream, 1], 0.0)
+    first = max(since[0], besides[0], stream[0], 0.0)
+    last = max(since[1], besides[1], stream[1], 0.0)
     end[0] = first + alone
     end[1] = max(last + alone, first + alone + later)
-    time[stream] = end
+    stream[0], stream[1] = end[0], end[1]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -307,14 +313,15 @@ def _finish(
         time, costs = run.time[stage], network.costs[one[LAYOUT] + stage]
         end = max(end, time[SENT_ON, 1], time[SENT_BACK, 1])
         _latest(time[ARRIVED], time[DATA])
-        _in_order(run, stage, paces[stage] * updates[stage, 0], 0.0)
+        _in_order(time, paces[stage] * updates[stage, 0], 0.0)
         end = max(end, time[CURSOR, 1])
         if one[ZERO] == 1 or one[ZERO] == 2:
             for sort in range(2):
                 count = held[stage, 0] + held[stage, 2] if sort == 0 else held[stage, 1]
                 if count > 0 and (replicas if sort == 0 else copies) > 1:
                     run.used[stage, GATHER[sort]] += count * size
-                    _beside(run, stage, WEIGHTS_GATHERED, *cost_of(costs, GATHER[sort], count * size, 1.0), run.over)
+                    alone, later = cost_of(costs[GATHER[sort]], count * size, 1.0)
+                    _chained(time[CURSOR], time[ARRIVED], time[WEIGHTS_GATHERED], alone, later, run.over)
                     end = max(end, run.over[1])
     return float(end)
 
@@ -329,12 +336,13 @@ def _tie(one: Ints, network: Network, settings: Floats, held: Floats, run: Run) 
             if held[owner, 3] > 0:
                 size = held[stage, 2] * settings[GRADIENT_BYTES]
                 run.used[owner, TIED_SUM] += size
-                alone, later = cost_of(network.costs[one[LAYOUT] + owner], TIED_SUM, size, 1.0)
-                since = np.zeros(2)
+                alone, later = cost_of(network.costs[one[LAYOUT] + owner, TIED_SUM], size, 1.0)
+                since, over = np.zeros(2), np.empty(2)
                 for side in (owner, stage):
                     for what in (CURSOR, ARRIVED, DATA):
                         _latest(since, run.time[side, what])
-                over = np.array([since[0] + alone, max(since[1] + alone, since[0] + alone + later)])
+                over[0] = since[0] + alone
+                over[1] = max(since[1] + alone, since[0] + alone + later)
                 _latest(run.time[owner, DATA], over)
                 _latest(run.time[stage, DATA], over)
                 break
