@@ -107,16 +107,30 @@ def write_dependencies(gang: Operations, kinds: KindTasks, first: INT, dep_start
     return dep
 
 
+class KindTimes(NamedTuple):
+    """By kind of operation: its stage, and how long it takes where nothing is in the way."""
+
+    stage: INT
+    alone: INT
+    """The stage where it takes as long as alone, -1 otherwise."""
+    start_up: FLOAT
+    launch: FLOAT
+    each: FLOAT
+    own: FLOAT
+    unit_s: FLOAT
+
+
 @kernel
-def join_rows(
-    kind: INT, stage: INT, alone: INT, seconds: FLOAT, dep_start: INT, dep: INT
-) -> tuple[INT, FLOAT, NDArray[np.bool_]]:
+def join_rows(gang: Operations, kinds: KindTimes) -> tuple[INT, FLOAT, NDArray[np.bool_]]:
     """Operations that take as long as alone, joined to the one before where nothing else comes between the two.
 
-    `stage` is that of a kind, `alone` the same where it takes as long as alone and -1 otherwise. Returns by operation
-    the first one of its row, by first one how long the row takes, and which of them take as long as alone in order.
+    Returns by operation the first one of its row, by first one how long the row takes, and which of them take as long
+    as alone in order.
     """
-    in_order = _run_in_order(kind, stage, alone, dep_start, dep)
+    kind, dep_start, dep, alone = gang.kind, gang.dep_start, gang.dep, kinds.alone
+    in_order = _run_in_order(kind, kinds.stage, alone, dep_start, dep)
+    amount, all_repeats, goes_on = gang.amount, gang.repeats, gang.goes_on
+    start_up, launch, each, own, unit_s = kinds.start_up, kinds.launch, kinds.each, kinds.own, kinds.unit_s
     followers = np.zeros(len(kind), np.int64)
     for edge in range(len(dep)):
         followers[dep[edge]] += 1
@@ -132,7 +146,9 @@ def join_rows(
             before = dep[dep_start[at]]
             if fixed[before] and alone[kind[before]] == here and followers[before] == 1:
                 head[at] = head[before]
-        total[head[at]] += seconds[at]
+        one, repeats = kind[at], all_repeats[at]
+        launched = max(start_up[one] - (launch[one] if goes_on[at] else 0.0), 0.0) * repeats
+        total[head[at]] += launched + max(each[one] * repeats, own[one]) + amount[at] * unit_s[one]
     return head, total, fixed
 
 

@@ -71,15 +71,20 @@ def alone_in(layout: GangLayout) -> Alone:
 
 def joined(gang: Operations, layout: GangLayout) -> tuple[Operations, Ints]:
     """The gang with what stages run in order in one computation each, and the first operation of every such row."""
-    from ropewalk.sim.flow._gang_kernel import Operations, join_rows
+    from ropewalk.sim.flow._gang_kernel import KindTimes, Operations, join_rows
 
-    alone, kind = layout.alone, gang.kind
-    task = layout.task_start[:-1][kind]
-    launched = layout.start_up[task] - np.where(gang.goes_on, layout.launch[task], 0.0)
-    delay = np.maximum(launched, 0.0) * gang.repeats + np.maximum(layout.each[task] * gang.repeats, layout.own[task])
-    seconds = np.where(alone.stage[kind] >= 0, delay + gang.amount * alone.unit_s[kind], 0.0)
+    alone, kind, task = layout.alone, gang.kind, layout.task_start[:-1]
     stage = np.array([key[2] for key in layout.keys], np.int64)
-    head, total, fixed = join_rows(kind, stage, alone.stage, seconds, gang.dep_start, gang.dep)
+    times = KindTimes(
+        stage,
+        alone.stage,
+        layout.start_up[task],
+        layout.launch[task],
+        layout.each[task],
+        layout.own[task],
+        alone.unit_s,
+    )
+    head, total, fixed = join_rows(gang, times)
     heads = np.flatnonzero(head == np.arange(len(head)))
     number = np.zeros(len(head), np.int64)
     number[heads] = np.arange(len(heads))

@@ -14,6 +14,17 @@ from ropewalk.task.lower.passes import Passes, Walks, passes_of
 from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.workload import Workload
 
+MOST_PASSES = 64
+"""Strategies whose passes are kept: those that differ in schedule, placement or collectives alone have the same."""
+
+
+def _as_passes_see(view: Strategy) -> Hashable:
+    """What the passes of a stage depend on, beside its layers."""
+    return (
+        view.zero, view.regather, view.recompute == "stage", view.splits_backward, view.replicas, view.expert,
+        view.order.bucket_bytes, view.gradient_bytes,
+    )  # fmt: skip
+
 
 class Known:
     """Prices, shares of layers, cuts, moves of passes. Whoever lowers many strategies of a model hands it on.
@@ -28,6 +39,7 @@ class Known:
         self._shares: dict[Hashable, tuple[Workload, tuple[Share, ...]]] = {}
         self._pieces: dict[Hashable, Pieces] = {}
         self._work: dict[tuple[int, str], Work] = {}
+        self._passes: dict[Hashable, list[Passes]] = {}
 
     def shares(self, workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
         """The share of every layer of this workload."""
@@ -70,7 +82,18 @@ class Known:
     def passes(
         self, pieces: Pieces, shares: tuple[Share, ...], views: tuple[Strategy, ...], *, condense: bool, apart: bool
     ) -> list[Passes]:
-        """The passes of every piece."""
+        """The passes of every piece; `pieces` and `shares` are those that are kept here."""
+        written = tuple(map(_as_passes_see, views if views[0].parts else views[:1]))
+        key = id(pieces), id(shares), written, condense, apart
+        if key not in self._passes:
+            if len(self._passes) == MOST_PASSES:
+                self._passes.pop(next(iter(self._passes)))
+            self._passes[key] = self._written(pieces, shares, views, condense=condense, apart=apart)
+        return self._passes[key]
+
+    def _written(
+        self, pieces: Pieces, shares: tuple[Share, ...], views: tuple[Strategy, ...], *, condense: bool, apart: bool
+    ) -> list[Passes]:
         on_stage = [pieces.on_stage(stage) for stage in range(len(views))]
         found = []
         for piece, stage in enumerate(pieces.homes):
