@@ -12,6 +12,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+NOWHERE = np.int32(-1)
+NONE: int = np.int64(0)  # type: ignore[assignment]
+"""Of the types that they have in other calls: for a bare -1 or 0, what is called would be compiled once more."""
+
+
+@njit(cache=True, nogil=True)
+def _copy(source, target, length):  # type: ignore[no-untyped-def]
+    """Copy the first links of a path; an assignment between slices compiles to ten times as much."""
+    for at in range(length):
+        target[at] = source[at]
+
 
 @njit(cache=True, nogil=True)
 def _distances(end, wanted, graph, relay, banned_node, banned_link, distance, queue):  # type: ignore[no-untyped-def]
@@ -82,7 +93,7 @@ def _walk_through(start, end, spare, found, graph, relay, near, work, paths, len
         if left == 0 or (left == 1 and after != end and roundabout[after]):
             path[depth] = link
             if after == end:
-                paths[found, :length] = path[:length]
+                _copy(path, paths[found], length)
                 lengths[found] = length
                 found += 1
             else:
@@ -135,9 +146,9 @@ def _enter(path, length, found, waiting, paths, lengths):  # type: ignore[no-unt
         return waiting
     last = min(found + waiting, len(paths) - 1)
     for row in range(last, place, -1):
-        paths[row, : lengths[row - 1]] = paths[row - 1, : lengths[row - 1]]
+        _copy(paths[row - 1], paths[row], lengths[row - 1])
         lengths[row] = lengths[row - 1]
-    paths[place, :length] = path[:length]
+    _copy(path, paths[place], length)
     lengths[place] = length
     return last + 1 - found
 
@@ -159,7 +170,7 @@ def _detours(ends, found, waiting, longest, graph, relay, near, work, paths, len
                     banned_link[paths[row, spur]] = True
             _distances(end, node, graph, relay, banned_node, banned_link, distance, queue)
             if distance[node] >= 0 and spur + distance[node] <= limit:
-                path[:spur] = paths[last, :spur]
+                _copy(paths[last], path, spur)
                 length = _descend(node, end, graph, relay, banned_link, distance, path, spur)
                 waiting = _enter(path, length, found, waiting, paths, lengths)
             for row in range(found):
@@ -199,7 +210,7 @@ def k_shortest_paths(
     written, used = 0, 0
     for group in range(len(destination)):
         end = destination[group]
-        reached = _distances(end, -1, graph, relay, banned_node, banned_link, near, queue)
+        reached = _distances(end, NOWHERE, graph, relay, banned_node, banned_link, near, queue)
         if extra_hops == 1:
             _one_more(end, graph, relay, near, queue, reached, roundabout)
         for at in range(group_start[group], group_start[group + 1]):
@@ -208,12 +219,12 @@ def k_shortest_paths(
                 count[at] = 0
                 continue
             longest = nodes if extra_hops < 0 else near[start] + extra_hops
-            found, waiting = 0, 0
+            found, waiting = NONE, NONE
             if 0 <= extra_hops <= 1:
                 for spare in range(extra_hops + 1):
                     found = _walk_through(start, end, spare, found, graph, relay, near, walking, paths, lengths)
             else:
-                lengths[0] = _descend(start, end, graph, relay, banned_link, near, paths[0], 0)
+                lengths[0] = _descend(start, end, graph, relay, banned_link, near, paths[0], NONE)
                 found = 1
             while found < k and not 0 <= extra_hops <= 1:
                 waiting = _detours((start, end), found, waiting, longest, graph, relay, near, bans, paths, lengths)
@@ -225,9 +236,10 @@ def k_shortest_paths(
             for row in range(found):
                 if used + lengths[row] > len(all_links):
                     grown = np.empty(2 * len(all_links) + lengths[row], np.int32)
-                    grown[:used] = all_links[:used]
+                    _copy(all_links, grown, used)
                     all_links = grown
-                all_links[used : used + lengths[row]] = paths[row, : lengths[row]]
+                for hop in range(lengths[row]):
+                    all_links[used + hop] = paths[row, hop]
                 used += lengths[row]
                 all_lengths[written] = lengths[row]
                 written += 1

@@ -44,7 +44,10 @@ def brought(member: int, before: NDArray[np.bool_], wanted: INT, capacity: INT) 
     roots, arcs = before.shape
     amount = np.zeros((roots, arcs), np.int64)
     left = capacity.copy()
-    choices = before.sum(axis=1)
+    choices = np.zeros(roots, np.int64)
+    for root in range(roots):
+        for arc in range(arcs):
+            choices[root] += before[root, arc]
     for root in np.argsort(choices):
         if root == member:
             continue

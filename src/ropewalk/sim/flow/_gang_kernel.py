@@ -155,7 +155,9 @@ def join_rows(gang: Operations, kinds: KindTimes) -> tuple[INT, FLOAT, NDArray[n
 @kernel
 def _run_in_order(kind: INT, stage: INT, alone: INT, dep_start: INT, dep: INT) -> NDArray[np.bool_]:
     """By stage: does each operation that takes as long as alone wait for the one before it, perhaps through others?"""
-    stages = stage.max() + 1
+    stages = 0
+    for one in stage:
+        stages = max(stages, one + 1)
     last = np.full(stages, -1)
     in_order = np.ones(stages, np.bool_)
     behind = np.full(len(kind), -1)

@@ -70,7 +70,8 @@ def _used_elsewhere(first: INT, one: int, other: int) -> bool:
 
 def without_dominated_links(system: System) -> System:
     """The same system, in which flows only use links that can hold them back."""
-    drop = dominated_links(system.use_start, system.use_link, system.use_weight, system.capacity)
+    capacity = system.capacity.copy()  # writable: for constants the kernel would be compiled once more
+    drop = dominated_links(system.use_start, system.use_link, system.use_weight, capacity)
     if not drop.any():
         return system
     keep = ~drop[system.use_link]
