@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from measure import machine, options, summary, table
@@ -129,7 +129,7 @@ def main() -> None:
     rows: list[list[str]] = []
     slower: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case in (*collectives(quick), *orders(quick), *pipelines(Path(folder), quick)):
+        for case in chain(collectives(quick), orders(quick), pipelines(Path(folder), quick)):
             counts = slower.setdefault(case.strand, [0, 0, 0])
             usual, free = (answer(replace(case.question, allow=allow)).best.seconds for allow in ((), ("unrunnable",)))
             counts[0] += 1

@@ -23,6 +23,7 @@ from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
+from ropewalk.planner.space import Space
 from ropewalk.planner.study import answer
 from ropewalk.units import show_seconds
 
@@ -49,6 +50,8 @@ Every layer of GPT-OSS looks at all tokens here; of the published model every se
 """
 GPUS = {"H100-80GB": "h100", "H100": "h100", "B200": "b200", "B300": "b300", "GB200": "gb200", "GB300": "gb300"}
 PRECISION = {"bf16": "bf16", "fp8": "fp8", "fp8-cs": "fp8", "fp8-mx": "mxfp8", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+PIECES = (2, 3, 4, 5, 6, 8, 10, 12)
+"""Pieces per stage that are searched where the published choice has several."""
 OFF_BY = 1.05
 """Beyond this ratio the table says why."""
 
@@ -91,12 +94,21 @@ class PublishedChoice:
         return 3 if self.sharded > 1 and self.pipeline == 1 else 1
 
     def question(self) -> PlannerQuestion:
-        """The search in whose ranking it has its place."""
-        return PlannerQuestion(MODELS[self.model], self.cluster(), self.batch, self.sequence, PRECISION[self.precision])
+        """The search in whose ranking it has its place: run by Megatron-Core with Transformer Engine.
+
+        Where stages hold several pieces, these need not have equal numbers of blocks: 61 or 126 hardly divide.
+        """
+        model = MODELS[self.model]
+        stack = f"{model}{',' if ':' in model else ':'}stack=megatron"
+        pieces = tuple(sorted({*PIECES, self.interleave})) if self.interleave > 1 else ()
+        return PlannerQuestion(
+            stack, self.cluster(), self.batch, self.sequence, PRECISION[self.precision], Space(interleave=pieces)
+        )
 
     def cluster(self) -> Cluster:
-        """Servers of eight GPUs with a NIC each, as NVIDIA sells them."""
-        return read_cluster(given=Given(self.gpus, GPUS[self.accelerator], min(8, self.gpus)))
+        """Servers of eight GPUs with a NIC each, or 64 GPUs of an NVL72 in one NVLink domain, as these jobs use it."""
+        together = 64 if self.accelerator.startswith("GB") else 8
+        return read_cluster(given=Given(self.gpus, GPUS[self.accelerator], min(together, self.gpus)))
 
     def why_not(self) -> str:
         """Why it cannot be said here; empty where it can."""

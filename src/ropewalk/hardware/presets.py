@@ -73,5 +73,5 @@ def preset(text: str) -> ClusterDraft:
             f"servers such as dgx-h100:64 ({known}), or a shape such as 4x8"
         )
     if match is None or int(match[2]) < 1:
-        raise ClusterError(f"cluster {text!r} has no number of servers: write it like {name}:16")
+        raise ClusterError(f"cluster {text!r} has no number of servers from 1 to 999999: write it like {name}:16")
     return PRESETS[name].make(int(match[2]))

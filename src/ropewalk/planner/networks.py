@@ -132,7 +132,7 @@ def _planned(
 
     def limit_of(servers: int) -> str:
         bound = known[servers].planned.bound
-        return f"no strategy on {servers} servers takes less than {show_seconds(bound.seconds)} ({bound.proof})"
+        return f"no strategy on {servers} servers takes less than {show_seconds(bound.seconds)}"
 
     longest = target.step_seconds(_tokens_per_step(base))
     most = sum(group.count for group in cluster.servers)

@@ -14,6 +14,8 @@ from ropewalk.training.network import NetworkUse
 
 EXTENSIONS = {"unrunnable": "strategies that no framework can run as they stand"}
 """What `allow` may add to the space."""
+MOST_SAMPLES = 1_000_000_000
+"""Of a step; nobody's is larger."""
 MOST_SIMULATED = 200
 """Candidates that a search simulates at most, unless told otherwise."""
 
@@ -52,6 +54,8 @@ class PlannerQuestion:
         findings = Findings(PlanError, f"plan for {self.model}")
         if self.batch < 1:
             findings.add(f"a batch of {self.batch} samples: give 1 or more")
+        if self.batch > MOST_SAMPLES:
+            findings.add(f"a batch of {self.batch:,} samples is more than a step has: give at most {MOST_SAMPLES:,}")
         if self.most_simulated < 1:
             findings.add(f"{self.most_simulated} simulations: give 1 or more")
         for name in self.allow:

@@ -195,7 +195,7 @@ def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> 
         data = gpus // (tensor * context * pipeline)
         if batch % data:
             continue
-        for micro_batch in _sizes(space.micro_batch, batch // data):
+        for micro_batch in _divisors(space.micro_batch, batch // data):
             many = batch // data // micro_batch
             if many <= MOST_MICRO_BATCHES:
                 rows += _rows(
@@ -273,11 +273,11 @@ def _roomy(context: int, sequence: int) -> bool:
 
 
 def _divisors(given: Numbers, of: int) -> list[int]:
-    return [one for one in given or range(1, of + 1) if of % one == 0]
-
-
-def _sizes(given: Numbers, of: int) -> list[int]:
-    return _divisors(given, of)
+    """The numbers that divide `of`, of those that are given or of all."""
+    if given:
+        return [one for one in given if of % one == 0]
+    small = [one for one in range(1, math.isqrt(of) + 1) if of % one == 0]
+    return small + [of // one for one in reversed(small) if one * one != of]
 
 
 def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: int) -> None:

@@ -74,6 +74,7 @@ def test_what_cannot_be_planned_is_refused_with_a_remedy(ropewalk):
         (("plan", "gpt2", "--cluster", "1x4", "--schedules", "dualpipe"), "two copies"),
         (("plan", "gpt2", "--cluster", "1x4", "--zero", "7"), "use some of 0, 1, 2, 3"),
         (("plan", "gpt2", "--cluster", "1x4", "--allow", "magic"), "unrunnable"),
+        (("plan", "gpt2", "--cluster", "1x4", "--batch", 99999999999999), "give at most 1,000,000,000"),
         (("plan", "gpt2", "--cluster", "1x4", "--budget", 5), "ports to be wired"),
     ):  # fmt: skip
         answer = ropewalk(*options)

@@ -95,7 +95,7 @@ def test_file_with_servers_is_taken_as_it_is_and_one_without_is_the_network(tmp_
         (lambda: made(16, "h100", "switch", nic_bandwidth=0.0), "nic_bandwidth must be above 0, got 0"),
         (lambda: made(16, "h100", "switch", gpus_per_server=0), "gpus_per_server is 0"),
         (lambda: read_cluster("dgx-h1000:4"), "there is no cluster 'dgx-h1000:4': did you mean dgx-h100"),
-        (lambda: read_cluster("dgx-h100"), "has no number of servers: write it like dgx-h100:16"),
+        (lambda: read_cluster("dgx-h100"), "has no number of servers from 1 to 999999: write it like dgx-h100:16"),
         (lambda: read_cluster("4x"), "cannot be read: write servers x GPUs such as 4x8"),
         (lambda: read_cluster("4x0"), "a server without GPUs"),
         (lambda: read_cluster("9999x9999"), "more than 1048576 GPUs"),
