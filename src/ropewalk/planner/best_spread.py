@@ -7,6 +7,8 @@ Blocks are divisible. With x_k blocks in piece k, y_k of them recomputed, no cut
   last one, when it has run as many forward passes as its row says; where backward passes are whole, those of the pieces
   in front of it follow the last one;
 - what a stage keeps at its fullest moment, and its weights, gradients and optimiser state, fitting into its memory.
+
+And whatever the cut, some stage has as many whole blocks as the average, rounded up.
 """
 
 from __future__ import annotations
@@ -87,7 +89,10 @@ def spread_floor(priced: Priced, row: Ints, network: Network, room: float) -> fl
     ])  # fmt: skip
     # What stands in front is in the first piece, what stands behind in the last.
     fixed = [ends[1][:, 0] + ends[2][:, -1] for ends in (begun, turned, held)]
-    return _solved(above, -np.concatenate([*fixed[:2], fixed[2] - 1, np.zeros(pieces)]), pieces, made.blocks)
+    solved = _solved(above, -np.concatenate([*fixed[:2], fixed[2] - 1, np.zeros(pieces)]), pieces, made.blocks)
+    # Blocks are not divisible after all: some stage has as many as this.
+    fullest = many * float(np.ceil(made.blocks / stages) * made.work_s[0])
+    return solved if np.isnan(solved) else max(solved, fullest * EXACT)
 
 
 def _solved(above: Floats, limit: Floats, pieces: int, blocks: int) -> float:
