@@ -49,7 +49,7 @@ class Power:
 
         >>> held = Power(700, 120, {"bf16": 1e-12}, 1e-10)
         >>> held.clock(1.0, 0.0, 580), round(held.clock(1.0, 0.0, 780), 2)
-        (1.0, 0.88)
+        (1.0, 0.87)
         """
         at_limit_s = joules / (self.limit - self.idle)
         if at_limit_s <= clocked_s + other_s:
