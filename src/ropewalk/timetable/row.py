@@ -38,10 +38,6 @@ class Row:
         """The gradients of weights that have been put off the longest."""
         self.entries.append(Entry(Pass.WEIGHT, *self._put_off.popleft()))
 
-    def weight_now(self) -> None:
-        """The gradients of weights of the latest INPUT."""
-        self.entries.append(Entry(Pass.WEIGHT, *self._put_off.pop()))
-
     def all_weights(self) -> None:
         while self._put_off:
             self.weight()

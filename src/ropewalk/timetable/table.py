@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,35 @@ def from_rows(
         micro_batches=micro_batches,
         copies=copies,
         copy_of_micro_batch=np.array(copy_of_micro_batch, np.int32),
+    )
+
+
+class Columns(NamedTuple):
+    """A row as columns, for timetables of very many passes."""
+
+    kind: NDArray[np.int64]
+    piece: NDArray[np.int64]
+    micro_batch: NDArray[np.int64]
+
+    def only(self, which: NDArray[np.bool_] | Ints) -> Columns:
+        """Some of its passes, or all of them in another order."""
+        return Columns(*(column[which] for column in self))
+
+
+def from_columns(name: str, rows: Sequence[Columns], device_of_piece: Sequence[int], micro_batches: int) -> Timetable:
+    """A timetable without passes side by side from its rows."""
+    kind, piece, number = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return Timetable(
+        name=name,
+        row_start=np.cumsum([0, *(len(row.kind) for row in rows)]).astype(np.int64),
+        kind=kind.astype(np.int8),
+        piece=piece.astype(np.int32),
+        micro_batch=number.astype(np.int32),
+        paired=np.zeros(len(kind), np.bool_),
+        device_of_piece=np.array(device_of_piece, np.int32),
+        micro_batches=micro_batches,
+        copies=1,
+        copy_of_micro_batch=np.zeros(0, np.int32),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ropewalk.timetable.row import Row
-from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.timetable.table import Columns, Pass, Timetable, from_columns
 from ropewalk.timetable.warm_up import check_size
 
 
@@ -21,35 +23,42 @@ def zero_bubble_v(devices: int, micro_batches: int) -> Timetable:
     check_size("zb-v", devices, micro_batches)
     rows = [_row(device, devices, max(micro_batches, 2 * devices - 1)) for device in range(devices)]
     # A short step is the beginning of a longer one: what is not there is left out.
-    there = [[entry for entry in row if entry.micro_batch < micro_batches] for row in rows]
-    return from_rows("zb-v", there, v_homes(devices), micro_batches)
+    there = [row.only(row.micro_batch < micro_batches) for row in rows]
+    return from_columns("zb-v", there, v_homes(devices), micro_batches)
 
 
-def _row(device: int, devices: int, micro_batches: int) -> list[Entry]:
+def _row(device: int, devices: int, micro_batches: int) -> Columns:
     """Fill the V down, meet its upward leg, then take turns between the two legs, and drain."""
-    row = Row(down=device, up=2 * devices - 1 - device)
-    for _ in range(2 * (devices - device) - 1):
-        row.add(Pass.FORWARD, row.down)
-    for _ in range(device):
-        row.add(Pass.FORWARD, row.up)
-        row.add(Pass.FORWARD, row.down)
-    for _ in range(devices - device):
-        row.add(Pass.FORWARD, row.up)
-        row.add(Pass.INPUT, row.up)
-        row.weight_now()
-    while row.done(Pass.FORWARD, row.up) < micro_batches:
-        if row.done(Pass.FORWARD, row.down) < micro_batches:
-            row.add(Pass.FORWARD, row.down)
-        row.add(Pass.INPUT, row.down)
-        row.weight_now()
-        row.add(Pass.FORWARD, row.up)
-        row.add(Pass.INPUT, row.up)
-        row.weight_now()
-    for _ in range(device):
-        row.add(Pass.INPUT, row.down)
-        row.add(Pass.INPUT, row.up)
-    for _ in range(devices - device):
-        row.add(Pass.INPUT, row.down)
-        row.weight()
-    row.all_weights()
-    return row.entries
+    down, up, left = device, 2 * devices - 1 - device, devices - device
+    fill, meet, turns = np.arange(device), np.arange(left), np.arange(micro_batches - devices)
+    drained = micro_batches - devices + fill, micro_batches - device + fill
+    last = micro_batches - devices + device + meet
+    put_off = _by_turns((Pass.WEIGHT, down, drained[0]), (Pass.WEIGHT, up, drained[1]))
+    put_off = _joined(put_off, _by_turns((Pass.WEIGHT, down, last)))
+    steady = _by_turns(
+        (Pass.FORWARD, down, 2 * devices - 1 - device + turns), (Pass.INPUT, down, turns), (Pass.WEIGHT, down, turns),
+        (Pass.FORWARD, up, devices + turns), (Pass.INPUT, up, left + turns), (Pass.WEIGHT, up, left + turns),
+    )  # fmt: skip
+    closing = _by_turns((Pass.INPUT, down, last), (Pass.WEIGHT, down, last))
+    for column, source in zip(closing, put_off, strict=True):
+        column[1::2] = source[:left]
+    return _joined(
+        _by_turns((Pass.FORWARD, down, np.arange(2 * left - 1))),
+        _by_turns((Pass.FORWARD, up, fill), (Pass.FORWARD, down, 2 * left - 1 + fill)),
+        _by_turns((Pass.FORWARD, up, device + meet), (Pass.INPUT, up, meet), (Pass.WEIGHT, up, meet)),
+        steady.only(steady.micro_batch < micro_batches),
+        _by_turns((Pass.INPUT, down, drained[0]), (Pass.INPUT, up, drained[1])),
+        closing,
+        put_off.only(np.arange(len(put_off.kind)) >= left),
+    )
+
+
+def _by_turns(*passes: tuple[Pass, int, NDArray[np.int64]]) -> Columns:
+    """A pass of every kind given, for the first micro-batch of each, then for the second, and so on."""
+    many = len(passes[0][2])
+    kind, piece = (np.tile([int(one[at]) for one in passes], many) for at in (0, 1))
+    return Columns(kind, piece, np.column_stack([numbers for _, _, numbers in passes]).ravel())
+
+
+def _joined(*parts: Columns) -> Columns:
+    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ropewalk.timetable.table import Entry, Pass, Timetable, from_rows
+import numpy as np
+
+from ropewalk.timetable.table import Columns, Pass, Timetable, from_columns
 from ropewalk.timetable.warm_up import check_size
 
 
@@ -32,17 +34,28 @@ def zero_bubble_h2(devices: int, micro_batches: int) -> Timetable:
 def _put_off(name: str, devices: int, micro_batches: int, depth: int) -> Timetable:
     """Device i is `depth` (S - 1 - i) + 1 forward passes ahead and `depth` i gradients of weights behind."""
     check_size(name, devices, micro_batches)
-    rows = []
-    for device in range(devices):
-        ahead = min(depth * (devices - 1 - device) + 1, micro_batches)
-        late = depth * device
-        row = [Entry(Pass.FORWARD, device, number) for number in range(ahead)]
-        for number in range(micro_batches):
-            row.append(Entry(Pass.INPUT, device, number))
-            if number >= late:
-                row.append(Entry(Pass.WEIGHT, device, number - late))
-            if number + ahead < micro_batches:
-                row.append(Entry(Pass.FORWARD, device, number + ahead))
-        row += [Entry(Pass.WEIGHT, device, number) for number in range(max(0, micro_batches - late), micro_batches)]
-        rows.append(row)
-    return from_rows(name, rows, range(devices), micro_batches)
+    rows = [_row(device, devices, micro_batches, depth) for device in range(devices)]
+    return from_columns(name, rows, range(devices), micro_batches)
+
+
+def _row(device: int, devices: int, micro_batches: int, depth: int) -> Columns:
+    """Forward passes ahead; then by turns an INPUT, the WEIGHT that it was put off for, and the next forward pass."""
+    every = np.arange(micro_batches)
+    ahead, late = min(depth * (devices - 1 - device) + 1, micro_batches), min(depth * device, micro_batches)
+    first, now, then = every[:ahead], every[: micro_batches - late], every[micro_batches - late :]
+    parts = (  # kind, micro-batches, turn and place within it
+        (Pass.FORWARD, first, np.full(ahead, -1), 0),
+        (Pass.INPUT, every, every, 0),
+        (Pass.WEIGHT, now, every[late:], 1),
+        (Pass.FORWARD, every[ahead:], every[: micro_batches - ahead], 2),
+        (Pass.WEIGHT, then, np.full(late, micro_batches), 0),
+    )
+    kind, place = (
+        np.concatenate([np.full(len(numbers), value) for value, numbers in pairs])
+        for pairs in (
+            [(int(kind), numbers) for kind, numbers, _, _ in parts],
+            [(place, numbers) for _, numbers, _, place in parts],
+        )
+    )
+    number, turn = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
+    return Columns(kind, np.full(len(kind), device), number).only(np.lexsort((place, turn)))
