@@ -16,7 +16,9 @@ pytestmark = needs_browser
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    space = Space(tensor=(1, 2), context=(1,), pipeline=(1, 2), micro_batch=(1, 2), zero=(0, 1))
+    space = Space(
+        tensor=(1, 2), context=(1,), pipeline=(1, 2), micro_batch=(1, 2), zero=(0, 1), schedules=("1f1b", "interleaved")
+    )
     return planner_page(answer(PlannerQuestion("gpt2", read_cluster("1x4"), batch=8, sequence=64, space=space)))
 
 
