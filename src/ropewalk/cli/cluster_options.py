@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster, Given
@@ -59,7 +60,18 @@ POWER = typer.Option(
 
 def held_to(device: str, power: str | None) -> str:
     """A device by its name, held to a power limit where one is given."""
-    return device if power is None else f"{device}@{power}"
+    if power is None:
+        return device
+    from ropewalk.device.device import HELD_TO
+    from ropewalk.device.pricer import TABLE_SUFFIXES
+
+    if HELD_TO in device:
+        raise InputError(f"{device} has a power limit already: leave --power {power} out")
+    if device.lower().endswith(TABLE_SUFFIXES):
+        raise InputError(
+            f"{device} is a table of measurements, which hold at the clock they were made at: leave --power {power} out"
+        )
+    return f"{device}{HELD_TO}{power}"
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,7 @@ def facts(answer: PlannerAnswer) -> Facts:
         ("Tokens of a sample", quantity.count(workload.sequence) if workload.sequence else ""),
         ("Parameters", quantity.count(workload.parameters())),
         ("Precision", asked.precision),
+        ("Stack", workload.stack),
         ("Routing", answer.training.router),
         ("Seed", str(asked.seed)),
     ]  # fmt: skip
