@@ -23,8 +23,6 @@ from ropewalk.workload.workload import Layer, Workload
 from ropewalk.workload.zoo import build
 
 DATA = Path(__file__).parent.parent / "data"
-WAITS_FOR_ITS_UPDATE = ("gpt2-xl", "bert-large")
-"""Hundreds of tensors updated one list at a time by AdamW: the host takes longer for it than was measured."""
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -39,6 +37,11 @@ def predicted(row: dict[str, str]) -> StepCost:
 
 
 STEPS = rows("h200_sustained_steps.csv")
+
+
+def waits_for_its_update(row: dict[str, str]) -> bool:
+    """Hundreds of tensors updated one list at a time by AdamW: the host takes longer for it than was measured."""
+    return row["stack"] == "eager" and row["model"] in ("gpt2-xl", "bert-large")
 
 
 def named(row: dict[str, str]) -> str:
@@ -58,8 +61,7 @@ def test_large_products_are_met_at_every_limit(work: str) -> None:
         assert clock * burst == pytest.approx(float(row["sustained_tflops"]) * 1e12, rel=within)
 
 
-@pytest.mark.parametrize("row", [row for row in STEPS if row["precision"] == "bf16" and row["model"] != "gpt2-xl"],
-                         ids=named)  # fmt: skip
+@pytest.mark.parametrize("row", [row for row in STEPS if row["precision"] == "bf16"], ids=named)
 def test_both_passes_are_met_within_seven_percent_under_every_stack(row: dict[str, str]) -> None:
     found = predicted(row)
     assert found.parameters == int(row["parameters"])
@@ -67,7 +69,7 @@ def test_both_passes_are_met_within_seven_percent_under_every_stack(row: dict[st
     assert found.forward_backward_s == pytest.approx(float(row["forward_backward_s"]), rel=within)
 
 
-@pytest.mark.parametrize("row", [row for row in STEPS if row["model"] not in WAITS_FOR_ITS_UPDATE], ids=named)
+@pytest.mark.parametrize("row", [row for row in STEPS if not waits_for_its_update(row)], ids=named)
 def test_whole_steps_are_met_within_seven_percent(row: dict[str, str]) -> None:
     assert predicted(row).step_s == pytest.approx(float(row["step_s"]), rel=0.07)
 

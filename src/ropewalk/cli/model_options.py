@@ -22,7 +22,7 @@ DTYPE = typer.Option(
 )
 STACK = typer.Option(
     None,
-    help="What runs a model of the zoo: eager (unless given), compiled or megatron; see `ropewalk list stacks`.",
+    help="What runs a model of the zoo: eager (unless given), compiled, megatron or fsdp2; see `ropewalk list stacks`.",
     rich_help_panel=MODEL,
 )
 OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)

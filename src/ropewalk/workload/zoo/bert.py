@@ -1,4 +1,4 @@
-"""BERT with its masked-language head, as transformers runs it: layer norms after each sub-layer.
+"""BERT with its masked-language head: layer norms after each sub-layer.
 
 Devlin et al., BERT (2018). BERT-48 is the deep variant that the pipeline papers use: BERT-large with 48 layers.
 """
@@ -6,7 +6,7 @@ Devlin et al., BERT (2018). BERT-48 is the deep variant that the pipeline papers
 from __future__ import annotations
 
 from ropewalk.workload.dense import Linear
-from ropewalk.workload.elementwise import Normalise, Pointwise
+from ropewalk.workload.elementwise import Normalise
 from ropewalk.workload.loss import CrossEntropy
 from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import SUM_OVER_BATCH
@@ -22,10 +22,13 @@ from ropewalk.workload.zoo.parts import (
     dropped,
     enter,
     fan_in,
+    gathered,
+    gelu,
+    hidden_layer,
     interpreted,
     leave,
     projected,
-    residual,
+    rejoined,
     sharing,
     stacked,
 )  # fmt: skip
@@ -65,34 +68,37 @@ def embedding(shape: Transformer, run: Run) -> Operators:
 
 
 def attention(shape: Transformer, run: Run) -> Operators:
-    elements = run.tokens * shape.hidden
-    queries = Linear(run.tokens, shape.hidden, shape.queries, role=Role.COLUMNS)
-    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, role=Role.COLUMNS))
     return (
-        enter(elements),
-        fan_in(elements, 3),
-        queries, keys, keys,
+        enter(run.tokens * shape.hidden),
+        *_queries_and_keys(shape, run),
         calls("view", "view", "transpose", "transpose", "module", "module", "module", "module"),
         interpreted(130, run),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=False, dropout=True),
-        *projected(run, shape.queries, shape.hidden, bias=True),
-        *dropped(run, elements),
-        residual(elements),
+        *projected(run, shape.queries, shape.hidden, bias=not run.stack.merged),
+        *rejoined(run, shape.hidden),
         Normalise(run.tokens, shape.hidden),
-    )  # fmt: skip
+    )
+
+
+def _queries_and_keys(shape: Transformer, run: Run) -> Operators:
+    """Queries, keys and values, by one product or by three that read the same input."""
+    wide = shape.queries + 2 * shape.keys
+    if run.stack.merged:
+        return Linear(run.tokens, shape.hidden, wide, role=Role.COLUMNS), gathered(run.tokens * wide, "cat")
+    queries = Linear(run.tokens, shape.hidden, shape.queries, role=Role.COLUMNS)
+    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, role=Role.COLUMNS))
+    return fan_in(run.tokens * shape.hidden, 3), queries, keys, keys
 
 
 def feed_forward(shape: Transformer, run: Run) -> Operators:
     elements = run.tokens * shape.hidden
     return (
         enter(elements),
-        Linear(run.tokens, shape.hidden, shape.neurons, role=Role.COLUMNS),
-        gelu(run.tokens * shape.neurons, Role.INSIDE),
-        Linear(run.tokens, shape.neurons, shape.hidden, role=Role.ROWS),
+        *hidden_layer(run, shape.hidden, shape.neurons, gelu(run.tokens * shape.neurons, Role.INSIDE)),
+        Linear(run.tokens, shape.neurons, shape.hidden, not run.stack.merged, role=Role.ROWS),
         calls("module", "module"),
         leave(elements),
-        *dropped(run, elements),
-        residual(elements),
+        *rejoined(run, shape.hidden),
         Normalise(run.tokens, shape.hidden),
     )
 
@@ -108,8 +114,3 @@ def head(shape: Transformer, run: Run) -> Operators:
         CrossEntropy(run.tokens, shape.vocabulary, role=Role.INSIDE),
         leave(3 * run.tokens),
     )
-
-
-def gelu(elements: int, role: Role) -> Pointwise:
-    """The GELU that is one kernel."""
-    return Pointwise(elements, 1, "gelu", "gelu_backward", call="gelu", role=role)

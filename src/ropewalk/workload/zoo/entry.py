@@ -81,16 +81,21 @@ class Entry(Choice[Make]):
         read: dict[str, Option] = {}
         for name, value in given.items():
             if name not in self.options:
-                near = get_close_matches(name, self.options, 1)
-                meant = f"did you mean {near[0]}? " if near else ""
-                known = ", ".join(self.options) or "none"
-                findings.add(f"it has no option {name!r}: {meant}it takes {known}")
+                if (name, value) != ("stack", DEFAULT_STACK):
+                    findings.add(self._not_taken(name, value))
                 continue
             try:
                 read[name] = _read(value, self.options[name])
             except ValueError as error:
                 findings.add(f"{name}={value}: {error}")
         return read
+
+    def _not_taken(self, name: str, value: object) -> str:
+        if name == "stack":
+            return f"stack={value} does not run it: give {DEFAULT_STACK}"
+        near = get_close_matches(name, self.options, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        return f"it has no option {name!r}: {meant}it takes {', '.join(self.options) or 'none'}"
 
 
 def _in_millions(count: int) -> str:

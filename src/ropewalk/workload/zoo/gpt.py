@@ -1,4 +1,4 @@
-"""GPT-2 and its kin, as transformers runs them: learnt positions, layer norms before sub-layers, a GELU written out.
+"""GPT-2 and its kin: learnt positions, layer norms before sub-layers, a GELU that transformers writes out.
 
 Radford et al., Language Models are Unsupervised Multitask Learners (2019); sizes of GPT-3 from Brown et al. (2020),
 Table 2.1, whose attention is dense here in every layer. The table prints 24 heads of 128 for the model of width 2048
@@ -24,10 +24,12 @@ from ropewalk.workload.zoo.parts import (
     dropped,
     enter,
     gathered,
+    gelu,
+    hidden_layer,
     interpreted,
     leave,
     projected,
-    residual,
+    rejoined,
     stacked,
 )  # fmt: skip
 from ropewalk.workload.zoo.shape import Transformer
@@ -69,33 +71,32 @@ def embedding(shape: Transformer, run: Run) -> Operators:
 
 
 def attention(shape: Transformer, run: Run) -> Operators:
-    elements, heads = run.tokens * shape.hidden, shape.head_size
+    elements, heads, merged = run.tokens * shape.hidden, shape.head_size, run.stack.merged
     return (
         Normalise(run.tokens, shape.hidden),
         enter(elements),
-        Linear(run.tokens, shape.hidden, shape.queries + 2 * shape.keys, role=Role.COLUMNS, turned=True),
+        Linear(run.tokens, shape.hidden, shape.queries + 2 * shape.keys, role=Role.COLUMNS, turned=not merged),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
         interpreted(150, run),
         gathered(run.tokens * (shape.queries + 2 * shape.keys), "cat"),
         *attended(run, shape.heads, shape.shared_heads, heads, causal=True, dropout=True),
-        *projected(run, shape.queries, shape.hidden, bias=True, turned=True),
-        *dropped(run, elements),
-        residual(elements),
+        *projected(run, shape.queries, shape.hidden, bias=not merged, turned=not merged),
+        *rejoined(run, shape.hidden),
     )
 
 
 def feed_forward(shape: Transformer, run: Run) -> Operators:
-    elements = run.tokens * shape.hidden
+    elements, neurons, merged = run.tokens * shape.hidden, run.tokens * shape.neurons, run.stack.merged
+    at_once, written = gelu(neurons, Role.INSIDE), Written(GELU, run.tokens, shape.neurons, Role.INSIDE)
+    activation = at_once if run.stack.fused else written
     return (
         Normalise(run.tokens, shape.hidden),
         enter(elements),
-        Linear(run.tokens, shape.hidden, shape.neurons, role=Role.COLUMNS, turned=True),
-        Written(GELU, run.tokens, shape.neurons, Role.INSIDE),
-        Linear(run.tokens, shape.neurons, shape.hidden, role=Role.ROWS, turned=True),
+        *hidden_layer(run, shape.hidden, shape.neurons, activation, turned=not merged),
+        Linear(run.tokens, shape.neurons, shape.hidden, not merged, role=Role.ROWS, turned=not merged),
         calls("view", "view", "module", "module"),
         leave(elements),
-        *dropped(run, elements),
-        residual(elements),
+        *rejoined(run, shape.hidden),
     )
 
 

@@ -1,5 +1,7 @@
 """GPTs as Megatron-LM trained them in 2021: fused bias-GELU and bias-dropout-add, scores of attention in memory.
 
+Under the stack `megatron` they run as in Megatron-Core: attention and loss are fused too.
+
 Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM (2021), Table 1;
 Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models (2022), Table 3.
 """
@@ -13,6 +15,7 @@ from ropewalk.workload.routines import BIAS_ADD, BIAS_DROPOUT_ADD, BIAS_GELU, SU
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
+from ropewalk.workload.zoo.gpt import causal_loss
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
@@ -89,6 +92,8 @@ def rejoin(shape: Transformer, run: Run) -> Written:
 
 
 def head(shape: Transformer, run: Run) -> Operators:
+    if run.stack.fused:
+        return (Normalise(run.tokens, shape.hidden), *causal_loss(shape, run))
     return (
         Normalise(run.tokens, shape.hidden),
         enter(run.tokens * shape.hidden),

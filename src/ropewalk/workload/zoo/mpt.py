@@ -13,7 +13,6 @@ from ropewalk.workload.routines import SUM_OVER_BATCH
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
-from ropewalk.workload.zoo.bert import gelu
 from ropewalk.workload.zoo.gpt import causal_loss
 from ropewalk.workload.zoo.parts import (
     Operators,
@@ -23,9 +22,11 @@ from ropewalk.workload.zoo.parts import (
     calls,
     enter,
     gathered,
+    gelu,
+    hidden_layer,
     leave,
     projected,
-    residual,
+    rejoined,
     stacked,
 )  # fmt: skip
 from ropewalk.workload.zoo.shape import Transformer
@@ -76,8 +77,8 @@ def attention(shape: Transformer, run: Run) -> Operators:
         calls("view", "view", "transpose", "module", "module"),
         gathered(run.tokens * wide, "cat"),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False),
-        *projected(run, shape.queries, shape.hidden, bias=True),
-        residual(elements),
+        *projected(run, shape.queries, shape.hidden, bias=not run.stack.merged),
+        *rejoined(run, shape.hidden),
     )
 
 
@@ -86,10 +87,9 @@ def feed_forward(shape: Transformer, run: Run) -> Operators:
     return (
         Normalise(run.tokens, shape.hidden),
         enter(elements),
-        Linear(run.tokens, shape.hidden, shape.neurons, role=Role.COLUMNS),
-        gelu(run.tokens * shape.neurons, Role.INSIDE),
-        Linear(run.tokens, shape.neurons, shape.hidden, role=Role.ROWS),
+        *hidden_layer(run, shape.hidden, shape.neurons, gelu(run.tokens * shape.neurons, Role.INSIDE)),
+        Linear(run.tokens, shape.neurons, shape.hidden, not run.stack.merged, role=Role.ROWS),
         calls("module"),
         leave(elements),
-        residual(elements),
+        *rejoined(run, shape.hidden),
     )

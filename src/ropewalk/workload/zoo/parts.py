@@ -12,6 +12,7 @@ from ropewalk.workload.elementwise import Dropout, Pointwise, Softmax
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Operator, Role
+from ropewalk.workload.routines import BIAS_ADD, BIAS_DROPOUT_ADD, BIAS_GELU, DROPOUT_ADD
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
 from ropewalk.workload.zoo.stacks import EAGER, Stack
@@ -75,6 +76,27 @@ def leave(elements: int) -> Exchange:
 def residual(elements: int) -> Pointwise:
     """The sum with what went round a sub-layer; in the backward pass the two gradients meet and are added."""
     return Pointwise(elements, reads=2, saved=0.0, call="add")
+
+
+def rejoined(run: Run, width: int) -> Operators:
+    """Dropout where the model has it and the sum with what went round a sub-layer, with the bias of the linear layer
+    before it where the stack leaves that to this kernel."""
+    if run.stack.merged:
+        return (Written(BIAS_DROPOUT_ADD if run.dropout else BIAS_ADD, run.tokens, width),)
+    if run.stack.fused and run.dropout:
+        return (Written(DROPOUT_ADD, run.tokens, width),)
+    return *dropped(run, run.tokens * width), residual(run.tokens * width)
+
+
+def gelu(elements: int, role: Role) -> Pointwise:
+    """The GELU that is one kernel."""
+    return Pointwise(elements, 1, "gelu", "gelu_backward", call="gelu", role=role)
+
+
+def hidden_layer(run: Run, inputs: int, neurons: int, activation: Operator, *, turned: bool = False) -> Operators:
+    """The first half of a feed-forward layer; where the stack merges them, bias and GELU are one kernel."""
+    linear = Linear(run.tokens, inputs, neurons, not run.stack.merged, Role.COLUMNS, turned=turned)
+    return linear, Written(BIAS_GELU, run.tokens, neurons, Role.INSIDE) if run.stack.merged else activation
 
 
 def added(elements: int, *, spread: bool = False, role: Role = Role.OUTSIDE) -> Pointwise:

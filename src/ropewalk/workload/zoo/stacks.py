@@ -1,7 +1,8 @@
 """Stacks: the software that runs a model, which decides the kernels that a layer becomes.
 
 The same Llama block is forty launches as transformers' code runs it and a dozen in Megatron-Core. What a stack fuses
-is said here once; the builders of the zoo ask for it where they make operators.
+is said here once; the builders of the zoo ask for it where they make operators. How a stack communicates is said here
+too (its buckets, the copies around FSDP's collectives), and asked for where a step is lowered.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class Stack:
     """Norms, rotations, gates and the loss are one kernel each; otherwise they are the chains of small kernels that the
     model's code is made of."""
     merged: bool = False
-    """Queries, keys and values come from one product, and so do both halves of a gated layer."""
+    """Queries, keys and values come from one product, and so do both halves of a gated layer; the bias of a linear
+    layer is added by the kernel behind it."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
     accumulates: bool = False
@@ -37,6 +39,10 @@ STACKS = Choices(
         Choice(
             "megatron", Stack(fused=True, merged=True, accumulates=True, interpreted=0.25),
             "Megatron-Core with Transformer Engine",
+        ),
+        Choice(
+            "fsdp2", Stack(fused=True, interpreted=0.25),
+            "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
         ),
     ),
     error=WorkloadError,

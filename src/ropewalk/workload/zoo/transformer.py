@@ -25,6 +25,7 @@ class Style:
     layers: Layers
     start: Transformer
     attention: str = "fused"
+    """Where the stack is the usual one; all others fuse it."""
     dropout: bool = True
     stacks: tuple[str, ...] = (DEFAULT_STACK,)
     """The stacks that are known to run models of this family."""
@@ -33,11 +34,13 @@ class Style:
 
 
 STYLES = {
-    "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"]),
-    "bert": Style(bert.layers, bert.SHAPES["bert-base"]),
+    "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"], stacks=tuple(STACKS)),
+    "bert": Style(bert.layers, bert.SHAPES["bert-base"], stacks=tuple(STACKS)),
     "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False),
-    "megatron": Style(megatron.layers, megatron.SHAPES["megatron-22b"], attention="written"),
-    "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False),
+    "megatron": Style(
+        megatron.layers, megatron.SHAPES["megatron-22b"], attention="written", stacks=(DEFAULT_STACK, "megatron")
+    ),
+    "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False, stacks=(DEFAULT_STACK, "megatron", "fsdp2")),
     "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
 }
 
@@ -78,10 +81,11 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
     how = STYLES[style]
 
     def make(
-        name: str, batch: int, length: int, *, attention: str = how.attention, dropout: bool = how.dropout,
+        name: str, batch: int, length: int, *, attention: str = "", dropout: bool = how.dropout,
         stack: str = DEFAULT_STACK, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
-        run = Run(batch, length, known(name, attention), dropout, running(name, stack, how.stacks))
+        usual = how.attention if stack == DEFAULT_STACK else "fused"
+        run = Run(batch, length, known(name, attention or usual), dropout, running(name, stack, how.stacks))
         return how.layers(resized(name, shape, sizes), run)
 
     return TransformerEntry(

@@ -17,13 +17,13 @@ from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import ADD, COLUMN_SUM, COPY, SPREAD, ZERO
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Launch, Routine, Written
-from ropewalk.workload.zoo.bert import gelu
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
     attended,
     calls,
     enter,
+    gelu,
     interpreted,
     leave,
     projected,

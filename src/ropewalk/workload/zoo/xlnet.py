@@ -15,7 +15,6 @@ from ropewalk.workload.routines import ADD, COLUMN_SUM, MAP, SPREAD
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Launch, Routine, Written
-from ropewalk.workload.zoo.bert import gelu
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
@@ -24,6 +23,7 @@ from ropewalk.workload.zoo.parts import (
     enter,
     fan_in,
     gathered,
+    gelu,
     leave,
     residual,
     sharing,
