@@ -30,24 +30,19 @@ from ropewalk.units import show_seconds
 DATA = Path(__file__).parent.parent / "tests" / "data" / "published_runs_modern.csv"
 VENDOR = ("Megatron-Bridge", "NeMo AutoModel")
 """Software whose rows are choices: what its authors found fastest."""
-GPT_OSS = "mixtral-8x7b:hidden=2880,heads=64,kv_heads=8,size=64,choices=4,expert_ffn=2880,vocabulary=201088"
-QWEN3 = "mixtral-8x7b:kv_heads=4,size=128,choices=8,experts_per_layer=128,vocabulary=151936"
 MODELS = {
     "DeepSeekV3": "deepseek-v3",
     "DeepSeek V3 671B": "deepseek-v3",
-    "GPT OSS 120B": f"{GPT_OSS},layers=36,experts_per_layer=128",
-    "GPT-OSS 20B": f"{GPT_OSS},layers=24,experts_per_layer=32",
+    "GPT OSS 120B": "gpt-oss-120b",
+    "GPT-OSS 20B": "gpt-oss-20b",
     "LLAMA3.1_405B": "llama3-405b",
     "LLAMA3_70B": "llama3-70b",
     "LLAMA3_8B": "llama3-8b",
     "Llama3 70B": "llama3-70b",
-    "Qwen3_30B_a3B": f"{QWEN3},layers=48,hidden=2048,heads=32,expert_ffn=768",
-    "Qwen3_235B_a22B": f"{QWEN3},layers=94,hidden=4096,heads=64,expert_ffn=1536",
+    "Qwen3_30B_a3B": "qwen3-30b-a3b",
+    "Qwen3_235B_a22B": "qwen3-235b-a22b",
 }
-"""Published names without remarks; experts of other shapes than Mixtral's are spelt with its options.
-
-Every layer of GPT-OSS looks at all tokens here; of the published model every second one looks at the last 128.
-"""
+"""Published names without remarks, and ours."""
 GPUS = {"H100-80GB": "h100", "H100": "h100", "B200": "b200", "B300": "b300", "GB200": "gb200", "GB300": "gb300"}
 PRECISION = {"bf16": "bf16", "fp8": "fp8", "fp8-cs": "fp8", "fp8-mx": "mxfp8", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
 PIECES = (2, 3, 4, 5, 6, 8, 10, 12)

@@ -26,6 +26,19 @@ TRANSFORMERS = {
     "xlnet-24": 360_300_800, "xlnet-36": 524_050_688,
 }  # fmt: skip
 
+MODEL_CARDS = {
+    # Parameters of the published weights, as model cards count them (tensors of their safetensors files).
+    "mistral-7b": 7_241_732_096, "qwen3-0.6b": 596_049_920, "qwen3-1.7b": 1_720_574_976, "qwen3-4b": 4_022_468_096,
+    "qwen3-8b": 8_190_735_360, "qwen3-14b": 14_768_307_200, "qwen3-32b": 32_762_123_264,
+    "qwen3-30b-a3b": 30_532_122_624, "qwen3-235b-a22b": 235_093_634_560, "qwen2.5-7b": 7_615_616_512,
+    "qwen2.5-14b": 14_770_033_664, "qwen2.5-32b": 32_763_876_352, "qwen2.5-72b": 72_706_203_648,
+    "gemma2-2b": 2_614_341_888, "gemma2-9b": 9_241_705_984, "gemma2-27b": 27_227_128_320, "gemma3-1b": 999_885_952,
+    "gpt-oss-20b": 20_914_757_184, "gpt-oss-120b": 116_829_156_672,
+}  # fmt: skip
+
+WITH_VISION = {"gemma3-4b": 4_300_079_472, "gemma3-12b": 12_187_325_040, "gemma3-27b": 27_432_406_640}
+"""Gemma 3 with its encoder of images (SigLIP, 416,866,032) and the layer between the two."""
+
 ROUGHLY = {
     # Megatron-LM 2021 and 2022: 22B, 175B, 530B, 1T (1008B); DAPPLE, Table of models: GNMT-16, BERT-48, AmoebaNet-36;
     # DeepSeekMoE: 16.4B; GPipe, Table 1: AmoebaNet-D of 18 layers and 208 filters, of 36 layers and 544.
@@ -36,9 +49,17 @@ ROUGHLY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "parameters"), {**TORCHVISION, **TRANSFORMERS}.items())
+@pytest.mark.parametrize(("name", "parameters"), {**TORCHVISION, **TRANSFORMERS, **MODEL_CARDS}.items())
 def test_a_model_has_exactly_the_parameters_of_its_framework(name: str, parameters: int) -> None:
     assert zoo.build(name, 1).parameters() == parameters
+
+
+@pytest.mark.parametrize(("name", "whole"), WITH_VISION.items())
+def test_gemma_3_has_the_published_count_less_what_sees(name: str, whole: int) -> None:
+    model = zoo.family_of(name)
+    assert model is not None
+    between = 1152 * (model.shape.hidden + 1)
+    assert zoo.build(name, 1).parameters() == whole - 416_866_032 - between
 
 
 @pytest.mark.parametrize(("name", "published"), ROUGHLY.items())
@@ -86,3 +107,30 @@ def test_megatron_counts_arithmetic_as_its_paper_does() -> None:
     kernels = [k for layer in model.layers for op in layer.operators for k in op.forward()]
     products = sum(k.flops for k in kernels if k.kind == "matmul")
     assert products == pytest.approx(24 * s * l * h**2 * (1 + s / (6 * h) + v / (12 * l * h)), rel=1e-9)
+
+
+def products(name: str, sequence: int, *kinds: str) -> float:
+    """Arithmetic of the forward pass of one sample."""
+    layers = zoo.build(name, 1, sequence, stack="megatron").layers
+    return sum(k.flops for layer in layers for op in layer.operators for k in op.forward() if k.kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("name", "active"),
+    # Weights that a token is multiplied with: all but the table of words, norms, biases, and experts not chosen. Of
+    # Qwen3-30B-A3B 3.3 B are active with the table, of 235B-A22B 22 B, of GPT-OSS 3.6 B and 5.1 B (model cards).
+    [("qwen3-8b", 36 * (4096 * (4096 + 2048 + 4096) + 3 * 4096 * 12288) + 151936 * 4096),
+     ("qwen3-30b-a3b", 48 * (2048 * (4096 + 1024 + 4096 + 128) + 24 * 2048 * 768) + 151936 * 2048),
+     ("qwen3-235b-a22b", 94 * (4096 * (8192 + 1024 + 8192 + 128) + 24 * 4096 * 1536) + 151936 * 4096),
+     ("gpt-oss-20b", 24 * (2880 * (4096 + 1024 + 4096 + 32) + 12 * 2880**2) + 201088 * 2880),
+     ("gpt-oss-120b", 36 * (2880 * (4096 + 1024 + 4096 + 128) + 12 * 2880**2) + 201088 * 2880)],
+)  # fmt: skip
+def test_a_token_is_multiplied_once_with_every_weight_that_is_active(name: str, active: int) -> None:
+    assert products(name, 512, "matmul", "grouped_matmul") == 2 * 512 * active
+
+
+def test_half_of_the_layers_of_gpt_oss_look_at_128_tokens() -> None:
+    """Two products of 64 heads of 64 numbers; a token of the window's layers meets 128, the first ones fewer."""
+    windowed, whole = 4096 * 128 - 128**2 / 2, 4096**2 / 2
+    assert products("gpt-oss-20b", 4096, "attention") == pytest.approx(12 * 4 * 64 * 64 * (windowed + whole))
+    assert products("gpt-oss-20b:window=0,whole_every=0", 4096, "attention") == 24 * 4 * 64 * 64 * whole

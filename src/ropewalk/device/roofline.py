@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import ceil
 
 from ropewalk.device.device import Device, Precision
-from ropewalk.workload.kernel import Kernel, convolved
+from ropewalk.workload.kernel import ATTENTION_TILE, Kernel, convolved, windowed_span
 
 TILES = (
     (256, 128, 1.0),
@@ -64,7 +64,10 @@ def _convolution(kernel: Kernel, device: Device, precision: Precision) -> float:
 
 
 def _attention(kernel: Kernel, device: Device, precision: Precision) -> float:
-    return kernel.flops / (device.peak(precision) * device.achievable)
+    """All pairs of a tile are computed, also those that lie outside of a window which ends in it."""
+    span = windowed_span(kernel)
+    tiles = span / (span - ATTENTION_TILE) if span else 1.0
+    return tiles * kernel.flops / (device.peak(precision) * device.achievable)
 
 
 def _recurrent(kernel: Kernel, device: Device, precision: Precision) -> float:

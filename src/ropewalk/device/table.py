@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ropewalk.device.device import PRECISIONS, Device
 from ropewalk.device.roofline import roofline
 from ropewalk.errors import DeviceError
-from ropewalk.workload.kernel import Kernel, rebuilt
+from ropewalk.workload.kernel import Kernel, rebuilt, windowed_span
 
 NEIGHBOURS = 12
 CLOSE = 0.02
@@ -153,9 +153,12 @@ def _convolution_place(kernel: Kernel) -> list[float]:
 
 
 def _attention_place(kernel: Kernel) -> list[float]:
-    *sizes, causal = kernel.dims
-    _, heads, kv_heads, queries, *_ = sizes
-    return [*map(log2, sizes), APART * causal, APART * (heads != kv_heads), APART * _oddness(queries)]
+    """A window makes of a long sequence as much work as of many short ones that see all of themselves."""
+    batch, heads, kv_heads, queries, keys, size, causal, *_ = kernel.dims
+    if span := windowed_span(kernel):
+        batch, queries, keys, causal = max(1, batch * queries // span), span, span, 0
+    sizes = map(log2, (batch, heads, kv_heads, queries, keys, size))
+    return [*sizes, APART * causal, APART * (heads != kv_heads), APART * _oddness(queries)]
 
 
 def _pointwise_place(kernel: Kernel) -> list[float]:

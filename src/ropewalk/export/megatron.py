@@ -16,6 +16,7 @@ from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.workload.zoo import Family
 from ropewalk.workload.zoo.latent import Latent
 from ropewalk.workload.zoo.mixture import Mixture
+from ropewalk.workload.zoo.shape import Transformer
 
 ORDERS: dict[str, tuple[str, ...]] = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
 PRECISIONS = {
@@ -44,11 +45,16 @@ SHARDINGS = {
     2: (*FSDP, "--data-parallel-sharding-strategy optim_grads"),
     3: (*FSDP, "--data-parallel-sharding-strategy optim_grads_params"),
 }
-LLAMA = ("--swiglu", "--normalization RMSNorm", "--position-embedding-type rope", "--disable-bias-linear")
-ROTARY_BASES = {"llama3": 500_000, "llama-3": 500_000, "mixtral": 1_000_000}
+LLAMA = ("--swiglu", "--normalization RMSNorm", "--position-embedding-type rope")
+ROTARY_BASES = {"llama3": 500_000, "llama-3": 500_000, "mixtral": 1_000_000, "qwen": 1_000_000, "gpt-oss": 150_000}
 """What the position of a token is multiplied by, where it is not 10,000; by the beginning of a model's name."""
 WRITTEN = ("gpt", "megatron", "llama", "mixture")
 """Families whose sizes pretrain_gpt.py takes."""
+
+
+def is_written(family: Family | None) -> bool:
+    """Does pretrain_gpt.py build such models? It knows no norms behind sub-layers and no bent logits."""
+    return family is not None and family.name in WRITTEN and not (family.shape.norms_behind or family.shape.softcap)
 
 
 def megatron_arguments(plan: Plan, *, by_rank_file: bool = False) -> str:
@@ -74,7 +80,7 @@ def _model(job: PlannedJob) -> Iterator[str]:
     """The sizes of a model that pretrain_gpt.py builds; of another transformer only its sequence."""
     yield f"--seq-length {job.sequence}"
     family = job.family
-    if family is None or family.name not in WRITTEN:
+    if family is None or not is_written(family):
         return
     shape = family.shape
     yield f"--num-layers {shape.layers}"
@@ -101,11 +107,28 @@ def _style(job: PlannedJob, family: Family) -> Iterator[str]:
         yield f"--max-position-embeddings {max(family.shape.places, job.sequence)}"
         return
     yield from LLAMA
+    yield from _traits(family.shape)
     yield f"--max-position-embeddings {job.sequence}"
     base = next((base for start, base in ROTARY_BASES.items() if job.zoo_name.startswith(start)), 10_000)
     yield f"--rotary-base {base}"
     yield "--attention-dropout 0"
     yield "--hidden-dropout 0"
+
+
+def _traits(shape: Transformer) -> Iterator[str]:
+    """What is not the same in all blocks that are otherwise Llama's."""
+    if not shape.out_bias:
+        yield "--disable-bias-linear"
+    if shape.qkv_bias:
+        yield "--add-qkv-bias"
+    if shape.qk_norm:
+        yield "--qk-layernorm"
+    if shape.sinks:
+        yield "--softmax-type learnable"
+    if shape.window:
+        yield f"--window-size {shape.window - 1},0"
+    if shape.window and shape.whole_every:
+        yield f"--window-attn-skip-freq {shape.whole_every}"
 
 
 def _experts(mixture: Mixture, layers: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ropewalk.export.job import PlannedJob
-from ropewalk.export.megatron import WRITTEN
+from ropewalk.export.megatron import is_written
 from ropewalk.export.torchtitan import MODELS, OWN_FLAVOUR
 from ropewalk.strategy.order import DDP_BUCKET
 from ropewalk.units import show_size
@@ -27,7 +27,7 @@ def remarks(job: PlannedJob, framework: str) -> list[str]:
 
 
 def _megatron(job: PlannedJob) -> Iterator[str]:
-    if job.family is None or job.family.name not in WRITTEN:
+    if not is_written(job.family):
         yield f"pretrain_gpt.py has no {job.plan.model.name}: add the sizes of the model to the arguments."
     elif job.strategy.optimiser in ("sgd", "momentum"):
         yield "Megatron-LM trains such models with Adam; the arguments ask for SGD."

@@ -22,6 +22,8 @@ class FusedAttention(Operator):
     causal: bool = False
     masked: bool = False
     """What may be seen is said by a mask in memory: nothing is skipped, even where the mask hides half of it."""
+    window: int = 0
+    """Keys that a query meets at most, the last ones before it; 0: all that it may see."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._kernel("forward"),)
@@ -30,8 +32,10 @@ class FusedAttention(Operator):
         return (self._kernel("backward"),)
 
     def _kernel(self, form: str) -> Kernel:
-        form, skips = (f"{form}_masked", False) if self.masked else (form, self.causal)
-        return k.attention(form, self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size, skips)
+        form, skips, window = (f"{form}_masked", False, 0) if self.masked else (form, self.causal, self.window)
+        window = window if window < self.keys else 0
+        sizes = self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size
+        return k.attention(form, *sizes, skips, window)
 
     def saved_elements(self) -> float:
         return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * self.keys)

@@ -76,6 +76,8 @@ class Experts(Operator):
     """The gate is one kernel."""
     accumulates: bool = False
     """Gradients of weights are added to float32 numbers as the products that make them end."""
+    biased: bool = False
+    """Both products have a bias."""
 
     def forward(self) -> tuple[Kernel, ...]:
         neurons = self.slots * self.ffn
@@ -83,9 +85,11 @@ class Experts(Operator):
         return (
             *self._masks(self.hidden),
             self._product("forward", 2 * self.ffn, self.hidden),
+            *self._biases(2 * self.ffn),
             *self._masks(2 * self.ffn),
             *((gate,) if self.fused else (k.pointwise("map", neurons), gate)),
             self._product("forward", self.hidden, self.ffn),
+            *self._biases(self.hidden),
             *self._masks(self.hidden),
         )
 
@@ -106,11 +110,16 @@ class Experts(Operator):
 
     def weight_kernels(self) -> tuple[int, ...]:
         found = [at for at, kernel in enumerate(self.backward()) if kernel.form == "weight_grad"]
-        return tuple(at + behind for at in found for behind in range(1 + self.accumulates))
+        return tuple(at + behind for at in found for behind in range(1 + self.accumulates + self.biased))
 
     def _weight_gradient(self, columns: int, inner: int) -> tuple[Kernel, ...]:
         product = self._product("weight_grad", columns, inner)
-        return (product, k.accumulation(self.experts * columns * inner)) if self.accumulates else (product,)
+        added = (k.accumulation(self.experts * columns * inner),) if self.accumulates else ()
+        return (product, *added, *((k.rowwise("column_sum", self.slots, columns, 1, 0),) if self.biased else ()))
+
+    def _biases(self, width: int) -> tuple[Kernel, ...]:
+        """Biases are added apart, each to the rows of its expert; one kernel of the product does both where fused."""
+        return (k.pointwise("broadcast", self.slots * width, 2),) if self.biased and not self.fused else ()
 
     def _masks(self, width: int) -> tuple[Kernel, ...]:
         return (k.pointwise("broadcast", self.slots * width, 2),) if self.masked else ()
@@ -120,10 +129,11 @@ class Experts(Operator):
         return k.grouped_matmul(form, self.experts, self.slots, columns, inner)
 
     def parameters(self) -> int:
-        return 3 * self.experts * self.hidden * self.ffn
+        biases = self.experts * (2 * self.ffn + self.hidden) if self.biased else 0
+        return 3 * self.experts * self.hidden * self.ffn + biases
 
     def parameter_tensors(self) -> int:
-        return 2
+        return 4 if self.biased else 2
 
     def saved_elements(self) -> float:
         return self.slots * (self.hidden + (3 if self.fused else 4) * self.ffn)

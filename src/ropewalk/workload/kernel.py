@@ -100,18 +100,23 @@ def convolved(size: int, kernel: int, stride: int, padding: int) -> int:
 
 
 def attention(
-    form: str, batch: int, heads: int, kv_heads: int, queries: int, keys: int, size: int, causal: bool
+    form: str, batch: int, heads: int, kv_heads: int, queries: int, keys: int, size: int, causal: bool, window: int = 0
 ) -> Kernel:
     """Fused attention that never writes its scores to memory: `forward`, or `backward`, which computes them again.
 
-    `forward_masked` and `backward_masked` read a mask and skip nothing that it hides.
+    Under a `window` a query meets no more keys than it has tokens. `forward_masked` and `backward_masked` read a mask
+    and skip nothing that it hides.
+
+    >>> attention("forward", 1, 1, 1, 8192, 8192, 64, True, 1024).flops / (4 * 8192 * 64)
+    960.0
     """
     forward = form.startswith("forward")
-    pairs = batch * heads * queries * keys * (0.5 if causal else 1.0)
+    seen = window * (1.0 - window / (2.0 * keys)) if window else keys * (0.5 if causal else 1.0)
+    pairs = batch * heads * queries * seen
     query, key = batch * heads * queries * size, batch * kv_heads * keys * size
     read, written = (query + 2 * key, query) if forward else (3 * query + 2 * key, query + 2 * key)
     products = 2 if forward else 5
-    dims = (batch, heads, kv_heads, queries, keys, size, int(causal))
+    dims = (batch, heads, kv_heads, queries, keys, size, int(causal), *((window,) if window else ()))
     return Kernel("attention", form, dims, 2.0 * products * pairs * size, read, written)
 
 
@@ -196,6 +201,15 @@ def optimiser(form: str, parameters: int, tensors: int) -> Kernel:
     return Kernel("optimiser", form, (parameters, tensors), 10.0 * parameters, read * parameters, written * parameters)
 
 
+ATTENTION_TILE = 128
+"""Keys that fused attention reads at once: a window that begins within a tile costs all of it."""
+
+
+def windowed_span(kernel: Kernel) -> int:
+    """Keys that a tile of queries meets where attention has a window; 0 where it has none."""
+    return kernel.dims[7] + ATTENTION_TILE if len(kernel.dims) > 7 else 0
+
+
 PRODUCTS = ("matmul", "grouped_matmul", "convolution", "attention", "recurrent")
 """Kinds whose time depends on how numbers are multiplied, not only on how they are kept."""
 
@@ -232,8 +246,8 @@ _REBUILD: dict[str, Callable[..., Kernel]] = {
     "convolution": lambda form, n, c, h, w, out, k0, k1, s0, s1, p0, p1, groups: convolution(
         form, n, c, h, w, out, (k0, k1), (s0, s1), (p0, p1), groups
     ),
-    "attention": lambda form, batch, heads, kv_heads, queries, keys, size, causal: attention(
-        form, batch, heads, kv_heads, queries, keys, size, bool(causal)
+    "attention": lambda form, batch, heads, kv_heads, queries, keys, size, causal, window=0: attention(
+        form, batch, heads, kv_heads, queries, keys, size, bool(causal), window
     ),
     "pointwise": lambda form, elements, reads, writes: (
         cast(elements)

@@ -22,6 +22,8 @@ class Role(Enum):
     """Between two split regions: whole on every rank, or split along the sequence under sequence parallelism."""
     INSIDE = "inside"
     """In a split region: every rank does its part."""
+    HEADS = "heads"
+    """In a split region, a row for every head: every rank does the rows of its own."""
     COLUMNS = "columns"
     """A linear layer whose outputs are split; its input is whole."""
     ROWS = "rows"

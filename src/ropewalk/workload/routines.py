@@ -98,6 +98,14 @@ DROPOUT_ADD = Routine(
 BIAS_ADD = Routine("bias and residual", forward=(ADD,), backward=(COLUMN_SUM, ADD), calls=("add",), weights=1)
 """The same without dropout."""
 
+SINKS = Routine("sinks", (), (COLUMN_SUM,), (), weights=1)
+"""A learnt score of every head beside those of the keys: attention itself reads it, its gradient is a sum."""
+
+SOFTCAP = Routine("softcap", (MAP, MAP, MAP), (MAP, ADD, MAP), ("scale", "relu", "scale"), saved=1)
+"""Logits by a number, their tanh, the product with that number."""
+
+SOFTCAP_AT_ONCE = Routine("softcap, one kernel", (MAP,), (ADD,), ("scale",), saved=1)
+
 POSITIONS = Routine(
     "positions and mask",
     forward=(ROW,) * 9,

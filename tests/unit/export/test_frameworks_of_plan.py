@@ -55,6 +55,19 @@ def test_megatron_is_told_the_sizes_of_the_model() -> None:
     assert {name: experts[name] for name in expected} == expected
 
 
+def test_megatron_is_told_windows_norms_of_heads_and_biases() -> None:
+    told = flags(small(model=ModelUse("gpt-oss-20b"), tensor=2))
+    expected = {"--window-size": "127,0", "--window-attn-skip-freq": "2", "--softmax-type": "learnable",
+                "--add-qkv-bias": "", "--kv-channels": "64"}  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+    assert "--disable-bias-linear" not in told
+    qwen = flags(small(model=ModelUse("qwen3-8b"), tensor=2))
+    assert {"--qk-layernorm", "--disable-bias-linear"} <= set(qwen)
+    gemma = small(model=ModelUse("gemma2-2b"), tensor=2)
+    assert "--num-layers" not in flags(gemma)
+    assert remarks(PlannedJob(gemma), "megatron")[0].startswith("pretrain_gpt.py has no gemma2-2b")
+
+
 def test_megatron_gets_a_layout_where_the_cut_is_not_its_own() -> None:
     told = flags(small(pipeline=2, micro_batches=2, stages=(0, 5)))
     assert told["--pipeline-model-parallel-layout"] == "Etttt|ttL"

@@ -12,7 +12,15 @@ from ropewalk.workload.written import Written
 from ropewalk.workload.zoo import build
 from ropewalk.workload.zoo.stacks import STACKS
 
-MODELS = ["llama3-8b:layers=2", "mixtral-8x7b:layers=2", "deepseek-v3:layers=4", "gpt2:layers=2", "bert-base:layers=2"]
+MODELS = [
+    "llama3-8b:layers=2",
+    "mixtral-8x7b:layers=2",
+    "deepseek-v3:layers=4",
+    "gpt-oss-20b:layers=2",
+    "gemma3-1b:layers=6",
+    "gpt2:layers=2",
+    "bert-base:layers=2",
+]
 
 
 def kernels(workload: Workload) -> list[Kernel]:

@@ -28,6 +28,8 @@ class Entry(Choice[Make]):
     """Tokens in a sample unless told otherwise; 0 where samples are not sequences."""
     options: Mapping[str, Option] = field(default_factory=dict)
     """Options with their defaults; a value given as text is read as the default's type."""
+    switched_off: tuple[str, ...] = ()
+    """Options that are sizes and may be 0, which turns off what they are the size of."""
     longest: int = 0
     """Tokens in a sample at most, where the model has a table of positions; 0: no limit."""
 
@@ -85,7 +87,7 @@ class Entry(Choice[Make]):
                     findings.add(self._not_taken(name, value))
                 continue
             try:
-                read[name] = _read(value, self.options[name])
+                read[name] = _read(value, self.options[name], off=name in self.switched_off)
             except ValueError as error:
                 findings.add(f"{name}={value}: {error}")
         return read
@@ -108,12 +110,12 @@ def _in_millions(count: int) -> str:
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
 
 
-def _read(value: object, default: Option) -> Option:
-    """A value as the default's type: 12, true, fused, 512x256x128; 0 only where that is what follows from the rest."""
+def _read(value: object, default: Option, *, off: bool = False) -> Option:
+    """A value as the default's type: 12, true, fused, 512x256x128; 0 where it follows from the rest, or is `off`."""
     if isinstance(default, bool):
         return _flag(value)
     if isinstance(default, int):
-        return _whole(value, 0 if default == 0 else 1)
+        return _whole(value, 0 if default == 0 or off else 1)
     if isinstance(default, tuple):
         parts = value.split("x") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):

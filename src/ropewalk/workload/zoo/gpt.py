@@ -11,7 +11,7 @@ from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Normalise
 from ropewalk.workload.loss import CrossEntropy
 from ropewalk.workload.operator import Role
-from ropewalk.workload.routines import GELU, POSITIONS, SUM_OVER_BATCH
+from ropewalk.workload.routines import GELU, POSITIONS, SOFTCAP, SOFTCAP_AT_ONCE, SUM_OVER_BATCH
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
@@ -109,6 +109,11 @@ def causal_loss(shape: Transformer, run: Run) -> Operators:
     return (
         enter(run.tokens * shape.hidden),
         Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied, exact=True),
+        *(
+            (Written(SOFTCAP_AT_ONCE if run.stack.fused else SOFTCAP, run.tokens, shape.vocabulary, Role.INSIDE),)
+            if shape.softcap
+            else ()
+        ),
         CrossEntropy(run.tokens, shape.vocabulary, widened=not run.stack.fused, shifted=True, role=Role.INSIDE),
         leave(3 * run.tokens),
     )

@@ -1,17 +1,27 @@
 """Llama and its kin, as transformers runs them: root mean square norms, rotated keys, gated feed-forward layers.
 
-Touvron et al., LLaMA (2023) and Llama 2 (2023); Grattafiori et al., The Llama 3 Herd of Models (2024).
+Touvron et al., LLaMA (2023) and Llama 2 (2023); Grattafiori et al., The Llama 3 Herd of Models (2024). Others build the
+same block with windows, norms and biases of their own (`like_llama.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Normalise
 from ropewalk.workload.operator import Role
-from ropewalk.workload.routines import GATE, GATE_AT_ONCE, POSITIONS, RMS_NORM, ROTATE, ROTATE_AT_ONCE, ROTATION_TABLE
+from ropewalk.workload.routines import (
+    GATE,
+    GATE_AT_ONCE,
+    POSITIONS,
+    RMS_NORM,
+    ROTATE,
+    ROTATE_AT_ONCE,
+    ROTATION_TABLE,
+    SINKS,
+)
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
@@ -57,8 +67,15 @@ SHAPES = {
 
 
 def layers(shape: Transformer, run: Run) -> list[Layer]:
-    block = attention(shape, run) + feed_forward(shape, run)
-    return between_words(shape, run, [("block", block)] * shape.layers)
+    blocks = by_window(shape, "block", lambda window: attention(shape, run, window) + feed_forward(shape, run))
+    return between_words(shape, run, blocks)
+
+
+def by_window(shape: Transformer, kind: str, make: Callable[[int], Operators]) -> list[tuple[str, Operators]]:
+    """A block for every layer, with the window that it has; those with one are of a kind of their own."""
+    windows = [shape.window_at(layer) for layer in range(shape.layers)]
+    made = {window: (f"windowed {kind}" if window else kind, make(window)) for window in set(windows)}
+    return [made[window] for window in windows]
 
 
 def between_words(shape: Transformer, run: Run, blocks: Sequence[tuple[str, Operators]]) -> list[Layer]:
@@ -77,13 +94,14 @@ def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
     )
 
 
-def norm(run: Run, width: int, role: Role = Role.OUTSIDE) -> Normalise | Written:
+def norm(run: Run, width: int, role: Role = Role.OUTSIDE, rows: int = 0) -> Normalise | Written:
+    """A norm of every token, or of every one of `rows` rows."""
     if run.stack.fused:
-        return Normalise(run.tokens, width, "rms_norm", role)
-    return Written(RMS_NORM, run.tokens, width, role)
+        return Normalise(rows or run.tokens, width, "rms_norm", role)
+    return Written(RMS_NORM, rows or run.tokens, width, role)
 
 
-def attention(shape: Transformer, run: Run) -> Operators:
+def attention(shape: Transformer, run: Run, window: int = 0) -> Operators:
     elements = run.tokens * shape.hidden
     rotate = ROTATE_AT_ONCE if run.stack.fused else ROTATE
     return (
@@ -92,12 +110,28 @@ def attention(shape: Transformer, run: Run) -> Operators:
         *_queries_and_keys(shape, run),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
         interpreted(400, run),
+        *_heads_normalised(shape, run),
         Written(rotate, run.tokens, shape.queries, Role.INSIDE),
         Written(rotate, run.tokens, shape.keys, Role.INSIDE),
-        *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False),
-        *projected(run, shape.queries, shape.hidden, bias=False),
+        *((Written(SINKS, run.tokens, shape.heads, Role.INSIDE),) if shape.sinks else ()),
+        *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False, window=window),
+        *projected(run, shape.queries, shape.hidden, bias=shape.out_bias),
+        *behind(shape, run),
         residual(elements),
     )  # fmt: skip
+
+
+def behind(shape: Transformer, run: Run) -> Operators:
+    """The norm behind a sub-layer, where there is one."""
+    return (norm(run, shape.hidden),) if shape.norms_behind else ()
+
+
+def _heads_normalised(shape: Transformer, run: Run) -> Operators:
+    """Queries and keys head by head, where they are normalised."""
+    if not shape.qk_norm:
+        return ()
+    rows = run.tokens * shape.heads, run.tokens * shape.shared_heads
+    return tuple(norm(run, shape.head_size, Role.HEADS, each) for each in rows)
 
 
 def _queries_and_keys(shape: Transformer, run: Run) -> Operators:
@@ -105,11 +139,11 @@ def _queries_and_keys(shape: Transformer, run: Run) -> Operators:
     if run.stack.merged:
         wide = shape.queries + 2 * shape.keys
         return (
-            Linear(run.tokens, shape.hidden, wide, bias=False, role=Role.COLUMNS),
+            Linear(run.tokens, shape.hidden, wide, bias=shape.qkv_bias, role=Role.COLUMNS),
             gathered(run.tokens * wide, "cat"),
         )
-    queries = Linear(run.tokens, shape.hidden, shape.queries, bias=False, role=Role.COLUMNS)
-    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=False, role=Role.COLUMNS))
+    queries = Linear(run.tokens, shape.hidden, shape.queries, bias=shape.qkv_bias, role=Role.COLUMNS)
+    keys = sharing(Linear(run.tokens, shape.hidden, shape.keys, bias=shape.qkv_bias, role=Role.COLUMNS))
     return fan_in(run.tokens * shape.hidden, 3), queries, keys, keys
 
 
@@ -117,7 +151,7 @@ def feed_forward(shape: Transformer, run: Run) -> Operators:
     elements = run.tokens * shape.hidden
     return (
         norm(run, shape.hidden), enter(elements), *gated(run, shape.hidden, shape.neurons), leave(elements),
-        residual(elements),
+        *behind(shape, run), residual(elements),
     )  # fmt: skip
 
 

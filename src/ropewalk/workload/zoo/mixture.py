@@ -1,8 +1,9 @@
-"""Mixtures of experts: Mixtral, DeepSeekMoE, DeepSeek-V3.
+"""Mixtures of experts: Mixtral, DeepSeekMoE, DeepSeek-V3, Qwen3, GPT-OSS.
 
 Jiang et al., Mixtral of Experts (2024); Dai et al., DeepSeekMoE (2024); DeepSeek-V3 Technical Report (2024), its main
 model without the extra layer that predicts a second token and without the biases that balance its router, which are
-not trained by gradients. Experts are run as transformers 5 runs them on CUDA, evenly loaded.
+not trained by gradients; Yang et al., Qwen3 Technical Report (2025); OpenAI, gpt-oss model card (2025). Experts are
+run as transformers 5 runs them on CUDA, evenly loaded.
 """
 
 from __future__ import annotations
@@ -52,6 +53,17 @@ class Mixture:
     """Compressed keys and values, where the model has them."""
     masked: bool = True
     """Slots without an expert are set to zero around the experts."""
+    biased: bool = False
+    """Routers and experts have biases."""
+
+
+def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
+    """Windows of 128 tokens in every second layer, biases everywhere, heads of 64."""
+    shape = Transformer(
+        layers, 2880, 64, 201088, 4096, 8, 2880, 64, tied=False, window=128, whole_every=2, qkv_bias=True,
+        out_bias=True, sinks=True,
+    )  # fmt: skip
+    return shape, Mixture(experts, 4, 2880, biased=True)
 
 
 SHAPES = {
@@ -65,15 +77,26 @@ SHAPES = {
         Transformer(61, 7168, 128, 129280, 4096, 128, 18432, tied=False),
         Mixture(256, 8, 2048, shared=1, dense=3, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
     ),
-}
+    "qwen3-30b-a3b": (
+        Transformer(48, 2048, 32, 151936, 4096, 4, 6144, 128, tied=False, qk_norm=True), Mixture(128, 8, 768),
+    ),
+    "qwen3-235b-a22b": (
+        Transformer(94, 4096, 64, 151936, 4096, 4, 12288, 128, tied=False, qk_norm=True), Mixture(128, 8, 1536),
+    ),
+    "gpt-oss-20b": _gpt_oss(24, 32),
+    "gpt-oss-120b": _gpt_oss(36, 128),
+}  # fmt: skip
 
 
 def layers(shape: Transformer, mixture: Mixture, run: Run) -> list[Layer]:
     compressed = mixture.latent
-    attention = latent.attention(shape, compressed, run) if compressed else llama.attention(shape, run)
-    dense = ("dense block", attention + llama.feed_forward(shape, run))
-    block = ("block", attention + feed_forward(shape, mixture, run))
-    made = llama.between_words(shape, run, [dense] * mixture.dense + [block] * (shape.layers - mixture.dense))
+
+    def attention(window: int) -> Operators:
+        return latent.attention(shape, compressed, run) if compressed else llama.attention(shape, run, window)
+
+    dense = llama.by_window(shape, "dense block", lambda window: attention(window) + llama.feed_forward(shape, run))
+    blocks = llama.by_window(shape, "block", lambda window: attention(window) + feed_forward(shape, mixture, run))
+    made = llama.between_words(shape, run, dense[: mixture.dense] + blocks[mixture.dense :])
     if compressed:
         made[0] = replace(made[0], operators=llama.embedding(shape, run, compressed.rotated))
     return made
@@ -90,7 +113,13 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         SortTokens(run.tokens, mixture.choices, shape.hidden, mixture.experts, run.stack.merged),
         Exchange(Meeting.DISPATCH, slots * shape.hidden),
         Experts(
-            slots, mixture.experts, shape.hidden, mixture.ffn, mixture.masked and not run.stack.merged, run.stack.fused
+            slots,
+            mixture.experts,
+            shape.hidden,
+            mixture.ffn,
+            mixture.masked and not run.stack.merged,
+            run.stack.fused,
+            biased=mixture.biased,
         ),
         Exchange(Meeting.COMBINE, slots * shape.hidden),
         SumExperts(run.tokens, mixture.choices, shape.hidden, run.stack.merged),
@@ -103,7 +132,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
 
 
 def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=False, exact=True))
+    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=mixture.biased, exact=True))
     widened = (
         Written(WIDENED, run.tokens, shape.hidden, Role.WHOLE),
         Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),

@@ -147,11 +147,16 @@ def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
     return (Dropout(elements, role),) if run.dropout else ()
 
 
-def attended(run: Run, heads: int, kv_heads: int, size: int, *, causal: bool, dropout: bool) -> Operators:
-    """Attention of every head, from queries, keys and values to their weighted sums."""
+def attended(
+    run: Run, heads: int, kv_heads: int, size: int, *, causal: bool, dropout: bool, window: int = 0
+) -> Operators:
+    """Attention of every head, from queries, keys and values to their weighted sums.
+
+    Fused attention skips what lies outside of a window; scores that are written are all computed.
+    """
     if run.attention == "fused":
         masked = causal and run.stack.masked
-        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal, masked),)
+        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal, masked, window),)
     count, scores = run.samples * heads, run.samples * heads * run.length**2
     drops = dropped(run, scores, Role.INSIDE) if dropout else ()
     softmax = Softmax(count * run.length, run.length)

@@ -27,6 +27,22 @@ class Transformer:
     """Rows of a learnt table of positions; as many as tokens in a sample unless said otherwise."""
     tied: bool = True
     """The last layer uses the table of words as its weight."""
+    window: int = 0
+    """Tokens that a token looks at, itself and the last ones before it; 0: all before it."""
+    whole_every: int = 0
+    """Every n-th layer has no window (every second in Gemma 2, every sixth in Gemma 3); 0: all have it."""
+    qk_norm: bool = False
+    """The queries and keys of every head are normalised before they are rotated."""
+    qkv_bias: bool = False
+    """Products that make queries, keys and values have a bias."""
+    out_bias: bool = False
+    """The product that ends attention has a bias."""
+    sinks: bool = False
+    """Every head has a learnt score that takes its part of attention and gives nothing for it."""
+    norms_behind: bool = False
+    """Norms stand behind sub-layers too, before the sum with what went round them."""
+    softcap: bool = False
+    """Logits are bent by a tanh below a largest value."""
 
     @property
     def head_size(self) -> int:
@@ -54,6 +70,14 @@ class Transformer:
     def places(self) -> int:
         return self.positions or self.sequence
 
+    def window_at(self, layer: int) -> int:
+        """The window of a layer by its number; 0 where it sees all tokens before each.
+
+        >>> [Transformer(4, 64, 4, 100, 512, window=128, whole_every=2).window_at(layer) for layer in range(4)]
+        [128, 0, 128, 0]
+        """
+        return 0 if self.whole_every and (layer + 1) % self.whole_every == 0 else self.window
+
     def check(self, name: str) -> None:
         """Refuse sizes that do not make a transformer."""
         findings = Findings(WorkloadError, f"model {name}")
@@ -64,4 +88,10 @@ class Transformer:
             findings.add(f"{self.heads} heads do not divide hidden={self.hidden}: change one, or give size=")
         if not findings and self.heads % self.shared_heads:
             findings.add(f"{self.shared_heads} kv_heads do not divide {self.heads} heads: give a divisor")
+        if self.whole_every and not self.window:
+            findings.add(f"whole_every={self.whole_every} chooses among layers with a window: give window= too")
         findings.raise_if_any()
+
+
+TRAITS = ("window", "whole_every", "qk_norm", "qkv_bias", "out_bias", "sinks", "norms_behind", "softcap")
+"""What is not the same in all blocks that are otherwise Llama's."""

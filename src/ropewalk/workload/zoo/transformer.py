@@ -11,7 +11,7 @@ from ropewalk.workload.workload import Layer
 from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
-from ropewalk.workload.zoo.shape import Transformer
+from ropewalk.workload.zoo.shape import TRAITS, Transformer
 from ropewalk.workload.zoo.stacks import STACKS, Stack
 
 Layers = Callable[[Transformer, Run], list[Layer]]
@@ -31,12 +31,16 @@ class Style:
     """The stacks that are known to run models of this family."""
     table: bool = True
     """Positions come from a table, so sequences cannot be longer than it."""
+    traits: bool = False
+    """Its blocks may have windows, norms of heads, biases: all that `TRAITS` names."""
 
 
 STYLES = {
     "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"], stacks=tuple(STACKS)),
     "bert": Style(bert.layers, bert.SHAPES["bert-base"], stacks=tuple(STACKS)),
-    "llama": Style(llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False),
+    "llama": Style(
+        llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False, traits=True
+    ),
     "megatron": Style(
         megatron.layers, megatron.SHAPES["megatron-22b"], attention="written", stacks=(DEFAULT_STACK, "megatron")
     ),
@@ -66,14 +70,16 @@ class TransformerEntry(Entry):
         findings = Findings(WorkloadError, f"model {self.name}")
         read = self._options(given, findings)
         findings.raise_if_any()
-        shape = resized(self.name, self.family.shape, {name: value for name, value in read.items() if name in SIZES})
+        shape = resized(
+            self.name, self.family.shape, {name: value for name, value in read.items() if name in SIZES + TRAITS}
+        )
         experts = self.family.experts
         renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn"}
         changed: dict[str, Any] = {renamed[name]: value for name, value in read.items() if name in renamed}
         return replace(self.family, shape=shape, experts=experts and replace(experts, **changed))
 
 
-SIZES = tuple(field.name for field in fields(Transformer) if field.name != "sequence")
+SIZES = tuple(field.name for field in fields(Transformer) if field.name not in ("sequence", *TRAITS))
 
 
 def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerEntry:
@@ -90,7 +96,7 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=options(shape, how),
-        longest=shape.places if how.table else 0, family=Family(style, shape),
+        longest=shape.places if how.table else 0, family=Family(style, shape), switched_off=("window", "whole_every"),
     )  # fmt: skip
 
 
@@ -114,14 +120,16 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
         "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK,
     }  # fmt: skip
-    sizes = {size: getattr(shape, size) for size in SIZES}
-    family = Family("mixture", shape, experts)
-    return TransformerEntry(name, make, about, sequence=shape.sequence, options=own | sizes, family=family)
+    sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
+    return TransformerEntry(
+        name, make, about, sequence=shape.sequence, options=own | sizes, family=Family("mixture", shape, experts),
+        switched_off=("window", "whole_every"),
+    )  # fmt: skip
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK}
-    return own | {size: getattr(shape, size) for size in SIZES}
+    return own | {size: getattr(shape, size) for size in (SIZES + TRAITS if style.traits else SIZES)}
 
 
 def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Transformer:
