@@ -1,0 +1,70 @@
+"""Against published runs on Hopper and Blackwell: every row that can be said, predicted beside measured; then each set.
+
+`python benchmarks/against_modern_runs.py [--set WORD …] [--only ID …] [--full-clock]`: sets whose name has all these
+words. Nothing is fitted while it runs, and no constant was fitted to a row. SimuMax's own predictions stand beside ours
+where its authors published them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
+
+from modern_runs import ModernRun, modern_runs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", nargs="+", default=[], help="words of the names of sets, such as: H100 dense")
+    parser.add_argument("--only", nargs="+", help="ids of rows; all unless given")
+    parser.add_argument("--full-clock", action="store_true", help="GPUs that draw what they like")
+    chosen = parser.parse_args()
+    errors: dict[str, list[float]] = defaultdict(list)
+    simumax: list[float] = []
+    missing: Counter[str] = Counter()
+    for run in modern_runs():
+        if (chosen.only and run.id not in chosen.only) or not set(chosen.set) <= set(run.set.split()):
+            continue
+        if run.why_not():
+            missing[run.why_not()] += 1
+            continue
+        errors[run.set].append(_predicted(run, held=not chosen.full_clock))
+        if run.simumax_s:
+            simumax.append(run.simumax_s / run.seconds - 1)
+    print("\n=== by set")
+    for name, several in sorted(errors.items()):
+        print(_line(name, several))
+    print(_line("all", [error for several in errors.values() for error in several]))
+    if simumax:
+        print(_line("SimuMax, rows whose predictions it publishes", simumax))
+    for reason, many in missing.most_common():
+        print(f"{many} rows: {reason}")
+
+
+def _predicted(run: ModernRun, *, held: bool) -> float:
+    seconds = run.predicted_s(held=held)
+    error = seconds / run.seconds - 1
+    theirs = f"  SimuMax {run.simumax_s / run.seconds - 1:+.1%}" if run.simumax_s else ""
+    print(
+        f"{run.id}  {run.gpus:4} {run.accelerator:9} {run.precision:6}  {run.said:70}  measured {run.seconds:.4g} s  "
+        f"predicted {seconds:.4g} s  {error:+.1%}{theirs}",
+        flush=True,
+    )
+    return error
+
+
+def _line(title: str, errors: list[float]) -> str:
+    if not errors:
+        return f"{title:45} no rows"
+    mean, bias = sum(map(abs, errors)) / len(errors), sum(errors) / len(errors)
+    return (
+        f"{title:45} n {len(errors):3}  mean error {mean:6.1%}  bias {bias:+6.1%}  worst {max(map(abs, errors)):6.1%}"
+    )
+
+
+if __name__ == "__main__":
+    main()

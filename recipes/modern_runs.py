@@ -1,0 +1,206 @@
+"""Published runs on Hopper and Blackwell as questions: what ran, as its authors describe it, and what was measured.
+
+The rows are in `tests/data/published_runs_modern.csv`, each with its source. What a row does not say is said here, once
+for all runs of a piece of software, from its own recipes; nothing is chosen by row and nothing is fitted to one.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from ropewalk.device.device import DEVICES, PRECISIONS, device
+from ropewalk.hardware import Cluster, Given, read_cluster
+from ropewalk.strategy import Order, Strategy
+from ropewalk.training import TrainingQuestion
+from ropewalk.training.quick import QuickSteps
+
+DATA = Path(__file__).parent.parent / "tests" / "data" / "published_runs_modern.csv"
+MEGATRON_BRIDGE, AUTOMODEL, MEGATRON_LM = "Megatron-Bridge", "NeMo AutoModel", "Megatron-LM"
+MODELS = {
+    "DeepSeekV3": "deepseek-v3",
+    "DeepSeek V3 671B": "deepseek-v3",
+    "GPT OSS 120B": "gpt-oss-120b",
+    "GPT-OSS 20B": "gpt-oss-20b",
+    "LLAMA3.1_405B": "llama3-405b",
+    "LLAMA3_70B": "llama3-70b",
+    "LLAMA3_8B": "llama3-8b",
+    "Llama3 70B": "llama3-70b",
+    "Qwen3_30B_a3B": "qwen3-30b-a3b",
+    "Qwen3_235B_a22B": "qwen3-235b-a22b",
+    "llama3-70b": "llama3-70b",
+    "llama3-405b": "llama3-405b:kv_heads=16",
+}
+"""Published names without remarks, and ours. The 405B model of SimuMax's runs has 16 heads of keys and values, twice
+those of Llama's."""
+GPUS = {"H100-80GB": "h100", "H100": "h100", "B200": "b200", "B300": "b300", "GB200": "gb200", "GB300": "gb300"}
+PRECISION = {"bf16": "bf16", "fp8": "fp8", "fp8-cs": "fp8", "fp8-mx": "mxfp8", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+IN_ONE_DOMAIN = 64
+"""GPUs of an NVL72 that jobs of powers of two use."""
+MEGATRON_BUCKET = 40e6
+"""Parameters of a bucket of Megatron's distributed optimiser, or a million for every data rank where that is more."""
+
+
+@dataclass(frozen=True)
+class ModernRun:
+    """A published run with its degrees."""
+
+    id: str
+    software: str
+    model: str
+    task: str
+    """Pre-training, fine-tuning, LoRA."""
+    layers: int
+    """Where fewer of them ran than the model has; otherwise 0."""
+    accelerator: str
+    gpus: int
+    sequence: int
+    batch: int
+    micro_batch: int
+    tensor: int
+    pipeline: int
+    context: int
+    expert: int
+    interleave: int
+    sharded: int
+    """Ranks that weights are sharded over (FSDP), 0 where only the optimiser's state is."""
+    precision: str
+    seconds: float
+    """Of a step."""
+    simumax_s: float
+    """As SimuMax predicts it; 0 where it does not say."""
+
+    @property
+    def said(self) -> str:
+        degrees = {"tp": self.tensor, "pp": self.pipeline, "cp": self.context, "ep": self.expert, "vp": self.interleave}
+        split = " ".join(f"{name} {degree}" for name, degree in degrees.items() if degree > 1) or "dp"
+        sharded = ", FSDP" if self.sharded > 1 else ""
+        return f"{self.model}, {split}{sharded}, batch {self.batch} by {self.micro_batch} x {self.sequence}"
+
+    @property
+    def set(self) -> str:
+        """GPU, sort of model and precision: runs whose errors are counted together."""
+        sort = "experts" if self.expert > 1 or not self.is_dense else "dense"
+        return f"{self.accelerator.partition('-')[0]} {sort} {PRECISION.get(self.precision, self.precision)}"
+
+    @property
+    def is_dense(self) -> bool:
+        return self.model.lower().startswith(("llama", "qwen2.5"))
+
+    @property
+    def zero(self) -> int:
+        """Megatron shares the optimiser's state out, FSDP2 weights too; in a pipeline they stay whole for the step."""
+        if self.data * self.context == 1:
+            return 0
+        return 3 if self.sharded > 1 and self.pipeline == 1 else 1
+
+    @property
+    def data(self) -> int:
+        return self.gpus // (self.tensor * self.pipeline * self.context)
+
+    def workload(self) -> str:
+        """The model as Megatron-Core runs it."""
+        model = MODELS[self.model]
+        options = [f"layers={self.layers}"] if self.layers else []
+        return f"{model}{',' if ':' in model else ':'}{','.join([*options, 'stack=megatron'])}"
+
+    def cluster(self, *, held: bool = True) -> Cluster:
+        """Servers of eight GPUs with a NIC each, or 64 GPUs of an NVL72 in one NVLink domain; GPUs held to their limit.
+
+        Limits are those of the data sheets.
+        """
+        together, name = IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8, GPUS[self.accelerator]
+        power = device(name).power
+        gpu = f"{name}@{power.limit:g}W" if held and power is not None else name
+        return read_cluster(given=Given(self.gpus, gpu, min(together, self.gpus)))
+
+    def why_not(self) -> str:
+        """Why it cannot be said here; empty where it can."""
+        if "LoRA" in self.task or "SFT" in self.task or "Fine" in self.task:
+            return "fine-tuning: weights that stay as they are cannot be said"
+        if not (self.batch and self.micro_batch):
+            return "batch or micro-batch not stated"
+        if PRECISION.get(self.precision) not in PRECISIONS:
+            return f"{self.precision}, which is not priced"
+        if GPUS.get(self.accelerator) not in DEVICES:
+            return f"{self.accelerator} is no device here"
+        if PRECISION[self.precision] not in device(GPUS[self.accelerator]).peak_flops:
+            return f"{self.precision} on {self.accelerator}, which has no such products"
+        if self.data % self.expert:
+            return "experts spread over tensor or context ranks too"
+        return "" if self.model in MODELS else f"{self.model} is no model here"
+
+    def question(self, *, held: bool = True) -> TrainingQuestion:
+        """The step as it ran."""
+        usual = SETUPS[next(name for name in SETUPS if self.software.startswith(name))](self)
+        return TrainingQuestion(
+            self.workload(), self.cluster(held=held), batch=self.batch, micro_batch=self.micro_batch,
+            sequence=self.sequence, data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert,
+            context=self.context, precision=PRECISION[self.precision], memory_check=False,
+            usual=replace(
+                usual, interleave=self.interleave, schedule="interleaved" if self.interleave > 1 else "1f1b",
+                sequence_parallel=self.tensor > 1, optimiser="adamw_fused", zero=self.zero,
+            ),
+        )  # fmt: skip
+
+    def predicted_s(self, *, held: bool = True) -> float:
+        """Seconds of the step as simulated."""
+        question = self.question(held=held)
+        return QuickSteps(question).run(question.strategy()).step_time_s
+
+
+def megatron_bridge(run: ModernRun) -> Strategy:
+    """NVIDIA's performance recipes: gradients reduced in bf16 during the backward pass, in Megatron's buckets.
+
+    Dense models keep all they need to go back (on GB200 and GB300 some of it in the host's memory); mixtures compute
+    norms and activations of experts again, which is hardly any work. The first piece of a pipeline has the embedding.
+    """
+    return Strategy(order=Order(2 * max(MEGATRON_BUCKET, 1e6 * run.data)))
+
+
+def automodel(run: ModernRun) -> Strategy:
+    """NVIDIA's recipes for PyTorch's FSDP2: every block gathered before each pass, gradients scattered in bf16."""
+    return Strategy()
+
+
+def megatron_lm(run: ModernRun) -> Strategy:
+    """SimuMax's runs of Megatron-LM: gradients in float32, reduced behind the backward pass, nothing overlapped."""
+    return Strategy(order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False), gradient_bytes=4.0)
+
+
+SETUPS: dict[str, Callable[[ModernRun], Strategy]] = {
+    MEGATRON_BRIDGE: megatron_bridge,
+    AUTOMODEL: automodel,
+    MEGATRON_LM: megatron_lm,
+}
+"""What rows do not say, by the software that ran them."""
+
+
+@cache
+def modern_runs() -> tuple[ModernRun, ...]:
+    """All rows of which the seconds of a step follow, in the order of the file."""
+    with DATA.open(encoding="utf-8", newline="") as file:
+        return tuple(_run(row) for row in csv.DictReader(file) if row["unit"] in ("s", "tok/s/GPU"))
+
+
+def _run(row: dict[str, str]) -> ModernRun:
+    model, _, task = row["model"].partition(" [")
+    number = {name: int(row[name]) if row[name].isdecimal() else 1 for name in ("tp", "pp", "cp", "ep", "vp")}
+    gpus, sequence, micro_batch = (int(row[name] or 0) for name in ("n_accel", "seq_len", "micro_batch"))
+    extra = dict(part.partition("=")[::2] for part in row["extra"].split(";"))
+    data = gpus // (number["tp"] * number["pp"] * number["cp"])
+    batch = int(row["global_batch"] or micro_batch * int(extra.get("micro_batches", 0)) * data)
+    value = float(row["value"])
+    fewer = row["software"].startswith(MEGATRON_LM)
+    sharded = row["zero_fsdp"]
+    return ModernRun(
+        row["id"], row["software"], model.split(" (")[0], task.rstrip("]"), int(row["layers"]) if fewer else 0,
+        row["accelerator"], gpus, sequence, batch, micro_batch,
+        *(number[name] for name in ("tp", "pp", "cp", "ep", "vp")), int(sharded) if sharded.isdecimal() else 0,
+        row["precision"].lower(),
+        value if row["unit"] == "s" else batch * sequence / (value * gpus),
+        float(extra.get("simumax_ms", 0)) / 1e3,
+    )  # fmt: skip
