@@ -14,6 +14,7 @@ from ropewalk import __version__
 from ropewalk.cli.cluster import cluster_app
 from ropewalk.cli.collective import collective_command
 from ropewalk.cli.cost import cost_command
+from ropewalk.cli.expect import expect_command
 from ropewalk.cli.export import export_command
 from ropewalk.cli.fabric import fabric_command
 from ropewalk.cli.list_command import list_command
@@ -58,6 +59,7 @@ app.command("pipeline", cls=DescribedCommand)(pipeline_command)
 app.command("overlap", cls=DescribedCommand)(overlap_command)
 app.add_typer(cluster_app, name="cluster")
 app.command("fabric", cls=DescribedCommand)(fabric_command)
+app.command("expect", cls=DescribedCommand)(expect_command)
 app.command("simulate", cls=DescribedCommand)(simulate_command)
 app.command("export", cls=DescribedCommand)(export_command)
 app.command("cost", cls=DescribedCommand)(cost_command)

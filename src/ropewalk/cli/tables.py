@@ -31,6 +31,7 @@ TABLES = {
     "frameworks": ("ropewalk.strategy.frameworks", "FRAMEWORKS"),
     "policies": ("ropewalk.tenancy.policies", "POLICIES"),
     "baselines": ("ropewalk.codesign.baselines", "BASELINES"),
+    "benchmarks": ("ropewalk.expect.benchmarks", "BENCHMARKS"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }
 """Where the table of each kind is, by the plural that people type; read when it is needed."""

@@ -14,6 +14,7 @@ from ropewalk.errors import RopewalkError
 
 QUESTIONS = (
     "plan gpt2 --cluster 2x4 --batch 16 --seq 128 --network rails,leaf-spine:4to1",
+    "expect 2x4 -b 1MiB -e 1MiB",
     "sync --logical ring --physical bcube --hosts 16",
     "sync --logical ring --physical torus --hosts 16 --level packet",
     "collective allreduce dgx-a100:2",

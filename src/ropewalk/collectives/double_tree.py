@@ -30,7 +30,7 @@ def double_tree_all_reduce(ranks: int, segments: int = DEFAULT_SEGMENTS) -> Prog
     # Shifted by one rank, the even (inner) places of the first tree fall on the odd places (leaves) of the second.
     parent = in_order_tree(ranks)
     shifted = np.roll(np.where(parent < 0, -1, (parent + 1) % ranks), 1)
-    lanes = [_up_and_down(parent, segments), _up_and_down(shifted, segments)]
+    lanes = [up_and_down(parent, segments), up_and_down(shifted, segments)]
     rounds = tuple(side_by_side(lanes, segments))
     name = f"double-tree all-reduce in {segments} segments"
     return Program(name, ranks, 2 * segments, rounds, everyone(ranks), everyone(ranks))
@@ -58,7 +58,8 @@ def _above(place: NDArray[np.int64]) -> NDArray[np.int64]:
     return (place ^ lowest) | (lowest << 1)
 
 
-def _up_and_down(parent: NDArray[np.int64], segments: int) -> Rounds:
+def up_and_down(parent: NDArray[np.int64], segments: int) -> Rounds:
+    """An all-reduce in one tree, pipelined: sums climb to the root, which sends the result down again."""
     depth = _depth(parent)
     deepest = int(depth.max())
     child = np.flatnonzero(parent >= 0)

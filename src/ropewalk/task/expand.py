@@ -57,7 +57,12 @@ class Expansion:
     @classmethod
     def of(cls, step: Step, use: Use) -> Expansion:
         """The tasks of a step."""
-        return _written(step, use, kinds_of_collectives(step, use))
+        return cls.of_kinds(step, use, kinds_of_collectives(step, use))
+
+    @classmethod
+    def of_kinds(cls, step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
+        """The tasks of a step of which it is known what its collectives run."""
+        return _written(step, use, kinds)
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Source and destination host of every transfer that the network routes."""

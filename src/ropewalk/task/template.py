@@ -91,11 +91,20 @@ def fluid(program: Program, servers: Servers, transport: Transport) -> Template:
     pair, number = np.unique(key, return_inverse=True)
     carried = np.bincount(number, weights=chunks) / program.buffer_chunks
     src, dst = np.divmod(pair, program.ranks)
-    waiting = transport.start_up_s + inside * transport.round_inside_s + across * transport.round_across_s
-    transfers = np.arange(1, len(pair) + 1)
+    return at_once(src, dst, carried, servers, transport, inside, across)
+
+
+def at_once(
+    src: NDArray[np.int64], dst: NDArray[np.int64], carried: NDArray[np.float64], servers: Servers,
+    transport: Transport, rounds_inside: int = 0, rounds_across: int = 0,
+) -> Template:  # fmt: skip
+    """Transfers between places of the group that start together, each with its bytes for a byte of the collective."""
+    waiting = transport.start_up_s + rounds_inside * transport.round_inside_s
+    waiting += rounds_across * transport.round_across_s
     return _between_markers(
-        src, dst, carried, np.full(len(pair), waiting), np.ones(len(pair), np.int64), np.zeros(len(pair), np.int64),
-        transfers, server, transport, inside, across,
+        src, dst, carried, np.full(len(src), waiting), np.ones(len(src), np.int64), np.zeros(len(src), np.int64),
+        np.arange(1, len(src) + 1), np.repeat(np.arange(len(servers)), servers), transport, rounds_inside,
+        rounds_across,
     )  # fmt: skip
 
 

@@ -1,0 +1,184 @@
+"""What a collective takes on a healthy cluster: NCCL's latencies, and its bytes as they cross the simulated network.
+
+A group that runs alone takes a start-up and so many seconds for each byte, so one simulation of each algorithm prices
+it at all sizes and with all protocols. What every link carries of it is kept: it says which links can slow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.collectives.act import Act
+from ropewalk.collectives.nccl import Algorithm, Communicator, Generation, Protocol, Run, generation_of, runs_of
+from ropewalk.collectives.nccl.constants import NIC_SHARE, NVLINK_SHARE, NVLS_SHARE
+from ropewalk.expect.benchmarks import Benchmark
+from ropewalk.fabric import Fabric
+from ropewalk.hardware import Cluster
+from ropewalk.hardware.complete import gpu_of
+from ropewalk.routing import ROUTERS, router_for
+from ropewalk.sim import simulate
+from ropewalk.task.expand import Expansion, use_of
+from ropewalk.task.graph import Kind as TaskKind
+from ropewalk.task.kinds import Kind
+from ropewalk.task.nccl import nccl_template, one_send
+from ropewalk.task.seating import seat
+from ropewalk.task.step import StepSketch
+from ropewalk.task.template import Template
+from ropewalk.task.transport import Transport
+from ropewalk.training.network import TRANSPORTS, transport_of
+
+Groups = tuple[tuple[int, ...], ...]
+"""GPUs of every communicator that runs at the same time, by their numbers in the cluster."""
+
+LARGE = 1e9
+MOST_SIMULATED = 300_000
+"""Transfers up to which they are simulated; an exchange of more takes as long as its busiest link."""
+SLOWEST_NVLINK = 64e9
+"""Bytes/s up to which GPUs of a server are joined by PCI Express."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """NCCL as it is set up: what it may run, and how much of the wires its rings fill."""
+
+    generation: Generation
+    rings: Transport
+    algorithms: frozenset[Algorithm] = frozenset(Algorithm)
+    protocols: frozenset[Protocol] = frozenset(Protocol)
+
+    def wires(self, algorithm: Algorithm) -> Transport:
+        """Payload of the wires with the protocol Simple; latencies come from the run."""
+        inside = self.rings.efficiency_inside
+        if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
+            inside = NVLINK_SHARE[self.generation] * NVLS_SHARE[self.generation]
+        return Transport(efficiency_inside=inside, efficiency_across=self.rings.efficiency_across)
+
+
+def library_for(cluster: Cluster) -> Library:
+    """NCCL as it comes, on the GPUs of a cluster.
+
+    Rings fill what was measured of NVLink where that is known, and what NCCL's developers count on elsewhere.
+    """
+    gpu = gpu_of(cluster.device)
+    generation, rings = generation_of(gpu), transport_of(gpu)
+    if gpu not in TRANSPORTS and generation is not Generation.AMPERE:
+        rings = replace(rings, efficiency_inside=NVLINK_SHARE[generation])
+    return Library(generation, replace(rings, efficiency_across=NIC_SHARE))
+
+
+@dataclass(frozen=True, eq=False)
+class Wired:
+    """Bytes of one algorithm on the network: seconds for a byte, and the bytes of every link for a byte."""
+
+    seconds_per_byte: float
+    load: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The time of one size."""
+
+    run: Run
+    latency_s: float
+    bytes_s: float
+    wired: Wired
+    capped: bool = False
+    """The library, not the network, is the limit."""
+
+    @property
+    def seconds(self) -> float:
+        return self.latency_s + self.bytes_s
+
+    @property
+    def name(self) -> str:
+        return f"{self.run.algorithm}/{self.run.protocol}"
+
+
+@dataclass(eq=False)
+class Prices:
+    """What collectives of any group take on one cluster with one set-up of the library."""
+
+    cluster: Cluster
+    library: Library
+    fabric: Fabric = field(init=False)
+    _wired: dict[tuple[str, Groups, Algorithm], Wired] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.fabric = self.cluster.fabric()
+
+    @cached_property
+    def server(self) -> NDArray[np.int32]:
+        fabric = self.fabric
+        return np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
+
+    @property
+    def everyone(self) -> Groups:
+        return (tuple(range(self.fabric.hosts)),)
+
+    def communicator(self, group: tuple[int, ...]) -> Communicator:
+        servers = seat([np.array(group, np.int32)], self.server).seatings[0].servers
+        first = self.cluster.servers[0]
+        return Communicator(
+            servers, self.library.generation, nvlink=first.nvlink_bandwidth > SLOWEST_NVLINK, nics=first.nics,
+            algorithms=self.library.algorithms, protocols=self.library.protocols,
+        )  # fmt: skip
+
+    def expected(self, benchmark: Benchmark, size_bytes: float, groups: Groups) -> Expected:
+        """The shortest of all runs of the library, as NCCL chooses."""
+        ranks = len(groups[0])
+        known = self.communicator(groups[0])
+        found = []
+        for run in runs_of(benchmark.make, known):
+            wired = self.wired(benchmark, groups, run.algorithm)
+            network = wired.seconds_per_byte / run.share
+            ceiling = benchmark.factor(ranks) / run.ceiling
+            bytes_s = size_bytes * max(network, ceiling) / run.part_at(size_bytes)
+            found.append(Expected(run, run.latency_s, bytes_s, wired, ceiling > network))
+        return min(found, key=lambda one: one.seconds)
+
+    def wired(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
+        """One algorithm on the network, simulated once."""
+        key = (benchmark.name, groups, algorithm)
+        if key not in self._wired:
+            self._wired[key] = self._simulated(benchmark, groups, algorithm)
+        return self._wired[key]
+
+    def _simulated(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
+        sketch, kinds = StepSketch(self.fabric.hosts), []
+        for number, group in enumerate(groups):
+            template, members = self._template(benchmark, group, algorithm)
+            act = benchmark.make if benchmark.make.is_collective else Act.ALL_TO_ALL
+            sketch.collective(act, group, LARGE)
+            kinds.append(Kind(np.array([number]), np.array([0]), members, template, act, algorithm))
+        step = sketch.step()
+        use = use_of(step, np.arange(self.fabric.hosts), self.fabric)
+        router = ROUTERS[router_for(self.fabric).name].make(0)
+        expansion, routes = Expansion.of_kinds(step, use, kinds).routed(router)
+        graph = expansion.graph
+        task = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
+        load = routes.link_bytes(routes.rows_of(graph, task), graph.amount[task]) / LARGE
+        if len(task) > MOST_SIMULATED:
+            return Wired(float((load / self.fabric.bandwidth).max()), load)
+        latency = float((routes.latency()[routes.rows_of(graph, task)] + graph.start_up[task]).max())
+        taken = simulate(graph, routes).makespan - latency
+        return Wired(taken / LARGE, load)
+
+    def _template(
+        self, benchmark: Benchmark, group: tuple[int, ...], algorithm: Algorithm
+    ) -> tuple[Template, NDArray[np.int32]]:
+        """The transfers of a group, and its members in the order of the template."""
+        seating = seat([np.array(group, np.int32)], self.server).seatings[0]
+        wires = self.library.wires(algorithm)
+        if benchmark.one_way:
+            return one_send((1, 1), self._between(group, wires)), np.array([group], np.int32)
+        return nccl_template(benchmark.make, algorithm, seating.servers, wires), seating.members
+
+    def _between(self, group: tuple[int, ...], wires: Transport) -> Transport:
+        """Wires of a pair, whose template does not know where it sits."""
+        if self.server[group[0]] == self.server[group[1]]:
+            return replace(wires, efficiency_across=wires.efficiency_inside)
+        return wires

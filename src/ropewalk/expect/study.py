@@ -1,0 +1,34 @@
+"""From a cluster to what it should show."""
+
+from __future__ import annotations
+
+from ropewalk.expect.answer import ExpectAnswer, Row
+from ropewalk.expect.benchmarks import BENCHMARKS
+from ropewalk.expect.interval import interval
+from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.question import ExpectQuestion
+from ropewalk.progress import Progress, silent
+
+
+def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswer:
+    """What every benchmark shows at every size on the whole cluster.
+
+    >>> from ropewalk.hardware import read_cluster
+    >>> asked = ExpectQuestion(read_cluster("dgx-h100:1"), ("all_reduce",), (1 << 34,))
+    >>> row = answer(asked).rows[0]
+    >>> row.runs, round(row.busbw / 1e9)
+    ('nvls/simple', 490)
+    """
+    prices = Prices(question.cluster, library_for(question.cluster))
+    return ExpectAnswer(question, tuple(_rows(question, prices, progress)))
+
+
+def _rows(question: ExpectQuestion, prices: Prices, progress: Progress) -> list[Row]:
+    groups, found = prices.everyone, []
+    for done, name in enumerate(question.benchmarks):
+        progress(done, len(question.benchmarks), f"simulating {name}")
+        for size in question.sizes:
+            one = prices.expected(BENCHMARKS[name], size, groups)
+            healthy = interval(one.latency_s, one.bytes_s)
+            found.append(Row(name, len(groups[0]), size, one.seconds, healthy, one.name))
+    return found

@@ -1,0 +1,52 @@
+"""Bus bandwidths that people posted of healthy clusters, and what is expected of theirs.
+
+None of these rows was used to fit anything. The bandwidth of rings inside A100 and H100 servers comes from other rows
+(`training/network.py`), everything else from NCCL's own constants.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from ropewalk.collectives.nccl import Algorithm
+from ropewalk.expect.benchmarks import BENCHMARKS
+from ropewalk.expect.interval import interval
+from ropewalk.expect.prices import Prices, library_for
+from ropewalk.hardware import Given, read_cluster
+
+G = 1 << 30
+H100, A100_4NICS = Given(device="h100"), Given(device="a100", nics=4)
+POSTED = [
+    ("nccl-tests#309", "1x8", H100, "ring", "all_reduce", 16 * G, 368.76),
+    ("nccl#1455", "1x8", H100, None, "all_reduce", 2 * G, 480),
+    ("nccl#1455", "1x7", H100, None, "all_reduce", 2 * G, 460),
+    ("nccl#1455", "1x6", H100, None, "all_reduce", 2 * G, 440),
+    ("nccl#1455", "1x5", H100, None, "all_reduce", 2 * G, 420),
+    ("nccl#1455", "1x4", H100, None, "all_reduce", 2 * G, 370),
+    ("nccl-tests#347", "1x8", H100, None, "all_reduce", 8 * G, 479.41),
+    ("nccl-tests#290", "1x8", H100, None, "all_reduce", 4 * G, 476),
+    ("nccl-tests#272", "1x8", Given(device="h200"), None, "all_reduce", 4 * G, 475),
+    ("nccl#1374, H800", "1x8", replace(H100, nvlink_bandwidth=200e9), None, "all_reduce", G, 215),
+    ("NCCL Inspector's manual", "1x8", H100, None, "all_reduce", 16 * G, 485.12),
+    ("NCCL Inspector's manual", "1x8", H100, None, "reduce_scatter", 16 * G, 366.13),
+    ("lixueduan.com, GB200", "1x8", Given(device="gb200"), None, "all_reduce", 16 * G, 811),
+    ("nccl-tests#149", "1x8", Given(device="a100"), None, "all_reduce", G, 217),
+    ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", G, 93.58),
+    ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", 8 * G, 95.1),
+    ("nccl-tests#119", "3x8", A100_4NICS, None, "all_reduce", 133169160, 95.74),
+    ("nccl#1218", "32x8", H100, None, "all_reduce", 2 * G, 340),
+    ("ml-engineering, RCCL", "1x8", Given(device="mi300x"), None, "all_reduce", 4 * G, 312.9),
+]
+
+
+@pytest.mark.parametrize(("source", "shape", "given", "forced", "name", "size", "busbw"), POSTED)
+def test_posted_bandwidths_are_expected_within_12_percent(source, shape, given, forced, name, size, busbw):
+    cluster = read_cluster(shape, given)
+    library = library_for(cluster)
+    if forced:
+        library = replace(library, algorithms=frozenset({Algorithm(forced)}))
+    prices = Prices(cluster, library)
+    found = prices.expected(BENCHMARKS[name], size, prices.everyone)
+    moved = size * BENCHMARKS[name].factor(cluster.gpus)
+    assert interval(found.latency_s, found.bytes_s).holds(moved / (busbw * 1e9)), source
+    assert moved / found.seconds / 1e9 == pytest.approx(busbw, rel=0.12), source
