@@ -34,7 +34,7 @@ POSTED = [
     ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", G, 93.58),
     ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", 8 * G, 95.1),
     ("nccl-tests#119", "3x8", A100_4NICS, None, "all_reduce", 133169160, 95.74),
-    ("nccl#1218", "32x8", H100, None, "all_reduce", 2 * G, 340),
+    ("nccl#1218", "dgx-h100:32", Given(), None, "all_reduce", 2 * G, 340),
     ("ml-engineering, RCCL", "1x8", Given(device="mi300x"), None, "all_reduce", 4 * G, 312.9),
 ]
 
