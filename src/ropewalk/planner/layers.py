@@ -32,12 +32,16 @@ class Splitting(NamedTuple):
     expert: int = 1
     data: int = 1
     """Counts where embedding tables are spread over data ranks, otherwise 1."""
+    shared_out: int = 0
+    """Counts where the stack copies weights that data ranks share out (ZeRO-3): 1 those of all ranks, 2 experts too."""
 
     def strategy(self, usual: Strategy | None = None) -> Strategy:
         """A strategy that splits layers like this."""
+        data = max(self.data, self.expert)
         return replace(
-            usual or Strategy(), data=max(self.data, self.expert), tensor=self.tensor, sequence_parallel=self.sequence,
-            context=self.context, expert=self.expert, micro_batch=self.micro_batch,
+            usual or Strategy(), data=2 * data if self.shared_out == 2 and self.context == 1 else data,
+            tensor=self.tensor, sequence_parallel=self.sequence, context=self.context, expert=self.expert,
+            micro_batch=self.micro_batch, zero=3 if self.shared_out else 0,
         )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -129,7 +130,7 @@ class Prices:
 
     def __post_init__(self) -> None:
         self.listed = PriceList(self.pricer)
-        self.by_data = spreads_tables(self.workload)
+        self.by_data, self.by_zero = spreads_tables(self.workload), stack_of(self.workload).copies_flat
 
     def on(self, fabric: Fabric, use: NetworkUse) -> Prices:
         """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
@@ -144,7 +145,7 @@ class Prices:
         """Bytes of all, seconds of those that fit."""
         usual = candidates.space.usual
         say("pricing layers")
-        splittings, which = candidates.splittings(by_data=self.by_data)
+        splittings, which = candidates.splittings(by_data=self.by_data, by_zero=self.by_zero)
         table = self.layers(splittings, usual)
         rows, cuts = self._kernel_rows(candidates, splittings, which, table)
         written, settings = self._written(candidates, rows), self._settings(usual)

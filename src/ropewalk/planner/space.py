@@ -142,11 +142,14 @@ class Candidates:
         rows, which = np.unique(np.column_stack([self.column(name) for name in names]), axis=0, return_inverse=True)
         return [Layout(p, d, e, c, t, self.space.order) for p, d, e, c, t in rows.tolist()], which.ravel()
 
-    def splittings(self, *, by_data: bool) -> tuple[list[Splitting], Ints]:
+    def splittings(self, *, by_data: bool, by_zero: bool) -> tuple[list[Splitting], Ints]:
         """The manners of splitting layers that there are, and which of them each candidate has."""
         data = self.column("data") if by_data else np.ones(len(self), np.int64)
+        replicas = self.column("data") * self.column("context")
+        shared = (replicas > 1).astype(np.int64) + (replicas > self.column("expert"))
+        shared[(self.column("zero") < 3) | (not by_zero)] = 0
         columns = [self.column(name) for name in ("micro_batch", "tensor", "sequence", "context", "expert")]
-        rows, which = np.unique(np.column_stack([*columns, data]), axis=0, return_inverse=True)
+        rows, which = np.unique(np.column_stack([*columns, data, shared]), axis=0, return_inverse=True)
         return [Splitting(row[0], row[1], bool(row[2]), *row[3:]) for row in rows.tolist()], which.ravel()
 
     def strategy(self, at: int) -> Strategy:

@@ -13,10 +13,12 @@ from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.operator import Operator, Role, Split, part
 from ropewalk.workload.table import Embedding, EmbeddingBags
 from ropewalk.workload.workload import Layer, Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,22 @@ def _share_at(
         # Most layers that are alike have the same tuple of operators: to compare all that is in it takes far longer.
         alike = layer.operators, *here[1:]
         if alike not in known:
-            known[alike] = share_of(layer, strategy, server, manner)
+            share = share_of(layer, strategy, server, manner)
+            known[alike] = _copied_flat(share, strategy) if stack_of(workload).copies_flat else share
         known[here] = known[alike]
     found = known[here]
     own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
     return replace(found, layer=own, read=tuple(workload.layers[source].output_elements for source in layer.inputs))
+
+
+def _copied_flat(share: Share, strategy: Strategy) -> Share:
+    """The share with the copies around the collectives that gather its weights and scatter its gradients."""
+    dense = share.parameters if strategy.replicas > 1 else 0
+    experts = share.expert_parameters if strategy.replicas // strategy.expert > 1 else 0
+    if strategy.zero < 3 or not dense + experts:
+        return share
+    copies = FlatCopies(dense + experts, strategy.regather, strategy.gradient_bytes)
+    return replace(share, layer=replace(share.layer, operators=(copies, *share.layer.operators)))
 
 
 def _split(layer: Layer, strategy: Strategy, manner: Manner) -> tuple[Split, tuple[Operator, ...]]:
@@ -166,7 +179,7 @@ def computed_again(share: Share) -> tuple[Operator, ...]:
     if share.recompute == "selective":
         return attention_core(share.layer.operators)
     again = share.layer.operators if share.recompute in ("full", "stage") else ()
-    return tuple(op for op in again if not isinstance(op, Exchange))
+    return tuple(op for op in again if not isinstance(op, Exchange | FlatCopies))
 
 
 def _is_core(operator: Operator) -> bool:

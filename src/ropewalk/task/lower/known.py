@@ -45,7 +45,8 @@ class Known:
         """The share of every layer of this workload."""
         key = (
             id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.expert, strategy.data,
-            strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy,
+            strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy, strategy.zero >= 3,
+            strategy.regather, strategy.gradient_bytes,
         )  # fmt: skip
         if key not in self._shares:
             self._shares[key] = workload, shares_of(workload, strategy)

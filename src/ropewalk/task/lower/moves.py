@@ -26,6 +26,7 @@ from ropewalk.strategy.shares import Share, computed_again
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.operator import Operator
 
 
@@ -167,6 +168,8 @@ def _walk(
     operators = share.layer.operators
     segment: list[Operator] = []
     for op in operators[::-1] if back else operators:
+        if name == "recompute" and isinstance(op, FlatCopies):
+            continue  # what was gathered for the backward pass is there already
         if not isinstance(op, Exchange):
             segment.append(op)
             continue

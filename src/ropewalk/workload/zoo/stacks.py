@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import WorkloadError
+from ropewalk.workload.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Stack:
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
     accumulates: bool = False
     """Gradients of weights are kept in float32, and added to as the products that make them end."""
+    copies_flat: bool = False
+    """Weights that are shared out (ZeRO-3) are copied from the buffer of the all-gather into tensors of their own, and
+    gradients into the buffer of the reduce-scatter."""
     interpreted: float = 1.0
     """Part of the time that transformers' code takes between its calls."""
 
@@ -41,7 +45,7 @@ STACKS = Choices(
             "Megatron-Core with Transformer Engine",
         ),
         Choice(
-            "fsdp2", Stack(fused=True, interpreted=0.25),
+            "fsdp2", Stack(fused=True, copies_flat=True, interpreted=0.25),
             "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
         ),
     ),
@@ -49,3 +53,8 @@ STACKS = Choices(
 )  # fmt: skip
 """Every stack, by name."""
 EAGER = STACKS["eager"].make
+
+
+def stack_of(workload: Workload) -> Stack:
+    """The stack that runs a workload; files do not name one, and are taken as they are."""
+    return STACKS[workload.stack].make if workload.stack else EAGER

@@ -1,0 +1,43 @@
+"""Copies between the weights of a layer and the flat buffers that collectives gather into and scatter from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ropewalk.workload import kernel as k
+from ropewalk.workload.kernel import Kernel
+from ropewalk.workload.operator import Operator, Split
+
+
+@dataclass(frozen=True)
+class FlatCopies(Operator):
+    """What PyTorch's FSDP2 copies on the stream of the kernels, around the collectives of one layer.
+
+    An all-gather leaves the shards of all ranks one after the other; every weight is copied out of them before a pass
+    that was gathered for. Behind the backward pass gradients are copied into the buffer of the reduce-scatter, in the
+    numbers in which they are summed. Copies of a rank's own shard are too small to count.
+
+    >>> copies = FlatCopies(1000, again=True, reduced_bytes=4.0)
+    >>> [kernel.moved_bytes(2) for kernel in (*copies.forward(), *copies.backward())]
+    [4000.0, 4000.0, 6000.0]
+    """
+
+    elements: int
+    again: bool
+    """Weights are gathered again for the backward pass."""
+    reduced_bytes: float | None = None
+    """Bytes of a gradient in the buffer; as those of a weight unless given."""
+
+    def forward(self) -> tuple[Kernel, ...]:
+        return (k.pointwise("cat", self.elements),)
+
+    def backward(self) -> tuple[Kernel, ...]:
+        written = (self.elements, 0.0) if self.reduced_bytes is None else (0.0, self.reduced_bytes * self.elements)
+        filled = Kernel("pointwise", "cat", (self.elements, 1, 1), self.elements, self.elements, *written)
+        return (*(self.forward() if self.again else ()), filled)
+
+    def split(self, split: Split) -> FlatCopies:
+        return self
+
+    def host(self) -> tuple[str, ...]:
+        return ("cat",)
