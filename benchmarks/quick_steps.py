@@ -99,7 +99,7 @@ def _fitting(strategies: list[Strategy], quick: QuickSteps) -> Iterator[Strategy
             continue
         shares = known.shares(workload, strategy)
         pieces = known.pieces(workload, strategy, shares)
-        if memory(strategy, shares, pieces, known.listed.element_bytes).most <= most:
+        if memory(strategy, shares, pieces, known.listed.numbers).most <= most:
             yield strategy
 
 

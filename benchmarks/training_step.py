@@ -189,7 +189,7 @@ def _price(asked: dict[str, int]) -> float:
     workload = open_workload(SMALLER, strategy.micro_batch)
     shares = shares_of(workload, strategy)
     pieces = cut(workload, strategy, shares, LISTED)
-    return memory(strategy, shares, pieces, LISTED.element_bytes).most
+    return memory(strategy, shares, pieces, LISTED.numbers).most
 
 
 LISTED = PriceList(pricer("a100", "bf16"))

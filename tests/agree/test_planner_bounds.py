@@ -171,3 +171,14 @@ def test_blocks_are_recomputed_until_it_fits_and_no_further() -> None:
         assert again >= 1
         assert len(one_less.choices) < len(strategy.choices)
         assert prepared(asked).memory.most > 80e9
+
+
+@pytest.mark.parametrize("precision", ["fp8", "nvfp4"])
+def test_bytes_of_narrow_products_are_those_of_the_simulated_step(precision: str) -> None:
+    cluster = read_cluster("2x2", Given(device="b200"))
+    workload = open_workload("llama-3.2-1b:layers=3,stack=megatron", 1, 256)
+    prices = Prices(workload, pricer("b200", precision), cluster.fabric(), NetworkUse(transport=transport_of("b200")))
+    found = prices.price(enumerate_space(Space(server=2), workload, cluster.gpus, 8))
+    for at in np.random.default_rng(3).choice(np.flatnonzero(found.fits), 12, replace=False).tolist():
+        needed = prices.memory_of(found.strategy(at, workload))
+        assert needed == pytest.approx(float(found.memory_bytes[at]), rel=1e-12)

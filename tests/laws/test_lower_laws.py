@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import FlopPrices, Products, clocked, on_stream, transformer
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.strategy import Order, Placement, PriceList, Strategy, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
@@ -175,6 +176,6 @@ def test_more_recomputation_never_keeps_more(strategy):
         plan = Strategy(**{**vars(strategy), "recompute": recompute})
         shares = shares_of(model, plan)
         pieces = cut(model, plan, shares, PriceList(FlopPrices()))
-        kept.append(memory(plan, shares, pieces, 2.0).activations)
+        kept.append(memory(plan, shares, pieces, Numbers(2.0)).activations)
     assert (kept[0] >= kept[1] - 1e-6).all()
     assert (kept[1] >= kept[2] - 1e-6).all()

@@ -6,6 +6,7 @@ exact, so no tolerance beyond rounding is given.
 
 import pytest
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.strategy import Strategy, shares_of
 from ropewalk.strategy.shares import kept_bytes
 from ropewalk.workload.zoo import build
@@ -27,5 +28,5 @@ def test_a_layer_keeps_what_the_paper_says(model, sequence_parallel, recompute, 
     shape, workload = SHAPES[model], build(model, batch=1)
     block = shares_of(workload, plan)[1]
     scores = 5 * shape.heads * shape.sequence / shape.hidden
-    kept = kept_bytes(block, 2.0) / (shape.sequence * shape.hidden)
+    kept = kept_bytes(block, Numbers(2.0)) / (shape.sequence * shape.hidden)
     assert kept == pytest.approx(formula(scores, plan.tensor), rel=1e-12)

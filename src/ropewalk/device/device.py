@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from ropewalk.choices import Choice, Choices
+from ropewalk.device.numbers import Numbers
 from ropewalk.device.power import Power
 from ropewalk.errors import DeviceError
 from ropewalk.units import show_size, watts
@@ -29,6 +30,11 @@ class Precision:
     """The kinds of kernels that run in it."""
     narrowed: tuple[str, ...] = ()
     """Kernels that make operands of products narrow, by the form of `quantise`: once for every input and gradient."""
+    narrow_bytes: float = 0.0
+    """Bytes of a narrow number, its part of the scale of its block included."""
+    blocks: bool = False
+    """Small blocks have scales of their own, along the numbers that a product sums over: a tensor that is read along
+    its rows and along its columns is kept twice."""
 
     @property
     def is_narrow(self) -> bool:
@@ -49,10 +55,10 @@ PRECISIONS = {
     "fp16": Precision("fp16", 2, "bf16"),
     "tf32": Precision("tf32", 4, "tf32"),
     "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
-    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both")),
-    "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",)),
-    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block")),
-    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block")),
+    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0),
+    "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",), 1.0),
+    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True),
+    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True),
 }
 """How a step may be computed. The last four keep weights and activations in bf16 and multiply in fewer bits, as
 Transformer Engine does: with one scale for a tensor, found as it is made or remembered from the step before, or with
@@ -88,6 +94,22 @@ class Device:
     """What it may draw, and what work costs it in energy, where that is known."""
     held_to: float | None = None
     """Watts that it is held to; None: it runs at full clock."""
+
+    def numbers(self, precision: Precision) -> Numbers:
+        """How wide numbers are that are kept, where the stack keeps operands narrow.
+
+        A weight is read along its rows and along its columns. Hopper's products in 8 bits want what they sum over to
+        lie in a row, so both are kept; Blackwell's read one copy either way, unless blocks have scales of their own.
+
+        >>> [device(name).numbers(PRECISIONS["fp8"]).copy_bytes for name in ("h100", "b200")]
+        [2.0, 1.0]
+        """
+        if not precision.is_narrow:
+            return Numbers(precision.element_bytes)
+        either_way = "mxfp8" in self.peak_flops and not precision.blocks
+        narrow = precision.narrow_bytes
+        copies = narrow if either_way else 2 * narrow
+        return Numbers(precision.element_bytes, narrow, copies)
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)

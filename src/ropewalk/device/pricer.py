@@ -14,6 +14,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from ropewalk.device.device import Device, Precision, device, precision, unlimited
+from ropewalk.device.numbers import Numbers
 from ropewalk.device.roofline import roofline
 from ropewalk.device.table import CostTable, read_table
 from ropewalk.device.work import Work
@@ -50,6 +51,11 @@ class Pricer:
         """Part of the full clock at which it runs."""
         self._seconds: dict[Kernel, float] = {}
         self._host = table.hosts[precision.otherwise or precision.measured_as]
+
+    @property
+    def numbers(self) -> Numbers:
+        """How wide numbers are that are kept."""
+        return self.device.numbers(self.precision)
 
     def kernel(self, kernel: Kernel) -> float:
         """Seconds of one kernel, others running before and behind it."""

@@ -20,8 +20,9 @@ MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_B
 RECOMPUTE, AGAIN, REPLICAS, EXPERT = (int(Column[name]) for name in ("RECOMPUTE", "AGAIN", "REPLICAS", "EXPERT"))
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH), int(Setting.REGATHER)
+COPY_BYTES = int(Setting.COPY_BYTES)
 DENSE, EXPERTS, TABLE, TENSORS, TIED, EMBEDDING = range(6)
-KEPT, WORKING, BLOCK = Held.KEPT, Held.WORKING, Held.BLOCK
+KEPT, WORKING, BLOCK, NARROW = Held.KEPT, Held.WORKING, Held.BLOCK, Held.NARROW
 BYTES = 2
 """Where the bytes of a stage stand, behind what it updates."""
 FULL = 2
@@ -86,6 +87,7 @@ def _states(
     replicas, copies = one[REPLICAS], max(1, one[REPLICAS] // one[EXPERT])
     all_of_it, mine, tensors, tied, has_embedding = 0.0, 0.0, 0.0, 0.0, False
     largest, second = 0.0, 0.0
+    narrow, most_narrow, next_narrow = 0.0, 0.0, 0.0
     for piece in range(pieces):
         if home_of(one, written, piece) != stage:
             continue
@@ -102,6 +104,11 @@ def _states(
                 largest, second = size, largest
             elif size > second:
                 second = size
+            narrow += row[NARROW]
+            if row[NARROW] > most_narrow:
+                most_narrow, next_narrow = row[NARROW], most_narrow
+            elif row[NARROW] > next_narrow:
+                next_narrow = row[NARROW]
     copied = 0.0 if has_embedding else tied
     all_of_it += copied
     mine = mine + np.ceil(copied / replicas) if one[ZERO] else all_of_it
@@ -109,10 +116,11 @@ def _states(
     gathered = largest + second if settings[PREFETCH] else largest
     shared_out = one[ZERO] >= 3 and settings[REGATHER] > 0
     weights = mine + min(gathered, all_of_it - mine) if shared_out else all_of_it
+    if shared_out:
+        narrow = most_narrow + next_narrow if settings[PREFETCH] else most_narrow
     gradients = mine + min(largest, all_of_it - mine) if one[ZERO] >= 2 else all_of_it
-    return float(
-        weights * settings[ELEMENT_BYTES] + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES]
-    )
+    kept = weights * settings[ELEMENT_BYTES] + narrow * settings[COPY_BYTES]
+    return float(kept + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -50,6 +50,8 @@ class Setting(IntEnum):
     SCATTER_GATHER = 6
     FREE = 7
     """May the model be cut anywhere, and gradients be reduced in any order? Then floors hold for all of these."""
+    COPY_BYTES = 8
+    """Of the narrow copies of a weight, where products are narrow."""
 
 
 SETTINGS = len(Setting)

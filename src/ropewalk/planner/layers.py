@@ -75,7 +75,9 @@ class Held:
     """Seconds by which pipelines are balanced."""
     BLOCK = 14
     """Is it one of the layers that repeat?"""
-    COUNT = 15
+    NARROW = 15
+    """Parameters of which narrow copies are kept."""
+    COUNT = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +180,11 @@ def _count(met: Floats, moves: list[Move]) -> None:
 
 
 def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
-    share, size = variants[0], prices.element_bytes
+    share, numbers = variants[0], prices.numbers
     held[Held.DENSE], held[Held.EXPERT] = share.parameters, share.expert_parameters
     held[Held.TABLE], held[Held.TENSORS] = share.table_parameters, share.tensors
-    held[Held.TIED] = share.tied
+    held[Held.TIED], held[Held.NARROW] = share.tied, share.narrow
     for kind, variant in enumerate(variants):
-        held[Held.KEPT + kind] = kept_bytes(variant, size)
-        held[Held.WORKING + kind] = working_bytes(variant, size)
+        held[Held.KEPT + kind] = kept_bytes(variant, numbers)
+        held[Held.WORKING + kind] = working_bytes(variant, numbers)
     held[Held.OUTPUT] = share.layer.output_elements

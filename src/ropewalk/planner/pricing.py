@@ -169,7 +169,7 @@ class Prices:
         """Bytes on the fullest GPU of one strategy of any kind."""
         workload = self.workload.at_batch(strategy.micro_batch)
         shares = shares_of(workload, strategy)
-        return memory(strategy, shares, cut(workload, strategy, shares, self.listed), self.listed.element_bytes).most
+        return memory(strategy, shares, cut(workload, strategy, shares, self.listed), self.listed.numbers).most
 
     def layers(self, splittings: list[Splitting], usual: Strategy) -> LayerTable:
         """The layer table of these splittings."""
@@ -298,6 +298,7 @@ class Prices:
         settings[Setting.ELEMENT_BYTES] = size
         settings[Setting.GRADIENT_BYTES] = gradient_bytes(usual, size)
         settings[Setting.STATE_BYTES] = state_bytes(usual.optimiser, size, master_weights=usual.master_weights)
+        settings[Setting.COPY_BYTES] = self.listed.numbers.copy_bytes
         settings[Setting.BUCKET_BYTES] = usual.order.bucket_bytes
         for name in ("prefetch", "regather", "scatter_gather"):
             settings[Setting[name.upper()]] = getattr(usual, name)

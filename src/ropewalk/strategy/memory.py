@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.errors import StrategyError
 from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
 from ropewalk.strategy.stages import Pieces
@@ -79,33 +80,33 @@ class Memory:
         return Memory(*(part[at : at + 1] for part in self.parts().values()))
 
 
-def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Memory:
+def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, numbers: Numbers) -> Memory:
     """What a GPU of every stage needs for these shares of a workload; where ranks are servers, of every server."""
     if strategy.grain == SERVER and strategy.parts:
-        return _on_servers(strategy, shares, element_bytes)
+        return _on_servers(strategy, shares, numbers)
     columns = [
-        _states(view, [shares[at] for at in pieces.layers_of_stage(stage)], element_bytes)
+        _states(view, [shares[at] for at in pieces.layers_of_stage(stage)], numbers)
         for stage, view in enumerate(strategy.on_stages())
     ]
     weights, gradients, optimiser = np.array(columns).T
-    activations = _activations(strategy, shares, pieces, element_bytes)
+    activations = _activations(strategy, shares, pieces, numbers)
     return _with_room_lost(weights, gradients, optimiser, activations)
 
 
-def memory_of_layer(strategy: Strategy, share: Share, element_bytes: float) -> Memory:
+def memory_of_layer(strategy: Strategy, share: Share, numbers: Numbers) -> Memory:
     """What a GPU needs for one layer alone, under the degrees that its ranks see."""
-    return memory(strategy, (share,), ALONE, element_bytes)
+    return memory(strategy, (share,), ALONE, numbers)
 
 
 ALONE = Pieces((0,), 1, (0,))
 """The pieces of a model of one layer."""
 
 
-def _on_servers(strategy: Strategy, shares: tuple[Share, ...], element_bytes: float) -> Memory:
+def _on_servers(strategy: Strategy, shares: tuple[Share, ...], numbers: Numbers) -> Memory:
     """A server holds what it holds of each of its layers: all micro-batches of all of them are kept at once."""
     held = np.zeros((4, strategy.ranks))
     for one, share in zip(strategy.parts, shares, strict=True):
-        alone = memory_of_layer(strategy.on_part(one, share.server.gpus), share, element_bytes)
+        alone = memory_of_layer(strategy.on_part(one, share.server.gpus), share, numbers)
         parts = alone.weights, alone.gradients, alone.optimiser, alone.activations
         held[:, list(one.workers)] += np.array(parts)
     return _with_room_lost(*held)
@@ -118,8 +119,9 @@ def _with_room_lost(weights: Floats, gradients: Floats, optimiser: Floats, activ
     return Memory(weights, gradients, optimiser, activations, workspace, fragmentation)
 
 
-def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tuple[float, float, float]:
+def _states(strategy: Strategy, shares: list[Share], numbers: Numbers) -> tuple[float, float, float]:
     """Bytes of weights, gradients and optimiser state of a stage with these layers."""
+    element_bytes = numbers.element_bytes
     per_gradient = gradient_bytes(strategy, element_bytes)
     per_state = state_bytes(strategy.optimiser, element_bytes, master_weights=strategy.master_weights)
     whole = sum(share.all_parameters for share in shares) + tied_copy(shares)
@@ -127,14 +129,15 @@ def _states(strategy: Strategy, shares: list[Share], element_bytes: float) -> tu
     sparse = sum(share.sparse for share in shares)
     mine, _ = updated(strategy, shares)
     largest = sorted((share.all_parameters for share in shares), reverse=True)
-    weights = whole
+    weights, copied = whole, sum(share.narrow for share in shares)
     if strategy.zero >= 3 and strategy.regather:
         # The layer that runs and the next one, of each of two passes side by side.
         at_once = (1 + strategy.prefetch) * (1 + bool(strategy.timetable.paired.any()))
         weights = mine + min(sum(largest[:at_once]), whole - mine)
+        copied = sum(sorted((share.narrow for share in shares), reverse=True)[:at_once])
     gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole - sparse
     state = mine * per_state + sparse * state_bytes(strategy.optimiser, element_bytes, master_weights=False)
-    return weights * element_bytes, gradients * per_gradient, state
+    return weights * element_bytes + copied * numbers.copy_bytes, gradients * per_gradient, state
 
 
 def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = True) -> float:
@@ -176,19 +179,19 @@ def tied_copy(shares: list[Share]) -> int:
     return sum(share.tied for share in shares if share.tied and share.tied not in own)
 
 
-def _activations(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, element_bytes: float) -> Floats:
+def _activations(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, numbers: Numbers) -> Floats:
     """By stage, the most that is kept at once for backward passes, and what a layer needs to be computed again.
 
     What was computed again stays until gradients of weights that are put off.
     """
-    of_layer = np.array([kept_bytes(share, element_bytes) for share in shares])
-    again = np.array([working_bytes(share, element_bytes) for share in shares])
+    of_layer = np.array([kept_bytes(share, numbers) for share in shares])
+    again = np.array([working_bytes(share, numbers) for share in shares])
     every = range(len(pieces.homes))
     firsts = [pieces.of(piece).start for piece in every]
     kept, whole = np.add.reduceat(of_layer, firsts), np.add.reduceat(of_layer + again, firsts)
     back = np.maximum.reduceat(again, firsts)
     if strategy.recompute == "stage":
-        kept = np.array([_entering(shares, pieces, piece, element_bytes) for piece in every])
+        kept = np.array([_entering(shares, pieces, piece, numbers.element_bytes) for piece in every])
         back, whole = whole, whole + kept
     return strategy.timetable.peak_kept(kept, whole, back)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.device.work import Work
 from ropewalk.workload.operator import Operator
 
@@ -57,6 +58,14 @@ class LaunchPrices(Protocol):
     def update_work(self, parameters: int, tensors: int, optimiser: str, /) -> Work: ...
 
 
+@runtime_checkable
+class NumberedPrices(Protocol):
+    """Prices of a device that says how wide it keeps numbers; otherwise all are as wide as weights."""
+
+    @property
+    def numbers(self) -> Numbers: ...
+
+
 @dataclass(frozen=True)
 class PriceList:
     """Prices that are asked for once: layers that are alike, and the same layer in every micro-batch, cost the same."""
@@ -68,6 +77,10 @@ class PriceList:
     @property
     def element_bytes(self) -> float:
         return self.prices.precision.element_bytes
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        return self.prices.numbers if isinstance(self.prices, NumberedPrices) else Numbers(self.element_bytes)
 
     @cached_property
     def _launch(self) -> LaunchPrices | None:

@@ -74,7 +74,7 @@ class Remedies:
             check(strategy, workload, self.strategy.ranks)
             shares = shares_of(workload, strategy)
             pieces = cut(workload, strategy, shares, self.prices)
-            return memory(strategy, shares, pieces, self.prices.element_bytes).most
+            return memory(strategy, shares, pieces, self.prices.numbers).most
         except InputError:
             return None
 

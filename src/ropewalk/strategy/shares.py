@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.part import Manner
 from ropewalk.strategy.server import ONE_GPU, Server
@@ -43,6 +44,8 @@ class Share:
     """Parameters of each embedding it has itself, to find the one that is tied."""
     read: tuple[int, ...] = ()
     """Elements of a micro-batch that it reads of each layer in `layer.inputs`."""
+    narrow: int = 0
+    """Of all these parameters, those of which narrow copies are kept where products are narrow."""
     sparse: int = 0
     """Of all these parameters, those of tables that are updated row by row in their backward pass: there are never
     gradients of all of them, and the optimiser passes them over."""
@@ -88,6 +91,7 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         table_parameters=counts["table"],
         tensors=sum(op.parameter_tensors() for op in operators if not isinstance(op, SparseTable)),
         tied=0 if seated else _tied(operators),
+        narrow=sum(op.narrow_parameters() for op in operators),
         embeddings=tuple(op.parameters() for op in map(bare, operators) if isinstance(op, Embedding)),
         sparse=sparse,
         tables_over=tables_over,
@@ -187,36 +191,40 @@ def _is_core(operator: Operator) -> bool:
     return isinstance(inner, FusedAttention) or (isinstance(inner, Product) and inner.role is Role.INSIDE)
 
 
-def kept_bytes(share: Share, element_bytes: float) -> float:
+def kept_bytes(share: Share, numbers: Numbers) -> float:
     """Bytes that a rank keeps of one micro-batch between the two passes of this layer.
 
     Under full recomputation that is the input of the layer; under selective recomputation all but what the core of
     attention makes: it keeps queries, keys and values. Under sequence parallelism the inputs of split products are kept
     in parts and gathered again, as Megatron-LM does.
     """
-    split = share.split
+    split, element_bytes = share.split, numbers.element_bytes
     if share.recompute == "stage":
         return 0.0  # what enters the stage is kept once, by the stage
     if share.recompute == "full":
         return sum(share.read) * element_bytes / (split.context * (split.tensor if split.sequence else 1))
     core = attention_core(share.layer.operators) if share.recompute == "selective" else ()
-    outside = _saved(share.layer.operators, split, element_bytes) - _saved(core, split, element_bytes)
+    outside = _saved(share.layer.operators, split, numbers) - _saved(core, split, numbers)
     return outside + _core_inputs(core) * element_bytes
 
 
-def working_bytes(share: Share, element_bytes: float) -> float:
+def working_bytes(share: Share, numbers: Numbers) -> float:
     """Bytes that come back while a layer is computed again and its backward pass runs."""
-    whole = _saved(share.layer.operators, share.split, element_bytes)
-    return max(0.0, whole - kept_bytes(share, element_bytes))
+    whole = _saved(share.layer.operators, share.split, numbers)
+    return max(0.0, whole - kept_bytes(share, numbers))
 
 
-def _saved(operators: tuple[Operator, ...], split: Split, element_bytes: float) -> float:
+def _saved(operators: tuple[Operator, ...], split: Split, numbers: Numbers) -> float:
     total = 0.0
     for operator in operators:
         inner = bare(operator)
         gathered = split.sequence and isinstance(inner, Linear) and inner.role is Role.COLUMNS
-        elements = operator.saved_elements() / (split.tensor if gathered else 1)
-        total += elements * element_bytes + operator.saved_bytes()
+        ways = split.tensor if gathered else 1
+        total += operator.saved_elements() / ways * numbers.element_bytes + operator.saved_bytes()
+        if numbers.narrow_bytes is not None:
+            narrow = operator.narrow_elements()
+            wide = min(narrow, operator.saved_elements())
+            total += (narrow * numbers.narrow_bytes - wide * numbers.element_bytes) / ways
     return total
 
 

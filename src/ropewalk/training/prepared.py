@@ -90,7 +90,7 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     shares = shares_of(workload, strategy)
     listed = PriceList(prices)
     pieces = cut(workload, strategy, shares, listed)
-    needed = memory(strategy, shares, pieces, prices.precision.element_bytes)
+    needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(needed, prices.device.name)
     placement = Placement(strategy, DEFAULT_ORDER if question.order is None else question.order)
@@ -113,7 +113,7 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     server = Server(group.gpus, group.nvlink_bandwidth, prices.device.memory_bytes)
     shares, fabric = shares_of(workload, strategy, server), question.fabric()
     pieces = cut(workload, strategy, shares, PriceList(prices))
-    needed = memory(strategy, shares, pieces, prices.precision.element_bytes).fullest
+    needed = memory(strategy, shares, pieces, prices.numbers).fullest
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise MemoryShortage(
             f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and "

@@ -31,6 +31,8 @@ class Adapted(Operator):
     """Elements it keeps for the backward pass: fewer where another operator keeps the same tensor."""
     skips: tuple[int, ...] = ()
     """Kernels of its backward pass, by position, that never run because nothing needs their result."""
+    narrowed: bool = False
+    """Where products are narrow it keeps a narrow copy of its input, though another operator keeps it wide."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return self.operator.forward()
@@ -51,6 +53,13 @@ class Adapted(Operator):
 
     def saved_elements(self) -> float:
         return self.saved
+
+    def narrow_elements(self) -> float:
+        own = self.operator.narrow_elements()
+        return own if self.narrowed else min(own, self.saved)
+
+    def narrow_parameters(self) -> int:
+        return self.operator.narrow_parameters()
 
     def saved_bytes(self) -> float:
         return self.operator.saved_bytes() if self.backward() else 0.0

@@ -32,6 +32,8 @@ class Linear(Operator):
     """It is never narrowed to FP8: heads over words, routers."""
     accumulates: bool = False
     """Gradients of its weight are added to float32 numbers as the product that makes them ends."""
+    keeps_narrow: bool = False
+    """What it keeps is as narrow as what it multiplies, as Transformer Engine does."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._product("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
@@ -58,6 +60,12 @@ class Linear(Operator):
 
     def saved_elements(self) -> float:
         return self.rows * self.inputs
+
+    def narrow_elements(self) -> float:
+        return self.rows * self.inputs if self.keeps_narrow and not self.exact else 0.0
+
+    def narrow_parameters(self) -> int:
+        return self.inputs * self.outputs if self.keeps_narrow and not self.exact else 0
 
     def split(self, split: Split) -> Linear:
         ways = split.tensor

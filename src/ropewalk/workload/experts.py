@@ -78,6 +78,8 @@ class Experts(Operator):
     """Gradients of weights are added to float32 numbers as the products that make them end."""
     biased: bool = False
     """Both products have a bias."""
+    keeps_narrow: bool = False
+    """What products read again is kept as narrow as they are, as Transformer Engine does."""
 
     def forward(self) -> tuple[Kernel, ...]:
         neurons = self.slots * self.ffn
@@ -137,6 +139,12 @@ class Experts(Operator):
 
     def saved_elements(self) -> float:
         return self.slots * (self.hidden + (3 if self.fused else 4) * self.ffn)
+
+    def narrow_elements(self) -> float:
+        return self.slots * (self.hidden + self.ffn) if self.keeps_narrow else 0.0
+
+    def narrow_parameters(self) -> int:
+        return 3 * self.experts * self.hidden * self.ffn if self.keeps_narrow else 0
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""

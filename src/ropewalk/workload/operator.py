@@ -92,6 +92,17 @@ class Operator(ABC):
         """Elements kept from the forward pass for the backward pass, counted in elements of the step's precision."""
         return 0.0
 
+    def narrow_elements(self) -> float:
+        """Elements kept for products alone, in their numbers, where these are narrower than the step's precision.
+
+        They are among the saved elements, unless another operator keeps the same tensor for other ends.
+        """
+        return 0.0
+
+    def narrow_parameters(self) -> int:
+        """Parameters of which narrow copies are kept where products are narrower than the step's precision."""
+        return 0
+
     def saved_bytes(self) -> float:
         """Bytes kept whatever the precision: masks and indices."""
         return 0.0

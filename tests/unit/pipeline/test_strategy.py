@@ -2,6 +2,7 @@
 
 import pytest
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import read_cluster
@@ -86,7 +87,7 @@ def test_planner_and_strategy_count_the_same_memory(schedule, recompute):
     found = judged(Plan(THREE_TO_ONE, schedule, 4, 8, recompute))
     strategy = strategy_of(found, model())
     shares = shares_of(model(), strategy)
-    needed = memory(strategy, shares, cut(model(), strategy, shares, PriceList(FLOAT)), 4.0)
+    needed = memory(strategy, shares, cut(model(), strategy, shares, PriceList(FLOAT)), Numbers(4.0))
     counted = needed.weights + needed.gradients + needed.optimiser + needed.activations
     assert counted.tolist() == pytest.approx(list(found.memory_bytes))
 

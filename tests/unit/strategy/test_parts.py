@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tiny_models import FlopPrices, transformer
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.errors import StrategyError
 from ropewalk.records import plain, record
 from ropewalk.strategy import LayerChoice, Part, Placement, PriceList, Strategy, check, cut, memory, shares_of
@@ -42,7 +43,7 @@ def test_workers_are_placed_where_the_part_names_them():
 
 def needed(strategy, model):
     shares = shares_of(model, strategy)
-    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), 2.0)
+    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0))
 
 
 def test_equal_parts_need_the_memory_of_equal_degrees():

@@ -127,7 +127,7 @@ class SeatPricer:
             raise StrategyError(finding)
         view = self._strategy.on_part(one, self.server.gpus)
         share = share_of(self.at(view.micro_batch).layers[number], view, self.server, one.manner)
-        held = memory_of_layer(view, share, self.element_bytes)
+        held = memory_of_layer(view, share, self.pace.listed.numbers)
         # A layer without operators takes no time, but what it hands on waits for what it reads.
         idle = Move(Act.COMPUTE, Scope.RANK, 0.0, STREAM["compute"], share.layer.name)
         return SeatWork(

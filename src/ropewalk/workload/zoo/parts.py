@@ -43,7 +43,11 @@ def stacked(
     run: Run, hidden: int, embedding: Operators, blocks: Sequence[tuple[str, Operators]], head: Operators
 ) -> list[Layer]:
     """Blocks, each with its kind, between what makes vectors of words and what makes a loss of them."""
-    elements, written = run.tokens * hidden, _accumulating if run.stack.accumulates else tuple[Operator, ...]
+    elements = run.tokens * hidden
+
+    def written(operators: Operators) -> Operators:
+        return tuple(_as_kept_by(run.stack, operator) for operator in operators)
+
     made = {kind: written(block) for kind, block in blocks}
     return [
         Layer("embedding", written(embedding), elements, kind="embedding"),
@@ -52,15 +56,13 @@ def stacked(
     ]
 
 
-def _accumulating(operators: Operators) -> Operators:
-    """The same operators, gradients of their weights added to float32 numbers."""
-    return tuple(map(_with_accumulation, operators))
-
-
-def _with_accumulation(operator: Operator) -> Operator:
+def _as_kept_by(stack: Stack, operator: Operator) -> Operator:
+    """The same operator, its gradients and what it keeps in the numbers that the stack has for them."""
     if isinstance(operator, Adapted):
-        return replace(operator, operator=_with_accumulation(operator.operator))
-    return replace(operator, accumulates=True) if isinstance(operator, Linear | Experts) else operator
+        return replace(operator, operator=_as_kept_by(stack, operator.operator))
+    if not isinstance(operator, Linear | Experts):
+        return operator
+    return replace(operator, accumulates=stack.accumulates, keeps_narrow=stack.keeps_narrow)
 
 
 def enter(elements: int) -> Exchange:
@@ -124,9 +126,9 @@ def copied(elements: int, form: str = "permute", *, back: bool = True, role: Rol
     )  # fmt: skip
 
 
-def sharing(operator: Operator) -> Operator:
-    """The operator without what it keeps: its input is kept by another operator already."""
-    return Adapted(operator, operator.parameters(), operator.parameter_tensors(), 0.0)
+def sharing(operator: Operator, *, narrowed: bool = False) -> Operator:
+    """The operator without what it keeps: its input is kept by another operator already, perhaps for other ends."""
+    return Adapted(operator, operator.parameters(), operator.parameter_tensors(), 0.0, narrowed=narrowed)
 
 
 def calls(*names: str) -> Written:
@@ -174,4 +176,4 @@ def attended(
 def projected(run: Run, inputs: int, outputs: int, *, bias: bool, turned: bool = False) -> Operators:
     """The linear layer that ends attention; fused attention keeps what it reads already."""
     linear = Linear(run.tokens, inputs, outputs, bias, Role.ROWS, turned=turned)
-    return (sharing(linear) if run.attention == "fused" else linear, leave(run.tokens * outputs))
+    return (sharing(linear, narrowed=True) if run.attention == "fused" else linear, leave(run.tokens * outputs))

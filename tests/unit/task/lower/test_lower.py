@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tiny_models import EvenPrices, FlopPrices, clocked, on_stream, step_time, transformer
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
 from ropewalk.strategy import LayerChoice, Order, Placement, PriceList, Strategy, cut, memory, shares_of
@@ -412,7 +413,7 @@ def test_stage_that_is_computed_again_takes_as_long_as_its_layers_and_keeps_its_
     again = [at for at, label in enumerate(lowered(stage).labels) if "recompute" in label]
     assert again
     kept = [
-        memory(one, shares, cut(TINY, one, shares, PriceList(FlopPrices())), 2.0).activations[0]
+        memory(one, shares, cut(TINY, one, shares, PriceList(FlopPrices())), Numbers(2.0)).activations[0]
         for one in (Strategy(pipeline=2, micro_batches=40), Strategy(pipeline=2, micro_batches=40, recompute="stage"))
         for shares in [shares_of(TINY, one)]
     ]

@@ -1,0 +1,17 @@
+"""Bytes of what a rank keeps of a model: weights, what products read again, narrow copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How wide numbers are that are kept."""
+
+    element_bytes: float
+    """Of weights, activations and what is sent."""
+    narrow_bytes: float | None = None
+    """Of an element that only narrowed products read again; None where products are as wide as the rest."""
+    copy_bytes: float = 0.0
+    """Of the narrow copies of a weight that a narrowed product reads."""

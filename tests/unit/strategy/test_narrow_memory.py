@@ -1,0 +1,88 @@
+"""Bytes of a GPU where products are in 8 or 4 bits, by hand, as Transformer Engine keeps them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropewalk.device.device import PRECISIONS, device
+from ropewalk.device.pricer import pricer
+from ropewalk.strategy import Memory, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy.shares import kept_bytes
+from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo import build
+
+TOKENS, HIDDEN, FFN, KEYS = 128, 2048, 8192, 512
+PRODUCTS = HIDDEN * (HIDDEN + 2 * KEYS) + HIDDEN * HIDDEN + 3 * HIDDEN * FFN
+"""Weights of the products of a block of Llama 3.2 1B."""
+
+
+def model(stack: str = "megatron") -> Workload:
+    return build(f"llama-3.2-1b:layers=2,stack={stack}", 1, TOKENS)
+
+
+def kept(precision: str, stack: str = "megatron", strategy: Strategy | None = None) -> float:
+    """Bytes of a block."""
+    block = shares_of(model(stack), strategy or Strategy())[1]
+    return kept_bytes(block, device("b200").numbers(PRECISIONS[precision]))
+
+
+def held(precision: str, gpu: str = "b200", stack: str = "megatron", strategy: Strategy | None = None) -> Memory:
+    plan, listed = strategy or Strategy(), PriceList(pricer(gpu, precision))
+    shares = shares_of(model(stack), plan)
+    return memory(plan, shares, cut(model(stack), plan, shares, listed), listed.numbers)
+
+
+INPUTS = HIDDEN + HIDDEN + FFN
+"""Elements of a token that products alone read again: the results of two norms, and what the gate makes."""
+
+
+@pytest.mark.parametrize(("precision", "narrow"), [("fp8", 1.0), ("mxfp8", 33 / 32), ("nvfp4", 9 / 16)])
+def test_inputs_of_linear_layers_are_kept_narrow_and_that_of_the_projection_besides(
+    precision: str, narrow: float
+) -> None:
+    # Attention keeps its result in bf16 for itself; the projection behind it keeps a narrow copy.
+    saved = TOKENS * (INPUTS * (2 - narrow) - HIDDEN * narrow)
+    assert kept("bf16") - kept(precision) == pytest.approx(saved)
+
+
+def test_under_sequence_parallelism_a_rank_keeps_its_part_of_what_was_gathered() -> None:
+    plan = Strategy(tensor=4, sequence_parallel=True)
+    saved = TOKENS * (INPUTS - HIDDEN) / 4
+    assert kept("bf16", strategy=plan) - kept("fp8", strategy=plan) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("precision", "gpu", "copies"),
+    [
+        ("fp8", "h100", 2.0),  # Hopper multiplies rows with rows alone
+        ("fp8-delayed", "h100", 2.0),
+        ("fp8", "b200", 1.0),
+        ("mxfp8", "b200", 2 * 33 / 32),  # a scale for 32 numbers, along rows and along columns
+        ("nvfp4", "b200", 2 * 9 / 16),
+    ],
+)
+def test_weights_have_narrow_copies_beside_those_in_bf16(precision: str, gpu: str, copies: float) -> None:
+    more = held(precision, gpu).weights - held("bf16", gpu).weights
+    assert more == pytest.approx([2 * PRODUCTS * copies])
+    assert held(precision, gpu).optimiser == pytest.approx(held("bf16", gpu).optimiser)
+
+
+def test_under_zero_three_only_layers_that_are_there_have_narrow_copies() -> None:
+    plan = Strategy(data=8, zero=3, prefetch=False)
+    more = held("fp8", strategy=plan).weights - held("bf16", strategy=plan).weights
+    assert more == pytest.approx([PRODUCTS])
+
+
+@pytest.mark.parametrize("stack", ["eager", "compiled", "fsdp2"])
+def test_other_stacks_keep_bf16_and_narrow_it_in_every_pass(stack: str) -> None:
+    assert kept("fp8", stack) == kept("bf16", stack)
+    assert held("fp8", stack=stack).total == pytest.approx(held("bf16", stack=stack).total)
+
+
+def test_experts_keep_what_both_of_their_products_read() -> None:
+    block = shares_of(build("mixtral-8x7b:layers=1,stack=megatron", 1, TOKENS), Strategy())[1]
+    wide, narrow = (kept_bytes(block, device("b200").numbers(PRECISIONS[name])) for name in ("bf16", "fp8"))
+    hidden, ffn = 4096, 14336
+    # The input of queries, keys and values saves as much as the copy of the projection takes.
+    assert wide - narrow == pytest.approx(2 * TOKENS * (hidden + ffn))
+    assert block.narrow == 3 * 8 * hidden * ffn + hidden * (hidden + 2 * 1024) + hidden * hidden
