@@ -1,14 +1,14 @@
 """A mixture of experts: every token goes to a few of many feed-forward networks.
 
 Tokens are sorted by expert, all experts run as one grouped product, and the results are put back in order and summed
-with the router's weights, as transformers 5 does on CUDA. Routing is taken to be balanced: every expert gets the same
-number of tokens.
+with the router's weights, as transformers 5 does on CUDA, or as Megatron-Core does (`core_experts`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ropewalk.workload import core_experts as core
 from ropewalk.workload import kernel as k
 from ropewalk.workload import wide
 from ropewalk.workload.kernel import Kernel
@@ -36,7 +36,7 @@ class SortTokens(Operator):
 
     def forward(self) -> tuple[Kernel, ...]:
         if self.fused:
-            return wide.integers(self.slots), k.pointwise("map", self.slots * self.hidden)
+            return wide.integers(self.slots), core.permuted(self.slots * self.hidden)
         sort = wide.integers(self.slots, 32.0 * SORT_PASSES)
         small = wide.integers(self.slots)
         gather = k.pointwise("map", self.slots * self.hidden)
@@ -80,8 +80,27 @@ class Experts(Operator):
     """Both products have a bias."""
     keeps_narrow: bool = False
     """What products read again is kept as narrow as they are, as Transformer Engine does."""
+    apart: bool = False
+    """Each expert is a product of its own, with what Megatron-Core launches around them."""
+    clamped: bool = False
+    """Gates are clamped."""
+    resorted: bool = False
+    """Tokens arrive sorted by sender (NCCL's all-to-all): they are sorted by expert before the products, and sorted
+    back behind them."""
+    remade: bool = False
+    """Gates are computed again in the backward pass (Megatron-Core's `moe_act`)."""
 
     def forward(self) -> tuple[Kernel, ...]:
+        if self.apart:
+            biases = core.biases(self.slots, self.hidden) if self.biased else ()
+            return (
+                *self._resorted(),
+                self._product("forward", 2 * self.ffn, self.hidden),
+                *core.gate(self.slots * self.ffn, clamped=self.clamped),
+                self._product("forward", self.hidden, self.ffn),
+                *biases,
+                *self._resorted(),
+            )
         neurons = self.slots * self.ffn
         gate = k.pointwise("map", neurons, 2)
         return (
@@ -96,6 +115,8 @@ class Experts(Operator):
         )
 
     def backward(self) -> tuple[Kernel, ...]:
+        if self.apart:
+            return self._backward_apart()
         neurons = self.slots * self.ffn
         gate = k.pointwise("map", neurons, 2)
         gates = (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
@@ -110,14 +131,33 @@ class Experts(Operator):
             *self._masks(self.hidden),
         )  # fmt: skip
 
+    def _backward_apart(self) -> tuple[Kernel, ...]:
+        neurons = self.slots * self.ffn
+        return (
+            *self._resorted(),
+            *(core.biases_backward(self.slots, self.hidden) if self.biased else ()),
+            *(core.gate(neurons, clamped=self.clamped) if self.remade else ()),
+            *self._weight_gradient(self.hidden, self.ffn),
+            self._product("input_grad", self.ffn, self.hidden),
+            *core.gate_backward(neurons, clamped=self.clamped),
+            *self._weight_gradient(2 * self.ffn, self.hidden),
+            self._product("input_grad", self.hidden, 2 * self.ffn),
+            *self._resorted(),
+        )
+
+    def _resorted(self) -> tuple[Kernel, ...]:
+        return (core.permuted(self.slots * self.hidden),) if self.resorted else ()
+
     def weight_kernels(self) -> tuple[int, ...]:
         found = [at for at, kernel in enumerate(self.backward()) if kernel.form == "weight_grad"]
-        return tuple(at + behind for at in found for behind in range(1 + self.accumulates + self.biased))
+        own_biases = self.biased and not self.apart
+        return tuple(at + behind for at in found for behind in range(1 + self.accumulates + own_biases))
 
     def _weight_gradient(self, columns: int, inner: int) -> tuple[Kernel, ...]:
         product = self._product("weight_grad", columns, inner)
         added = (k.accumulation(self.experts * columns * inner),) if self.accumulates else ()
-        return (product, *added, *((k.rowwise("column_sum", self.slots, columns, 1, 0),) if self.biased else ()))
+        summed = (k.rowwise("column_sum", self.slots, columns, 1, 0),) if self.biased and not self.apart else ()
+        return product, *added, *summed
 
     def _biases(self, width: int) -> tuple[Kernel, ...]:
         """Biases are added apart, each to the rows of its expert; one kernel of the product does both where fused."""
@@ -138,10 +178,12 @@ class Experts(Operator):
         return 4 if self.biased else 2
 
     def saved_elements(self) -> float:
-        return self.slots * (self.hidden + (3 if self.fused else 4) * self.ffn)
+        neurons = 2 if self.remade else 3 if self.fused else 4
+        return self.slots * (self.hidden + neurons * self.ffn)
 
     def narrow_elements(self) -> float:
-        return self.slots * (self.hidden + self.ffn) if self.keeps_narrow else 0.0
+        read = self.hidden if self.remade else self.hidden + self.ffn
+        return self.slots * read if self.keeps_narrow else 0.0
 
     def narrow_parameters(self) -> int:
         return 3 * self.experts * self.hidden * self.ffn if self.keeps_narrow else 0
@@ -154,6 +196,11 @@ class Experts(Operator):
         )  # fmt: skip
 
     def host(self) -> tuple[str, ...]:
+        if self.apart:
+            biases = (*("multiply", "add") * self.experts, "cat", "cast") if self.biased else ()
+            halves = ("cat", "scale", "scale") if self.clamped else ()
+            sorts = ("embedding", "embedding") if self.resorted else ()
+            return *("expert",) * (2 * self.experts), "silu", *biases, *halves, *sorts
         return "batched_matmul", "silu", "multiply", "batched_matmul", "view", *("scale",) * (3 if self.masked else 0)
 
 
@@ -174,7 +221,7 @@ class SumExperts(Operator):
     def forward(self) -> tuple[Kernel, ...]:
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
         if self.fused:
-            return (k.pointwise("map", whole, self.choices),)
+            return (k.pointwise("map", whole, self.choices * core.PERMUTED),)
         small = wide.integers(self.slots)
         return (
             wide.pointwise("map", elements, 0.5, 1), small, small, wide.pointwise("map", elements),

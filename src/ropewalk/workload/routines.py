@@ -70,6 +70,9 @@ GATE = Routine(
 
 ROTATE_AT_ONCE = Routine("rotary embedding, one kernel", (MAP,), (MAP,), ("scale",))
 
+RMS_NORM_AT_ONCE = Routine("rms norm, one kernel", (MAP,), (ADD,), ("rms_norm",), weights=1, saved=1)
+"""As Transformer Engine has it: limited by memory in both passes, however short the rows."""
+
 GATE_AT_ONCE = Routine("gate, one kernel", (ADD,), (Launch(reads=3, writes=2),), ("silu",), saved=2)
 
 BIAS_GELU = Routine(

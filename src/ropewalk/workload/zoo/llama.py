@@ -17,6 +17,7 @@ from ropewalk.workload.routines import (
     GATE_AT_ONCE,
     POSITIONS,
     RMS_NORM,
+    RMS_NORM_AT_ONCE,
     ROTATE,
     ROTATE_AT_ONCE,
     ROTATION_TABLE,
@@ -96,9 +97,9 @@ def embedding(shape: Transformer, run: Run, rotated: int = 0) -> Operators:
 
 def norm(run: Run, width: int, role: Role = Role.OUTSIDE, rows: int = 0) -> Normalise | Written:
     """A norm of every token, or of every one of `rows` rows."""
-    if run.stack.fused:
+    if run.stack.fused and not run.stack.merged:
         return Normalise(rows or run.tokens, width, "rms_norm", role)
-    return Written(RMS_NORM, rows or run.tokens, width, role)
+    return Written(RMS_NORM_AT_ONCE if run.stack.merged else RMS_NORM, rows or run.tokens, width, role)
 
 
 def attention(shape: Transformer, run: Run, window: int = 0) -> Operators:

@@ -55,6 +55,10 @@ class Mixture:
     """Slots without an expert are set to zero around the experts."""
     biased: bool = False
     """Routers and experts have biases."""
+    clamped: bool = False
+    """Gates of experts are clamped."""
+    remade: bool = False
+    """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
 
 
 def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
@@ -63,7 +67,7 @@ def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
         layers, 2880, 64, 201088, 4096, 8, 2880, 64, tied=False, window=128, whole_every=2, qkv_bias=True,
         out_bias=True, sinks=True,
     )  # fmt: skip
-    return shape, Mixture(experts, 4, 2880, biased=True)
+    return shape, Mixture(experts, 4, 2880, biased=True, clamped=True)
 
 
 SHAPES = {
@@ -120,6 +124,10 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             mixture.masked and not run.stack.merged,
             run.stack.fused,
             biased=mixture.biased,
+            apart=run.stack.merged,
+            clamped=mixture.clamped,
+            resorted=run.stack.merged,
+            remade=mixture.remade and run.stack.merged,
         ),
         Exchange(Meeting.COMBINE, slots * shape.hidden),
         SumExperts(run.tokens, mixture.choices, shape.hidden, run.stack.merged),

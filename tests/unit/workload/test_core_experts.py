@@ -1,0 +1,77 @@
+"""Experts as Megatron-Core runs them: what stands around their products, and what is launched for each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from ropewalk.device.pricer import EXPERT_S, pricer
+from ropewalk.workload.core_experts import permuted
+from ropewalk.workload.experts import Experts
+from ropewalk.workload.operator import Split
+from ropewalk.workload.source import open_workload
+
+CORE = Experts(slots=512, experts=8, hidden=64, ffn=96, masked=False, fused=True, accumulates=True, apart=True)
+
+
+def kinds(kernels):
+    return Counter((kernel.kind, kernel.form) for kernel in kernels)
+
+
+def test_a_plain_mixture_has_one_kernel_between_its_products():
+    assert [kernel.kind for kernel in CORE.forward()] == ["grouped_matmul", "pointwise", "grouped_matmul"]
+
+
+def test_tokens_that_arrive_by_sender_are_sorted_before_and_behind_the_products():
+    resorted = replace(CORE, resorted=True)
+    for kernels in (resorted.forward(), resorted.backward()):
+        assert kernels[0] == kernels[-1] == permuted(512 * 64)
+    assert len(resorted.backward()) == len(CORE.backward()) + 2
+
+
+def test_clamped_gates_and_biases_of_results_are_kernels_of_their_own():
+    oss = replace(CORE, biased=True, clamped=True)
+    more = kinds(oss.forward()) - kinds(CORE.forward())
+    assert more[("pointwise", "cat")] == 2
+    assert more[("pointwise", "cast")] == 1
+    assert sum(kernel.moved_bytes(2) for kernel in oss.backward()) > sum(k.moved_bytes(2) for k in CORE.backward())
+
+
+def test_gates_that_are_computed_again_are_not_kept():
+    again = replace(CORE, remade=True)
+    assert CORE.saved_elements() - again.saved_elements() == 512 * 96
+    assert kinds(again.backward()) - kinds(CORE.backward()) == Counter({("pointwise", "map"): 1})
+
+
+@pytest.mark.parametrize("experts", [CORE, replace(CORE, biased=True, clamped=True, resorted=True, remade=True)])
+def test_gradients_of_weights_are_the_products_and_what_adds_them_up(experts):
+    assert [kernel.kind for kernel in experts.weight_backward()] == ["grouped_matmul", "pointwise"] * 2
+
+
+def test_every_expert_of_a_rank_is_launched_by_itself():
+    assert CORE.host().count("expert") == 16
+    assert CORE.split(Split(expert=4)).host().count("expert") == 4
+    prices = pricer("h100")
+    eight, two = (prices.host(one.host()) for one in (CORE, CORE.split(Split(expert=4))))
+    assert eight - two >= 12 * EXPERT_S
+
+
+def test_the_stack_decides_who_runs_experts():
+    eager, core = (
+        next(op for layer in open_workload(f"qwen3-30b-a3b:layers=1,stack={stack}").layers
+             for op in layer.operators if isinstance(op, Experts))
+        for stack in ("eager", "megatron")
+    )  # fmt: skip
+    assert (eager.apart, core.apart, core.resorted) == (False, True, True)
+
+
+def test_the_clock_of_a_mixture_is_that_of_busy_experts():
+    """Experts that ranks share out get the tokens of all of them, so many experts do not make for little work."""
+    few, many = (
+        open_workload(f"qwen3-30b-a3b:layers=2,experts_per_layer={experts},stack=megatron") for experts in (16, 128)
+    )
+    clocks = [pricer("b200@1000W").sustained(one).clock for one in (few, many)]
+    assert clocks[0] < 0.9
+    assert clocks[1] == pytest.approx(clocks[0], rel=0.03)
