@@ -28,7 +28,9 @@ from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.free import free_network
 from ropewalk.planner.layers import Launch, Seconds
+from ropewalk.planner.moments import Moments, moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
+from ropewalk.planner.one_ahead import waiting_floor
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.to_fit import Blocks, block_of, kept_at_once, least_again
 from ropewalk.strategy.memory import usable_bytes
@@ -63,7 +65,7 @@ def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
     Of candidates with the lowest floors, blocks are spread over pieces as well as memory and timetable allow.
     """
     floor = floors_anywhere(prices, priced, below_s)
-    known: dict[bytes, float] = {}
+    known, memory = dict[bytes, float](), Known(priced)
     for _ in range(MOST_SPREAD):
         if np.isnan(floor).all():
             return below_s
@@ -73,7 +75,7 @@ def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
         key = np.delete(priced.kernels.rows[lowest], [Column.CUT, Column.AGAIN]).tobytes()
         if key not in known:
             piped = priced.kernels.rows[lowest, Column.STAGES] > 1
-            known[key] = (spread_of if piped else narrow_of)(prices, priced, lowest)
+            known[key] = spread_of(prices, priced, lowest, memory) if piped else narrow_of(prices, priced, lowest)
         if known[key] <= floor[lowest]:
             return float(floor[lowest])
         floor[lowest] = known[key]
@@ -87,15 +89,20 @@ def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
     assert transport is not None
     if prices.by_data or layout.data * layout.context * layout.tensor != prices.fabric.hosts:
         return 0.0
-    wire = 1 / max(transport.efficiency_inside, transport.efficiency_across)
-    return narrow_floor(priced, priced.kernels.rows[at], layout, narrowest(prices.fabric), wire)
+    wire, into = 1 / max(transport.efficiency_inside, transport.efficiency_across), narrowest(prices.fabric)
+    rows, network = free_network(priced, np.array([at]), prices.fabric, transport)
+    return max(
+        narrow_floor(priced, rows[0], layout, into, wire),
+        waiting_floor(priced, at, rows[0], layout, network, into, wire),
+    )
 
 
-def spread_of(prices: Prices, priced: Priced, at: int) -> float:
+def spread_of(prices: Prices, priced: Priced, at: int, known: Known | None = None) -> float:
     """The floor of one candidate under the best spread of its blocks."""
     assert prices.use.transport is not None
     rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use.transport)
-    return spread_floor(priced, rows[0], network, usable_bytes(prices.room))
+    moments = (known or Known(priced)).moments_of(rows[0])
+    return spread_floor(priced, rows[0], network, usable_bytes(prices.room), moments)
 
 
 def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Floats:
@@ -118,6 +125,7 @@ class Known:
         self.priced = priced
         self.kept: dict[tuple[int, ...], Ints] = {}
         self.blocks: dict[tuple[int, ...], Blocks] = {}
+        self.moments: dict[tuple[int, ...], Moments] = {}
 
     def kept_by(self, row: Ints) -> Ints:
         """Micro-batches that each stage keeps."""
@@ -125,6 +133,13 @@ class Known:
         if key not in self.kept:
             self.kept[key] = kept_at_once(row, self.priced.kernels.written)
         return self.kept[key]
+
+    def moments_of(self, row: Ints) -> Moments:
+        """Moments at which stages may be fullest."""
+        key = tuple(row[KEPT_BY].tolist())
+        if key not in self.moments:
+            self.moments[key] = moments_of(row, self.priced.kernels.written)
+        return self.moments[key]
 
     def block_of(self, row: Ints) -> Blocks:
         key = tuple(row[BLOCK_BY].tolist())

@@ -6,9 +6,10 @@ Blocks are divisible. With x_k blocks in piece k, y_k of them recomputed, no cut
 - its first backward pass behind all forward passes of a micro-batch and the backward passes of the pieces behind its
   last one, when it has run as many forward passes as its row says; where backward passes are whole, those of the pieces
   in front of it follow the last one;
-- what a stage keeps at its fullest moment, and its weights, gradients and optimiser state, fitting into its memory.
+- what a stage keeps at any moment, and its weights, gradients and optimiser state, fitting into its memory.
 
-And whatever the cut, some stage has as many whole blocks as the average, rounded up.
+Whole blocks are another floor: however they are dealt out to stages that have the layers in front and behind already,
+the fullest stage is no faster than where each block in turn goes to the stage that is then the least full.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from ropewalk.planner._rows_kernel import INTERLEAVED, WRITTEN, ahead_of
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.layers import Held, Seconds
+from ropewalk.planner.moments import Moments
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.sized import state_bytes_of
-from ropewalk.planner.to_fit import ENDS, FULL, NONE
+from ropewalk.planner.to_fit import FULL, NONE
 from ropewalk.planner.written import WrittenRows
 from ropewalk.timetable.passes import Pass
 
@@ -36,7 +38,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EXACT = 1 - 1e-6
-"""What the solver may be off by."""
+"""What the solver may be off by, in seconds and in bytes."""
 INFEASIBLE = 2
 """What the solver says where nothing fits."""
 
@@ -52,14 +54,20 @@ class Piecewise:
     work_s: Floats
     """Everything."""
     again_s: float
-    """What recomputing a block adds."""
+    """What recomputing a block adds to passes back."""
     state_bytes: Floats
     kept_bytes: Floats
+    opened_bytes: Floats
+    """From the gradients of inputs to those of weights."""
+    working_bytes: Floats
+    """While a backward pass runs."""
     saved_bytes: float
+    """What recomputing a block saves of what is kept, at most, and what it adds to what is opened, at least."""
+    more_opened_bytes: float
     blocks: int
 
 
-def spread_floor(priced: Priced, row: Ints, network: Network, room: float) -> float:
+def spread_floor(priced: Priced, row: Ints, network: Network, room: float, moments: Moments) -> float:
     """Seconds of the step at least; not a number where no cut fits; 0 where the model is not all blocks in a row."""
     made = pieces_of(priced, row, network)
     if made is None:
@@ -67,32 +75,62 @@ def spread_floor(priced: Priced, row: Ints, network: Network, room: float) -> fl
     written, stages = priced.kernels.written, int(row[Column.STAGES])
     pieces, many = stages * int(row[Column.PIECES_EACH]), int(row[Column.MICRO_BATCHES])
     homes = np.array([home_of(row, written, piece) for piece in range(pieces)])
-    first, kept = counts_of(row, written, homes)
     mine = (homes[None, :] == np.arange(stages)[:, None]).astype(np.float64)
-    piece = np.arange(pieces)
+    timed, behind = _in_time(made, row, mine, first_passes(row, written, homes))
+    held, room_left = in_memory(made, mine, moments, room)
+    above = np.vstack([timed, held, np.hstack([-np.eye(pieces), np.eye(pieces), np.zeros((pieces, 1))])])
+    solved = _solved(above, np.concatenate([behind, room_left, np.zeros(pieces)]), pieces, made.blocks)
+    begun = mine[:, 0] * made.work_s[1] + mine[:, -1] * made.work_s[2]
+    return solved if np.isnan(solved) else max(solved, many * fullest_stage(begun, made.work_s[0], made.blocks) * EXACT)
+
+
+def fullest_stage(begun: Floats, block: float, blocks: int) -> float:
+    """What the fullest stage has at least when so many whole blocks are dealt out to stages that have begun.
+
+    >>> fullest_stage(np.array([0.0, 1.5]), 1.0, 4)  # 3 blocks and 1, not 2 and 2
+    3.0
+    """
+    full = begun.copy()
+    for _ in range(blocks):
+        full[full.argmin()] += block
+    return float(full.max())
+
+
+def _in_time(made: Piecewise, row: Ints, mine: Floats, first: Ints) -> tuple[Floats, Floats]:
+    """Rows of the program that say how long stages take, and their limits.
+
+    Columns are blocks by piece, recomputed blocks by piece, the step. What stands in front of the blocks is in the
+    first piece, what stands behind in the last.
+    """
+    stages, pieces = mine.shape
+    piece, whole = np.arange(pieces), int(row[Column.MICRO_BATCHES]) * mine
     before = piece[None, :] < np.where(mine > 0, piece, pieces).min(1)[:, None]
     behind = piece[None, :] > np.where(mine > 0, piece, -1).max(1)[:, None]
     drains = behind if row[Column.RULE] == WRITTEN else behind | before
-    whole, left = many * mine, 1 - first * mine
-    # By what a block is, what stands in front and what stands behind: seconds or bytes by stage and piece.
-    begun, turned, held = (
+    begun, turned = (
         [before * made.ahead_s[of] + whole * made.work_s[of] for of in range(3)],
-        [left * made.ahead_s[of] + drains * made.back_s[of] + whole * made.work_s[of] for of in range(3)],
-        [mine * (made.state_bytes[of] + kept * made.kept_bytes[of]) / room for of in range(3)],
+        [(1 - first * mine) * made.ahead_s[of] + drains * made.back_s[of] + whole * made.work_s[of] for of in range(3)],
     )
-    step, none = -np.ones((stages, 1)), np.zeros((stages, 1))
+    step = -np.ones((stages, 1))
     above = np.block([
         [begun[0], whole * made.again_s, step],
-        [turned[0], whole * made.again_s, step],
-        [held[0], -mine * kept * made.saved_bytes / room, none],
-        [-np.eye(pieces), np.eye(pieces), np.zeros((pieces, 1))],
+        [turned[0], (whole + drains) * made.again_s, step],
     ])  # fmt: skip
-    # What stands in front is in the first piece, what stands behind in the last.
-    fixed = [ends[1][:, 0] + ends[2][:, -1] for ends in (begun, turned, held)]
-    solved = _solved(above, -np.concatenate([*fixed[:2], fixed[2] - 1, np.zeros(pieces)]), pieces, made.blocks)
-    # Blocks are not divisible after all: some stage has as many as this.
-    fullest = many * float(np.ceil(made.blocks / stages) * made.work_s[0])
-    return solved if np.isnan(solved) else max(solved, fullest * EXACT)
+    return above, -np.concatenate([ends[1][:, 0] + ends[2][:, -1] for ends in (begun, turned)])
+
+
+def in_memory(made: Piecewise, mine: Floats, moments: Moments, room: float) -> tuple[Floats, Floats]:
+    """Rows of the program that say what stages hold at their moments, in parts of their room, and what is left."""
+    states = mine[moments.stage]
+    block, front, end = (
+        states * made.state_bytes[of] + moments.kept * made.kept_bytes[of] + moments.opened * made.opened_bytes[of]
+        for of in range(3)
+    )
+    again = moments.opened * made.more_opened_bytes - moments.kept * made.saved_bytes
+    working = np.full(mine.shape[1], made.working_bytes[0])
+    working[0], working[-1] = made.working_bytes[1:]  # these pieces need not have a block
+    fixed = front[:, 0] + end[:, -1] + moments.running @ working
+    return np.hstack([block, again, np.zeros((len(block), 1))]) / room, 1 / EXACT - fixed / room
 
 
 def _solved(above: Floats, limit: Floats, pieces: int, blocks: int) -> float:
@@ -108,34 +146,31 @@ def _solved(above: Floats, limit: Floats, pieces: int, blocks: int) -> float:
     return float(found.fun * EXACT) if found.status == 0 else np.nan if found.status == INFEASIBLE else 0.0
 
 
-def counts_of(row: Ints, written: WrittenRows, homes: Ints) -> tuple[Ints, Ints]:
-    """By stage and piece: forward passes before the first backward one, micro-batches kept at the fullest moment."""
+def first_passes(row: Ints, written: WrittenRows, homes: Ints) -> Ints:
+    """By stage and piece: forward passes before the first backward one."""
     stages, many, each, rule = (int(row[Column[name]]) for name in ("STAGES", "MICRO_BATCHES", "PIECES_EACH", "RULE"))
     first = np.zeros((stages, len(homes)), np.int64)
-    kept = first.copy()
     for stage in range(stages):
         own = np.flatnonzero(homes == stage)
         if rule == WRITTEN:
-            first[stage, own], kept[stage, own] = _written_counts(written, row, stage, own)
+            first[stage, own] = _written_first(written, row, stage, own)
             continue
         ahead = ahead_of(rule, stages, stage, many, each)
         if rule != INTERLEAVED:
-            first[stage, own] = kept[stage, own] = ahead
+            first[stage, own] = ahead
             continue
         size = many // max(1, many // stages)
         groups, rest = divmod(min(ahead + 1, many * each), size * each)
-        first[stage, own] = kept[stage, own] = groups * size + np.clip(rest - np.arange(each) * size, 0, size)
-    return first, kept
+        first[stage, own] = groups * size + np.clip(rest - np.arange(each) * size, 0, size)
+    return first
 
 
-def _written_counts(written: WrittenRows, row: Ints, stage: int, own: Ints) -> tuple[Ints, Ints]:
+def _written_first(written: WrittenRows, row: Ints, stage: int, own: Ints) -> Ints:
     at = int(written.row_start[row[Column.WRITTEN]]) + stage
     passes = slice(int(written.row[at]), int(written.row[at + 1]))
-    kind, piece = written.kind[passes], written.piece[passes]
-    mine, ahead = piece[None, :] == own[:, None], kind == Pass.FORWARD
+    ahead = written.kind[passes] == Pass.FORWARD
     turn = int(np.argmax(~ahead))
-    kept = np.cumsum(np.where(mine, ahead.astype(np.int64) - np.isin(kind, ENDS), 0), axis=1)
-    return (mine & ahead)[:, :turn].sum(1), kept[:, int(kept.sum(0).argmax())]
+    return np.bincount(written.piece[passes][:turn], minlength=int(own.max()) + 1)[own]
 
 
 def pieces_of(priced: Priced, row: Ints, network: Network) -> Piecewise | None:
@@ -150,14 +185,18 @@ def pieces_of(priced: Priced, row: Ints, network: Network) -> Piecewise | None:
     ahead, again = seconds[:, Seconds.FORWARD] + sent[:, 0], seconds[:, Seconds.AGAIN + kind] + sent[:, 2 + kind]
     work = ahead + seconds[:, Seconds.BACKWARD] + sent[:, 1] + again
     back = again + sent[:, 1] + seconds[:, Seconds.INPUT if row[Column.RULE] == WRITTEN else Seconds.BACKWARD]
-    kept = held[:, Held.KEPT + kind]
+    kept, full = held[:, Held.KEPT + kind], held[:, Held.KEPT + FULL]
+    working, fully = held[:, Held.WORKING + kind], held[:, Held.WORKING + FULL]
     may = kind == NONE and priced.candidates.may_recompute
+    computed = seconds[:, Seconds.AGAIN + FULL] + sent[:, 2 + FULL]
 
     def parts(values: Floats) -> Floats:
         return np.array([values[blocks].min(), values[: blocks[0]].sum(), values[blocks[-1] + 1 :].sum()])
 
     return Piecewise(
-        parts(ahead), parts(back), parts(work), float(seconds[blocks, Seconds.AGAIN + FULL].min()),
-        parts(state_bytes_of(row, one.settings, held)), parts(kept),
-        float((kept - held[:, Held.KEPT + FULL])[blocks].max()) if may else 0.0, len(blocks),
+        parts(ahead), parts(back), parts(work), float(computed[blocks].min()),
+        parts(state_bytes_of(row, one.settings, held)), parts(kept), parts(kept + working),
+        parts(np.where((held[:, Held.BLOCK] > 0) & may, np.minimum(working, fully), working)),
+        float((kept - full)[blocks].max()) if may else 0.0,
+        float((full + fully - kept - working)[blocks].min()) if may else 0.0, len(blocks),
     )  # fmt: skip

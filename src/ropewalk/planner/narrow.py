@@ -82,8 +82,7 @@ def _flow(fabric: Fabric, giving: Ints, taking: Ints) -> float:
 
 def narrow_floor(priced: Priced, row: Ints, layout: Layout, into: tuple[Into, ...], wire: float) -> float:
     """Seconds in which a candidate with one stage gets its bytes through the narrowest cut, at least."""
-    degrees = np.array([layout.tensor, layout.context, layout.expert, layout.data // layout.expert], np.float64)
-    sent = sent_by(priced, row)
+    degrees, sent = degrees_of(layout), sent_by(priced, row)
     floor = 0.0
     for cut in into:
         if cut.gpus < degrees.prod():
@@ -91,6 +90,11 @@ def narrow_floor(priced: Priced, row: Ints, layout: Layout, into: tuple[Into, ..
                 through = least_through({name: float(one[way]) for name, one in sent.items()}, degrees, cut.gpus)
                 floor = max(floor, through * wire / cut.bytes_per_s)
     return floor
+
+
+def degrees_of(layout: Layout) -> Floats:
+    """How many ranks lie along each of the axes."""
+    return np.array([layout.tensor, layout.context, layout.expert, layout.data // layout.expert], np.float64)
 
 
 def least_through(sizes: dict[str, float], degrees: Floats, gpus: int) -> float:
@@ -128,12 +132,7 @@ def sent_by(priced: Priced, row: Ints) -> dict[str, Sent]:
     one, split = priced.kernels, row[Column.SPLITTING]
     held, many, zero = one.model.held[split], int(row[Column.MICRO_BATCHES]), int(row[Column.ZERO])
     met = one.model.met[split][:, [0, 1, 2 + int(row[Column.RECOMPUTE])], :, 0].sum((0, 1)) * many
-    reduced = met[Channel.TENSOR_REDUCE]
-    found = {
-        "tensor": Sent(reduced + met[Channel.TENSOR_GATHER], reduced + met[Channel.TENSOR_SCATTER]),
-        "context": Sent(met[Channel.CONTEXT_GATHER], met[Channel.CONTEXT_SCATTER]),
-        "all": Sent(met[Channel.EXPERT], met[Channel.EXPERT]),
-    }
+    found = met_by(met)
     for name, column in (("data", Held.DENSE), ("experts", Held.EXPERT)):
         weights = held[:, column] * one.settings[Setting.ELEMENT_BYTES]
         gradients = float(held[:, column].sum() * one.settings[Setting.GRADIENT_BYTES])
@@ -143,3 +142,13 @@ def sent_by(priced: Priced, row: Ints) -> dict[str, Sent]:
         gathered = passes * many * (whole - largest) if zero >= 3 else whole if zero else gradients
         found[name] = Sent(gathered, gradients * (many if zero >= 2 else 1))
     return found
+
+
+def met_by(met: Floats) -> dict[str, Sent]:
+    """Bytes that ranks exchange inside of layers, by kind of group, of those by channel."""
+    reduced = float(met[Channel.TENSOR_REDUCE])
+    return {
+        "tensor": Sent(reduced + float(met[Channel.TENSOR_GATHER]), reduced + float(met[Channel.TENSOR_SCATTER])),
+        "context": Sent(float(met[Channel.CONTEXT_GATHER]), float(met[Channel.CONTEXT_SCATTER])),
+        "all": Sent(float(met[Channel.EXPERT]), float(met[Channel.EXPERT])),
+    }
