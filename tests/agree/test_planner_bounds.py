@@ -63,6 +63,7 @@ CLUSTERS = {
     "half of a fat-tree": ("gpt2", read_cluster("4x4", Given(network="fat-tree:2to1", nic_bandwidth=1e9)), 16, 128),
     "experts": ("mixtral-8x7b", read_cluster("4x4"), 32, 512),
     "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
+    "frozen weights": ("qwen3-30b-a3b:layers=3,tied=true,lora=8", read_cluster("2x2"), 16, 128),
     "skip connections": (SKIPS, read_cluster("2x4", Given(nics=1, nic_bandwidth=1e9)), 16, None),
     "copies around shards": ("llama-3.2-1b:layers=3,stack=fsdp2", read_cluster("2x2"), 8, 256),
     "tables spread over ranks": ("dlrm", read_cluster("2x2"), 64, None),

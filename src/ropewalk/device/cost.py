@@ -86,7 +86,7 @@ def step_cost(workload: Workload, prices: Pricer, optimiser: str = "adamw") -> S
         clock=prices.clock,
         parameters=workload.parameters(),
         layers=tuple(layer_cost(layer, prices) for layer in workload.layers),
-        update=prices.update_work(workload.parameters(), workload.parameter_tensors(), optimiser),
+        update=prices.update_work(workload.trained_parameters(), workload.parameter_tensors(), optimiser),
     )
 
 

@@ -53,8 +53,10 @@ WRITTEN = ("gpt", "megatron", "llama", "mixture")
 
 
 def is_written(family: Family | None) -> bool:
-    """Does pretrain_gpt.py build such models? It knows no norms behind sub-layers and no bent logits."""
-    return family is not None and family.name in WRITTEN and not (family.shape.norms_behind or family.shape.softcap)
+    """Does pretrain_gpt.py build such models? It knows no norms behind sub-layers, no bent logits, no adapters."""
+    if family is None or family.name not in WRITTEN:
+        return False
+    return not (family.shape.norms_behind or family.shape.softcap or family.lora)
 
 
 def megatron_arguments(plan: Plan, *, by_rank_file: bool = False) -> str:

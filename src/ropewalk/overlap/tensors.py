@@ -221,7 +221,7 @@ def tensors_of(
     listed = PriceList(prices)
     runs = [[layer.operators] if whole_layers else _runs(layer.operators) for layer in workload.layers]
     operators = tuple(op for layer in workload.layers for op in layer.operators)
-    every = sum(op.parameters() for op in operators), sum(op.parameter_tensors() for op in operators)
+    every = sum(map(_trained, operators)), sum(op.parameter_tensors() for op in operators)
     work = listed.forward(operators) + listed.backward(operators) + listed.update(*every, optimiser)
     pace = pace_of(listed, work)
     element_bytes = gradient_bytes or (MEASURED_BYTES if _measured(workload) else listed.element_bytes)
@@ -232,7 +232,7 @@ def tensors_of(
         first = int(ends[number]) - len(of_layer) + 1
         inputs += [tuple(int(ends[read]) for read in layer.inputs), *((first + at,) for at in range(len(of_layer) - 1))]
         names += [layer.name if len(of_layer) == 1 else f"{layer.name}.{at}" for at in range(len(of_layer))]
-    parameters = np.array([sum(op.parameters() for op in part) for part in parts], np.float64)
+    parameters = np.array([sum(map(_trained, part)) for part in parts], np.float64)
     owner = np.flatnonzero(parameters > 0)
     updates = pace.update(*every, optimiser) * parameters / max(1.0, float(parameters.sum()))
     return from_layers(
@@ -249,6 +249,11 @@ def tensors_of(
     )
 
 
+def _trained(operator: Operator) -> int:
+    """Parameters that have gradients."""
+    return operator.parameters() - operator.frozen_parameters()
+
+
 def _measured(workload: Workload) -> bool:
     return all(isinstance(op, Measured) for layer in workload.layers for op in layer.operators)
 
@@ -259,6 +264,6 @@ def _runs(operators: tuple[Operator, ...]) -> list[tuple[Operator, ...]]:
     In the backward pass what comes before would only run once the gradient exists; keeping it apart would make layers
     without tensors of what are mostly casts and reshapes.
     """
-    starts = [at for at, op in enumerate(operators) if op.parameters()]
+    starts = [at for at, op in enumerate(operators) if _trained(op)]
     cuts = [0, *starts[1:], len(operators)]
     return [operators[first:last] for first, last in pairwise(cuts)] if operators else [()]

@@ -159,7 +159,7 @@ def profile_of(workload: Workload, prices: Pricer | None = None) -> Profile:
         workload.batch,
         forward_s=[prices.forward(layer.operators) for layer in layers],
         backward_s=[prices.backward(layer.operators) for layer in layers],
-        parameter_bytes=[layer.parameters() * element_bytes for layer in layers],
+        parameter_bytes=[layer.trained_parameters() * element_bytes for layer in layers],
         kept_bytes=[layer.saved_bytes(element_bytes) for layer in layers],
         crossing_bytes=_crossing(workload) * element_bytes,
         names=tuple(layer.name for layer in layers),

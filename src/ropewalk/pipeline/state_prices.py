@@ -140,7 +140,7 @@ class WorkloadPrices(_Known):
             _sums([forward for forward, _, _ in seconds]),
             _sums([backward for _, backward, _ in seconds]),
             _sums([weight for _, _, weight in seconds]),
-            _sums([layer.parameters() * element for layer in layers]),
+            _sums([layer.trained_parameters() * element for layer in layers]),
             _sums([layer.saved_bytes(element) for layer in layers]),
             _sums([elements * element for elements in leave]),
             _sums([elements * element for elements in enter]),

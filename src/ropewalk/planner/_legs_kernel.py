@@ -37,6 +37,7 @@ FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
     Seconds.FORWARD, Seconds.BACKWARD, Seconds.INPUT, Seconds.WEIGHT, Seconds.AGAIN,
 )  # fmt: skip
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
+FROZEN, FROZEN_EXPERT, FROZEN_TIED = Held.FROZEN, Held.FROZEN_EXPERT, Held.FROZEN_TIED
 BLOCK = Held.BLOCK
 GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
 HOST_OVERLAP = 3.0
@@ -174,7 +175,10 @@ def _passes(sort: int, micro_batches: int, whole: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: int) -> Floats:
-    """Parameters of each layer of a piece that all data ranks hold, with the copy of an embedding held elsewhere."""
+    """Parameters of each layer of a piece that all data ranks hold, with the copy of an embedding held elsewhere.
+
+    In two rows: those that are trained, those that are not.
+    """
     held = model.held[one[SPLITTING]]
     pieces, layers, here = one[STAGES] * one[PIECES_EACH], len(held), False
     for piece in range(pieces):
@@ -182,9 +186,10 @@ def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: in
             stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
             for layer in range(model.cuts[one[CUT] + piece], stop):
                 here = here or held[layer, EMBEDDING] > 0
-    found = np.empty(end - first)
+    found = np.empty((2, end - first))
     for layer in range(first, end):
-        found[layer - first] = held[layer, DENSE] + (0.0 if here else held[layer, TIED])
+        found[0, layer - first] = held[layer, DENSE] + (0.0 if here else held[layer, TIED])
+        found[1, layer - first] = held[layer, FROZEN] + (0.0 if here else held[layer, FROZEN_TIED])
     return found
 
 
@@ -201,7 +206,7 @@ def _write_pass(
     lowest_dense, lowest_expert = -1, -1
     if reduces:
         for layer in range(end - 1, first - 1, -1):
-            if replicas > 1 and dense[layer - first] > 0:
+            if replicas > 1 and dense[0, layer - first] > 0:
                 lowest_dense = layer
             if copies > 1 and model.held[split, layer, EXPERTS] > 0:
                 lowest_expert = layer
@@ -213,17 +218,20 @@ def _write_pass(
     sums[:] = 0.0
     for step in range(end - first):
         layer = first + step if sort == AHEAD else end - 1 - step
-        weights_dense = dense[layer - first] if replicas > 1 else 0.0
+        weights_dense = dense[0, layer - first] if replicas > 1 else 0.0
         weights_expert = model.held[split, layer, EXPERTS] if copies > 1 else 0.0
-        gathered = gathers and (weights_dense > 0 or weights_expert > 0)
+        whole_dense = weights_dense + (dense[1, layer - first] if replicas > 1 else 0.0)
+        whole_expert = weights_expert + (model.held[split, layer, FROZEN_EXPERT] if copies > 1 else 0.0)
+        gathered = gathers and (whole_dense > 0 or whole_expert > 0)
         if gathered and moves:
             at = _close(legs, at, computed * pace, sums, costs)
             computed, moves = 0.0, False
         behind = seen if sort == AHEAD else seen - int(model.held[split, layer, BLOCK])
         kind = kind_of(one, again, model.held[split, layer], behind)
         seen += int(model.held[split, layer, BLOCK]) if sort == AHEAD else -int(model.held[split, layer, BLOCK])
-        computed += _layer(model, split, layer, sort, kind, sums, used, many)
-        moves = True
+        seconds = _layer(model, split, layer, sort, kind, sums, used, many)
+        computed += seconds
+        moves = moves or sort < WEIGHTS or seconds > 0  # a layer without gradients of weights has no such pass
         by_dense, by_expert = False, False
         if reduces:
             full_dense += weights_dense * settings[GRADIENT_BYTES]
@@ -237,8 +245,8 @@ def _write_pass(
         if gathered or by_dense or by_expert:
             if gathered:
                 legs.layer[at] = layer
-                legs.gather[at, 0] = weights_dense * settings[ELEMENT_BYTES]
-                legs.gather[at, 1] = weights_expert * settings[ELEMENT_BYTES]
+                legs.gather[at, 0] = whole_dense * settings[ELEMENT_BYTES]
+                legs.gather[at, 1] = whole_expert * settings[ELEMENT_BYTES]
             if by_dense:
                 legs.reduce[at, 0], legs.times[at, 0] = full_dense, _times(full_dense, settings[BUCKET_BYTES])
                 full_dense = 0.0

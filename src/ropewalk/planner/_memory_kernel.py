@@ -23,6 +23,7 @@ STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH
 COPY_BYTES = int(Setting.COPY_BYTES)
 DENSE, EXPERTS, TABLE, TENSORS, TIED, EMBEDDING = range(6)
 KEPT, WORKING, BLOCK, NARROW = Held.KEPT, Held.WORKING, Held.BLOCK, Held.NARROW
+FROZEN, FROZEN_EXPERT, FROZEN_TIED = Held.FROZEN, Held.FROZEN_EXPERT, Held.FROZEN_TIED
 BYTES = 2
 """Where the bytes of a stage stand, behind what it updates."""
 FULL = 2
@@ -85,8 +86,9 @@ def _states(
     """Bytes of weights, gradients and optimiser state of a stage."""
     layers, pieces = held.shape[1], one[STAGES] * one[PIECES_EACH]
     replicas, copies = one[REPLICAS], max(1, one[REPLICAS] // one[EXPERT])
-    all_of_it, mine, tensors, tied, has_embedding = 0.0, 0.0, 0.0, 0.0, False
-    largest, second = 0.0, 0.0
+    trained, mine, tensors, tied, has_embedding = 0.0, 0.0, 0.0, 0.0, False
+    frozen, mine_frozen, frozen_tied = 0.0, 0.0, 0.0
+    largest, second, most = 0.0, 0.0, 0.0
     narrow, most_narrow, next_narrow = 0.0, 0.0, 0.0
     for piece in range(pieces):
         if home_of(one, written, piece) != stage:
@@ -95,7 +97,12 @@ def _states(
         for layer in range(first, end):
             row = held[one[SPLITTING], layer]
             size = row[DENSE] + row[EXPERTS] + row[TABLE]
-            all_of_it += size
+            trained += size
+            most = max(most, size)
+            size += row[FROZEN] + row[FROZEN_EXPERT]
+            frozen += row[FROZEN] + row[FROZEN_EXPERT]
+            mine_frozen += np.ceil(row[FROZEN] / replicas) + np.ceil(row[FROZEN_EXPERT] / copies)
+            frozen_tied += row[FROZEN_TIED]
             mine += np.ceil(row[DENSE] / replicas) + np.ceil(row[EXPERTS] / copies) + row[TABLE]
             tensors += row[TENSORS]
             tied += row[TIED]
@@ -110,17 +117,21 @@ def _states(
             elif row[NARROW] > next_narrow:
                 next_narrow = row[NARROW]
     copied = 0.0 if has_embedding else tied
-    all_of_it += copied
-    mine = mine + np.ceil(copied / replicas) if one[ZERO] else all_of_it
+    trained += copied
+    mine = mine + np.ceil(copied / replicas) if one[ZERO] else trained
+    if not has_embedding:
+        frozen += frozen_tied
+        mine_frozen += np.ceil(frozen_tied / replicas)
+    all_of_it, kept = trained + frozen, mine + mine_frozen
     updated[0], updated[1] = mine, tensors
     gathered = largest + second if settings[PREFETCH] else largest
     shared_out = one[ZERO] >= 3 and settings[REGATHER] > 0
-    weights = mine + min(gathered, all_of_it - mine) if shared_out else all_of_it
+    weights = kept + min(gathered, all_of_it - kept) if shared_out else all_of_it
     if shared_out:
         narrow = most_narrow + next_narrow if settings[PREFETCH] else most_narrow
-    gradients = mine + min(largest, all_of_it - mine) if one[ZERO] >= 2 else all_of_it
-    kept = weights * settings[ELEMENT_BYTES] + narrow * settings[COPY_BYTES]
-    return float(kept + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES])
+    gradients = mine + min(most, trained - mine) if one[ZERO] >= 2 else trained
+    in_all = weights * settings[ELEMENT_BYTES] + narrow * settings[COPY_BYTES]
+    return float(in_all + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES])
 
 
 @numba.njit(cache=True, nogil=True)

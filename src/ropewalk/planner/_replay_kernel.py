@@ -294,7 +294,7 @@ def _latest(time: Floats, other: Floats) -> None:
 def _finish(
     one: Ints, model: Model, network: Network, settings: Floats, homes: Ints, paces: Floats, updates: Floats, run: Run
 ) -> float:
-    """Tied embeddings, the update, weights gathered again; the end of everything."""
+    """Tied embeddings, the update, weights that were updated gathered again; the end of everything."""
     stages = one[STAGES]
     held = np.zeros((stages, 4))
     pieces, layers = len(homes), model.held.shape[1]

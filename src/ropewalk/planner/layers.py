@@ -77,7 +77,9 @@ class Held:
     """Is it one of the layers that repeat?"""
     NARROW = 15
     """Parameters of which narrow copies are kept."""
-    COUNT = 16
+    FROZEN, FROZEN_EXPERT, FROZEN_TIED = 16, 17, 18
+    """Parameters that are never updated, those of experts, those of an embedding elsewhere."""
+    COUNT = 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,7 @@ def _fill(
         _time(table, row, at, variants, splitting.strategy(usual=usual), prices)
         _hold(table.held[row, at], variants, prices)
     blocks = repeated(workload)
-    tied = {share.tied for share in shares if share.tied}
+    tied = {size for share in shares for size in (share.tied, share.frozen_tied) if size}
     for at, share in enumerate(shares):
         table.held[row, at, Held.EMBEDDING] = bool(tied & set(share.embeddings))
         table.held[row, at, Held.BLOCK] = workload.layers[at].operators is blocks
@@ -184,6 +186,8 @@ def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
     held[Held.DENSE], held[Held.EXPERT] = share.parameters, share.expert_parameters
     held[Held.TABLE], held[Held.TENSORS] = share.table_parameters, share.tensors
     held[Held.TIED], held[Held.NARROW] = share.tied, share.narrow
+    held[Held.FROZEN], held[Held.FROZEN_EXPERT] = share.frozen, share.frozen_experts
+    held[Held.FROZEN_TIED] = share.frozen_tied
     for kind, variant in enumerate(variants):
         held[Held.KEPT + kind] = kept_bytes(variant, numbers)
         held[Held.WORKING + kind] = working_bytes(variant, numbers)

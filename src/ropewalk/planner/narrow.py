@@ -133,8 +133,11 @@ def sent_by(priced: Priced, row: Ints) -> dict[str, Sent]:
     held, many, zero = one.model.held[split], int(row[Column.MICRO_BATCHES]), int(row[Column.ZERO])
     met = one.model.met[split][:, [0, 1, 2 + int(row[Column.RECOMPUTE])], :, 0].sum((0, 1)) * many
     found = met_by(met)
-    for name, column in (("data", Held.DENSE), ("experts", Held.EXPERT)):
-        weights = held[:, column] * one.settings[Setting.ELEMENT_BYTES]
+    for name, column, still in (
+        ("data", Held.DENSE, Held.FROZEN), ("experts", Held.EXPERT, Held.FROZEN_EXPERT),
+    ):  # fmt: skip
+        gathers = held[:, column] + held[:, still] if zero >= 3 else held[:, column]
+        weights = gathers * one.settings[Setting.ELEMENT_BYTES]
         gradients = float(held[:, column].sum() * one.settings[Setting.GRADIENT_BYTES])
         whole, largest = float(weights.sum()), float(weights.max(initial=0.0))
         # Weights that are there from the pass before are not gathered again.

@@ -279,7 +279,7 @@ class Prices:
     def channels(self, layout: Layout) -> list[Channel]:
         """What ranks of this model communicate for in a layout."""
         held = next(iter(self._tables.values()))[2]
-        experts, tied = bool(held[:, Held.EXPERT].any()), bool(held[:, Held.TIED].any())
+        experts, tied = bool(held[:, [Held.EXPERT, Held.FROZEN_EXPERT]].any()), bool(held[:, Held.TIED].any())
         return layout.channels(experts=experts, tables=self.by_data, tied=tied)
 
     def priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:

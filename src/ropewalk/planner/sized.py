@@ -90,5 +90,7 @@ def state_bytes_of(row: Ints, settings: Floats, held: Floats) -> Floats:
     copies = max(1, replicas // int(row[Column.EXPERT]))
     shared = held[:, Held.DENSE] / replicas + held[:, Held.EXPERT] / copies + held[:, Held.TABLE]
     mine, weights, gradients = (shared if zero >= stage else size for stage in (1, 3, 2))
+    frozen = held[:, Held.FROZEN] / (replicas if zero >= 3 else 1)
+    weights = weights + frozen + held[:, Held.FROZEN_EXPERT] / (copies if zero >= 3 else 1)
     sizes = settings[[Setting.ELEMENT_BYTES, Setting.GRADIENT_BYTES, Setting.STATE_BYTES]]
     return np.asarray(weights * sizes[0] + gradients * sizes[1] + mine * sizes[2], np.float64)

@@ -124,18 +124,20 @@ def _states(strategy: Strategy, shares: list[Share], numbers: Numbers) -> tuple[
     element_bytes = numbers.element_bytes
     per_gradient = gradient_bytes(strategy, element_bytes)
     per_state = state_bytes(strategy.optimiser, element_bytes, master_weights=strategy.master_weights)
-    whole = sum(share.all_parameters for share in shares) + tied_copy(shares)
+    whole, trained = held_parameters(shares), sum(share.all_parameters for share in shares) + tied_copy(shares)
     # A sparse table has gradients for the rows of one step alone, and is updated in place without a copy in 32 bits.
     sparse = sum(share.sparse for share in shares)
     mine, _ = updated(strategy, shares)
-    largest = sorted((share.all_parameters for share in shares), reverse=True)
+    largest = sorted((share.held_parameters for share in shares), reverse=True)
     weights, copied = whole, sum(share.narrow for share in shares)
     if strategy.zero >= 3 and strategy.regather:
         # The layer that runs and the next one, of each of two passes side by side.
         at_once = (1 + strategy.prefetch) * (1 + bool(strategy.timetable.paired.any()))
-        weights = mine + min(sum(largest[:at_once]), whole - mine)
+        kept = mine + _frozen_part(strategy, shares)
+        weights = kept + min(sum(largest[:at_once]), whole - kept)
         copied = sum(sorted((share.narrow for share in shares), reverse=True)[:at_once])
-    gradients = mine + min(largest[0], whole - mine) if strategy.zero >= 2 else whole - sparse
+    most = max(share.all_parameters for share in shares)
+    gradients = mine + min(most, trained - mine) if strategy.zero >= 2 else trained - sparse
     state = mine * per_state + sparse * state_bytes(strategy.optimiser, element_bytes, master_weights=False)
     return weights * element_bytes + copied * numbers.copy_bytes, gradients * per_gradient, state
 
@@ -168,15 +170,29 @@ def updated(strategy: Strategy, shares: list[Share]) -> tuple[int, int]:
     return parts + part(tied_copy(shares), strategy.replicas), tensors
 
 
+def held_parameters(shares: list[Share]) -> int:
+    """Parameters of a stage with these layers, trained or not, with copies of embeddings on other stages."""
+    held = sum(share.held_parameters for share in shares)
+    return held + tied_copy(shares) + tied_copy(shares, frozen=True)
+
+
+def _frozen_part(strategy: Strategy, shares: list[Share]) -> int:
+    """Parameters that are never updated, of those that a rank keeps where weights are shared out."""
+    copies = strategy.replicas // strategy.expert
+    parts = sum(part(share.frozen, strategy.replicas) + part(share.frozen_experts, copies) for share in shares)
+    return parts + part(tied_copy(shares, frozen=True), strategy.replicas)
+
+
 def gradient_bytes(strategy: Strategy, element_bytes: float) -> float:
     """Bytes of one gradient, as it is kept and as it is sent."""
     return element_bytes if strategy.gradient_bytes is None else strategy.gradient_bytes
 
 
-def tied_copy(shares: list[Share]) -> int:
+def tied_copy(shares: list[Share], *, frozen: bool = False) -> int:
     """Parameters of a tied embedding that a stage holds a copy of because the embedding itself is on another one."""
     own = {size for share in shares for size in share.embeddings}
-    return sum(share.tied for share in shares if share.tied and share.tied not in own)
+    ties = [share.frozen_tied if frozen else share.tied for share in shares]
+    return sum(tied for tied in ties if tied and tied not in own)
 
 
 def _activations(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, numbers: Numbers) -> Floats:

@@ -10,7 +10,7 @@ from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.part import Manner
 from ropewalk.strategy.server import ONE_GPU, Server
 from ropewalk.strategy.strategy import SERVER, Strategy
-from ropewalk.workload.adapted import bare
+from ropewalk.workload.adapted import Adapted, bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -31,9 +31,9 @@ class Share:
     split: Split
     recompute: str
     parameters: int
-    """Held alike by all data and context ranks."""
+    """Those that are trained and held alike by all data and context ranks."""
     expert_parameters: int
-    """Held alike by the ranks that have the same experts."""
+    """Those that are trained and held alike by the ranks that have the same experts."""
     table_parameters: int
     """Held by this GPU alone: embedding tables that are spread over data ranks, or over the GPUs of a server."""
     tensors: int
@@ -49,6 +49,12 @@ class Share:
     sparse: int = 0
     """Of all these parameters, those of tables that are updated row by row in their backward pass: there are never
     gradients of all of them, and the optimiser passes them over."""
+    frozen: int = 0
+    """Parameters besides that are never updated and held alike by all data and context ranks."""
+    frozen_experts: int = 0
+    """The same, held alike by the ranks that have the same experts."""
+    frozen_tied: int = 0
+    """Parameters of a frozen embedding that are used here and counted there."""
     tables_over: int = 1
     """Data ranks over which tables are spread; they exchange what was looked up."""
     server: Server = ONE_GPU
@@ -56,7 +62,13 @@ class Share:
 
     @property
     def all_parameters(self) -> int:
+        """That are trained."""
         return self.parameters + self.expert_parameters + self.table_parameters
+
+    @property
+    def held_parameters(self) -> int:
+        """Trained or not."""
+        return self.all_parameters + self.frozen + self.frozen_experts
 
     @property
     def copied_parameters(self) -> int:
@@ -76,11 +88,13 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
     if tables_over > 1:
         operators = tuple(_spread(op, tables_over) for op in operators)
     counts = {"dense": 0, "expert": 0, "table": 0}
+    frozen = {"dense": 0, "expert": 0, "table": 0}
     sparse = 0
     for sort, op in _by_sort(operators, tables_over > 1, apart=strategy.expert > 1 or not seated):
         inside = manner is Manner.PINNED or (isinstance(op, SparseTable) and not manner.parts_samples)
         mine = part(op.parameters(), server.gpus) if inside else op.parameters()
-        counts["table" if inside else sort] += mine
+        counts["table" if inside else sort] += mine - min(mine, op.frozen_parameters())
+        frozen[sort] += min(mine, op.frozen_parameters())
         sparse += mine if isinstance(op, SparseTable) else 0
     return Share(
         layer=Layer(layer.name, operators, layer.output_elements, layer.inputs, layer.kind),
@@ -90,10 +104,13 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         expert_parameters=counts["expert"],
         table_parameters=counts["table"],
         tensors=sum(op.parameter_tensors() for op in operators if not isinstance(op, SparseTable)),
-        tied=0 if seated else _tied(operators),
+        tied=0 if seated else _tied(operators, frozen=False),
         narrow=sum(op.narrow_parameters() for op in operators),
         embeddings=tuple(op.parameters() for op in map(bare, operators) if isinstance(op, Embedding)),
         sparse=sparse,
+        frozen=frozen["dense"] + frozen["table"],
+        frozen_experts=frozen["expert"],
+        frozen_tied=0 if seated else _tied(operators, frozen=True),
         tables_over=tables_over,
         server=server,
     )
@@ -147,11 +164,13 @@ def _share_at(
 
 def _copied_flat(share: Share, strategy: Strategy) -> Share:
     """The share with the copies around the collectives that gather its weights and scatter its gradients."""
-    dense = share.parameters if strategy.replicas > 1 else 0
-    experts = share.expert_parameters if strategy.replicas // strategy.expert > 1 else 0
-    if strategy.zero < 3 or not dense + experts:
+    dense, still = (share.parameters, share.frozen) if strategy.replicas > 1 else (0, 0)
+    experts, idle = 0, 0
+    if strategy.replicas // strategy.expert > 1:
+        experts, idle = share.expert_parameters, share.frozen_experts
+    if strategy.zero < 3 or not dense + experts + still + idle:
         return share
-    copies = FlatCopies(dense + experts, strategy.regather, strategy.gradient_bytes)
+    copies = FlatCopies(dense + experts, strategy.regather, strategy.gradient_bytes, still + idle)
     return replace(share, layer=replace(share.layer, operators=(copies, *share.layer.operators)))
 
 
@@ -168,8 +187,9 @@ def _split(layer: Layer, strategy: Strategy, manner: Manner) -> tuple[Split, tup
     return split, operators
 
 
-def _tied(operators: tuple[Operator, ...]) -> int:
-    return sum(op.inputs * op.outputs for op in map(bare, operators) if isinstance(op, Linear) and op.tied)
+def _tied(operators: tuple[Operator, ...], *, frozen: bool) -> int:
+    some = (op for op in operators if (isinstance(op, Adapted) and op.frozen) is frozen)
+    return sum(op.inputs * op.outputs for op in map(bare, some) if isinstance(op, Linear) and op.tied)
 
 
 def attention_core(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:

@@ -94,6 +94,7 @@ class StepAnswer:
             "precision": asked.precision,
             "gpus": self.gpus,
             "parameters": self.workload.parameters(),
+            "trained_parameters": self.workload.trained_parameters(),
             "model_source": self.workload.source,
             "sequence": self.workload.sequence or None,
             "global_batch": self.strategy.global_batch,

@@ -33,6 +33,8 @@ class Adapted(Operator):
     """Kernels of its backward pass, by position, that never run because nothing needs their result."""
     narrowed: bool = False
     """Where products are narrow it keeps a narrow copy of its input, though another operator keeps it wide."""
+    frozen: bool = False
+    """Its parameters stay as they are."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return self.operator.forward()
@@ -48,6 +50,9 @@ class Adapted(Operator):
     def parameters(self) -> int:
         return self.weights
 
+    def frozen_parameters(self) -> int:
+        return self.weights if self.frozen else min(self.weights, self.operator.frozen_parameters())
+
     def parameter_tensors(self) -> int:
         return self.tensors
 
@@ -55,7 +60,7 @@ class Adapted(Operator):
         return self.saved
 
     def narrow_elements(self) -> float:
-        own = self.operator.narrow_elements()
+        own = 0.0 if self.frozen else self.operator.narrow_elements()
         return own if self.narrowed else min(own, self.saved)
 
     def narrow_parameters(self) -> int:

@@ -27,11 +27,15 @@ class FlatCopies(Operator):
     """Weights are gathered again for the backward pass."""
     reduced_bytes: float | None = None
     """Bytes of a gradient in the buffer; as those of a weight unless given."""
+    frozen: int = 0
+    """Weights besides that are gathered but have no gradients."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (k.pointwise("cat", self.elements),)
+        return (k.pointwise("cat", self.elements + self.frozen),)
 
     def backward(self) -> tuple[Kernel, ...]:
+        if not self.elements:
+            return self.forward() if self.again else ()
         written = (self.elements, 0.0) if self.reduced_bytes is None else (0.0, self.reduced_bytes * self.elements)
         filled = Kernel("pointwise", "cat", (self.elements, 1, 1), self.elements, self.elements, *written)
         return (*(self.forward() if self.again else ()), filled)

@@ -84,8 +84,12 @@ class Operator(ABC):
     def parameters(self) -> int:
         return 0
 
+    def frozen_parameters(self) -> int:
+        """Of its parameters, those that stay as they are: without gradients, without an optimiser's state."""
+        return 0
+
     def parameter_tensors(self) -> int:
-        """Tensors that hold the parameters; an optimiser handles them one by one."""
+        """Tensors that hold the parameters that are trained; an optimiser handles them one by one."""
         return 0
 
     def saved_elements(self) -> float:

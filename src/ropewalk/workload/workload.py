@@ -27,6 +27,10 @@ class Layer:
     def parameters(self) -> int:
         return sum(operator.parameters() for operator in self.operators)
 
+    def trained_parameters(self) -> int:
+        """Those that have gradients."""
+        return self.parameters() - sum(operator.frozen_parameters() for operator in self.operators)
+
     def parameter_tensors(self) -> int:
         return sum(operator.parameter_tensors() for operator in self.operators)
 
@@ -90,6 +94,10 @@ class Workload:
 
     def parameters(self) -> int:
         return sum(layer.parameters() for layer in self.layers)
+
+    def trained_parameters(self) -> int:
+        """Those that have gradients: all, unless a part of the model is frozen."""
+        return sum(layer.trained_parameters() for layer in self.layers)
 
     def parameter_tensors(self) -> int:
         return sum(layer.parameter_tensors() for layer in self.layers)

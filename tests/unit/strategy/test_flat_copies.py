@@ -14,8 +14,8 @@ from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.zoo import build
 
 
-def block(strategy: Strategy, stack: str = "fsdp2", model: str = "llama-3.2-1b") -> Share:
-    return shares_of(build(f"{model}:layers=2,stack={stack}", 1, 128), strategy)[1]
+def block(strategy: Strategy, stack: str = "fsdp2", model: str = "llama-3.2-1b", lora: int = 0) -> Share:
+    return shares_of(build(f"{model}:layers=2,stack={stack},lora={lora}", 1, 128), strategy)[1]
 
 
 def copied_bytes(share: Share) -> list[float]:
@@ -39,6 +39,11 @@ def test_gradients_summed_in_float32_are_written_in_float32() -> None:
 
 def test_weights_that_are_kept_are_copied_once() -> None:
     assert copied_bytes(block(Strategy(data=4, zero=3, regather=False))) == [4 * WEIGHTS, 4 * WEIGHTS]
+
+
+def test_frozen_weights_are_copied_before_passes_but_have_no_gradients() -> None:
+    share = block(Strategy(data=4, zero=3), lora=8)
+    assert copied_bytes(share) == [4 * (share.frozen + share.parameters)] * 2 + [4 * share.parameters]
 
 
 def test_tensor_ranks_copy_their_own_part() -> None:

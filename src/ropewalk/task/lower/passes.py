@@ -129,7 +129,8 @@ def passes_of(
     element_bytes = walks.prices.element_bytes
     dense = _dense_parameters(layers, shares, beside)
     shared_out = layers if strategy.zero >= 3 else ()
-    gathers = {at: _gathers(shares[at], dense[at], strategy, element_bytes) for at in shared_out}
+    still = _frozen_parameters(layers, shares, beside)
+    gathers = {at: _gathers(shares[at], dense[at] + still[at], strategy, element_bytes) for at in shared_out}
     nothing: dict[int, tuple[Move, ...]] = {}
     reduces = buckets(layers, shares, strategy, element_bytes, beside)
     again = gathers if strategy.regather else nothing
@@ -224,9 +225,16 @@ def buckets(
 
 
 def _dense_parameters(layers: Sequence[int], shares: Shares, beside: Iterable[int]) -> dict[int, int]:
-    """Parameters of each layer that all data ranks hold; a copy of an embedding of another stage is among them."""
+    """Parameters of each layer that all data ranks train; a copy of an embedding of another stage is among them."""
     own = {size for at in (*layers, *beside) for size in shares[at].embeddings}
     return {at: shares[at].parameters + (0 if shares[at].tied in own else shares[at].tied) for at in layers}
+
+
+def _frozen_parameters(layers: Sequence[int], shares: Shares, beside: Iterable[int]) -> dict[int, int]:
+    """The same of parameters that are never updated."""
+    own = {size for at in (*layers, *beside) for size in shares[at].embeddings}
+    ties = {at: shares[at].frozen_tied for at in layers}
+    return {at: shares[at].frozen + (0 if ties[at] in own else ties[at]) for at in layers}
 
 
 def _gathers(share: Share, parameters: int, strategy: Strategy, element_bytes: float) -> tuple[Move, ...]:
@@ -234,7 +242,7 @@ def _gathers(share: Share, parameters: int, strategy: Strategy, element_bytes: f
     label = f"{share.layer.name} weights"
     sizes = (
         (Scope.DATA, strategy.replicas, parameters),
-        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, share.expert_parameters),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, share.expert_parameters + share.frozen_experts),
     )
     return tuple(
         Move(Act.ALL_GATHER, scope, count * element_bytes, STREAM["zero"], label)

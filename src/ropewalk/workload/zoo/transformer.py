@@ -8,7 +8,7 @@ from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo import bert, gpt, llama, megatron, mixture, mpt, xlnet
+from ropewalk.workload.zoo import adapters, bert, gpt, llama, megatron, mixture, mpt, xlnet
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import TRAITS, Transformer
@@ -57,6 +57,8 @@ class Family:
     """A style, such as `llama`; that of a mixture of experts is `mixture`."""
     shape: Transformer
     experts: mixture.Mixture | None = None
+    lora: int = 0
+    """Rank of the adapters that are trained in place of its weights; 0: all weights are trained."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,8 @@ class TransformerEntry(Entry):
         experts = self.family.experts
         renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn"}
         changed: dict[str, Any] = {renamed[name]: value for name, value in read.items() if name in renamed}
-        return replace(self.family, shape=shape, experts=experts and replace(experts, **changed))
+        given_rank = int(str(read.get("lora", 0)))
+        return replace(self.family, shape=shape, experts=experts and replace(experts, **changed), lora=given_rank)
 
 
 SIZES = tuple(field.name for field in fields(Transformer) if field.name not in ("sequence", *TRAITS))
@@ -88,11 +91,11 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "", dropout: bool = how.dropout,
-        stack: str = DEFAULT_STACK, **sizes: Option,
+        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         usual = how.attention if stack == DEFAULT_STACK else "fused"
         run = Run(batch, length, known(name, attention or usual), dropout, running(name, stack, how.stacks))
-        return how.layers(resized(name, shape, sizes), run)
+        return adapters.added(how.layers(resized(name, shape, sizes), run), lora, run.stack)
 
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=options(shape, how),
@@ -106,7 +109,7 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
         choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked,
-        stack: str = DEFAULT_STACK, **sizes: Option,
+        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
         if not 1 <= choices <= experts_per_layer:
@@ -114,11 +117,11 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
                 f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
             )
         run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
-        return mixture.layers(resized(name, shape, sizes), chosen, run)
+        return adapters.added(mixture.layers(resized(name, shape, sizes), chosen, run), lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
-        "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK,
+        "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK, "lora": 0,
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
     return TransformerEntry(
@@ -128,7 +131,9 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
-    own: dict[str, Option] = {"attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK}
+    own: dict[str, Option] = {
+        "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0,
+    }  # fmt: skip
     return own | {size: getattr(shape, size) for size in (SIZES + TRAITS if style.traits else SIZES)}
 
 
