@@ -32,6 +32,7 @@ from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Normalise, Pointwise, Softmax
 from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.experts import Experts, SortTokens, SumExperts
+from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.image import BatchNorm, Convolution, Pool
 from ropewalk.workload.interaction import Interaction
 from ropewalk.workload.kernel import convolved
@@ -48,7 +49,7 @@ from ropewalk.workload.written import Written
 OPERATORS: tuple[type[Operator], ...] = (
     Linear, Product, FusedAttention, Convolution, TransposedConvolution, Pool, BatchNorm, Normalise, Softmax, Pointwise,
     Reduction, Broadcast, Dropout, Embedding, EmbeddingBags, SparseTable, Lstm, Interaction, SortTokens, Experts,
-    SumExperts, Written, CrossEntropy, BinaryCrossEntropy, Exchange, Measured, Adapted, Weights,
+    SumExperts, Written, CrossEntropy, BinaryCrossEntropy, Exchange, Measured, Adapted, Weights, FlatCopies,
 )  # fmt: skip
 
 
