@@ -25,6 +25,7 @@ MODELS = {
     "DeepSeek V3 671B": "deepseek-v3",
     "GPT OSS 120B": "gpt-oss-120b",
     "GPT-OSS 20B": "gpt-oss-20b",
+    "Kimi_K2": "kimi-k2",
     "LLAMA3.1_405B": "llama3-405b",
     "LLAMA3_70B": "llama3-70b",
     "LLAMA3_8B": "llama3-8b",

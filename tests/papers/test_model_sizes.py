@@ -33,7 +33,8 @@ MODEL_CARDS = {
     "qwen3-30b-a3b": 30_532_122_624, "qwen3-235b-a22b": 235_093_634_560, "qwen2.5-7b": 7_615_616_512,
     "qwen2.5-14b": 14_770_033_664, "qwen2.5-32b": 32_763_876_352, "qwen2.5-72b": 72_706_203_648,
     "gemma2-2b": 2_614_341_888, "gemma2-9b": 9_241_705_984, "gemma2-27b": 27_227_128_320, "gemma3-1b": 999_885_952,
-    "gpt-oss-20b": 20_914_757_184, "gpt-oss-120b": 116_829_156_672,
+    "gpt-oss-20b": 20_914_757_184, "gpt-oss-120b": 116_829_156_672, "deepseek-v2-lite": 15_706_484_224,
+    "deepseek-v2": 235_741_434_880,
 }  # fmt: skip
 
 WITH_VISION = {"gemma3-4b": 4_300_079_472, "gemma3-12b": 12_187_325_040, "gemma3-27b": 27_432_406_640}
@@ -70,6 +71,17 @@ def test_a_model_has_about_the_published_parameters(name: str, published: tuple[
 
 def test_deepseek_v3_with_the_biases_of_its_routers_has_the_published_count() -> None:
     assert zoo.build("deepseek-v3", 1).parameters() + 58 * 256 == 671_026_419_200
+
+
+def test_kimi_k2_with_the_biases_of_its_routers_has_the_published_count() -> None:
+    assert zoo.build("kimi-k2", 1).parameters() + 60 * 384 == 1_026_408_232_448
+
+
+def test_deepseek_v3_with_its_prediction_layer_has_the_published_count() -> None:
+    """The published weights count 684,489,845,504: the layer (11.5 B of its own) has copies of table and head."""
+    main, whole = (zoo.build(name, 1).parameters() for name in ("deepseek-v3", "deepseek-v3:mtp=1"))
+    assert whole - main == pytest.approx(11.5e9, rel=0.01)
+    assert whole + 59 * 256 + 2 * 129280 * 7168 == 684_489_845_504
 
 
 def test_the_encoder_of_bert_has_the_published_count() -> None:
@@ -123,6 +135,8 @@ def products(name: str, sequence: int, *kinds: str) -> float:
      ("qwen3-30b-a3b", 48 * (2048 * (4096 + 1024 + 4096 + 128) + 24 * 2048 * 768) + 151936 * 2048),
      ("qwen3-235b-a22b", 94 * (4096 * (8192 + 1024 + 8192 + 128) + 24 * 4096 * 1536) + 151936 * 4096),
      ("gpt-oss-20b", 24 * (2880 * (4096 + 1024 + 4096 + 32) + 12 * 2880**2) + 201088 * 2880),
+     ("deepseek-v2-lite", 27 * 2048 * (16 * 192 + 576 + 16 * 128) + 27 * 512 * 16 * 256 + 3 * 2048 * 10944
+      + 26 * (2048 * 64 + 24 * 2048 * 1408) + 102400 * 2048),
      ("gpt-oss-120b", 36 * (2880 * (4096 + 1024 + 4096 + 128) + 12 * 2880**2) + 201088 * 2880)],
 )  # fmt: skip
 def test_a_token_is_multiplied_once_with_every_weight_that_is_active(name: str, active: int) -> None:

@@ -143,13 +143,16 @@ def _experts(mixture: Mixture, layers: int) -> Iterator[str]:
         yield f"--moe-shared-expert-intermediate-size {mixture.shared * mixture.ffn}"
     if mixture.dense:
         yield f"--moe-layer-freq ([0]*{mixture.dense}+[1]*{layers - mixture.dense})"
+    if mixture.mtp:
+        yield f"--mtp-num-layers {mixture.mtp}"
     if mixture.latent is not None:
         yield from _latent(mixture.latent)
 
 
 def _latent(latent: Latent) -> Iterator[str]:
     yield "--multi-latent-attention"
-    yield f"--q-lora-rank {latent.queries}"
+    if latent.queries:
+        yield f"--q-lora-rank {latent.queries}"
     yield f"--kv-lora-rank {latent.keys}"
     yield f"--qk-head-dim {latent.plain}"
     yield f"--qk-pos-emb-head-dim {latent.rotated}"

@@ -106,7 +106,9 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         tensors=sum(op.parameter_tensors() for op in operators if not isinstance(op, SparseTable)),
         tied=0 if seated else _tied(operators, frozen=False),
         narrow=sum(op.narrow_parameters() for op in operators),
-        embeddings=tuple(op.parameters() for op in map(bare, operators) if isinstance(op, Embedding)),
+        embeddings=tuple(
+            op.parameters() for op in map(bare, operators) if isinstance(op, Embedding) and not op.borrowed
+        ),
         sparse=sparse,
         frozen=frozen["dense"] + frozen["table"],
         frozen_experts=frozen["expert"],
@@ -188,8 +190,9 @@ def _split(layer: Layer, strategy: Strategy, manner: Manner) -> tuple[Split, tup
 
 
 def _tied(operators: tuple[Operator, ...], *, frozen: bool) -> int:
-    some = (op for op in operators if (isinstance(op, Adapted) and op.frozen) is frozen)
-    return sum(op.inputs * op.outputs for op in map(bare, some) if isinstance(op, Linear) and op.tied)
+    some = [bare(op) for op in operators if (isinstance(op, Adapted) and op.frozen) is frozen]
+    heads = sum(op.inputs * op.outputs for op in some if isinstance(op, Linear) and op.tied)
+    return heads + sum(op.vocabulary * op.width for op in some if isinstance(op, Embedding) and op.borrowed)
 
 
 def attention_core(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:

@@ -19,7 +19,9 @@ class Embedding(Operator):
     role: Role = Role.WHOLE
     """COLUMNS: the vocabulary is split over the ranks."""
     tied: bool = False
-    """The table is the weight of a linear layer too: the two gradients are added."""
+    """The table is used elsewhere too, as the weight of a linear layer or looked up: the two gradients are added."""
+    borrowed: bool = False
+    """The table belongs to another operator: it is looked up here, counted there."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (k.embedding("forward", self.lookups, self.width, self.vocabulary),)
@@ -32,10 +34,10 @@ class Embedding(Operator):
         return range(len(self.backward()))
 
     def parameters(self) -> int:
-        return self.vocabulary * self.width
+        return 0 if self.borrowed else self.vocabulary * self.width
 
     def parameter_tensors(self) -> int:
-        return 1
+        return int(not self.borrowed)
 
     def saved_bytes(self) -> float:
         return 8.0 * self.lookups

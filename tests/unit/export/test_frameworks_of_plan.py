@@ -53,6 +53,8 @@ def test_megatron_is_told_the_sizes_of_the_model() -> None:
     expected = {"--num-experts": "256", "--moe-router-topk": "8", "--kv-lora-rank": "512",
                 "--moe-layer-freq": "([0]*3+[1]*58)", "--expert-model-parallel-size": "8"}  # fmt: skip
     assert {name: experts[name] for name in expected} == expected
+    further = flags(small(model=ModelUse("deepseek-v3:mtp=1"), tensor=8, data=8, expert=8))
+    assert (further["--mtp-num-layers"], "--mtp-num-layers" in experts) == ("1", False)
 
 
 def test_megatron_is_told_windows_norms_of_heads_and_biases() -> None:

@@ -35,6 +35,7 @@ class Latent:
     """Widths of the latent vectors and of the parts of a head."""
 
     queries: int
+    """0 where queries are made of the token itself."""
     keys: int
     plain: int
     """Numbers of a key without position."""
@@ -58,10 +59,7 @@ def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
     return (
         norm(run, shape.hidden),
         fan_in(elements, 2),
-        Linear(run.tokens, shape.hidden, latent.queries, bias=False, role=Role.OUTSIDE),
-        norm(run, latent.queries),
-        enter(run.tokens * latent.queries),
-        Linear(run.tokens, latent.queries, heads * latent.key, bias=False, role=Role.COLUMNS),
+        *_queries(shape, latent, run),
         gathered(run.tokens * heads * latent.key, "cat"),
         gathered(run.tokens * heads * latent.key, "permute"),
         sharing(Linear(run.tokens, shape.hidden, kept, bias=False, role=Role.OUTSIDE)),
@@ -77,6 +75,19 @@ def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
         *attended(run, heads, heads, latent.mean_size, causal=True, dropout=False),
         *projected(run, heads * latent.value, shape.hidden, bias=False),
         residual(elements),
+    )
+
+
+def _queries(shape: Transformer, latent: Latent, run: Run) -> Operators:
+    """Queries of all heads, from a latent vector or from the token itself."""
+    wide = shape.heads * latent.key
+    if not latent.queries:
+        return enter(run.tokens * shape.hidden), Linear(run.tokens, shape.hidden, wide, bias=False, role=Role.COLUMNS)
+    return (
+        Linear(run.tokens, shape.hidden, latent.queries, bias=False, role=Role.OUTSIDE),
+        norm(run, latent.queries),
+        enter(run.tokens * latent.queries),
+        Linear(run.tokens, latent.queries, wide, bias=False, role=Role.COLUMNS),
     )
 
 

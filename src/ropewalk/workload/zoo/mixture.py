@@ -1,9 +1,9 @@
 """Mixtures of experts: Mixtral, DeepSeekMoE, DeepSeek-V3, Qwen3, GPT-OSS.
 
-Jiang et al., Mixtral of Experts (2024); Dai et al., DeepSeekMoE (2024); DeepSeek-V3 Technical Report (2024), its main
-model without the extra layer that predicts a second token and without the biases that balance its router, which are
-not trained by gradients; Yang et al., Qwen3 Technical Report (2025); OpenAI, gpt-oss model card (2025). Experts are
-run as transformers 5 runs them on CUDA, evenly loaded.
+Jiang et al., Mixtral of Experts (2024); Dai et al., DeepSeekMoE (2024); DeepSeek-V2 (2024) and DeepSeek-V3 (2024)
+Technical Reports, without the biases that balance routers, which are not trained by gradients (the layer that predicts
+a second token is the option `mtp=1`); Kimi Team, Kimi K2 (2025); Yang et al., Qwen3 Technical Report (2025); OpenAI,
+gpt-oss model card (2025). Experts are run as transformers 5 runs them on CUDA, evenly loaded.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Mixture:
     """Compressed keys and values, where the model has them."""
     masked: bool = True
     """Slots without an expert are set to zero around the experts."""
+    mtp: int = 0
+    """Layers behind the last that predict tokens behind the next one."""
     biased: bool = False
     """Routers and experts have biases."""
     clamped: bool = False
@@ -80,6 +82,18 @@ SHAPES = {
     "deepseek-v3": (
         Transformer(61, 7168, 128, 129280, 4096, 128, 18432, tied=False),
         Mixture(256, 8, 2048, shared=1, dense=3, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
+    ),
+    "deepseek-v2-lite": (
+        Transformer(27, 2048, 16, 102400, 4096, 16, 10944, tied=False),
+        Mixture(64, 6, 1408, shared=2, dense=1, latent=latent.Latent(0, 512, 128, 64, 128)),
+    ),
+    "deepseek-v2": (
+        Transformer(60, 5120, 128, 102400, 4096, 128, 12288, tied=False),
+        Mixture(160, 6, 1536, shared=2, dense=1, latent=latent.Latent(1536, 512, 128, 64, 128)),
+    ),
+    "kimi-k2": (
+        Transformer(61, 7168, 64, 163840, 4096, 64, 18432, tied=False),
+        Mixture(384, 8, 2048, shared=1, dense=1, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
     ),
     "qwen3-30b-a3b": (
         Transformer(48, 2048, 32, 151936, 4096, 4, 6144, 128, tied=False, qk_norm=True), Mixture(128, 8, 768),

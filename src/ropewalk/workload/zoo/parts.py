@@ -46,7 +46,7 @@ def stacked(
     elements = run.tokens * hidden
 
     def written(operators: Operators) -> Operators:
-        return tuple(_as_kept_by(run.stack, operator) for operator in operators)
+        return tuple(as_kept_by(run.stack, operator) for operator in operators)
 
     made = {kind: written(block) for kind, block in blocks}
     return [
@@ -56,10 +56,10 @@ def stacked(
     ]
 
 
-def _as_kept_by(stack: Stack, operator: Operator) -> Operator:
+def as_kept_by(stack: Stack, operator: Operator) -> Operator:
     """The same operator, its gradients and what it keeps in the numbers that the stack has for them."""
     if isinstance(operator, Adapted):
-        return replace(operator, operator=_as_kept_by(stack, operator.operator))
+        return replace(operator, operator=as_kept_by(stack, operator.operator))
     if not isinstance(operator, Linear | Experts):
         return operator
     return replace(operator, accumulates=stack.accumulates, keeps_narrow=stack.keeps_narrow)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo import adapters, bert, gpt, llama, megatron, mixture, mpt, xlnet
+from ropewalk.workload.zoo import adapters, bert, gpt, llama, megatron, mixture, mpt, prediction, xlnet
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import TRAITS, Transformer
@@ -76,7 +76,7 @@ class TransformerEntry(Entry):
             self.name, self.family.shape, {name: value for name, value in read.items() if name in SIZES + TRAITS}
         )
         experts = self.family.experts
-        renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn"}
+        renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn", "mtp": "mtp"}
         changed: dict[str, Any] = {renamed[name]: value for name, value in read.items() if name in renamed}
         given_rank = int(str(read.get("lora", 0)))
         return replace(self.family, shape=shape, experts=experts and replace(experts, **changed), lora=given_rank)
@@ -109,7 +109,7 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
         choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked,
-        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
+        stack: str = DEFAULT_STACK, lora: int = 0, mtp: int = experts.mtp, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
         if not 1 <= choices <= experts_per_layer:
@@ -117,11 +117,14 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
                 f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
             )
         run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
-        return adapters.added(mixture.layers(resized(name, shape, sizes), chosen, run), lora, run.stack)
+        made = resized(name, shape, sizes)
+        layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
+        return adapters.added(layers, lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
         "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK, "lora": 0,
+        "mtp": experts.mtp,
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
     return TransformerEntry(
