@@ -13,9 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from ropewalk.device.device import DEVICES, PRECISIONS, device
+from ropewalk.errors import MemoryShortage
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.strategy import Order, Strategy
+from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
 from ropewalk.training import TrainingQuestion
+from ropewalk.training.prepared import prepared
 from ropewalk.training.quick import QuickSteps
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "published_runs_modern.csv"
@@ -109,7 +112,7 @@ class ModernRun:
         return self.gpus // (self.tensor * self.pipeline * self.context)
 
     def workload(self) -> str:
-        """The model as Megatron-Core runs it; where adapters are trained, with these."""
+        """The model by kernels of Transformer Engine, which all of these runs have; adapters where only they train."""
         model = MODELS[self.model]
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
@@ -140,7 +143,14 @@ class ModernRun:
         return "" if self.model in MODELS else f"{self.model} is no model here"
 
     def question(self, *, held: bool = True) -> TrainingQuestion:
-        """The step as it ran."""
+        """The step as it ran. Under FSDP2 as little is computed again as fits: its recipes do not say."""
+        asked = self._question(held=held)
+        if not self.software.startswith(AUTOMODEL):
+            return asked
+        tried = [replace(asked, usual=replace(asked.usual, recompute=kind)) for kind in RECOMPUTE_OF_LAYERS]
+        return next((one for one in tried if _fits(one)), tried[-1])
+
+    def _question(self, *, held: bool) -> TrainingQuestion:
         usual = SETUPS[next(name for name in SETUPS if self.software.startswith(name))](self)
         return TrainingQuestion(
             self.workload(), self.cluster(held=held), batch=self.batch, micro_batch=self.micro_batch,
@@ -175,6 +185,14 @@ def automodel(run: ModernRun) -> Strategy:
 def megatron_lm(run: ModernRun) -> Strategy:
     """SimuMax's runs of Megatron-LM: gradients in float32, reduced behind the backward pass, nothing overlapped."""
     return Strategy(order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False), gradient_bytes=4.0)
+
+
+def _fits(question: TrainingQuestion) -> bool:
+    try:
+        prepared(replace(question, memory_check=True))
+    except MemoryShortage:
+        return False
+    return True
 
 
 SETUPS: dict[str, Callable[[ModernRun], Strategy]] = {

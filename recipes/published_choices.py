@@ -11,17 +11,18 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modern_runs import AUTOMODEL, MEGATRON_BRIDGE, PRECISION, ModernRun, modern_runs
-from ropewalk.planner.answer import PlannerAnswer
+from ropewalk.planner.answer import Option
+from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
-from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space
-from ropewalk.planner.study import answer
+from ropewalk.planner.study import Outcome, Study
+from ropewalk.progress import silent
 from ropewalk.units import show_seconds
 
 PIECES = (2, 3, 4, 5, 6, 8, 10, 12)
@@ -53,12 +54,13 @@ class Ranked:
     """A published choice in our ranking."""
 
     choice: ModernRun
-    answer: PlannerAnswer
+    best: Option
     theirs: str
     """The strategy as it was simulated."""
     predicted_s: float
     rank: int
     """Among all that fit, by the bound of each; 1 is the fastest."""
+    fit: int
 
     @property
     def error(self) -> float:
@@ -67,7 +69,14 @@ class Ranked:
     @property
     def ratio(self) -> float:
         """Their predicted step over that of our best."""
-        return self.predicted_s / self.answer.best.seconds
+        return self.predicted_s / self.best.seconds
+
+
+@lru_cache(maxsize=1)
+def searched(question: PlannerQuestion) -> tuple[Study, Outcome]:
+    """The search for a question; the same jobs were published with several versions of the software."""
+    study = Study(question, silent)
+    return study, study.search(study.wanted, others=False)
 
 
 def ranked(choice: ModernRun) -> Ranked | str:
@@ -75,25 +84,25 @@ def ranked(choice: ModernRun) -> Ranked | str:
 
     Recomputation is not published: the fastest that fits is taken.
     """
-    found = answer(question_of(choice))
-    priced, mine = found.priced, _matching(choice, found)
+    study, found = searched(question_of(choice))
+    priced, mine = found.priced, _matching(choice, found.priced)
     if not len(mine):
         return "outside of the space"
     fit = mine[priced.fits[mine]]
     if not len(fit):
-        least = float(priced.memory_bytes[mine].min())
-        return f"does not fit: {least / 1e9:.0f} of {found.capacity_bytes / 1e9:.0f} GB with everything recomputed"
+        least, room = float(priced.memory_bytes[mine].min()), study.prices.room
+        return f"does not fit: {least / 1e9:.0f} of {room / 1e9:.0f} GB with everything recomputed"
     every = np.flatnonzero(priced.fits)
     seconds = priced.replay(every)
     at = int(fit[np.argmin(seconds[np.searchsorted(every, fit)])])
-    strategy = priced.strategy(at, found.training.workload)
+    strategy = priced.strategy(at, study.workload)
     rank = 1 + int((seconds < seconds[np.searchsorted(every, at)] * (1 - 1e-9)).sum())
-    return Ranked(choice, found, strategy.said(), Simulator(found.question).seconds(strategy), rank)
+    return Ranked(choice, found.best, strategy.said(), study.simulator.seconds(strategy), rank, len(every))
 
 
-def _matching(choice: ModernRun, found: PlannerAnswer) -> NDArray[np.int64]:
+def _matching(choice: ModernRun, priced: Priced) -> NDArray[np.int64]:
     """Candidates with the published degrees."""
-    candidates = found.priced.candidates
+    candidates = priced.candidates
     schedule = candidates.space.schedules.index("interleaved" if choice.interleave > 1 else "1f1b")
     wanted = {
         "tensor": choice.tensor, "pipeline": choice.pipeline, "context": choice.context, "expert": choice.expert,
@@ -110,15 +119,15 @@ def table(choices: tuple[ModernRun, ...]) -> Iterator[str]:
     """A row for every choice that can be said, then the others by reason."""
     yield "| " + " | ".join(HEADS) + " |"
     missing: Counter[str] = Counter()
-    for choice in choices:
+    for choice in sorted(choices, key=lambda one: (one.model, one.accelerator, one.gpus, one.precision[:3], one.said)):
         one = choice.why_not() or ranked(choice)
         if isinstance(one, str):
             missing[one] += 1
             continue
-        said = one.theirs if one.ratio <= OFF_BY else f"{one.theirs}; ours: {one.answer.best.said()}"
+        said = one.theirs if one.ratio <= OFF_BY else f"{one.theirs}; ours: {one.best.said()}"
         yield "| " + " | ".join([
             choice.id, choice.said, f"{choice.gpus} {choice.accelerator}", show_seconds(choice.seconds),
-            show_seconds(one.predicted_s), f"{one.error:+.0%}", f"{one.rank:,}", f"{one.answer.counts.fit:,}",
+            show_seconds(one.predicted_s), f"{one.error:+.0%}", f"{one.rank:,}", f"{one.fit:,}",
             f"{one.ratio:.2f}", said,
         ]) + " |"  # fmt: skip
     for reason, many in missing.most_common():

@@ -35,6 +35,6 @@ def test_a_published_choice_has_its_place_in_the_ranking(monkeypatch):
     found = ranked(replace(tiny, pipeline=1))
     assert isinstance(found, Ranked)
     assert found.theirs == "dp 2, zero 1, 4 micro-batches of 1"
-    assert 1 <= found.rank <= found.answer.counts.fit
+    assert 1 <= found.rank <= found.fit
     assert found.ratio >= 1 - 1e-9
     assert ranked(replace(tiny, micro_batch=3)) == "outside of the space"
