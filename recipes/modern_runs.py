@@ -184,7 +184,9 @@ def automodel(run: ModernRun) -> Strategy:
 
 def megatron_lm(run: ModernRun) -> Strategy:
     """SimuMax's runs of Megatron-LM: gradients in float32, reduced behind the backward pass, nothing overlapped."""
-    return Strategy(order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False), gradient_bytes=4.0)
+    return Strategy(
+        order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False), gradient_bytes=4.0, tensor_overlap=False
+    )
 
 
 def _fits(question: TrainingQuestion) -> bool:

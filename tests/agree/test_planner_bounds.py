@@ -17,6 +17,8 @@ from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space, enumerate_space
 from ropewalk.planner.tailored import Cuts, Tailor
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.training.inside import inside_of
 from ropewalk.training.network import NetworkUse, expand_on, run_on, transport_of
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
@@ -34,7 +36,9 @@ SKIPS = str(Path(__file__).parents[1] / "data" / "profiles" / "skips-pbs-2.txt")
 def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Prices, Priced]:
     workload, listed = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
     space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
-    prices = Prices(workload, listed, cluster.fabric(), NetworkUse(transport=transport_of(cluster.device)))
+    use = NetworkUse(transport=transport_of(cluster.device))
+    inside = inside_of(cluster, use.transport, DEFAULT_ORDER)
+    prices = Prices(workload, listed, cluster.fabric(), use, inside=inside)
     return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
 
 
@@ -66,6 +70,7 @@ CLUSTERS = {
     "frozen weights": ("qwen3-30b-a3b:layers=3,tied=true,lora=8", read_cluster("2x2"), 16, 128),
     "skip connections": (SKIPS, read_cluster("2x4", Given(nics=1, nic_bandwidth=1e9)), 16, None),
     "copies around shards": ("llama-3.2-1b:layers=3,stack=fsdp2", read_cluster("2x2"), 8, 256),
+    "products in chunks": ("llama-3.2-1b:layers=3,stack=megatron", read_cluster("2x4"), 8, 512),
     "tables spread over ranks": ("dlrm", read_cluster("2x2"), 64, None),
 }  # fmt: skip
 

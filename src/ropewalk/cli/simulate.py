@@ -129,6 +129,7 @@ def _question(
         context=split.cp,
         usual=Strategy(
             sequence_parallel=split.sp,
+            tensor_overlap=split.tp_overlap,
             zero=split.zero,
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,

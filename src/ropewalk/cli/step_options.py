@@ -23,6 +23,10 @@ CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequen
 SP = typer.Option(
     False, "--sp/--no-sp", help="Sequence parallel between tensor-parallel regions.", rich_help_panel=SPLIT
 )
+TP_OVERLAP = typer.Option(
+    True, "--tp-overlap/--no-tp-overlap", rich_help_panel=SPLIT,
+    help="Tensor-parallel communication behind products, where --stack megatron and --sp have it.",
+)  # fmt: skip
 ZERO = typer.Option(
     0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
 )
@@ -48,6 +52,7 @@ class SplitOptions:
     ep: int | None
     cp: int | None
     sp: bool
+    tp_overlap: bool
     zero: int
     schedule: str | None
     interleave: int

@@ -17,6 +17,7 @@ from ropewalk.workload.zoo import Family
 from ropewalk.workload.zoo.latent import Latent
 from ropewalk.workload.zoo.mixture import Mixture
 from ropewalk.workload.zoo.shape import Transformer
+from ropewalk.workload.zoo.stacks import stack_of
 
 ORDERS: dict[str, tuple[str, ...]] = {DEFAULT_ORDER: (), "tp-cp-ep-pp-dp": ("--use-tp-pp-dp-mapping",)}
 PRECISIONS = {
@@ -166,6 +167,8 @@ def _degrees(job: PlannedJob) -> Iterator[str]:
     yield f"--context-parallel-size {strategy.context}"
     yield f"--expert-model-parallel-size {strategy.expert}"
     yield from ("--sequence-parallel",) if strategy.sequence_parallel else ()
+    if strategy.sequence_parallel and strategy.tensor_overlap and stack_of(job.workload).transformer_engine:
+        yield "--tp-comm-overlap"
     yield f"--micro-batch-size {strategy.micro_batch}"
     yield f"--global-batch-size {strategy.global_batch}"
 

@@ -27,7 +27,7 @@ from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
 from ropewalk.strategy.memory import gradient_bytes, memory, state_bytes
-from ropewalk.strategy.prices import PriceList
+from ropewalk.strategy.prices import Inside, PriceList
 from ropewalk.strategy.shares import shares_of
 from ropewalk.strategy.stages import SLACK, cut
 from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
@@ -123,13 +123,15 @@ class Prices:
     """What writes collectives of many layouts side by side."""
     made: Made = field(default_factory=dict)
     """Schedules that were made for the network."""
+    inside: Inside | None = None
+    """How GPUs of a server exchange what they share, where tensor ranks are in one."""
     _tables: dict[Splitting, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
     _layouts: dict[tuple[Layout, str, tuple[Channel, ...] | None], LayoutCosts] = field(default_factory=dict)
     _updates: dict[tuple[float, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.listed = PriceList(self.pricer)
+        self.listed = PriceList(self.pricer, self.inside)
         self.by_data, self.by_zero = spreads_tables(self.workload), stack_of(self.workload).copies_flat
 
     def on(self, fabric: Fabric, use: NetworkUse) -> Prices:

@@ -31,6 +31,7 @@ from ropewalk.strategy.asked import asked_of
 from ropewalk.strategy.frameworks import is_runnable, runnable
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.training.inside import inside_of
 from ropewalk.units import show_seconds, show_size
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
@@ -85,8 +86,9 @@ class Study:
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
         use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
         fabric = question.fabric()
+        inside = inside_of(question.cluster, use.transport, DEFAULT_ORDER)
         self.prices = (
-            Prices(self.workload, prices, fabric, use, engine=self.engine)
+            Prices(self.workload, prices, fabric, use, engine=self.engine, inside=inside)
             if self.known is None
             else self.known.on(fabric, use)
         )

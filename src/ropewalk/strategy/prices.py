@@ -67,10 +67,23 @@ class NumberedPrices(Protocol):
 
 
 @dataclass(frozen=True)
+class Inside:
+    """How GPUs of one server exchange what they share."""
+
+    gpus: int
+    bytes_s: float
+    """Bytes a second that a GPU sends to the others."""
+    start_up_s: float
+    """Of a collective."""
+
+
+@dataclass(frozen=True)
 class PriceList:
     """Prices that are asked for once: layers that are alike, and the same layer in every micro-batch, cost the same."""
 
     prices: Prices
+    inside: Inside | None = None
+    """What work in chunks overlaps with; None: nothing does."""
     _known: dict[tuple[str, tuple[Operator, ...]], Work] = field(default_factory=dict, repr=False, compare=False)
     _updates: dict[tuple[int, int, str], Work] = field(default_factory=dict, repr=False, compare=False)
 

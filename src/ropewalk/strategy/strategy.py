@@ -84,6 +84,9 @@ class Strategy:
     regather: bool = True
     """Under ZeRO-3 weights are given up behind the forward pass of their layer and gathered again to go back;
     otherwise they are kept until then (FSDP's SHARD_GRAD_OP)."""
+    tensor_overlap: bool = True
+    """Where the stack can, tensor ranks exchange activations while products work on them in chunks (Megatron-Core's
+    `--tp-comm-overlap`): under sequence parallelism, inside a server."""
     scatter_gather: bool = True
     """Between stages each tensor rank sends its part of the activations and the receivers gather them; otherwise each
     sends all of it. Under sequence parallelism each has only its part anyway."""

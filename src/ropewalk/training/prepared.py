@@ -20,6 +20,7 @@ from ropewalk.strategy.server import Server
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower import StepsInARow, lower, lower_steps
 from ropewalk.task.step import Step
+from ropewalk.training.inside import inside_of
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import STEPS_IN_A_ROW
 from ropewalk.units import show_size
@@ -88,12 +89,13 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     fabric = question.fabric()
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
-    listed = PriceList(prices)
+    order = DEFAULT_ORDER if question.order is None else question.order
+    listed = PriceList(prices, inside_of(question.place, question.network.transport, order))
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(needed, prices.device.name)
-    placement = Placement(strategy, DEFAULT_ORDER if question.order is None else question.order)
+    placement = Placement(strategy, order)
     return Prepared(
         question, workload, strategy, prices, 1, pieces, needed, placement.stage_of().astype(np.int64), fabric, router,
         lambda: lower(workload, strategy, placement, listed, detail=question.detail),

@@ -22,8 +22,9 @@ from ropewalk.sim.flow.written_out import written_out
 from ropewalk.sim.gang_run import GangRun
 from ropewalk.sim.gang_step import GangReader
 from ropewalk.sim.physics import check_system
-from ropewalk.strategy import Placement, Strategy
+from ropewalk.strategy import Placement, PriceList, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.prices import Inside
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.kinds import Made, Use
 from ropewalk.task.lower.gang import Gang
@@ -32,6 +33,7 @@ from ropewalk.task.lower.lowering import Lowered
 from ropewalk.task.lower.one_of_each import Key, kinds_of, with_related
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Step
+from ropewalk.training.inside import inside_of
 from ropewalk.training.network import use_on
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.source import open_workload
@@ -68,7 +70,7 @@ class QuickSteps:
         gpu = gpu_in(self.prices.device.title) or self.prices.device.name
         self.question = replace(question, network=question.network.settled(gpu))
         self.network, self.fabric = self.question.network, self.question.fabric()
-        self.known = Known(self.prices)
+        self._known: dict[Inside | None, Known] = {}
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
         self.made: Made = {}
@@ -108,7 +110,14 @@ class QuickSteps:
             )
         placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
         workload = self.workload(strategy.micro_batch)
-        return Lowered(workload, strategy, placement, self.known, "stage", self.question.gpu_count)
+        return Lowered(workload, strategy, placement, self.known(placement.order), "stage", self.question.gpu_count)
+
+    def known(self, order: str = DEFAULT_ORDER) -> Known:
+        """What strategies have in common whose ranks are laid out in this order."""
+        inside = inside_of(self.question.place, self.network.transport, order)
+        if inside not in self._known:
+            self._known[inside] = Known(PriceList(self.prices, inside))
+        return self._known[inside]
 
     @staticmethod
     def covers(strategy: Strategy) -> bool:

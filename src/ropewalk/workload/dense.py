@@ -32,8 +32,9 @@ class Linear(Operator):
     """It is never narrowed to FP8: heads over words, routers."""
     accumulates: bool = False
     """Gradients of its weight are added to float32 numbers as the product that makes them ends."""
-    keeps_narrow: bool = False
-    """What it keeps is as narrow as what it multiplies, as Transformer Engine does."""
+    transformer_engine: bool = False
+    """Transformer Engine runs it: what it keeps and gathers is as narrow as what it multiplies, and it can work in
+    chunks while tensor ranks exchange what it reads or makes."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._product("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
@@ -62,10 +63,10 @@ class Linear(Operator):
         return self.rows * self.inputs
 
     def narrow_elements(self) -> float:
-        return self.rows * self.inputs if self.keeps_narrow and not self.exact else 0.0
+        return self.rows * self.inputs if self.transformer_engine and not self.exact else 0.0
 
     def narrow_parameters(self) -> int:
-        return self.inputs * self.outputs if self.keeps_narrow and not self.exact else 0
+        return self.inputs * self.outputs if self.transformer_engine and not self.exact else 0
 
     def split(self, split: Split) -> Linear:
         ways = split.tensor

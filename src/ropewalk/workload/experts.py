@@ -78,7 +78,7 @@ class Experts(Operator):
     """Gradients of weights are added to float32 numbers as the products that make them end."""
     biased: bool = False
     """Both products have a bias."""
-    keeps_narrow: bool = False
+    transformer_engine: bool = False
     """What products read again is kept as narrow as they are, as Transformer Engine does."""
     apart: bool = False
     """Each expert is a product of its own, with what Megatron-Core launches around them."""
@@ -183,10 +183,10 @@ class Experts(Operator):
 
     def narrow_elements(self) -> float:
         read = self.hidden if self.remade else self.hidden + self.ffn
-        return self.slots * read if self.keeps_narrow else 0.0
+        return self.slots * read if self.transformer_engine else 0.0
 
     def narrow_parameters(self) -> int:
-        return 3 * self.experts * self.hidden * self.ffn if self.keeps_narrow else 0
+        return 3 * self.experts * self.hidden * self.ffn if self.transformer_engine else 0
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""

@@ -11,20 +11,23 @@ split (Shoeybi et al., Megatron-LM, 2019; Korthikanti et al., 2022, for sequence
 | keys and values of the whole sequence | all-gather | reduce-scatter | the same |
 
 Under sequence parallelism the inputs of split products are gathered once more in the backward pass; that is hidden
-behind computation (Korthikanti et al., section 4.2.2) and not charged.
+behind computation (Korthikanti et al., section 4.2.2) and not charged. Where Transformer Engine runs these products,
+what it gathers is as narrow as what it multiplies, and collectives hide behind products (`overlapped`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share, computed_again
 from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.overlapped import Overlap, beside
 from ropewalk.task.step import Act
+from ropewalk.workload.dense import Linear
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.operator import Operator
@@ -76,7 +79,7 @@ class Move:
 
 def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The forward pass of a layer."""
-    return list(_walk(share, prices, prices.forward, "forward"))
+    return list(_walk(share, strategy, prices, prices.forward, "forward"))
 
 
 def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -86,7 +89,7 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
     core of attention again, which needs no collective unless the sequence is cut. GPUs of a server sum their gradients
     behind it: that is paid once a step, an equal part in every micro-batch.
     """
-    moves = [*_again(share, strategy, prices), *_walk(share, prices, prices.backward, "backward")]
+    moves = [*_again(share, strategy, prices), *_walk(share, strategy, prices, prices.backward, "backward")]
     inside = share.server.all_reduce_s(share.copied_parameters * gradient_bytes(strategy, prices.element_bytes))
     if inside:
         seconds, label = inside / strategy.micro_batches, f"{share.layer.name} backward"
@@ -98,20 +101,21 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
 
 def input_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What the layer before waits for: the backward pass without gradients of weights, with all its meetings."""
-    walk = _walk(share, prices, prices.backward_input, "backward", " inputs")
+    walk = _walk(share, strategy, prices, prices.backward_input, "backward", " inputs")
     return [*_again(share, strategy, prices), *walk]
 
 
 def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What is left of the backward pass: gradients of weights, for which ranks do not meet."""
-    walk = _walk(share, prices, prices.backward_weight, "backward", " weights")
+    apart = replace(strategy, tensor_overlap=False)
+    walk = _walk(share, apart, prices, prices.backward_weight, "backward", " weights")
     seconds = sum(move.amount for move in walk if move.act is Act.COMPUTE)
     return [_compute(seconds, f"{share.layer.name} backward weights")] if seconds else []
 
 
 def recompute_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The forward pass of a layer once more."""
-    return list(_walk(share, prices, prices.forward, "recompute"))
+    return list(_walk(share, strategy, prices, prices.forward, "recompute"))
 
 
 def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -154,6 +158,7 @@ def _summed(run: list[Move], label: str) -> list[Move]:
 
 def _walk(
     share: Share,
+    strategy: Strategy,
     prices: Pace,
     price: Callable[[tuple[Operator, ...]], float],
     name: str,
@@ -164,22 +169,26 @@ def _walk(
     `part` says in labels which part of a backward pass it is.
     """
     label = f"{share.layer.name} {name}"
-    back = name == "backward"
-    operators = share.layer.operators
+    back, operators = name == "backward", share.layer.operators
     segment: list[Operator] = []
-    for op in operators[::-1] if back else operators:
+    overlap = Overlap(share, strategy, prices, back=back, weights_apart=bool(part))
+    for at, op in list(enumerate(operators))[:: -1 if back else 1]:
         if name == "recompute" and isinstance(op, FlatCopies):
             continue  # what was gathered for the backward pass is there already
         if not isinstance(op, Exchange):
             segment.append(op)
             continue
-        met = _meet(op, share, prices.element_bytes, back, label)
+        product = beside(operators, at)
+        met = _meet(op, share, _bytes_of(product, prices), back, label)
         if met is None:
+            continue
+        left = overlap.left(met.amount, op, product)
+        if left is None:
             continue
         if segment:
             yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
             segment = []
-        yield met
+        yield replace(met, amount=left)
     if segment:
         yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
 
@@ -188,10 +197,20 @@ def _compute(seconds: float, label: str) -> Move:
     return Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], label)
 
 
-def _meet(exchange: Exchange, share: Share, element_bytes: float, back: bool, label: str) -> Move | None:
-    """The collective of a meeting; None where the split makes it none. A server brings what its GPUs have together."""
+def _bytes_of(product: Linear | None, prices: Pace) -> tuple[float, float]:
+    """Bytes of an element that ranks sum up, and of one that they gather for this product."""
+    numbers = prices.listed.numbers
+    narrow = numbers.narrow_bytes if product is not None else None
+    return numbers.element_bytes, numbers.element_bytes if narrow is None else narrow
+
+
+def _meet(exchange: Exchange, share: Share, sizes: tuple[float, float], back: bool, label: str) -> Move | None:
+    """The collective of a meeting; None where the split makes it none. A server brings what its GPUs have together.
+
+    `sizes` are bytes of an element that is summed up and of one that tensor ranks gather.
+    """
     split = share.split
-    size = exchange.elements * share.server.gpus * element_bytes
+    size = exchange.elements * share.server.gpus * sizes[0]
     match exchange.meeting:
         case Meeting.ENTER | Meeting.LEAVE:
             # Leaving is entering the other way round.
@@ -199,6 +218,7 @@ def _meet(exchange: Exchange, share: Share, element_bytes: float, back: bool, la
             ways, scope, stream = split.tensor, Scope.TENSOR, STREAM["tensor"]
             if split.sequence:
                 act = Act.ALL_GATHER if gathers else Act.REDUCE_SCATTER
+                size *= sizes[1] / sizes[0] if gathers else 1
             elif gathers:
                 return None
             else:

@@ -84,7 +84,8 @@ class Walks:
     def moves(self, walk: Walk, share: Share, strategy: Strategy, *, summed: bool) -> list[Move]:
         """The moves of a layer; where all are to be summed up, perhaps under the name of one that is alike."""
         inside = (share.server, strategy.micro_batches, strategy.gradient_bytes) if share.server.gpus > 1 else ()
-        key = walk, id(share.layer.operators), share.recompute, share.split, share.tables_over, inside
+        how = share.recompute, share.split, share.tables_over, strategy.tensor_overlap
+        key = walk, id(share.layer.operators), how, inside
         if key not in self._known:
             # The share is kept, so that nothing else gets the identity of its operators.
             found = walk(share, strategy, self.prices)

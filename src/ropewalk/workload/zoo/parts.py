@@ -62,7 +62,7 @@ def as_kept_by(stack: Stack, operator: Operator) -> Operator:
         return replace(operator, operator=as_kept_by(stack, operator.operator))
     if not isinstance(operator, Linear | Experts):
         return operator
-    return replace(operator, accumulates=stack.accumulates, keeps_narrow=stack.keeps_narrow)
+    return replace(operator, accumulates=stack.accumulates, transformer_engine=stack.transformer_engine)
 
 
 def enter(elements: int) -> Exchange:

@@ -28,8 +28,9 @@ class Stack:
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
     accumulates: bool = False
     """Gradients of weights are kept in float32, and added to as the products that make them end."""
-    keeps_narrow: bool = False
-    """Where products are in 8 bits or fewer, what they read again is kept in as many, and so are copies of weights."""
+    transformer_engine: bool = False
+    """Linear layers and experts are run by Transformer Engine: where they multiply in 8 bits or fewer, what they read
+    again is kept and gathered in as many; tensor-parallel communication overlaps them under sequence parallelism."""
     copies_flat: bool = False
     """Weights that are shared out (ZeRO-3) are copied from the buffer of the all-gather into tensors of their own, and
     gradients into the buffer of the reduce-scatter."""
@@ -43,7 +44,7 @@ STACKS = Choices(
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
         Choice("compiled", Stack(fused=True, masked=True, interpreted=0.25), "the same code under torch.compile"),
         Choice(
-            "megatron", Stack(fused=True, merged=True, accumulates=True, keeps_narrow=True, interpreted=0.25),
+            "megatron", Stack(fused=True, merged=True, accumulates=True, transformer_engine=True, interpreted=0.25),
             "Megatron-Core with Transformer Engine",
         ),
         Choice(
