@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,15 +13,31 @@ from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.expect_screen import print_answer
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.screen import JSON, print_json, require_outputs, shown_progress
+from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
 
+MEASURED = "What was measured"
 SMALLEST = typer.Option("8B", "--min-bytes", "-b", help="The smallest size.")
 LARGEST = typer.Option("16GiB", "--max-bytes", "-e", help="The largest size.")
 FACTOR = typer.Option(2, "--step-factor", "-f", help="Every size is so many times the one before.")
+READ = typer.Option(
+    [],
+    "--read",
+    "-r",
+    metavar="FILE",
+    help="Judge what was measured: output of nccl-tests, NCCL Inspector or PyTorch's profiler (also .gz), or a table "
+    "of pairs (.csv). Again for more files.",
+    rich_help_panel=MEASURED,
+)
+HOSTS = typer.Option(
+    "",
+    help="Names of the servers in the files, server 0 first; in the order of the files unless given.",
+    rich_help_panel=MEASURED,
+)
+OF = typer.Option(None, help="The collective of outputs that do not say which they are of.", rich_help_panel=MEASURED)
 
 
 @with_options
@@ -35,30 +52,44 @@ def expect_command(
     smallest: str = SMALLEST,
     largest: str = LARGEST,
     factor: int = FACTOR,
+    read: list[Path] = READ,
+    hosts: str = HOSTS,
+    measured: str | None = OF,
     place: ClusterOptions,
     json: bool = JSON,
+    page: Path | None = PAGE,
 ) -> None:
     """The bus bandwidth that a healthy cluster shows, for every collective and size, as nccl-tests prints it.
 
     Example: `ropewalk expect dgx-h100:4 --collective all_reduce`
 
-    Times are those of NCCL's fastest algorithm and protocol on the simulated network; the interval is that of healthy
-    clusters.
+    With `--read`, whether measurements are those of a healthy cluster, and which link, NIC, GPU or setting explains a
+    shortfall best; the exit code is 0 for a healthy cluster and 1 for an unhealthy one.
+
+    Example: `ropewalk expect dgx-h100:4 --read all_reduce.txt --read pairs.csv`
     """
-    require_outputs(read=(named, place.cluster))
+    require_outputs(page, read=(named, place.cluster, *read))
+    if not read and (hosts or measured):
+        raise InputError("--hosts and --measured are about files that are read: give them with --read")
     from ropewalk.expect.benchmarks import PRINTED
     from ropewalk.expect.question import ExpectQuestion, sizes_between
     from ropewalk.expect.study import answer
 
     sizes = sizes_between(units.size(smallest), units.size(largest), factor)
     wanted = PRINTED if collective is None else not_empty(split(collective), "--collective")
-    question = ExpectQuestion(_cluster(named, place), wanted, sizes)
+    question = ExpectQuestion(_cluster(named, place), wanted, sizes, tuple(read), split(hosts), measured)
     with shown_progress() as progress:
         found = answer(question, progress)
+    if page is not None:
+        from ropewalk.report.expect import expect_page
+
+        write_page(page, expect_page(found))
     if json:
         print_json(found.as_json())
     else:
         print_answer(found)
+    if found.diagnosis is not None and not found.diagnosis.healthy:
+        raise typer.Exit(1)
 
 
 def _cluster(named: str | None, place: ClusterOptions) -> Cluster:

@@ -8,12 +8,17 @@ import typer
 
 if TYPE_CHECKING:
     from ropewalk.expect.answer import ExpectAnswer, Row
+    from ropewalk.expect.diagnosis import Diagnosis
 
 US, GB = 1e6, 1e-9
+MOST_ROWS = 40
 
 
 def print_answer(answer: ExpectAnswer) -> None:
     cluster = answer.question.cluster
+    if answer.diagnosis is not None:
+        _print_diagnosis(answer.diagnosis, answer.names)
+        return
     typer.echo(f"# {cluster.gpus} ranks: {cluster.said}")
     for benchmark in answer.question.benchmarks:
         typer.echo("#")
@@ -32,6 +37,25 @@ def print_table(benchmark: str, rows: list[Row]) -> None:
             f"  {row.size_bytes:>12} {_microseconds(row.seconds):>10} {row.algbw * GB:>8.2f} {row.busbw * GB:>8.2f}   "
             f"{healthy:<19} {row.runs}"
         )
+
+
+def _print_diagnosis(found: Diagnosis, names: tuple[str, ...]) -> None:
+    """The verdict, what explains it, and the measurements, those that fall short most first."""
+    from ropewalk.expect.words import explanation, headline, who_in_words
+
+    for line in (headline(found), *explanation(found)):
+        typer.echo(line)
+    rows = [(one, row) for one in found.series for row in one.rows]
+    rows.sort(key=lambda pair: (-pair[1].measured.seconds / pair[1].healthy.high, pair[1].measured.size_bytes))
+    typer.echo(f"\n{'benchmark':<15} {'size (B)':>12} {'busbw (GB/s)':>12}   {'healthy':<19} {'state':<8} GPUs")
+    for one, row in rows[:MOST_ROWS]:
+        low, high = (value * GB for value in row.healthy_busbw)
+        typer.echo(
+            f"{one.benchmark:<15} {row.measured.size_bytes:>12} {row.busbw * GB:>12.2f}   "
+            f"{f'{low:.2f} to {high:.2f}':<19} {row.state:<8} {who_in_words(one, names)}"
+        )
+    if len(rows) > MOST_ROWS:
+        typer.echo(f"… {len(rows) - MOST_ROWS} more: --json has all of them")
 
 
 def _microseconds(seconds: float) -> str:

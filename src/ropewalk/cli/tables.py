@@ -32,6 +32,7 @@ TABLES = {
     "policies": ("ropewalk.tenancy.policies", "POLICIES"),
     "baselines": ("ropewalk.codesign.baselines", "BASELINES"),
     "benchmarks": ("ropewalk.expect.benchmarks", "BENCHMARKS"),
+    "settings": ("ropewalk.expect.settings", "SETTINGS"),
     "exports": ("ropewalk.export.of_plan", "EXPORTS"),
 }
 """Where the table of each kind is, by the plural that people type; read when it is needed."""

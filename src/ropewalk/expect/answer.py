@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.expect.benchmarks import BENCHMARKS
+from ropewalk.expect.diagnosis import Diagnosis
 from ropewalk.expect.interval import Interval
 from ropewalk.expect.question import ExpectQuestion
+from ropewalk.expect.series import Judged, Series
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class ExpectAnswer:
 
     question: ExpectQuestion
     rows: tuple[Row, ...]
+    diagnosis: Diagnosis | None = None
+    """Of the files that were read."""
+    names: tuple[str, ...] = ()
+    """Of the GPUs, by number."""
 
     def rows_of(self, benchmark: str) -> list[Row]:
         return [row for row in self.rows if row.benchmark == benchmark]
@@ -64,4 +70,28 @@ class ExpectAnswer:
             "cluster": self.question.cluster.said,
             "ranks": self.question.cluster.gpus,
             "expected": [row.as_json() for row in self.rows],
+        } | ({} if self.diagnosis is None else self._verdict(self.diagnosis))
+
+    def _verdict(self, found: Diagnosis) -> dict[str, object]:
+        return {
+            "healthy": found.healthy,
+            "explained": found.explains,
+            "unexplained_score": found.unexplained,
+            "causes": [cause.as_json() for cause in found.causes],
+            "measured": [self._measured(one, row) for one in found.series for row in one.rows],
+        }
+
+    def _measured(self, one: Series, row: Judged) -> dict[str, object]:
+        low, high = row.healthy_busbw
+        return {
+            "benchmark": one.benchmark,
+            "groups": [[self.names[gpu] for gpu in group] for group in one.groups],
+            "size_bytes": row.measured.size_bytes,
+            "seconds": row.measured.seconds,
+            "expected_seconds": row.expected.seconds,
+            "busbw": row.busbw,
+            "busbw_low": low,
+            "busbw_high": high,
+            "state": row.state,
+            "source": row.measured.source,
         }

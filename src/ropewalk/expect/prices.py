@@ -6,6 +6,7 @@ it at all sizes and with all protocols. What every link carries of it is kept: i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,13 +20,13 @@ from ropewalk.expect.benchmarks import Benchmark
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import Cluster
 from ropewalk.hardware.complete import gpu_of
-from ropewalk.routing import ROUTERS, router_for
+from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim import simulate
 from ropewalk.task.expand import Expansion, use_of
 from ropewalk.task.graph import Kind as TaskKind
 from ropewalk.task.kinds import Kind
-from ropewalk.task.nccl import nccl_template, one_send
-from ropewalk.task.seating import seat
+from ropewalk.task.nccl import nccl_template
+from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import StepSketch
 from ropewalk.task.template import Template
 from ropewalk.task.transport import Transport
@@ -86,8 +87,10 @@ class Expected:
     latency_s: float
     bytes_s: float
     wired: Wired
-    capped: bool = False
-    """The library, not the network, is the limit."""
+    across: bool
+    """Does it cross between servers?"""
+    stretch: float
+    """Bytes on the wires for one that the algorithm sends: what the protocol and the size of a tree add."""
 
     @property
     def seconds(self) -> float:
@@ -96,6 +99,10 @@ class Expected:
     @property
     def name(self) -> str:
         return f"{self.run.algorithm}/{self.run.protocol}"
+
+    def link_seconds(self, size_bytes: float, bandwidth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Seconds that every link takes for its part of the bytes."""
+        return size_bytes * self.stretch * self.wired.load / bandwidth
 
 
 @dataclass(eq=False)
@@ -106,6 +113,7 @@ class Prices:
     library: Library
     fabric: Fabric = field(init=False)
     _wired: dict[tuple[str, Groups, Algorithm], Wired] = field(default_factory=dict, init=False)
+    _seated: dict[tuple[int, ...], Seating] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.fabric = self.cluster.fabric()
@@ -115,17 +123,27 @@ class Prices:
         fabric = self.fabric
         return np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
 
+    @cached_property
+    def router(self) -> Router:
+        return ROUTERS[router_for(self.fabric).name].make(0)
+
     @property
     def everyone(self) -> Groups:
         return (tuple(range(self.fabric.hosts)),)
 
     def communicator(self, group: tuple[int, ...]) -> Communicator:
-        servers = seat([np.array(group, np.int32)], self.server).seatings[0].servers
         first = self.cluster.servers[0]
         return Communicator(
-            servers, self.library.generation, nvlink=first.nvlink_bandwidth > SLOWEST_NVLINK, nics=first.nics,
-            algorithms=self.library.algorithms, protocols=self.library.protocols,
+            self.seated(group).servers, self.library.generation, nvlink=first.nvlink_bandwidth > SLOWEST_NVLINK,
+            nics=first.nics, algorithms=self.library.algorithms,
+            protocols=self.library.protocols,
         )  # fmt: skip
+
+    def seated(self, group: tuple[int, ...]) -> Seating:
+        """How a group sits in servers."""
+        if group not in self._seated:
+            self._seated[group] = seat([np.array(group, np.int32)], self.server).seatings[0]
+        return self._seated[group]
 
     def expected(self, benchmark: Benchmark, size_bytes: float, groups: Groups) -> Expected:
         """The shortest of all runs of the library, as NCCL chooses."""
@@ -136,16 +154,45 @@ class Prices:
             wired = self.wired(benchmark, groups, run.algorithm)
             network = wired.seconds_per_byte / run.share
             ceiling = benchmark.factor(ranks) / run.ceiling
-            bytes_s = size_bytes * max(network, ceiling) / run.part_at(size_bytes)
-            found.append(Expected(run, run.latency_s, bytes_s, wired, ceiling > network))
+            part = run.part_at(size_bytes)
+            bytes_s = size_bytes * max(network, ceiling) / part
+            across = len(known.servers) > 1
+            found.append(Expected(run, run.latency_s, bytes_s, wired, across, 1 / (run.share * part)))
         return min(found, key=lambda one: one.seconds)
 
     def wired(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
         """One algorithm on the network, simulated once."""
         key = (benchmark.name, groups, algorithm)
+        self.prepare([(benchmark, groups)])
         if key not in self._wired:
             self._wired[key] = self._simulated(benchmark, groups, algorithm)
         return self._wired[key]
+
+    def prepare(self, asked: Iterable[tuple[Benchmark, Groups]]) -> None:
+        """Route all pairs that send to each other at once: alone, a pair takes as long as its slowest link."""
+        pairs = [
+            (one, groups) for one, groups in asked
+            if one.make is Act.SEND and len(groups) == 1 and len(groups[0]) == 2
+            and (one.name, groups, Algorithm.POINT_TO_POINT) not in self._wired
+        ]  # fmt: skip
+        if not pairs:
+            return
+        ends = np.array([groups[0] for _, groups in pairs], np.int32)
+        src, dst = np.concatenate([ends, ends[:, ::-1]]).T
+        routes = self.router(self.fabric, np.ascontiguousarray(src), np.ascontiguousarray(dst))
+        there, back = routes.find(src, dst).reshape(2, -1)
+        wires = self.library.wires(Algorithm.POINT_TO_POINT)
+        carried = wires.wire_bytes(self.server[ends[:, 0]] == self.server[ends[:, 1]])
+        for (one, groups), wire, *rows in zip(pairs, carried.tolist(), there.tolist(), back.tolist(), strict=True):
+            load = np.zeros(self.fabric.links)
+            for row in rows[:1] if one.one_way else rows:
+                first, last = routes.path_start[row], routes.path_start[row + 1]
+                for path in range(first, last):
+                    load[routes.link[routes.link_start[path] : routes.link_start[path + 1]]] += (
+                        wire * routes.share[path]
+                    )
+            wired = Wired(float((load / self.fabric.bandwidth).max()), load)
+            self._wired[one.name, groups, Algorithm.POINT_TO_POINT] = wired
 
     def _simulated(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
         sketch, kinds = StepSketch(self.fabric.hosts), []
@@ -156,8 +203,7 @@ class Prices:
             kinds.append(Kind(np.array([number]), np.array([0]), members, template, act, algorithm))
         step = sketch.step()
         use = use_of(step, np.arange(self.fabric.hosts), self.fabric)
-        router = ROUTERS[router_for(self.fabric).name].make(0)
-        expansion, routes = Expansion.of_kinds(step, use, kinds).routed(router)
+        expansion, routes = Expansion.of_kinds(step, use, kinds).routed(self.router)
         graph = expansion.graph
         task = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
         load = routes.link_bytes(routes.rows_of(graph, task), graph.amount[task]) / LARGE
@@ -171,14 +217,6 @@ class Prices:
         self, benchmark: Benchmark, group: tuple[int, ...], algorithm: Algorithm
     ) -> tuple[Template, NDArray[np.int32]]:
         """The transfers of a group, and its members in the order of the template."""
-        seating = seat([np.array(group, np.int32)], self.server).seatings[0]
+        seating = self.seated(group)
         wires = self.library.wires(algorithm)
-        if benchmark.one_way:
-            return one_send((1, 1), self._between(group, wires)), np.array([group], np.int32)
         return nccl_template(benchmark.make, algorithm, seating.servers, wires), seating.members
-
-    def _between(self, group: tuple[int, ...], wires: Transport) -> Transport:
-        """Wires of a pair, whose template does not know where it sits."""
-        if self.server[group[0]] == self.server[group[1]]:
-            return replace(wires, efficiency_across=wires.efficiency_inside)
-        return wires

@@ -1,17 +1,21 @@
-"""From a cluster to what it should show."""
+"""From a cluster to what it should show, and from what it shows to what is the matter with it."""
 
 from __future__ import annotations
 
 from ropewalk.expect.answer import ExpectAnswer, Row
 from ropewalk.expect.benchmarks import BENCHMARKS
+from ropewalk.expect.diagnosis import diagnosed
 from ropewalk.expect.interval import interval
 from ropewalk.expect.prices import Prices, library_for
 from ropewalk.expect.question import ExpectQuestion
+from ropewalk.expect.read.files import read_records
+from ropewalk.expect.read.who import Roster, measurements_of
+from ropewalk.expect.series import series_of
 from ropewalk.progress import Progress, silent
 
 
 def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswer:
-    """What every benchmark shows at every size on the whole cluster.
+    """What every benchmark shows at every size on the whole cluster; where files are read, the verdict on them.
 
     >>> from ropewalk.hardware import read_cluster
     >>> asked = ExpectQuestion(read_cluster("dgx-h100:1"), ("all_reduce",), (1 << 34,))
@@ -19,8 +23,14 @@ def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswe
     >>> row.runs, round(row.busbw / 1e9)
     ('nvls/simple', 490)
     """
+    records = read_records(question.files, question.measured, progress) if question.files else []
     prices = Prices(question.cluster, library_for(question.cluster))
-    return ExpectAnswer(question, tuple(_rows(question, prices, progress)))
+    names = prices.fabric.node_names[: prices.fabric.hosts]
+    if not question.files:
+        return ExpectAnswer(question, tuple(_rows(question, prices, progress)), names=names)
+    measured = measurements_of(records, Roster(prices.fabric, question.hosts))
+    series = series_of(measured, prices, progress)
+    return ExpectAnswer(question, (), diagnosed(series, prices, progress), names)
 
 
 def _rows(question: ExpectQuestion, prices: Prices, progress: Progress) -> list[Row]:

@@ -53,11 +53,6 @@ def _around(servers: Servers, wires: Transport) -> Template:
     return at_once(src, (src + 1) % ranks, np.ones(ranks), servers, wires)
 
 
-def one_send(servers: Servers, wires: Transport) -> Template:
-    """The first rank sends to the second."""
-    return at_once(np.zeros(1, np.int64), np.ones(1, np.int64), np.ones(1), servers, wires)
-
-
 def _nvls(servers: Servers, wires: Transport) -> Template:
     first = np.cumsum(servers, dtype=np.int64) - np.array(servers, np.int64)
     rings = [(first[server] + np.arange(size), size) for server, size in enumerate(servers)]

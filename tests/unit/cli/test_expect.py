@@ -45,3 +45,49 @@ def test_input_that_cannot_be_answered_is_refused_with_a_remedy(run, given, said
     code, _, err = run(*given)
     assert code == 2
     assert said in err
+
+
+def pairs(slow):
+    """Pairs along the rails of four servers and inside one of them, where NIC 3 of server 0 may be slow."""
+    rails = [(f"gpu{a}.{rail} gpu{b}.{rail}", rail) for rail in (2, 3) for a, b in ((0, 1), (0, 2), (1, 2), (2, 3))]
+    lines = [f"{ranks},{slow if rail == 3 and 'gpu0' in ranks else 46.0}" for ranks, rail in rails]
+    return "\n".join(["ranks,busbw", *lines, "gpu0.2 gpu0.3,360", "gpu0.3 gpu0.4,362"])
+
+
+def test_a_slow_nic_is_named_and_the_exit_code_is_1(run, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(pairs(11.5))
+    code, out, err = run("dgx-h100:4", "--read", path, "--page", tmp_path / "page.html")
+    assert code == 1, err
+    assert out.splitlines()[:2] == [
+        "unhealthy: 2 of 10 measurements are slower than a healthy cluster's",
+        "explained best by cable gpu0.3-leaf3 (NIC 3 of server 0) at 25% of its speed",
+    ]
+    assert "Cable gpu0.3-leaf3 (NIC 3 of server 0)" in (tmp_path / "page.html").read_text()
+
+
+def test_a_healthy_cluster_has_exit_code_0(run, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(pairs(45.5))
+    code, out, err = run("dgx-h100:4", "--read", path, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["healthy"]
+    assert found["measured"][0]["groups"] == [["gpu0.2", "gpu1.2"]]
+    assert found["causes"] == []
+
+
+def test_what_cannot_be_read_is_refused(run, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("all is well")
+    assert run("dgx-h100:4", "--read", path)[0] == 2
+    assert run("dgx-h100:4", "--read", tmp_path / "none.txt")[0] == 2
+    code, _, err = run("dgx-h100:4", "--measured", "all_reduce")
+    assert code == 2
+    assert "give them with --read" in err
+
+
+def test_a_page_of_what_is_expected(run, tmp_path):
+    code, _, err = run("2x8", "-b", "1MiB", "-e", "4MiB", "--page", tmp_path / "page.html")
+    assert code == 0, err
+    assert "What 16 GPUs should show" in (tmp_path / "page.html").read_text()

@@ -1,0 +1,117 @@
+"""From names in files to GPUs of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ropewalk.errors import Findings, InputError
+from ropewalk.expect.read.record import Place, Record
+from ropewalk.fabric import Fabric
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A benchmark of one size that took so long, with the GPUs that took part."""
+
+    benchmark: str
+    size_bytes: int
+    seconds: float
+    groups: Groups
+    source: str
+
+
+@dataclass(eq=False)
+class Roster:
+    """The servers of a cluster and what files call them."""
+
+    fabric: Fabric
+    names: tuple[str, ...] = ()
+    """Of the servers, as files call them; completed in the order of the files where none are given."""
+    _number: dict[str, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._number = {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def servers(self) -> list[list[int]]:
+        """GPUs of every server."""
+        fabric = self.fabric
+        server = np.arange(fabric.hosts) if fabric.server is None else fabric.server
+        return [np.flatnonzero(server == number).tolist() for number in np.unique(server).tolist()]
+
+    @cached_property
+    def gpus(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.fabric.node_names[: self.fabric.hosts])}
+
+    def gpu(self, place: Place) -> int:
+        """The number of a GPU; what does not exist is refused with a remedy."""
+        if isinstance(place, tuple):
+            return self._on_server(*place)
+        if isinstance(place, int):
+            if place >= self.fabric.hosts:
+                raise InputError(f"there is no rank {place} on {self.fabric.hosts} GPUs: name the cluster it ran on")
+            return place
+        if place not in self.gpus:
+            last = self.fabric.node_names[self.fabric.hosts - 1]
+            raise InputError(f"there is no GPU {place!r}: they are {self.fabric.node_names[0]} to {last}")
+        return self.gpus[place]
+
+    def _on_server(self, name: str, number: int) -> int:
+        if name not in self._number:
+            if self.names:
+                raise InputError(f"server {name} is not among --hosts ({', '.join(self.names)}): add it")
+            if len(self._number) == len(self.servers):
+                raise InputError(
+                    f"server {name} is one more than the {len(self.servers)} of the cluster: name the cluster that "
+                    "was measured, or say with --hosts which servers are which"
+                )
+            self._number[name] = len(self._number)
+        if self._number[name] >= len(self.servers):
+            raise InputError(
+                f"server {name} is number {self._number[name]} of --hosts, and the cluster has {len(self.servers)}: "
+                "name the cluster that was measured"
+            )
+        gpus = self.servers[self._number[name]]
+        if number >= len(gpus):
+            raise InputError(
+                f"server {name} has no GPU {number}, it has {len(gpus)} of them: name the cluster that was measured"
+            )
+        return gpus[number]
+
+
+def measurements_of(records: Sequence[Record], roster: Roster) -> list[Measurement]:
+    """The same measurements by the GPUs of the cluster; everything that does not fit is said at once."""
+    findings = Findings(InputError, "measurements")
+    found, everyone = [], (tuple(range(roster.fabric.hosts)),)
+    told: set[str] = set()
+    for record in records:
+        try:
+            groups = tuple(tuple(map(roster.gpu, group)) for group in record.who) or everyone
+            _check(record, groups)
+        except InputError as problem:
+            if str(problem) not in told:
+                told.add(str(problem))
+                findings.add(f"{record.source}: {problem}")
+            continue
+        found.append(Measurement(record.benchmark, record.size_bytes, record.seconds, groups, record.source))
+    findings.raise_if_any()
+    return found
+
+
+def _check(record: Record, groups: Groups) -> None:
+    sizes = {len(group) for group in groups}
+    if min(sizes) < 2:
+        raise InputError("one GPU alone measures no network: run it with two or more (-g 2, or more processes)")
+    if any(len(set(group)) < len(group) for group in groups):
+        raise InputError("a GPU takes part twice: give every rank a GPU of its own")
+    if record.ranks is not None and record.ranks not in sizes:
+        raise InputError(
+            f"{record.ranks} ranks took part, and the cluster that is named has {max(sizes)}: name the cluster that "
+            "was measured"
+        )

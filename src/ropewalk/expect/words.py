@@ -1,0 +1,60 @@
+"""Verdicts in sentences."""
+
+from __future__ import annotations
+
+from ropewalk.expect.diagnosis import Cause, Diagnosis
+from ropewalk.expect.series import Series
+
+MOST_GPUS_NAMED = 4
+
+
+def headline(found: Diagnosis) -> str:
+    """Healthy or not, in one sentence."""
+    slow, total = sum(one.slow for one in found.series), len(found.series)
+    what = "measurement" if total == 1 else "measurements"
+    if found.healthy:
+        return (
+            f"healthy: {'it is' if total == 1 else f'all {total} {what} are'} within the interval of a healthy cluster"
+        )
+    if not slow:
+        return f"unhealthy: a part is slower than its like, though all {total} {what} are within their intervals"
+    return f"unhealthy: {slow} of {total} {what} {'is' if slow == 1 else 'are'} slower than a healthy cluster's"
+
+
+def cause_in_words(cause: Cause) -> str:
+    """What is guilty, and how slow it is."""
+    if cause.speed is None:
+        return f"setting {cause.said}"
+    return f"{cause.said} at {cause.speed:.0%} of its speed"
+
+
+def _in_short(cause: Cause) -> str:
+    return f"setting {cause.name}" if cause.speed is None else cause_in_words(cause)
+
+
+def explanation(found: Diagnosis) -> list[str]:
+    """The best cause, what ties with it, and what to do where nothing explains the shortfall."""
+    if found.healthy or found.best is None:
+        return [] if found.healthy else ["no part and no setting explains it"]
+    if not found.explains:
+        return ["no single part or setting explains it: everything is slower alike; measure pairs to find out more"]
+    lines = [f"explained best by {cause_in_words(found.best)}"]
+    ties = found.ties
+    if ties:
+        shown = "; ".join(_in_short(cause) for cause in ties[:MOST_GPUS_NAMED])
+        more = f"; {len(ties) - MOST_GPUS_NAMED} more" if len(ties) > MOST_GPUS_NAMED else ""
+        lines.append(f"about as well by {shown}{more}: measure pairs that pass one and not the other")
+    return lines
+
+
+def who_in_words(one: Series, names: tuple[str, ...]) -> str:
+    """Who took part.
+
+    >>> who_in_words(Series("send", ((0, 2),), ()), ("gpu0.0", "gpu0.1", "gpu1.0"))
+    'gpu0.0 gpu1.0'
+    """
+    group = one.groups[0]
+    shown = " ".join(names[gpu] for gpu in group[:MOST_GPUS_NAMED])
+    if len(group) > MOST_GPUS_NAMED:
+        shown = f"{names[group[0]]} to {names[group[-1]]}, {len(group)} GPUs"
+    return shown + (f" and {len(one.groups) - 1} groups like it" if len(one.groups) > 1 else "")

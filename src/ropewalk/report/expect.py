@@ -1,0 +1,44 @@
+"""The page of what a cluster should show, or of what it shows and what is the matter with it."""
+
+from __future__ import annotations
+
+from ropewalk.expect.answer import ExpectAnswer
+from ropewalk.expect.words import cause_in_words, explanation, headline, who_in_words
+from ropewalk.report import quantity
+from ropewalk.report.expect_charts import expected_chart, measured_chart
+from ropewalk.report.page import render
+
+MOST_LISTED = 2000
+
+
+def expect_page(answer: ExpectAnswer) -> str:
+    """One self-contained HTML page.
+
+    >>> from ropewalk.expect.question import ExpectQuestion
+    >>> from ropewalk.expect.study import answer
+    >>> from ropewalk.hardware import read_cluster
+    >>> "What 8 GPUs should show" in expect_page(answer(ExpectQuestion(read_cluster("dgx-h100:1"), sizes=(1 << 20,))))
+    True
+    """
+    cluster, found = answer.question.cluster, answer.diagnosis
+    title = f"What {cluster.gpus} GPUs should show" if found is None else _capital(headline(found))
+    measured = [] if found is None else [(one, row) for one in found.series for row in one.rows]
+    measured.sort(key=lambda pair: -pair[1].measured.seconds / pair[1].healthy.high)
+    return render(
+        "expect.html",
+        title=f"{title}: {cluster.said}",
+        charts=[expected_chart(answer) if found is None else measured_chart(found, answer.names)],
+        headline=title,
+        lead=cluster.said,
+        answer=answer,
+        found=found,
+        sentences=[] if found is None else [f"{_capital(line)}." for line in explanation(found)],
+        causes=[] if found is None else [(_capital(cause_in_words(one)), one.score) for one in found.causes],
+        measured=[(one, row, who_in_words(one, answer.names)) for one, row in measured[:MOST_LISTED]],
+        left_out=max(0, len(measured) - MOST_LISTED),
+        quantity=quantity,
+    )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]

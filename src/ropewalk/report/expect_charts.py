@@ -1,0 +1,98 @@
+"""Bus bandwidth by size: what is expected, and how measurements compare."""
+
+from __future__ import annotations
+
+from ropewalk import palette
+from ropewalk.expect.answer import ExpectAnswer, Row
+from ropewalk.expect.diagnosis import Diagnosis
+from ropewalk.expect.series import Judged
+from ropewalk.expect.words import who_in_words
+from ropewalk.report import quantity
+from ropewalk.report.axis import Figure, given_axis, layout, value_axis
+from ropewalk.report.chart import Chart, Swatch, View, plain
+
+STATES = {"healthy": palette.GREEN, "slow": palette.RED, "fast": palette.BLUE}
+EVEN = 1.0
+
+
+def expected_chart(answer: ExpectAnswer) -> Chart:
+    """A line for each benchmark, with the interval of healthy clusters around it."""
+    names = answer.question.benchmarks
+    colour = dict(zip(names, palette.SERIES * 2, strict=False))
+    sizes = [float(size) for size in answer.question.sizes]
+    traces, most = [], [0.0]
+    for name in names:
+        rows = answer.rows_of(name)
+        traces += [_band(name, rows, colour[name]), _line(name, rows, colour[name])]
+        most += [row.busbw_at(row.healthy.low) for row in rows]
+    figure: Figure = {
+        "data": traces,
+        "layout": layout(
+            460,
+            xaxis=given_axis("size", sizes, quantity.size),
+            yaxis=value_axis("bus bandwidth", most, quantity.gigabytes, log=False),
+        ),
+    }
+    legend = tuple(Swatch(name, colour[name], "line", name) for name in names)
+    return Chart("expected", f"Bus bandwidth of {len(names)} collectives against size", (View("", figure),), legend,
+                 caption="Lines are expected, bands hold healthy clusters.")  # fmt: skip
+
+
+def _line(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
+    return {
+        "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
+        "x": [row.size_bytes for row in rows], "y": [row.busbw for row in rows],
+        "line": {"color": colour.light, "width": 2}, "marker": {"size": 5},
+        "customdata": [
+            f"<b>{name}</b> {quantity.size(row.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
+            f"{quantity.seconds(row.seconds)}<br>{plain(row.runs)}"
+            for row in rows
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+
+
+def _band(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
+    there, back = rows, rows[::-1]
+    return {
+        "type": "scatter", "mode": "lines", "name": f"{name}, healthy", "legendgroup": name, "hoverinfo": "skip",
+        "x": [row.size_bytes for row in (*there, *back)],
+        "y": [*(row.busbw_at(row.healthy.low) for row in there), *(row.busbw_at(row.healthy.high) for row in back)],
+        "line": {"width": 0}, "fill": "toself", "fillcolor": colour.light, "opacity": 0.12,
+    }  # fmt: skip
+
+
+def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
+    """A point for each measurement: its bandwidth as a part of the expected one."""
+    rows = [(one, row) for one in found.series for row in one.rows]
+    traces = []
+    for state, colour in STATES.items():
+        some = [(one, row) for one, row in rows if row.state == state]
+        traces.append({
+            "type": "scatter", "mode": "markers", "name": state, "legendgroup": state, "cliponaxis": False,
+            "x": [row.measured.size_bytes for _, row in some], "y": [EVEN / row.ratio for _, row in some],
+            "marker": {"color": colour.light, "size": 8},
+            "customdata": [f"{_hover(row)}<br>{plain(who_in_words(one, names))}" for one, row in some],
+            "hovertemplate": "%{customdata}<extra></extra>",
+        })  # fmt: skip
+    sizes = sorted({float(row.measured.size_bytes) for _, row in rows})
+    parts = [EVEN, *(EVEN / row.ratio for _, row in rows)]
+    figure: Figure = {
+        "data": traces,
+        "layout": layout(
+            400,
+            xaxis=given_axis("size", sizes, quantity.size),
+            yaxis=value_axis("bandwidth, part of the expected", parts, quantity.percent, log=False),
+        ),
+    }
+    legend = tuple(Swatch(state, colour, "dot", state) for state, colour in STATES.items())
+    return Chart("measured", f"Bandwidth of {len(rows)} measurements as parts of the expected", (View("", figure),),
+                 legend)  # fmt: skip
+
+
+def _hover(row: Judged) -> str:
+    low, high = row.healthy_busbw
+    return (
+        f"<b>{row.measured.benchmark}</b> {quantity.size(row.measured.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
+        f"healthy {quantity.gigabytes(low)} to {quantity.gigabytes(high)}"
+    )
