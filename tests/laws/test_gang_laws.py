@@ -11,8 +11,10 @@ from tiny_models import FlopPrices, transformer
 from ropewalk.strategy import Order, Part, Placement, Strategy
 from ropewalk.task.lower import lowering
 from ropewalk.timetable import TIMETABLES
+from ropewalk.workload.zoo import build
 
 BLOCKS = 8
+FUSED = f"llama:layers={BLOCKS - 2},hidden=16,heads=4,ffn=32,vocabulary=24"
 SHAPES = ((1, 1), (2, 1), (1, 2), (2, 2))
 """Replicas and tensor ranks of a part."""
 
@@ -22,17 +24,20 @@ def uniform(draw):
     tensor, pipeline = draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 4]))
     schedule = draw(st.sampled_from(tuple(TIMETABLES) if pipeline > 1 else ["1f1b", "gpipe", "zb-h1"]))
     data, context = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2]))
+    exchange = draw(st.sampled_from(["gather", "ring"] if context > 1 else ["gather"]))
+    recomputes = ["none", "full", "stage", *(["selective"] if exchange == "gather" else [])]
     return Strategy(
         data=data,
         tensor=tensor,
         pipeline=pipeline,
         context=context,
+        context_exchange=exchange,
         sequence_parallel=tensor > 1 and draw(st.booleans()),
         zero=draw(st.integers(0, 3)) if data * context > 1 or schedule == "dualpipe" else 0,
         micro_batches=2 * pipeline,
         interleave=2 if schedule == "interleaved" else 1,
         schedule=schedule,
-        recompute=draw(st.sampled_from(["none", "selective", "full", "stage"])),
+        recompute=draw(st.sampled_from(recomputes)),
         order=Order(draw(st.sampled_from([1000.0, 25e6])), overlap=draw(st.booleans())),
         scatter_gather=draw(st.booleans()),
         prefetch=draw(st.booleans()),
@@ -64,6 +69,8 @@ def in_parts(draw):
 @given(st.one_of(uniform(), in_parts()), st.sampled_from(["layer", "stage"]), st.booleans())
 def test_kernel_writes_the_moves_of_the_plain_writer_in_the_same_order(strategy, detail, tied):
     model = transformer(BLOCKS, words=24 if tied and not strategy.parts else 0)
+    if strategy.context_exchange == "ring":
+        model = build(FUSED, 1, 8, tied=tied)
     given_to = []
 
     def seen(*inputs):

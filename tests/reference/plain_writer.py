@@ -210,8 +210,13 @@ class Writer:
             self._gather(numbers, threads, several[0])
             for number, thread, leg in zip(numbers, threads, several, strict=True):
                 thread.before = list(thread.cursor)
+                running: list[int] = []
                 for move in leg.moves:
-                    self.in_order(number, thread, move)
+                    if move.beside:
+                        running.append(self.gang.add(move, number, thread.since))
+                    else:
+                        self.in_order(number, thread, move)
+                        thread.arrived, running = running, []
                 for place, move in enumerate(leg.reduces, reduced):
                     reduction = Reduction(move, (entries[0].piece % self.pieces.count, place))
                     if self.strategy.order.overlap:

@@ -20,6 +20,9 @@ TP = typer.Option(None, "--tp", min=1, help="Tensor parallel.", rich_help_panel=
 PP = typer.Option(None, "--pp", min=1, help="Pipeline stages.", rich_help_panel=SPLIT)
 EP = typer.Option(None, "--ep", min=1, help="Data ranks that the experts are spread over.", rich_help_panel=SPLIT)
 CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT)
+CP_EXCHANGE = typer.Option(
+    "gather", help="How context ranks meet in attention: {context-exchanges}.", rich_help_panel=SPLIT
+)
 SP = typer.Option(
     False, "--sp/--no-sp", help="Sequence parallel between tensor-parallel regions.", rich_help_panel=SPLIT
 )
@@ -51,6 +54,7 @@ class SplitOptions:
     pp: int | None
     ep: int | None
     cp: int | None
+    cp_exchange: str
     sp: bool
     tp_overlap: bool
     zero: int

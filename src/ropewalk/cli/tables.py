@@ -27,6 +27,7 @@ TABLES = {
     "transports": ("ropewalk.sim.transports", "TRANSPORTS"),
     "collectives": ("ropewalk.collectives.table", "COLLECTIVES"),
     "schedules": ("ropewalk.timetable.named", "TIMETABLES"),
+    "context-exchanges": ("ropewalk.strategy.context", "EXCHANGES"),
     "orders": ("ropewalk.strategy.order", "ORDERS"),
     "frameworks": ("ropewalk.strategy.frameworks", "FRAMEWORKS"),
     "policies": ("ropewalk.tenancy.policies", "POLICIES"),

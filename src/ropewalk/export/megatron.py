@@ -40,6 +40,7 @@ BLOCKS = ("--recompute-granularity full", "--recompute-method block")
 """So many blocks at the head of every piece."""
 FSDP = ("--use-distributed-optimizer", "--use-megatron-fsdp", "--no-gradient-accumulation-fusion",
         "--ckpt-format fsdp_dtensor")  # fmt: skip
+CP_TYPES = {"gather": "all_gather", "ring": "p2p", "ulysses": "a2a"}
 SHARDINGS = {
     0: (),
     1: ("--use-distributed-optimizer",),
@@ -165,6 +166,8 @@ def _degrees(job: PlannedJob) -> Iterator[str]:
     yield f"--tensor-model-parallel-size {strategy.tensor}"
     yield f"--pipeline-model-parallel-size {strategy.pipeline}"
     yield f"--context-parallel-size {strategy.context}"
+    if strategy.context > 1:
+        yield f"--cp-comm-type {CP_TYPES[strategy.context_exchange]}"
     yield f"--expert-model-parallel-size {strategy.expert}"
     yield from ("--sequence-parallel",) if strategy.sequence_parallel else ()
     if strategy.sequence_parallel and strategy.tensor_overlap and stack_of(job.workload).transformer_engine:

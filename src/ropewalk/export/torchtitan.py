@@ -12,6 +12,7 @@ from typing import Any
 
 from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
+from ropewalk.workload.operator import RING
 
 MODELS = {
     "llama3-8b": ("llama3", "8B"),
@@ -94,6 +95,8 @@ def _parallelism(job: PlannedJob) -> Table:
         "expert_tensor_parallel_degree": strategy.tensor if strategy.expert > 1 else 1,
         "pipeline_parallel_degree": strategy.pipeline,
     }
+    if strategy.context > 1:
+        table["context_parallel_rotate_method"] = "alltoall" if strategy.context_exchange == RING else "allgather"
     return table | (_pipeline(job) if strategy.pipeline > 1 else {})
 
 

@@ -27,7 +27,8 @@ class Asked:
     """More than one rank holds the same weights (data or context parallelism)."""
     tensor: bool = False
     sequence_parallel: bool = False
-    context: bool = False
+    context: str = ""
+    """How context ranks meet, where there are several."""
     halves: bool = True
     """The sequence can be cut into two pieces for each context rank, as causal attention is balanced."""
     expert: bool = False
@@ -68,7 +69,7 @@ def asked_of(
         replicas=strategy.data * strategy.context > 1,
         tensor=strategy.tensor > 1,
         sequence_parallel=strategy.sequence_parallel,
-        context=strategy.context > 1,
+        context=strategy.context_exchange if strategy.context > 1 else "",
         halves=workload is None or workload.sequence % (2 * strategy.context) == 0,
         expert=strategy.expert > 1,
         pipeline=piped,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.strategy.context import EXCHANGES
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings, uneven_samples
 from ropewalk.strategy.seating import seating_of
@@ -16,7 +17,7 @@ from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
 from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.experts import Experts
-from ropewalk.workload.operator import Role
+from ropewalk.workload.operator import GATHER, RING, ULYSSES, Role
 from ropewalk.workload.workload import Workload
 
 MOST_MICRO_BATCHES = 100_000
@@ -227,6 +228,31 @@ def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
             f"a sequence of {workload.sequence} tokens does not split over {plan.context} context ranks: "
             "give a multiple or another context degree"
         )
+    if plan.context_exchange != GATHER:
+        yield from _exchange(plan, workload)
+
+
+def _exchange(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Can the ranks of a sequence meet in attention as they shall?"""
+    name, ways = plan.context_exchange, plan.context * plan.tensor
+    if name not in EXCHANGES:
+        yield EXCHANGES.unknown(name)
+        return
+    cores = {core for layer in workload.layers if attends(layer) for core in map(bare, layer.operators)
+             if isinstance(core, FusedAttention | Product)}  # fmt: skip
+    fused = [core for core in cores if isinstance(core, FusedAttention)]
+    if len(fused) < len(cores) or not fused:
+        yield f"context exchange {name} needs fused attention: give attention=fused, or take gather"
+    if name == RING and any(core.window for core in fused):
+        yield "context exchange ring passes all keys on, and some layers look through a window: take gather or ulysses"
+    if name == RING and plan.recompute == "selective":
+        yield "context exchange ring would pass keys on again where attention is recomputed: use recompute none or full"
+    for heads in sorted({core.heads for core in fused}) if name == ULYSSES else ():
+        if heads % ways:
+            yield (
+                f"context exchange ulysses hands {heads} heads out to {plan.context} context x {plan.tensor} tensor "
+                "ranks: take degrees whose product divides them, or gather"
+            )
 
 
 def _tables(plan: Strategy, workload: Workload) -> Iterator[str]:

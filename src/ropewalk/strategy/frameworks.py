@@ -85,6 +85,8 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
         yield "trains transformers of blocks in a row, and this model is another one"
     if asked.tensor and not asked.sequence_parallel:
         yield "splits what lies between tensor-parallel regions along the sequence (turn sequence parallelism on)"
+    if asked.context == "ulysses":
+        yield "has no all-to-all of heads (take the context exchange gather or ring)"
     if asked.expert and asked.context:
         yield "spreads experts over context ranks too (take context 1 or expert 1)"
     if asked.context and not asked.halves:

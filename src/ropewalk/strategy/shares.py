@@ -16,7 +16,7 @@ from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.lookup import SparseTable
-from ropewalk.workload.operator import Operator, Role, Split, part
+from ropewalk.workload.operator import ULYSSES, Operator, Role, Split, part
 from ropewalk.workload.table import Embedding, EmbeddingBags
 from ropewalk.workload.workload import Layer, Workload
 from ropewalk.workload.zoo.stacks import stack_of
@@ -185,7 +185,7 @@ def _split(layer: Layer, strategy: Strategy, manner: Manner) -> tuple[Split, tup
         return split, split_by_tensor(layer, split.tensor, strategy.micro_batch).operators
     operators = layer.split(split).operators
     if split.context > 1 and not layer.meets(Meeting.CONTEXT):
-        operators = _with_whole_keys(layer, operators, split)
+        operators = (_with_heads_exchanged if split.exchange == ULYSSES else _with_whole_keys)(layer, operators, split)
     return split, operators
 
 
@@ -280,6 +280,22 @@ def _with_whole_keys(layer: Layer, operators: tuple[Operator, ...], split: Split
         keys = first.count * first.columns * first.inner
     met = Exchange(Meeting.CONTEXT, part(2 * keys, split.context))
     return (*operators[:at], met, *operators[at:])
+
+
+def _with_heads_exchanged(layer: Layer, operators: tuple[Operator, ...], split: Split) -> tuple[Operator, ...]:
+    """The operators with heads handed out before attention, and back behind it.
+
+    Heads of keys and values that are fewer than ranks are repeated before they are sent.
+    """
+    at = next((place for place, op in enumerate(operators) if isinstance(bare(op), FusedAttention)), None)
+    if at is None:
+        return operators
+    core, ways = bare(layer.operators[at]), split.context * split.tensor
+    assert isinstance(core, FusedAttention)
+    each = core.batch * core.queries * core.size
+    there = Exchange(Meeting.HEADS, part(each * (core.heads + 2 * max(core.kv_heads, ways)), ways))
+    back = Exchange(Meeting.HEADS, part(each * core.heads, ways))
+    return (*operators[:at], there, operators[at], back, *operators[at + 1 :])
 
 
 def _by_sort(

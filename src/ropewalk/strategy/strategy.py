@@ -12,7 +12,7 @@ from ropewalk.timetable.gpipe import gpipe_on_one
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.written import timetable_of_rows
-from ropewalk.workload.operator import Split, part
+from ropewalk.workload.operator import GATHER, Split, part
 from ropewalk.workload.workload import Layer
 
 RECOMPUTE_OF_LAYERS = ("none", "selective", "full")
@@ -63,6 +63,8 @@ class Strategy:
     pipeline: int = 1
     expert: int = 1
     context: int = 1
+    context_exchange: str = GATHER
+    """How ranks that share a sequence meet in attention: a name in `context.EXCHANGES`."""
     sequence_parallel: bool = False
     """What lies between split regions is split along the sequence over the tensor ranks, in parts that have several."""
     zero: int = 0
@@ -211,7 +213,8 @@ class Strategy:
     def split_of(self, layer: Layer) -> Split:
         """How this layer is split."""
         tensor = self._choice(layer, "tensor", self.tensor)
-        return Split(tensor, self.sequence_parallel and tensor > 1, self.expert, self.context)
+        exchange = self.context_exchange if self.context > 1 else GATHER
+        return Split(tensor, self.sequence_parallel and tensor > 1, self.expert, self.context, exchange)
 
     def recompute_of(self, layer: Layer) -> str:
         """What of this layer is computed again in the backward pass."""
@@ -239,6 +242,8 @@ class Strategy:
         elif self.parts:
             sets = dict.fromkeys(one.workers for one in self.parts)
             words = [f"{':'.join(str(len(workers)) for workers in sets)} GPU{'s' if self.ranks > 1 else ''}"]
+        if self.context > 1 and self.context_exchange != GATHER:
+            words.append(f"{self.context_exchange} attention")
         if self.sequence_parallel:
             words.append("sequence parallel")
         if self.zero:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ropewalk.workload import kernel as k
 from ropewalk.workload.kernel import Kernel
-from ropewalk.workload.operator import Operator, Split, part
+from ropewalk.workload.operator import RING, ULYSSES, Operator, Split, part
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class FusedAttention(Operator):
     """What may be seen is said by a mask in memory: nothing is skipped, even where the mask hides half of it."""
     window: int = 0
     """Keys that a query meets at most, the last ones before it; 0: all that it may see."""
+    kept_keys: int = 0
+    """Keys that are kept for the backward pass, where others come by again; 0: all."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._kernel("forward"),)
@@ -38,13 +40,18 @@ class FusedAttention(Operator):
         return k.attention(form, *sizes, skips, window)
 
     def saved_elements(self) -> float:
-        return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * self.keys)
+        keys = self.kept_keys or self.keys
+        return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * keys)
 
     def split(self, split: Split) -> FusedAttention:
-        return replace(
-            self, heads=part(self.heads, split.tensor), kv_heads=part(self.kv_heads, split.tensor),
-            queries=part(self.queries, split.context),
-        )  # fmt: skip
+        """Ranks that share a sequence have its parts of the queries each, or all of them for some of the heads."""
+        by_heads = split.exchange == ULYSSES
+        ways = split.tensor * (split.context if by_heads else 1)
+        mine = replace(self, heads=part(self.heads, ways), kv_heads=part(self.kv_heads, ways))
+        if by_heads:
+            return mine
+        kept = part(self.keys, split.context) if split.exchange == RING and split.context > 1 else 0
+        return replace(mine, queries=part(self.queries, split.context), kept_keys=kept)
 
     def host(self) -> tuple[str, ...]:
         return ("attention",)

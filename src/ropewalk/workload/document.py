@@ -71,7 +71,7 @@ FORMS: dict[type[Any], tuple[str, ...]] = {
 
 MAY_BE_ZERO = {
     "padding", "reads", "backward_reads", "passes", "backward_passes", "weights", "tensors", "skips", "saved", "share",
-    "forward_s", "backward_s", "saved_wide", "writes", "window",
+    "forward_s", "backward_s", "saved_wide", "writes", "window", "kept_keys",
 }  # fmt: skip
 
 

@@ -26,6 +26,8 @@ class Meeting(Enum):
     """Rows of embedding tables, each held by one rank, to the ranks that train on them: an all-to-all both ways."""
     CONTEXT = "context"
     """Keys and values of all parts of a sequence to the rank of each part: an all-gather, then a reduce-scatter."""
+    HEADS = "heads"
+    """Parts of a sequence of all heads for the whole sequence of some heads, or back: an all-to-all both ways."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,10 @@ class Role(Enum):
     """A linear layer whose inputs are split; its output is a sum over ranks."""
 
 
+GATHER, RING, ULYSSES = "gather", "ring", "ulysses"
+"""How ranks that share a sequence meet in attention: `strategy.context` says what they are."""
+
+
 @dataclass(frozen=True)
 class Split:
     """Over how many ranks a layer is split, and in which ways."""
@@ -40,6 +44,8 @@ class Split:
     expert: int = 1
     context: int = 1
     """Context parallelism: the sequence itself is cut, attention included."""
+    exchange: str = GATHER
+    """How the ranks that share a sequence meet in attention."""
 
     def ways(self, role: Role) -> int:
         """Into how many parts work with this role falls."""

@@ -228,8 +228,15 @@ def _run_leg(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, leg: i
     """Run a leg, and reduce the gradients that it completes."""
     stage, thread, _ = seat
     desk.before[thread] = desk.cursor[thread]
+    running = NOTHING
     for at in range(legs.move_start[leg], legs.move_start[leg + 1]):
-        _in_order(book, desk, stage, thread, legs.move[at])
+        if legs.beside[at]:
+            wait_for_all(book, desk.cursor[thread])
+            wait_for_all(book, desk.arrived[thread])
+            running = add_to(book, running, write(book, legs.move[at], stage, NOTHING))
+        else:
+            _in_order(book, desk, stage, thread, legs.move[at])
+            desk.arrived[thread], running = running, NOTHING
     for row in range(legs.reduce_start[leg], legs.reduce_start[leg + 1]):
         if flags[OVERLAP]:
             _reduce(book, desk, legs, flags, stage, row, desk.cursor[thread], desk.arrived[thread])

@@ -40,6 +40,8 @@ class Legs(NamedTuple):
     layer: Ints
     move_start: Ints
     move: Ints
+    beside: Ints
+    """By move of a leg: 1 where it runs beside the move behind it."""
     gather_start: Ints
     gather: Ints
     reduce_start: Ints

@@ -44,7 +44,8 @@ class Known:
     def shares(self, workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
         """The share of every layer of this workload."""
         key = (
-            id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.expert, strategy.data,
+            id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.context_exchange,
+            strategy.expert, strategy.data,
             strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy, strategy.zero >= 3,
             strategy.regather, strategy.gradient_bytes,
         )  # fmt: skip

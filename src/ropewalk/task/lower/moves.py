@@ -9,6 +9,11 @@ split (Shoeybi et al., Megatron-LM, 2019; Korthikanti et al., 2022, for sequence
 | leave a split region | all-reduce | nothing | reduce-scatter, all-gather |
 | to experts, from experts, from tables | all-to-all | all-to-all | the same |
 | keys and values of the whole sequence | all-gather | reduce-scatter | the same |
+| heads of the whole sequence, and back | all-to-all | all-to-all | the same |
+
+Keys and values that go round a ring (Liu et al., Ring Attention, 2023) are an all-gather beside attention, of which the
+last part waits for it; going back they come round again, and their gradients with them. With causal halves that are
+balanced, all ranks have as much to do in every round.
 
 Under sequence parallelism the inputs of split products are gathered once more in the backward pass; that is hidden
 behind computation (Korthikanti et al., section 4.2.2) and not charged. Where Transformer Engine runs these products,
@@ -30,7 +35,7 @@ from ropewalk.task.step import Act
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.flat import FlatCopies
-from ropewalk.workload.operator import Operator
+from ropewalk.workload.operator import RING, Operator
 
 
 class Scope(IntEnum):
@@ -75,6 +80,8 @@ class Move:
     priority: int = 0
     goes_on: bool = False
     """As in a `Step`."""
+    beside: bool = False
+    """It runs beside the computation behind it; what comes behind that waits for both."""
 
 
 def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -135,7 +142,8 @@ def condensed(moves: list[Move], label: str) -> list[Move]:
     found: list[Move] = []
     run: list[Move] = []
     for move in moves:
-        if move.scope in SUMMED:
+        # A computation that something runs beside ends when it ends.
+        if move.scope in SUMMED and (run or not found or not found[-1].beside):
             run.append(move)
         else:
             found += [*_summed(run, label), move]
@@ -171,6 +179,7 @@ def _walk(
     label = f"{share.layer.name} {name}"
     back, operators = name == "backward", share.layer.operators
     segment: list[Operator] = []
+    done = 0.0  # of the seconds of the segment, those that were computed beside a ring
     overlap = Overlap(share, strategy, prices, back=back, weights_apart=bool(part))
     for at, op in list(enumerate(operators))[:: -1 if back else 1]:
         if name == "recompute" and isinstance(op, FlatCopies):
@@ -185,12 +194,25 @@ def _walk(
         left = overlap.left(met.amount, op, product)
         if left is None:
             continue
+        rings = op.meeting is Meeting.CONTEXT and share.split.exchange == RING
+        core = [segment.pop()] if rings and back else []
         if segment:
-            yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
-            segment = []
-        yield replace(met, amount=left)
+            yield _compute(price(tuple(segment[::-1] if back else segment)) - done, label + part)
+        segment, done = core, 0.0
+        if rings:
+            rounds = share.split.context
+            yield from (replace(one, beside=True) for one in _round_the_ring(met, back))
+            done = price(tuple(core or operators[at + 1 : at + 2])) * (rounds - 1) / rounds
+            yield _compute(done, label + part)
+        else:
+            yield replace(met, amount=left)
     if segment:
-        yield _compute(price(tuple(segment[::-1] if back else segment)), label + part)
+        yield _compute(price(tuple(segment[::-1] if back else segment)) - done, label + part)
+
+
+def _round_the_ring(met: Move, back: bool) -> tuple[Move, ...]:
+    """Keys and values go round; on the way back so do their gradients."""
+    return (replace(met, act=Act.ALL_GATHER), met) if back else (met,)
 
 
 def _compute(seconds: float, label: str) -> Move:
@@ -227,6 +249,8 @@ def _meet(exchange: Exchange, share: Share, sizes: tuple[float, float], back: bo
             ways, scope, stream, act = split.expert, Scope.EXPERT, STREAM["expert"], Act.ALL_TO_ALL
         case Meeting.TABLES:
             ways, scope, stream, act = share.tables_over, Scope.DATA, STREAM["tables"], Act.ALL_TO_ALL
+        case Meeting.HEADS:
+            ways, scope, stream, act = split.context, Scope.CONTEXT, STREAM["context"], Act.ALL_TO_ALL
         case Meeting.CONTEXT:
             # The exchange counts a rank's part of the keys and values of all heads; tensor ranks share out the heads.
             ways, scope, stream = split.context, Scope.CONTEXT, STREAM["context"]

@@ -190,9 +190,10 @@ def _legs(moves: _Moves, passes: list[Passes], count: int, shared_out: bool) -> 
                     written[id(legs)] = len(layer) - len(legs), len(layer)
                 first.append(written[id(legs)][0])
                 behind.append(written[id(legs)][1])
-    starts = [array for column in columns for array in _csr(column)]
+    (starts, run), *others = (_csr(column) for column in columns)
+    beside = _ints(moves.rows[at].beside for at in run)
     ends = _ints(reduce_piece), _ints(reduce_place)
-    return Legs._make([_ints(first), _ints(behind), _ints(layer), *starts, *ends])
+    return Legs._make([_ints(first), _ints(behind), _ints(layer), starts, run, beside, *chain(*others), *ends])
 
 
 def _hops(
