@@ -3,14 +3,18 @@
 Every case is asked twice: for what frameworks can run, against what they can run of the strand's answers, and with
 `--allow unrunnable` against all of them. All steps are simulated on the same network. Profiles of DAPPLE and PipeDream
 are those of the tests (V100); DAPPLE's 84 recorded cases have its NIC of collectives and its links inside servers.
+
+A case takes about half a minute and is printed with its number as it ends; `--cases 57:` goes on with the 57th,
+`--cases 0::2` takes every other one.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -41,14 +45,21 @@ EQUAL = 1 + 1e-9
 
 
 @dataclass(frozen=True)
-class Case:
+class Asked:
     """What both are asked, and the seconds of the strand's best: of what can be run, and of all."""
 
-    strand: str
-    name: str
     question: PlannerQuestion
     run_s: float
     any_s: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison by name; the strand is asked when its turn comes."""
+
+    strand: str
+    name: str
+    asked: Callable[[], Asked]
 
 
 def pipelines(folder: Path, quick: bool) -> Iterator[Case]:
@@ -56,17 +67,17 @@ def pipelines(folder: Path, quick: bool) -> Iterator[Case]:
     for model, batch in list(DAPPLE_BATCHES.items())[: 1 if quick else None]:
         for name, (shape, bandwidth) in DAPPLE_CLUSTERS.items():
             cluster = read_cluster(shape, Given(device="v100", nics=1, nic_bandwidth=bandwidth))
-            yield from _pipeline(folder, "pipeline", f"{model} on {name}", model, cluster, batch)
+            yield Case("pipeline", f"{model} on {name}", partial(_pipeline, folder, model, cluster, batch))
     for case in json.loads((TESTS / "dapple_plans.json").read_text())[: 2 if quick else None]:
         sizes = [end - start for start, end in pairwise([0, *case["separators"]])]
         _, collective, inside = case["bandwidths"]
         given = Given(device="v100", nics=1, nic_bandwidth=collective, nvlink_bandwidth=inside)
         cluster = read_cluster(f"{len(sizes)}x{sizes[0]}", given)
         name = f"{case['model']} {case['global_batch']} on {len(sizes)}x{sizes[0]} at {collective / 1e9:g} GB/s"
-        yield from _pipeline(folder, "DAPPLE", name, case["model"], cluster, case["global_batch"])
+        yield Case("DAPPLE", name, partial(_pipeline, folder, case["model"], cluster, case["global_batch"]))
 
 
-def _pipeline(folder: Path, strand: str, name: str, model: str, cluster: Cluster, batch: int) -> Iterator[Case]:
+def _pipeline(folder: Path, model: str, cluster: Cluster, batch: int) -> Asked:
     """The best plan of every schedule and those of other planners, DAPPLE's released one among them."""
     path = str(_profile(folder, model))
     asked = PipelineQuestion(path, cluster, batch=batch)
@@ -75,7 +86,7 @@ def _pipeline(folder: Path, strand: str, name: str, model: str, cluster: Cluster
     simulator, known = Simulator(question), {}
     for strategy in contenders(found, asked.subject.trained, cluster.gpus):
         known[strategy] = simulator.seconds(strategy)
-    yield Case(strand, name, question, _least(known, only_run=True), _least(known))
+    return Asked(question, _least(known, only_run=True), _least(known))
 
 
 def _least(known: dict[Strategy, float], *, only_run: bool = False) -> float:
@@ -102,44 +113,59 @@ def orders(quick: bool) -> Iterator[Case]:
     """Data parallelism on four servers of eight A100, a NIC of 25 Gbps each."""
     cluster = read_cluster("4x8", Given(device="a100", nics=1, nic_bandwidth=3.125e9))
     for model, batch, sequence in ORDERED[: 1 if quick else None]:
-        asked = OverlapQuestion(model, cluster, batch=batch, sequence=sequence)
-        known = {
-            replace(asked.training.strategy(), order=way.order): way.time_s
-            for way in ordered(asked).ways
-            if way.order is not None
-        }
-        question = PlannerQuestion(model, cluster, batch, sequence)
-        yield Case("overlap", model, question, _least(known, only_run=True), _least(known))
+        yield Case("overlap", model, partial(_order, model, cluster, batch, sequence))
+
+
+def _order(model: str, cluster: Cluster, batch: int, sequence: int | None) -> Asked:
+    asked = OverlapQuestion(model, cluster, batch=batch, sequence=sequence)
+    known = {
+        replace(asked.training.strategy(), order=way.order): way.time_s
+        for way in ordered(asked).ways
+        if way.order is not None
+    }
+    return Asked(PlannerQuestion(model, cluster, batch, sequence), _least(known, only_run=True), _least(known))
 
 
 def collectives(quick: bool) -> Iterator[Case]:
     """Data parallelism of 16 servers with the fastest collectives on networks of all kinds."""
     for network in NETWORKS[: 1 if quick else None]:
-        cluster = read_cluster("16x1", Given(device="a100", network=network, nic_bandwidth=3.125e9))
-        asked = TrainingQuestion(
-            "gpt2", cluster, batch=64, sequence=512, data=16, micro_batch=4, network=NetworkUse(algorithm="auto")
-        )
-        seconds = simulated(asked).statistics.step_time_s
-        yield Case("collective", network, PlannerQuestion("gpt2", cluster, 64, 512), seconds, seconds)
+        yield Case("collective", network, partial(_collective, network))
+
+
+def _collective(network: str) -> Asked:
+    cluster = read_cluster("16x1", Given(device="a100", network=network, nic_bandwidth=3.125e9))
+    asked = TrainingQuestion(
+        "gpt2", cluster, batch=64, sequence=512, data=16, micro_batch=4, network=NetworkUse(algorithm="auto")
+    )
+    seconds = simulated(asked).statistics.step_time_s
+    return Asked(PlannerQuestion("gpt2", cluster, 64, 512), seconds, seconds)
+
+
+def part(text: str) -> slice:
+    """`57:` or `0::2` as Python reads them."""
+    return slice(*(int(one) if one else None for one in text.split(":")))
 
 
 def main() -> None:
-    quick = options(__doc__).parse_args().quick
+    parser = options(__doc__)
+    parser.add_argument("--cases", type=part, default=slice(None), metavar="FROM:TO:STEP", help="only these, from 0")
+    given = parser.parse_args()
     print(f"plan beside the strands alone. {machine()}")
     rows: list[list[str]] = []
     slower: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for case in chain(collectives(quick), orders(quick), pipelines(Path(folder), quick)):
+        every = chain(collectives(given.quick), orders(given.quick), pipelines(Path(folder), given.quick))
+        for number, case in list(enumerate(every))[given.cases]:
+            asked = case.asked()
             counts = slower.setdefault(case.strand, [0, 0, 0])
-            usual, free = (answer(replace(case.question, allow=allow)).best.seconds for allow in ((), ("unrunnable",)))
+            usual, free = (answer(replace(asked.question, allow=allow)).best.seconds for allow in ((), ("unrunnable",)))
             counts[0] += 1
-            counts[1] += usual > case.run_s * EQUAL
-            counts[2] += free > case.any_s * EQUAL
-            rows.append([
-                case.strand, case.name, *(f"{seconds * 1e3:.5g}" for seconds in (case.run_s, usual, case.any_s, free))
-            ])  # fmt: skip
+            counts[1] += usual > asked.run_s * EQUAL
+            counts[2] += free > asked.any_s * EQUAL
+            times = (asked.run_s, usual, asked.any_s, free)
+            rows.append([str(number), case.strand, case.name, *(f"{seconds * 1e3:.5g}" for seconds in times)])
             print("  ".join(rows[-1]), flush=True)
-    table("steps in ms", ["strand", "case", "theirs, run", "plan", "theirs, any", "plan, any"], rows)
+    table("steps in ms", ["", "strand", "case", "theirs, run", "plan", "theirs, any", "plan, any"], rows)
     for strand, (many, run, any_one) in slower.items():
         summary(f"plan is slower than {strand} in {run} of {many} cases that can be run, in {any_one} of all {many}")
 

@@ -198,6 +198,21 @@ def test_the_links_of_a_pair_carry_its_bytes_times_its_mean_hops(world, data):
     assert routes.link_bytes(row, size) == pytest.approx(by_usage)
 
 
+@given(routed())
+@settings(max_examples=60, deadline=None)
+def test_usage_is_what_adding_up_path_by_path_gives(world):
+    name, seed, fabric, src, dst = world
+    routes = ROUTERS[name].make(seed)(fabric, src, dst)
+    start, link, share = routes.usage()
+    for pair in range(routes.pairs):
+        plain: dict[int, float] = {}
+        for path in range(routes.path_start[pair], routes.path_start[pair + 1]):
+            for one in routes.link[routes.link_start[path] : routes.link_start[path + 1]].tolist():
+                plain[one] = plain.get(one, 0.0) + float(routes.share[path])
+        mine = slice(start[pair], start[pair + 1])
+        assert sorted(zip(link[mine].tolist(), share[mine].tolist(), strict=True)) == sorted(plain.items())
+
+
 @given(random_fabrics())
 @settings(max_examples=150, deadline=None)
 def test_the_walk_equals_the_plain_walk_on_any_tangle(fabric):

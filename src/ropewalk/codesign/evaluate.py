@@ -12,6 +12,8 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.collectives.choice import AUTO, CollectiveChoice
@@ -20,6 +22,7 @@ from ropewalk.progress import Count
 from ropewalk.sim import simulate
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
 from ropewalk.task.auto import Chosen, Tried, fastest
+from ropewalk.task.estimate import of_purpose, purposes_of
 from ropewalk.task.expand import Expansion, use_of
 from ropewalk.task.kinds import Use
 from ropewalk.task.step import Step
@@ -71,11 +74,11 @@ def time_step(
     return _timed(step, network, Expansion.of(step, use), progress)
 
 
-def fastest_collectives(step: Step, network: StepNetwork) -> Chosen:
+def fastest_collectives(step: Step, network: StepNetwork, rings_s: float | None = None) -> Chosen:
     """The rings of a network or trees along its cables, purpose by purpose, by simulation: never slower than rings.
 
     Trees are taken where every send of theirs goes over one cable: servers relay for others by forwarding tables, which
-    know pairs of servers and not trees.
+    know pairs of servers and not trees. `rings_s` is the step on rings where it was simulated before.
 
     >>> from ropewalk.codesign.network import one_ring
     >>> from ropewalk.fabric import Torus
@@ -87,19 +90,37 @@ def fastest_collectives(step: Step, network: StepNetwork) -> Chosen:
     >>> str(fastest_collectives(sketch.step(), torus).choice)
     'sums=forest'
     """
-    use = _use(step, network, CollectiveChoice(AUTO))
+    rings = CollectiveChoice()
 
     def seconds(choice: CollectiveChoice) -> float:
+        if choice == rings and rings_s is not None:
+            return rings_s
         expansion = Expansion.of(step, replace(use, choice=choice))
         if expansion.own_paths is not None and (expansion.own_paths.hops > 1).any():
             return inf  # servers would have to relay what their forwarding tables do not know
         return _timed(step, network, expansion).seconds
 
-    if network.fabric.switches:
-        # Behind switches no server has a cable to another, and rings keep every NIC busy.
-        rings = CollectiveChoice()
+    # Behind switches no server has a cable to another, and rings keep every NIC busy.
+    trees = () if network.fabric.switches else purposes_of_joined_groups(step, network)
+    use = _use(step, network, CollectiveChoice("ring", tuple((purpose, AUTO) for purpose in trees)))
+    if not trees:
         return Chosen(rings, taken := seconds(rings), (Tried(str(rings), taken),))
     return fastest(step, use, seconds, MADE_FOR_THE_NETWORK)
+
+
+def purposes_of_joined_groups(step: Step, network: StepNetwork) -> tuple[str, ...]:
+    """Purposes whose groups all hang together by cables among their own members, so that nobody else has to relay."""
+    fabric = network.fabric
+    ends = fabric.link_src, fabric.link_dst
+    cables = csr_array((np.ones(fabric.links), ends), (fabric.nodes, fabric.nodes))
+
+    def is_joined(group: int) -> bool:
+        members = np.asarray(step.groups[group], np.int64)
+        pieces, _ = connected_components(cables[members][:, members], connection="strong")
+        return bool(pieces == 1)
+
+    groups = {purpose: np.unique(of_purpose(step, purpose).group).tolist() for purpose in purposes_of(step)}
+    return tuple(purpose for purpose, own in groups.items() if all(map(is_joined, own)))
 
 
 def _use(step: Step, network: StepNetwork, choice: CollectiveChoice) -> Use:

@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropewalk.codesign._load_kernel import Usage, link_load
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.errors import RouteError
-from ropewalk.ragged import ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,8 @@ class LinkLoads:
         self.network = network
         self.servers = servers
         routes = network.router(network.fabric, src, dst)
-        self._known = _key(routes.pair_src, routes.pair_dst)
-        self._start, self._link, self._share = routes.usage()
-        self._latency = routes.latency()
+        of_source = np.searchsorted(routes.pair_src, np.arange(network.fabric.nodes + 1))
+        self._usage = Usage(of_source, routes.pair_dst, *routes.usage(), routes.latency())
 
     @property
     def links(self) -> int:
@@ -92,22 +91,10 @@ class LinkLoads:
         a, b, sizes = np.atleast_1d(np.asarray(src)), np.atleast_1d(np.asarray(dst)), np.asarray(size, np.float64)
         if not len(a):
             return Load(np.zeros(0, np.int32), np.zeros(0), np.zeros(0), 0.0)
-        pair = self._rows(a, b)
-        hops = self._start[pair + 1] - self._start[pair]
-        at = ranges(self._start[pair], hops)
-        link, share = self._link[at], self._share[at]
-        carried = np.bincount(link, share * np.repeat(sizes, hops), minlength=self.links)
-        flows = np.bincount(link, share, minlength=self.links).astype(np.float64)
-        used = np.flatnonzero(flows).astype(np.int32)
-        seconds = carried[used] / self.network.fabric.bandwidth[used]
-        return Load(used, seconds, flows[used], float(self._latency[pair].max()))
-
-    def _rows(self, src: NDArray[np.integer], dst: NDArray[np.integer]) -> NDArray[np.int64]:
-        key = _key(src, dst)
-        row = np.searchsorted(self._known, key)
-        if len(row) and (row.max() == len(self._known) or (self._known[row] != key).any()):
+        load = Load(*link_load(self._usage, a, b, sizes, self.network.fabric.bandwidth))
+        if load.latency < 0:
             raise RouteError("loads of pairs that nobody asked for: name the demands that have them")
-        return row
+        return load
 
     def sum_seconds(self, group: Sequence[int], size_bytes: float) -> float:
         """Seconds of a sum that has the network to itself."""
@@ -133,8 +120,3 @@ def _pairs_of(demands: Demands, network: StepNetwork) -> tuple[NDArray[np.int32]
         hops.append((orders.ravel(), np.roll(orders, -1, axis=1).ravel()))
     src, dst = (np.concatenate(ends).astype(np.int32) for ends in zip(*hops, strict=True))
     return src, dst
-
-
-def _key(src: NDArray[np.integer], dst: NDArray[np.integer]) -> NDArray[np.int64]:
-    """A number for each pair, in the order of sources."""
-    return (src.astype(np.int64) << 32) + dst

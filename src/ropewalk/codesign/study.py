@@ -131,7 +131,7 @@ class _Study:
         # Whatever sums run, all that servers relay takes the routes that rings were simulated on.
         paths = listed(rings.run.trace.routes)
         network = replace(rings.network, router=router_listed(paths))
-        chosen = fastest_collectives(step, network)
+        chosen = fastest_collectives(step, network, rings.seconds)
         timed = rings if chosen.seconds >= rings.seconds else time_step(step, network, collectives=chosen.choice)
         demands = planner.job.demands(seating)
         statistics = timed.statistics

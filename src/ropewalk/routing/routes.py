@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -20,9 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from ropewalk.errors import Findings, RouteError
 from ropewalk.fabric import Fabric
 from ropewalk.routing.contract import find_breaches
-
-BLOCK_HOPS = 1 << 21
-"""Hops of routes that are worked on at once, where all of them together would take too much memory."""
 
 IntArray = NDArray[np.int32] | NDArray[np.int64]
 
@@ -145,25 +141,11 @@ class Routes:
         """CSR by pair (start, link, share): what each pair puts on each link. Links on several paths stand once."""
         if self.paths == self.pairs:
             return self.link_start, self.link, self.share[self.path_of_hop]
-        # Block by block: sorting the hops of all pairs at once would take several times the memory of the routes.
-        first_hop = self.link_start[self.path_start]
-        blocks = np.arange(0, first_hop[-1] + BLOCK_HOPS, BLOCK_HOPS)
-        cuts = np.unique(np.append(np.searchsorted(first_hop, blocks[:-1]), self.pairs)).tolist()
-        parts = [self._usage_of(first, last) for first, last in pairwise(cuts)]
-        count, link, share = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return starts(count), link, share
+        # Imported here because loading Numba takes longer than some commands run.
+        from ropewalk.routing._usage import merge_paths
 
-    def _usage_of(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """(links of each, link, share) of the pairs from the first to before the last."""
-        path = slice(self.path_start[first], self.path_start[last])
-        hops = np.diff(self.link_start[path.start : path.stop + 1])
-        links = np.int64(max(self.fabric.links, 1))
-        pair = np.repeat(np.arange(last - first), np.diff(self.path_start[first : last + 1]))
-        key = np.repeat(pair, hops) * links + self.link[self.link_start[path.start] : self.link_start[path.stop]]
-        unique, inverse = np.unique(key, return_inverse=True)
-        share = _sum_by(inverse, np.repeat(self.share[path], hops), len(unique))
-        count = np.bincount(unique // links, minlength=last - first)
-        return count, (unique % links).astype(np.int32), share
+        start, link, share = merge_paths(self.path_start, self.link_start, self.link, self.share, self.fabric.links)
+        return start, link, share
 
     def latency(self) -> NDArray[np.float64]:
         """Seconds a first byte needs on the slowest path of each pair."""

@@ -108,9 +108,10 @@ def gradients_between(reader: Seat, source: Seat) -> Parts:
     ([8.0, 8.0], [4.0, 4.0])
     """
     back = moved(_spread(reader), _spread(source, columns=source.manner is Manner.COLUMNS))
-    place = {server: at for at, server in enumerate(source.servers)}
+    place = np.zeros(max(source.servers) + 1, np.int64)
+    place[list(source.servers)] = np.arange(source.degree)
     # In the order of the way there: by the server of the source, then by that of the reader.
-    order = np.argsort([place[server] for server in back.dst.tolist()], kind="stable")
+    order = np.argsort(place[back.dst], kind="stable")
     return Parts(back.src[order], back.dst[order], back.count[order], back.of)
 
 

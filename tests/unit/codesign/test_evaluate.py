@@ -8,7 +8,7 @@ from tiny_plans import circle
 
 from codesign import PLANS
 from ropewalk.codesign.baselines import chosen_baselines
-from ropewalk.codesign.evaluate import fastest_collectives, time_step
+from ropewalk.codesign.evaluate import fastest_collectives, purposes_of_joined_groups, time_step
 from ropewalk.codesign.job import site_of
 from ropewalk.codesign.network import wired_network
 from ropewalk.fabric.wiring import regular_rings
@@ -76,3 +76,28 @@ def test_where_trees_are_not_faster_rings_stay():
         sketch.collective(Act.ALL_REDUCE, group, 1e9)
     step = sketch.step()
     assert fastest_collectives(step, network).seconds <= time_step(step, network).seconds
+
+
+@pytest.mark.parametrize(
+    ("groups", "trees"),
+    [([range(12)], True), ([range(0, 12, 2)], False), ([range(12), range(0, 12, 2)], False), ([(0, 1, 2, 7)], True)],
+)
+def test_trees_are_only_made_for_groups_that_their_own_cables_join(groups, trees):
+    network = wired_network(circle(12, (1, 5), matched=False), shortest)
+    sketch = StepSketch(12)
+    for group in groups:
+        sketch.collective(Act.ALL_REDUCE, group, 1e9)
+    assert purposes_of_joined_groups(sketch.step(), network) == (("communication",) if trees else ())
+
+
+def test_groups_that_no_cables_join_have_no_trees_made_for_them(monkeypatch):
+    def made(*_):
+        raise AssertionError("others would have to relay, which takes minutes to find out on a thousand servers")
+
+    monkeypatch.setattr("ropewalk.task.kinds.placed", made)
+    network = wired_network(circle(12, (1, 5), matched=False), shortest)
+    sketch = StepSketch(12)
+    sketch.collective(Act.ALL_REDUCE, range(0, 12, 2), 1e9)
+    step = sketch.step()
+    assert fastest_collectives(step, network).seconds == time_step(step, network).seconds
+    assert fastest_collectives(step, network, rings_s=7.0).seconds == 7.0

@@ -53,3 +53,22 @@ def test_loads_of_some_demands_are_those_of_all_pairs_and_others_are_refused():
     assert some.pairs_seconds([0], [3], [1e6]) == every.pairs_seconds([0], [3], [1e6])
     with pytest.raises(RouteError, match="pairs that nobody asked for"):
         some.pairs_load([1], [2], [1e6])
+
+
+@pytest.mark.parametrize("network", [switch, circle])
+@pytest.mark.parametrize("asked", ["all pairs", "some pairs"])
+def test_loads_are_those_that_adding_up_transfer_by_transfer_gives(network, asked):
+    draw, servers = np.random.default_rng(3), 9
+    made = network(servers, RATE, 1e-6)
+    pairs = np.triu(draw.random((servers, servers)), 1)
+    loads = LinkLoads(made, servers, Demands(servers, (), pairs) if asked == "some pairs" else None)
+    src, dst = np.nonzero(pairs)
+    routes = made.router(made.fabric, src, dst)
+    row, size = routes.find(src, dst), pairs[src, dst]
+    load = loads.pairs_load(src, dst, size)
+    assert load.latency == routes.latency()[row].max()
+    seconds, flows = np.zeros(made.fabric.links), np.zeros(made.fabric.links)
+    seconds[load.link], flows[load.link] = load.seconds, load.flows
+    assert seconds == pytest.approx(routes.link_bytes(row, size) / RATE)
+    assert flows == pytest.approx(routes.link_bytes(row, np.ones(len(row))))
+    assert load.link.tolist() == np.flatnonzero(flows).tolist()
