@@ -112,11 +112,16 @@ class ModernRun:
         return self.gpus // (self.tensor * self.pipeline * self.context)
 
     def workload(self) -> str:
-        """The model by kernels of Transformer Engine, which all of these runs have; adapters where only they train."""
+        """The model by kernels of Transformer Engine, which all of these runs have; adapters where only they train.
+
+        AutoModel puts them into transformers' code, which has a product each for queries, keys and values, and shares
+        weights out by FSDP2, which copies them; its mixtures are its own code.
+        """
         model = MODELS[self.model]
+        stack = "fsdp2" if self.software.startswith(AUTOMODEL) and self.is_dense else "megatron"
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
-        return f"{model}{',' if ':' in model else ':'}{','.join([*options, 'stack=megatron'])}"
+        return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 
     def cluster(self, *, held: bool = True) -> Cluster:
         """Servers of eight GPUs with a NIC each, or 64 GPUs of an NVL72 in one NVLink domain; GPUs held to their limit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import WorkloadError
+from ropewalk.workload.experts import Experts
 from ropewalk.workload.kernel import Kernel, accumulation
 from ropewalk.workload.source import open_workload, under_stack
 from ropewalk.workload.workload import Workload
@@ -116,3 +117,11 @@ def test_megatron_adds_gradients_of_every_weight_to_float32_numbers() -> None:
     )
     norms = 5 * 4096
     assert added >= 6 * (products - norms)
+
+
+@pytest.mark.parametrize(
+    ("stack", "masked"), [("eager", True), ("compiled", True), ("megatron", False), ("fsdp2", False)]
+)
+def test_only_code_of_transformers_sets_slots_without_an_expert_to_zero(stack: str, masked: bool) -> None:
+    operators = build(f"mixtral-8x7b:layers=1,stack={stack}", 1, 128).layers[1].operators
+    assert [operator.masked for operator in operators if isinstance(operator, Experts)] == [masked]

@@ -135,7 +135,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             mixture.experts,
             shape.hidden,
             mixture.ffn,
-            mixture.masked and not run.stack.merged,
+            mixture.masked and not run.stack.own_code,
             run.stack.fused,
             biased=mixture.biased,
             apart=run.stack.merged,

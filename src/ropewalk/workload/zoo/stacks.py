@@ -24,6 +24,8 @@ class Stack:
     merged: bool = False
     """Queries, keys and values come from one product, and so do both halves of a gated layer; the bias of a linear
     layer is added by the kernel behind it."""
+    own_code: bool = False
+    """The model is the stack's own code, not transformers': slots that belong to no expert are never set to zero."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
     accumulates: bool = False
@@ -44,11 +46,14 @@ STACKS = Choices(
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
         Choice("compiled", Stack(fused=True, masked=True, interpreted=0.25), "the same code under torch.compile"),
         Choice(
-            "megatron", Stack(fused=True, merged=True, accumulates=True, transformer_engine=True, interpreted=0.25),
+            "megatron",
+            Stack(
+                fused=True, merged=True, own_code=True, accumulates=True, transformer_engine=True, interpreted=0.25
+            ),
             "Megatron-Core with Transformer Engine",
         ),
         Choice(
-            "fsdp2", Stack(fused=True, copies_flat=True, interpreted=0.25),
+            "fsdp2", Stack(fused=True, own_code=True, copies_flat=True, interpreted=0.25),
             "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
         ),
     ),
