@@ -11,6 +11,8 @@ from tiny_profiles import write_profile
 from tiny_steps import pipeline_step, run_step
 
 from ropewalk import sync, synthesis
+from ropewalk.expect.question import ExpectQuestion
+from ropewalk.expect.study import answer as expect_answer
 from ropewalk.fabric import Dgx, FatTree, IdealSwitch, Mesh
 from ropewalk.fabric.checks import facts
 from ropewalk.hardware import Given, read_cluster
@@ -22,6 +24,7 @@ from ropewalk.pipeline.planner import plan as plan_pipeline
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.terms import Terms
 from ropewalk.report import collective_page, design_page, fabric_page, step_page, sync_page, trace_page
+from ropewalk.report.expect import expect_page
 from ropewalk.report.overlap import overlap_page
 from ropewalk.report.pipeline import pipeline_page
 from ropewalk.report.step_bars import MemoryBar
@@ -236,3 +239,13 @@ def test_pages_of_pipelines_and_orders_draw_all_their_charts_within_the_window(t
     assert min(drawn) > 10
     needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
     assert needed <= room == width
+
+
+def test_the_pages_of_a_cluster_draw_what_is_expected_and_what_was_measured(tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("ranks,busbw\ngpu0.3 gpu1.3,11.6\ngpu0.3 gpu2.3,11.5\ngpu1.3 gpu2.3,46.2\ngpu0.2 gpu0.3,361\n")
+    cluster = read_cluster("dgx-h100:4")
+    for asked, chart in ((ExpectQuestion(cluster), "expected"), (ExpectQuestion(cluster, files=(table,)), "measured")):
+        document, console = browse(expect_page(expect_answer(asked)), tmp_path)
+        assert console == []
+        assert plots(document) == {chart}

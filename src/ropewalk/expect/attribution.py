@@ -78,9 +78,7 @@ def suspects(series: Sequence[Series], fabric: Fabric) -> list[Suspect]:
     evidence = _evidence(series, fabric)
     parts = components_of(fabric)
     slowest = slowest_of(parts, evidence.by_link)
-    used = np.flatnonzero(slowest.max(axis=0) > 0)
-    if not len(used):
-        return []
+    used = np.flatnonzero(slowest[_slow(series, evidence.kind)].max(axis=0) > 0)
     columns, which = np.unique(np.round(slowest[:, used], 15), axis=1, return_inverse=True)
     which = which.ravel()
     found = []
@@ -89,6 +87,14 @@ def suspects(series: Sequence[Series], fabric: Fabric) -> list[Suspect]:
         same.sort(key=lambda part: ORDER.index(part.kind))
         found.append(_fitted(evidence, columns[:, number], tuple(same)))
     return sorted((_at_its_price(one, len(used)) for one in found), key=lambda one: one.score)
+
+
+def _slow(series: Sequence[Series], kind: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Measurements that are slower than half of their kind, or all of a kind that is slow: a guilty part is on one."""
+    ratio = np.array([one.ratio for one in series])
+    usual = np.array([min(1.0, float(np.median(ratio[kind == one]))) for one in range(int(kind.max()) + 1)])
+    found = ratio >= usual[kind]
+    return np.asarray(found if found.any() else np.ones(len(series), bool))
 
 
 def _at_its_price(one: Suspect, parts: int) -> Suspect:

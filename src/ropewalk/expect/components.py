@@ -26,7 +26,8 @@ class Component:
 
     @property
     def said(self) -> str:
-        return f"{self.kind} {self.name}" + (f" ({self.about})" if self.about else "")
+        kind = "GPU" if self.kind == "gpu" else self.kind
+        return f"{kind} {self.name}" + (f" ({self.about})" if self.about else "")
 
 
 ORDER = ("cable", "link", "gpu", "switch")

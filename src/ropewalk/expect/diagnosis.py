@@ -42,6 +42,8 @@ class Cause:
     """Of a part, compared with a healthy one."""
     names: tuple[str, ...] = ()
     """All parts that cannot be told apart."""
+    links: tuple[int, ...] = ()
+    """Of the first of them."""
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -87,7 +89,8 @@ def diagnosed(series: Sequence[Series], prices: Prices, progress: Progress = sil
     best = parts[0].score if parts else np.inf
     settings = _settings(series, prices, progress, best) if _all_of_a_kind_are_slow(series) else []
     causes = sorted([*parts, *settings], key=lambda cause: cause.score)
-    return Diagnosis(tuple(series), False, nothing, tuple(causes[:MOST_NAMED]))
+    telling = [cause for cause in causes[:MOST_NAMED] if cause.score < nothing] or causes[:1]
+    return Diagnosis(tuple(series), False, nothing, tuple(telling))
 
 
 def _all_of_a_kind_are_slow(series: Sequence[Series]) -> bool:
@@ -98,7 +101,7 @@ def _all_of_a_kind_are_slow(series: Sequence[Series]) -> bool:
 
 def _of_part(suspect: Suspect) -> Cause:
     names = tuple(part.name for part in suspect.parts)
-    return Cause("part", suspect.name, suspect.said, suspect.score, suspect.speed, names)
+    return Cause("part", suspect.name, suspect.said, suspect.score, suspect.speed, names, suspect.parts[0].links)
 
 
 def _settings(series: Sequence[Series], prices: Prices, progress: Progress, best: float) -> list[Cause]:

@@ -27,11 +27,23 @@ def draw_cut(fabric: Fabric, members: set[int], cut: Cut | None) -> Drawing | No
 
 def by_cut(fabric: Fabric, cut: Cut) -> LinkClasses:
     """Links that cross a cut, and all others."""
-    crossing = np.zeros(fabric.links, np.bool_)
-    crossing[list(cut.links)] = True
-    # Of the links between two nodes the highest value is drawn: below zero, others yield to one that crosses.
-    value = np.where(crossing, fabric.bandwidth, -fabric.bandwidth)
-    labels = ("other links", f"links across the cut ({quantity.count(len(cut.links))})")
+    return some_links(fabric, cut.links, f"links across the cut ({quantity.count(len(cut.links))})")
+
+
+def some_links(fabric: Fabric, links: tuple[int, ...], label: str) -> LinkClasses:
+    """Some links on top, and all others."""
+    chosen = np.zeros(fabric.links, np.bool_)
+    chosen[list(links)] = True
+    # Of the links between two nodes the highest value is drawn: below zero, others yield to one that is chosen.
+    value = np.where(chosen, fabric.bandwidth, -fabric.bandwidth)
     return LinkClasses(
-        "cut", value, crossing.astype(np.int64), labels, lambda signed: quantity.gigabytes(abs(signed)), directed=True
-    )
+        "cut", value, chosen.astype(np.int64), ("other links", label), lambda signed: quantity.gigabytes(abs(signed)),
+        directed=True,
+    )  # fmt: skip
+
+
+def draw_links(fabric: Fabric, links: tuple[int, ...], label: str) -> Drawing | None:
+    """The fabric with some links marked; None where it is too large."""
+    if fabric.nodes > MOST_DRAWN_NODES:
+        return None
+    return draw(fabric, some_links(fabric, links, label), most_links=MOST_DRAWN_LINKS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ropewalk.expect.answer import ExpectAnswer
 from ropewalk.expect.words import cause_in_words, explanation, headline, who_in_words
 from ropewalk.report import quantity
+from ropewalk.report.cut_drawing import draw_links
+from ropewalk.report.drawing import Drawing
 from ropewalk.report.expect_charts import expected_chart, measured_chart
 from ropewalk.report.page import render
 
@@ -36,8 +38,17 @@ def expect_page(answer: ExpectAnswer) -> str:
         causes=[] if found is None else [(_capital(cause_in_words(one)), one.score) for one in found.causes],
         measured=[(one, row, who_in_words(one, answer.names)) for one, row in measured[:MOST_LISTED]],
         left_out=max(0, len(measured) - MOST_LISTED),
+        drawing=_drawing(answer),
         quantity=quantity,
     )
+
+
+def _drawing(answer: ExpectAnswer) -> Drawing | None:
+    """The network with the guilty part, where a part is guilty."""
+    found = answer.diagnosis
+    if found is None or found.best is None or not found.explains or not found.best.links:
+        return None
+    return draw_links(answer.question.cluster.fabric(), found.best.links, found.best.name)
 
 
 def _capital(sentence: str) -> str:

@@ -64,24 +64,33 @@ def _band(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
 
 def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
     """A point for each measurement: its bandwidth as a part of the expected one."""
-    rows = [(one, row) for one in found.series for row in one.rows]
+    rows = sorted(((one, row) for one in found.series for row in one.rows), key=lambda pair: -pair[1].ratio)
+    sizes = sorted({float(row.measured.size_bytes) for _, row in rows})
+    # Measurements of one size stand side by side, the slowest first.
+    place = {
+        id(row): number + 1 if len(sizes) == 1 else row.measured.size_bytes for number, (_, row) in enumerate(rows)
+    }
     traces = []
     for state, colour in STATES.items():
         some = [(one, row) for one, row in rows if row.state == state]
         traces.append({
             "type": "scatter", "mode": "markers", "name": state, "legendgroup": state, "cliponaxis": False,
-            "x": [row.measured.size_bytes for _, row in some], "y": [EVEN / row.ratio for _, row in some],
+            "x": [place[id(row)] for _, row in some], "y": [EVEN / row.ratio for _, row in some],
             "marker": {"color": colour.light, "size": 8},
             "customdata": [f"{_hover(row)}<br>{plain(who_in_words(one, names))}" for one, row in some],
             "hovertemplate": "%{customdata}<extra></extra>",
         })  # fmt: skip
-    sizes = sorted({float(row.measured.size_bytes) for _, row in rows})
+    along = given_axis("size", sizes, quantity.size)
+    if len(sizes) == 1:
+        along = value_axis(
+            "measurements, the slowest first", [len(rows) + 1.0], lambda number: f"{number:.0f}", log=False
+        )
     parts = [EVEN, *(EVEN / row.ratio for _, row in rows)]
     figure: Figure = {
         "data": traces,
         "layout": layout(
             400,
-            xaxis=given_axis("size", sizes, quantity.size),
+            xaxis=along,
             yaxis=value_axis("bandwidth, part of the expected", parts, quantity.percent, log=False),
         ),
     }

@@ -84,23 +84,23 @@ class SlowLinks:
         self._remove()
 
     def _make(self) -> None:
-        _told("ip", "netns", "add", self._hub)
-        _told("ip", "-n", self._hub, "link", "add", "switch", "type", "bridge")
-        _told("ip", "-n", self._hub, "link", "set", "switch", "up")
+        told("ip", "netns", "add", self._hub)
+        told("ip", "-n", self._hub, "link", "add", "switch", "type", "bridge")
+        told("ip", "-n", self._hub, "link", "set", "switch", "up")
         for rank, place in enumerate(self.places):
             inside = ("-n", place.namespace)
             port = f"port{rank}"
-            _told("ip", "netns", "add", place.namespace)
-            _told(
+            told("ip", "netns", "add", place.namespace)
+            told(
                 "ip", "-n", self._hub, "link", "add", port, "type", "veth",
                 "peer", "name", place.interface, "netns", place.namespace,
             )  # fmt: skip
-            _told("ip", "-n", self._hub, "link", "set", port, "master", "switch")
-            _told("ip", *inside, "link", "set", "lo", "up")
-            _told("ip", *inside, "addr", "add", f"{place.address}/24", "dev", place.interface)
+            told("ip", "-n", self._hub, "link", "set", port, "master", "switch")
+            told("ip", *inside, "link", "set", "lo", "up")
+            told("ip", *inside, "addr", "add", f"{place.address}/24", "dev", place.interface)
             for command in ((*inside, "link", "set", place.interface), ("-n", self._hub, "link", "set", port)):
-                _told("ip", *command, "mtu", str(_FRAME_BYTES), "up")
-            _told(
+                told("ip", *command, "mtu", str(_FRAME_BYTES), "up")
+            told(
                 "tc", *inside, "qdisc", "add", "dev", place.interface, "root", "tbf",
                 "rate", f"{self.bits_per_second:.0f}bit", "burst", str(_BURST_BYTES), "latency", "200ms",
             )  # fmt: skip
@@ -110,7 +110,8 @@ class SlowLinks:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)  # may never have been made
 
 
-def _told(*command: str) -> None:
+def told(*command: str) -> None:
+    """Run `ip` or `tc`; what they refuse is an error with their words."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DeviceError(

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from ropewalk.errors import Findings
-from ropewalk.expect.benchmarks import BENCHMARKS, benchmark_named
+from ropewalk.expect.benchmarks import benchmark_named
 from ropewalk.expect.read.record import Place, Record, Source
 
 _GATHERS = ("all_gather", "reduce_scatter")
@@ -107,33 +107,33 @@ def records_of_inspector(seen: list[Seen], findings: Findings) -> list[Record]:
     for one in seen:
         members[one.communicator][one.rank] = one.process
         ranks[one.communicator] = one.ranks
-    missing = {name: ranks[name] - len(found) for name, found in members.items() if len(found) < ranks[name]}
     whole = max(ranks.values(), default=0)
-    for name, lacking in missing.items():
-        if ranks[name] < whole:
+    for name, found in members.items():
+        if len(found) < ranks[name] < whole:
             findings.add(
-                f"communicator {name}: {lacking} of its {ranks[name]} ranks are in no file, so nobody knows which "
-                "GPUs it joins: read the files of all ranks"
+                f"communicator {name}: {ranks[name] - len(found)} of its {ranks[name]} ranks are in no file, so nobody "
+                "knows which GPUs it joins: read the files of all ranks"
             )
+    records = []
+    for (name, benchmark, size), several in _alike(seen).items():
+        who: tuple[Place, ...] = tuple(place[process] for _, process in sorted(members[name].items()))
+        # Ranks of the widest communicator that are in no file are the other GPUs of the cluster.
+        known = (who,) if len(who) == ranks[name] else ()
+        seconds = median(one.seconds for one in several)
+        records.append(Record(benchmark, size, seconds, known, several[0].source, ranks[name]))
+    return records
+
+
+def _alike(seen: list[Seen]) -> dict[tuple[str, str, int], list[Seen]]:
+    """Of every collective what its last rank reports, by communicator, benchmark and size."""
     shortest: dict[tuple[str, str, int, int], Seen] = {}
     for one in seen:
         key = one.communicator, one.benchmark, one.size_bytes, one.number
         if key not in shortest or one.seconds < shortest[key].seconds:
             shortest[key] = one
-    alike: defaultdict[tuple[str, str, int], list[Seen]] = defaultdict(list)
+    found: defaultdict[tuple[str, str, int], list[Seen]] = defaultdict(list)
     for (communicator, benchmark, size, _), one in shortest.items():
-        alike[communicator, benchmark, size].append(one)
-    found = []
-    for (communicator, benchmark, size), several in alike.items():
-        who: tuple[Place, ...] = tuple(place[process] for _, process in sorted(members[communicator].items()))
-        seconds = median(one.seconds for one in several)
-        everyone = communicator in missing
-        found.append(
-            Record(
-                BENCHMARKS[benchmark].name, size, seconds, () if everyone else (who,), several[0].source,
-                ranks[communicator],
-            )
-        )  # fmt: skip
+        found[communicator, benchmark, size].append(one)
     return found
 
 

@@ -1,0 +1,238 @@
+"""A real network with one slow link, and whether `ropewalk expect` names it.
+
+Eight hosts on four leafs under one spine, all of them network namespaces and bridges of the kernel, every direction of
+every cable a token bucket of 50 Mbit/s. One link or cable is slowed, pairs of hosts send to each other over TCP, one
+pair at a time, and their times are read as a table of pairs. Needs root and iproute2; about 8 s per case:
+
+    python recipes/guilty_link.py [cases] [seed]
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from ropewalk.errors import DeviceError
+from ropewalk.execute.overlap.slow_links import INTERFACE, Namespace, told
+from ropewalk.expect.components import Component, components_of
+from ropewalk.expect.diagnosis import Diagnosis
+from ropewalk.expect.question import ExpectQuestion
+from ropewalk.expect.study import answer
+from ropewalk.hardware import Cluster, Given, read_cluster
+
+LEAFS, HOSTS_OF_LEAF = 4, 2
+HOSTS = LEAFS * HOSTS_OF_LEAF
+BITS_PER_SECOND = 50e6
+BURST_BYTES = 128 * 1024
+SENT_BYTES = 750_000
+PORT = 5055
+LONGEST_S = 30.0
+
+
+def cluster() -> Cluster:
+    """What is built below, in the words of every command."""
+    network = f"leaf-spine:{LEAFS}x1x{HOSTS_OF_LEAF}"
+    given = Given(device="a100", network=network, nic_bandwidth=BITS_PER_SECOND / 8)
+    return read_cluster(f"{HOSTS}x1", given)
+
+
+class Network:
+    """The namespaces and bridges, for the length of a `with` block."""
+
+    def __init__(self) -> None:
+        self.hub = f"rw{os.getpid()}g"
+        self.places = tuple(Namespace(f"rw{os.getpid()}n{host}", f"10.78.0.{host + 1}") for host in range(HOSTS))
+        self.ports: dict[str, tuple[str, str]] = {}
+        """By link of the fabric: the namespace and the interface through which it sends."""
+
+    def __enter__(self) -> Network:
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _make(self) -> None:
+        told("ip", "netns", "add", self.hub)
+        for bridge in ("spine0", *(f"leaf{leaf}" for leaf in range(LEAFS))):
+            told("ip", "-n", self.hub, "link", "add", bridge, "type", "bridge")
+            told("ip", "-n", self.hub, "link", "set", bridge, "up")
+        for leaf in range(LEAFS):
+            up, down = f"up{leaf}", f"down{leaf}"
+            told("ip", "-n", self.hub, "link", "add", up, "type", "veth", "peer", "name", down)
+            self._plug(up, f"leaf{leaf}", f"leaf{leaf}->spine0")
+            self._plug(down, "spine0", f"spine0->leaf{leaf}")
+        for host, place in enumerate(self.places):
+            leaf, port = f"leaf{host // HOSTS_OF_LEAF}", f"port{host}"
+            told("ip", "netns", "add", place.namespace)
+            told("ip", "-n", self.hub, "link", "add", port, "type", "veth", "peer", "name", INTERFACE, "netns",
+                 place.namespace)  # fmt: skip
+            self._plug(port, leaf, f"{leaf}->h{host}")
+            told("ip", "-n", place.namespace, "addr", "add", f"{place.address}/24", "dev", INTERFACE)
+            told("ip", "-n", place.namespace, "link", "set", INTERFACE, "up")
+            self._shape(place.namespace, INTERFACE, f"h{host}->{leaf}")
+
+    def _plug(self, port: str, bridge: str, link: str) -> None:
+        told("ip", "-n", self.hub, "link", "set", port, "master", bridge)
+        told("ip", "-n", self.hub, "link", "set", port, "up")
+        self._shape(self.hub, port, link)
+
+    def _shape(self, namespace: str, interface: str, link: str) -> None:
+        self.ports[link] = namespace, interface
+        self._bucket("add", link, BITS_PER_SECOND)
+
+    def _bucket(self, verb: str, link: str, bits: float) -> None:
+        namespace, interface = self.ports[link]
+        told("tc", "-n", namespace, "qdisc", verb, "dev", interface, "root", "tbf", "rate", f"{bits:.0f}bit", "burst",
+             str(BURST_BYTES), "latency", "200ms")  # fmt: skip
+
+    @contextmanager
+    def slowed(self, links: list[str], speed: float) -> Iterator[None]:
+        """Some links at a part of their speed."""
+        try:
+            for link in links:
+                self._bucket("change", link, BITS_PER_SECOND * speed)
+            yield
+        finally:
+            for link in links:
+                self._bucket("change", link, BITS_PER_SECOND)
+
+    def _remove(self) -> None:
+        for name in (self.hub, *(place.namespace for place in self.places)):
+            run(["ip", "netns", "del", name], capture_output=True, check=False)  # may never have been made
+
+
+def _serve(listening: socket.socket) -> None:
+    """Take what is sent and say so, connection by connection."""
+    while True:
+        taken, _ = listening.accept()
+        with taken:
+            taken.settimeout(LONGEST_S)
+            left = int.from_bytes(taken.recv(8), "big")
+            while left > 0 and (part := taken.recv(1 << 16)):
+                left -= len(part)
+            taken.sendall(b"!")
+
+
+def _host(place: Namespace, orders: Connection) -> None:
+    """A host: receives whatever comes, and sends as it is told until it is told nothing more."""
+    place.enter()
+    listening = socket.create_server((place.address, PORT), backlog=64)
+    threading.Thread(target=_serve, args=(listening,), daemon=True).start()
+    orders.send("ready")
+    for address, size in iter(orders.recv, None):
+        with socket.create_connection((address, PORT), timeout=LONGEST_S) as made:
+            began = time.perf_counter()
+            made.sendall(size.to_bytes(8, "big") + bytes(size))
+            made.recv(1)
+            orders.send(time.perf_counter() - began)
+
+
+@contextmanager
+def hosts_of(network: Network) -> Iterator[list[Connection]]:
+    """A process in every namespace, and the line to each."""
+    context, lines, running = multiprocessing.get_context("fork"), [], []
+    try:
+        for place in network.places:
+            mine, theirs = context.Pipe()
+            process = context.Process(target=_host, args=(place, theirs), daemon=True)
+            process.start()
+            running.append(process)
+            lines.append(mine)
+        for line in lines:
+            _heard(line)
+        yield lines
+    finally:
+        for process in running:
+            process.terminate()
+            process.join(5)
+
+
+def _heard(line: Connection) -> object:
+    if not line.poll(2 * LONGEST_S):
+        raise DeviceError("a host of the network does not answer: is the machine too busy?")
+    return line.recv()
+
+
+def pairs() -> list[tuple[int, int]]:
+    """Both directions with the neighbour on the leaf, one with a host of the next leaf, one with a host two further."""
+    found = [(host, host ^ 1) for host in range(HOSTS)]
+    found += [(host, (host + 2) % HOSTS) for host in range(HOSTS)]
+    return found + [((host + 4) % HOSTS, host) for host in range(HOSTS)]
+
+
+def measured(network: Network, lines: list[Connection]) -> str:
+    """The table of pairs, one pair at a time: the shorter of two sends."""
+    rows = ["ranks,collective,size,time"]
+    for src, dst in pairs():
+        taken = []
+        for _ in range(2):
+            lines[src].send((network.places[dst].address, SENT_BYTES))
+            taken.append(float(str(_heard(lines[src]))))
+        rows.append(f"h{src} h{dst},send,{SENT_BYTES}B,{min(taken):.6f}s")
+    return "\n".join(rows)
+
+
+@dataclass(frozen=True)
+class Case:
+    guilty: Component
+    speed: float
+    found: Diagnosis
+
+    @property
+    def named(self) -> bool:
+        """Is it the first answer, alone or with what no measurement tells from it?"""
+        return self.found.best is not None and self.guilty.name in self.found.best.names
+
+    @property
+    def said(self) -> str:
+        first = "nothing" if self.found.best is None else f"{self.found.best.said} at {self.found.best.speed or 1:.0%}"
+        return f"{self.guilty.said} at {self.speed:.0%}: {'named' if self.named else 'missed'} ({first})"
+
+
+def one_slow_link_of_leaf_spine_4x1x2(cases: int = 10, seed: int = 0) -> Iterator[Case]:
+    """So many cases on one network, each with another link or cable at 20 to 60 % of its speed."""
+    random, place = np.random.default_rng(seed), cluster()
+    parts = [part for part in components_of(place.fabric()) if part.kind in ("cable", "link")]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        network = stack.enter_context(Network())
+        lines = stack.enter_context(hosts_of(network))
+        for _ in range(cases):
+            guilty, speed = parts[random.integers(len(parts))], float(random.uniform(0.2, 0.6))
+            with network.slowed([place.fabric().link_name(link) for link in guilty.links], speed):
+                table = measured(network, lines)
+            (folder / "pairs.csv").write_text(table)
+            found = answer(ExpectQuestion(place, files=(folder / "pairs.csv",))).diagnosis
+            assert found is not None
+            yield Case(guilty, speed, found)
+
+
+def main() -> None:
+    cases, seed = (*map(int, sys.argv[1:]), *(10, 0)[len(sys.argv) - 1 :])[:2]
+    named = 0
+    for case in one_slow_link_of_leaf_spine_4x1x2(cases, seed):
+        named += case.named
+        print(case.said, flush=True)
+    print(f"named in {named} of {cases} cases")
+
+
+if __name__ == "__main__":
+    main()
