@@ -35,12 +35,18 @@ MODELS = {
     "Llama3 8B": "llama3-8b",
     "Llama3 70B": "llama3-70b",
     "Llama3 70B 2-node": "llama3-70b",
+    "Nemotron_3_Nano": "nemotron-3-nano",
+    "Nemotron V3 Nano 30B": "nemotron-3-nano",
+    "Nemotron_3_Super": "nemotron-3-super",
+    "Nemotron_3_Ultra": "nemotron-3-ultra",
+    "Nemotron V3 Ultra 550B": "nemotron-3-ultra",
     "Qwen2.5 7B": "qwen2.5-7b",
     "Qwen2.5 32B": "qwen2.5-32b",
     "Qwen3_30B_a3B": "qwen3-30b-a3b",
     "Qwen3_235B_a22B": "qwen3-235b-a22b",
     "llama3-70b": "llama3-70b",
     "llama3-405b": "llama3-405b:kv_heads=16",
+    "deepseekv2": "deepseek-v2",
 }
 """Published names without remarks, and ours. The 405B model of SimuMax's runs has 16 heads of keys and values, twice
 those of Llama's."""

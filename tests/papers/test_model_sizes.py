@@ -34,7 +34,7 @@ MODEL_CARDS = {
     "qwen2.5-14b": 14_770_033_664, "qwen2.5-32b": 32_763_876_352, "qwen2.5-72b": 72_706_203_648,
     "gemma2-2b": 2_614_341_888, "gemma2-9b": 9_241_705_984, "gemma2-27b": 27_227_128_320, "gemma3-1b": 999_885_952,
     "gpt-oss-20b": 20_914_757_184, "gpt-oss-120b": 116_829_156_672, "deepseek-v2-lite": 15_706_484_224,
-    "deepseek-v2": 235_741_434_880,
+    "deepseek-v2": 235_741_434_880, "mamba2-130m": 128_989_632, "mamba2-2.7b": 2_702_599_680,
 }  # fmt: skip
 
 WITH_VISION = {"gemma3-4b": 4_300_079_472, "gemma3-12b": 12_187_325_040, "gemma3-27b": 27_432_406_640}
@@ -45,6 +45,9 @@ ROUGHLY = {
     # DeepSeekMoE: 16.4B; GPipe, Table 1: AmoebaNet-D of 18 layers and 208 filters, of 36 layers and 544.
     "megatron-22b": (22e9, 0.01), "megatron-175b": (174.6e9, 0.01), "megatron-530b": (529.6e9, 0.01),
     "megatron-1t": (1008e9, 0.01), "gnmt-16": (291e6, 0.01), "bert-48": (640e6, 0.01), "amoebanet-36": (933e6, 0.01),
+    # Nemotron-H: 8.1B; Nemotron 3 Super 120B-A12B and Ultra 550B, without the layers that predict further tokens.
+    "nemotron-h-8b": (8.1e9, 0.001), "nemotron-3-super": (120.6e9, 0.001), "nemotron-3-ultra": (550e9, 0.002),
+    "mamba2-370m": (370e6, 0.01), "mamba2-780m": (780e6, 0.01), "mamba2-1.3b": (1.344e9, 0.01),
     "deepseek-moe-16b": (16.4e9, 0.01), "amoebanet-18:filters=208": (82e6, 0.01),
     "amoebanet-36:filters=544": (1.05e9, 0.01),
 }  # fmt: skip
@@ -71,6 +74,10 @@ def test_a_model_has_about_the_published_parameters(name: str, published: tuple[
 
 def test_deepseek_v3_with_the_biases_of_its_routers_has_the_published_count() -> None:
     assert zoo.build("deepseek-v3", 1).parameters() + 58 * 256 == 671_026_419_200
+
+
+def test_nemotron_3_nano_with_the_biases_of_its_routers_has_the_published_count() -> None:
+    assert zoo.build("nemotron-3-nano", 1).parameters() + 23 * 128 == 31_577_940_288
 
 
 def test_kimi_k2_with_the_biases_of_its_routers_has_the_published_count() -> None:

@@ -18,6 +18,7 @@ from ropewalk.workload.dense import Product
 from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import GATHER, RING, ULYSSES, Role
+from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Workload
 
 MOST_MICRO_BATCHES = 100_000
@@ -75,6 +76,7 @@ def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[
 def degree_findings(plan: Strategy, workload: Workload) -> Iterator[str]:
     """Does what ranks share divide over them?"""
     yield from _tensor(plan, workload)
+    yield from _scans(plan, workload)
     yield from _experts(plan, workload)
     yield from _context(plan, workload)
     yield from _tables(plan, workload)
@@ -202,6 +204,14 @@ def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
             )
 
 
+def _scans(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Do groups of states split over tensor ranks?"""
+    groups = {op.groups for layer in workload.layers for op in map(bare, layer.operators) if isinstance(op, Scan)}
+    for count in sorted(groups):
+        if count % plan.tensor:
+            yield f"{count} groups of states do not split over {plan.tensor} tensor ranks: set tensor to a divisor"
+
+
 def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
     if plan.expert == 1:
         return
@@ -223,6 +233,8 @@ def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
         return
     if not any(map(attends, workload.layers)):
         yield f"{workload.name} has no attention whose sequence can be cut into {plan.context}: set context to 1"
+    elif any(isinstance(bare(op), Scan) for layer in workload.layers for op in layer.operators):
+        yield f"scans of {workload.name} go along whole sequences, which {plan.context} ranks cut: set context to 1"
     elif workload.sequence % plan.context:
         yield (
             f"a sequence of {workload.sequence} tokens does not split over {plan.context} context ranks: "

@@ -42,13 +42,14 @@ from ropewalk.workload.lstm import Lstm
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Operator
 from ropewalk.workload.reduction import Broadcast, Reduction
+from ropewalk.workload.scan import Scan
 from ropewalk.workload.table import Embedding, EmbeddingBags
 from ropewalk.workload.upsampling import TransposedConvolution
 from ropewalk.workload.written import Written
 
 OPERATORS: tuple[type[Operator], ...] = (
     Linear, Product, FusedAttention, Convolution, TransposedConvolution, Pool, BatchNorm, Normalise, Softmax, Pointwise,
-    Reduction, Broadcast, Dropout, Embedding, EmbeddingBags, SparseTable, Lstm, Interaction, SortTokens, Experts,
+    Reduction, Broadcast, Dropout, Embedding, EmbeddingBags, SparseTable, Lstm, Interaction, Scan, SortTokens, Experts,
     SumExperts, Written, CrossEntropy, BinaryCrossEntropy, Exchange, Measured, Adapted, Weights, FlatCopies,
 )  # fmt: skip
 

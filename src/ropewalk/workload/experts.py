@@ -89,26 +89,56 @@ class Experts(Operator):
     back behind them."""
     remade: bool = False
     """Gates are computed again in the backward pass (Megatron-Core's `moe_act`)."""
+    ungated: bool = False
+    """Neurons are squared where they are above zero, without a gate: the first product makes them alone."""
+
+    @property
+    def _first(self) -> int:
+        """Numbers that the first product makes of a token: gates and neurons."""
+        return self.ffn if self.ungated else 2 * self.ffn
+
+    def _bent(self) -> tuple[Kernel, ...]:
+        """Neurons squared in one kernel, or each operation in its own."""
+        return (k.pointwise("map", self.slots * self.ffn),) * (1 if self.fused or self.apart else 2)
+
+    def _bent_back(self) -> tuple[Kernel, ...]:
+        return (k.pointwise("map", self.slots * self.ffn, 2),) * (1 if self.fused or self.apart else 2)
+
+    def _gate(self) -> tuple[Kernel, ...]:
+        if self.ungated:
+            return self._bent()
+        neurons = self.slots * self.ffn
+        if self.apart:
+            return core.gate(neurons, clamped=self.clamped)
+        gate = k.pointwise("map", neurons, 2)
+        return (gate,) if self.fused else (k.pointwise("map", neurons), gate)
+
+    def _gate_backward(self) -> tuple[Kernel, ...]:
+        if self.ungated:
+            return self._bent_back()
+        neurons = self.slots * self.ffn
+        if self.apart:
+            return core.gate_backward(neurons, clamped=self.clamped)
+        gate = k.pointwise("map", neurons, 2)
+        return (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
 
     def forward(self) -> tuple[Kernel, ...]:
         if self.apart:
             biases = core.biases(self.slots, self.hidden) if self.biased else ()
             return (
                 *self._resorted(),
-                self._product("forward", 2 * self.ffn, self.hidden),
-                *core.gate(self.slots * self.ffn, clamped=self.clamped),
+                self._product("forward", self._first, self.hidden),
+                *self._gate(),
                 self._product("forward", self.hidden, self.ffn),
                 *biases,
                 *self._resorted(),
             )
-        neurons = self.slots * self.ffn
-        gate = k.pointwise("map", neurons, 2)
         return (
             *self._masks(self.hidden),
-            self._product("forward", 2 * self.ffn, self.hidden),
-            *self._biases(2 * self.ffn),
-            *self._masks(2 * self.ffn),
-            *((gate,) if self.fused else (k.pointwise("map", neurons), gate)),
+            self._product("forward", self._first, self.hidden),
+            *self._biases(self._first),
+            *self._masks(self._first),
+            *self._gate(),
             self._product("forward", self.hidden, self.ffn),
             *self._biases(self.hidden),
             *self._masks(self.hidden),
@@ -117,31 +147,27 @@ class Experts(Operator):
     def backward(self) -> tuple[Kernel, ...]:
         if self.apart:
             return self._backward_apart()
-        neurons = self.slots * self.ffn
-        gate = k.pointwise("map", neurons, 2)
-        gates = (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
         return (
             *self._masks(self.hidden),
             *self._weight_gradient(self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
-            *gates,
-            *self._masks(2 * self.ffn),
-            *self._weight_gradient(2 * self.ffn, self.hidden),
-            self._product("input_grad", self.hidden, 2 * self.ffn),
+            *self._gate_backward(),
+            *self._masks(self._first),
+            *self._weight_gradient(self._first, self.hidden),
+            self._product("input_grad", self.hidden, self._first),
             *self._masks(self.hidden),
         )  # fmt: skip
 
     def _backward_apart(self) -> tuple[Kernel, ...]:
-        neurons = self.slots * self.ffn
         return (
             *self._resorted(),
             *(core.biases_backward(self.slots, self.hidden) if self.biased else ()),
-            *(core.gate(neurons, clamped=self.clamped) if self.remade else ()),
+            *(self._gate() if self.remade else ()),
             *self._weight_gradient(self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
-            *core.gate_backward(neurons, clamped=self.clamped),
-            *self._weight_gradient(2 * self.ffn, self.hidden),
-            self._product("input_grad", self.hidden, 2 * self.ffn),
+            *self._gate_backward(),
+            *self._weight_gradient(self._first, self.hidden),
+            self._product("input_grad", self.hidden, self._first),
             *self._resorted(),
         )
 
@@ -171,14 +197,16 @@ class Experts(Operator):
         return k.grouped_matmul(form, self.experts, self.slots, columns, inner)
 
     def parameters(self) -> int:
-        biases = self.experts * (2 * self.ffn + self.hidden) if self.biased else 0
-        return 3 * self.experts * self.hidden * self.ffn + biases
+        biases = self.experts * (self._first + self.hidden) if self.biased else 0
+        return self.experts * self.hidden * (self._first + self.ffn) + biases
 
     def parameter_tensors(self) -> int:
         return 4 if self.biased else 2
 
     def saved_elements(self) -> float:
         neurons = 2 if self.remade else 3 if self.fused else 4
+        if self.ungated:
+            neurons = 1 if self.remade else 2 if self.fused else 3
         return self.slots * (self.hidden + neurons * self.ffn)
 
     def narrow_elements(self) -> float:
@@ -186,7 +214,7 @@ class Experts(Operator):
         return self.slots * read if self.transformer_engine else 0.0
 
     def narrow_parameters(self) -> int:
-        return 3 * self.experts * self.hidden * self.ffn if self.transformer_engine else 0
+        return self.experts * self.hidden * (self._first + self.ffn) if self.transformer_engine else 0
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""

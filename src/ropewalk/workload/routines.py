@@ -101,6 +101,18 @@ DROPOUT_ADD = Routine(
 BIAS_ADD = Routine("bias and residual", forward=(ADD,), backward=(COLUMN_SUM, ADD), calls=("add",), weights=1)
 """The same without dropout."""
 
+CONVOLVE_ALONG = Routine(
+    "convolution along the sequence",
+    (MAP,),
+    (MAP, ADD, COLUMN_SUM),
+    ("relu",),
+    weights=5,
+)
+"""Every channel with its last four tokens, a bias and a silu, in one kernel; run again on the way back."""
+
+SQUARED_RELU = Routine("squared relu", (MAP, MAP), (ADD, ADD), ("relu", "power"), saved=2)
+SQUARED_RELU_AT_ONCE = Routine("squared relu, one kernel", (MAP,), (ADD,), ("relu",), saved=1)
+
 SINKS = Routine("sinks", (), (COLUMN_SUM,), (), weights=1)
 """A learnt score of every head beside those of the keys: attention itself reads it, its gradient is a sum."""
 

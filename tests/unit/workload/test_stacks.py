@@ -18,6 +18,7 @@ MODELS = [
     "mixtral-8x7b:layers=2",
     "deepseek-v3:layers=4",
     "gpt-oss-20b:layers=2",
+    "nemotron-3-super:pattern=ME*-",
     "gemma3-1b:layers=6",
     "gpt2:layers=2",
     "bert-base:layers=2",

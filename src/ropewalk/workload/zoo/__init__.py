@@ -17,6 +17,7 @@ from ropewalk.workload.zoo import (
     bert,
     gnmt,
     gpt,
+    hybrid,
     inception,
     like_llama,
     llama,
@@ -31,7 +32,7 @@ from ropewalk.workload.zoo import (
     xlnet,
 )  # fmt: skip
 from ropewalk.workload.zoo.entry import Entry, Option
-from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, mixture_entry
+from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, hybrid_entry, mixture_entry
 
 __all__ = ["ALIASES", "ZOO", "Entry", "Family", "build", "family_of", "find"]
 
@@ -75,6 +76,12 @@ def _entries() -> list[Entry]:
     experts = [
         mixture_entry(name, "mixture-of-experts language model", *shapes) for name, shapes in mixture.SHAPES.items()
     ]
+    scans = [
+        hybrid_entry(
+            name, "Mamba-2 language model" if name.startswith("mamba") else "hybrid of Mamba-2 and attention", *shapes
+        )
+        for name, shapes in hybrid.SHAPES.items()
+    ]
     any_size = [
         entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, name)
         for name, style in STYLES.items()
@@ -106,7 +113,7 @@ def _entries() -> list[Entry]:
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip
-    return [*images, *texts, *experts, *any_size, *translators, *tables, *topoopt.entries()]
+    return [*images, *texts, *experts, *scans, *any_size, *translators, *tables, *topoopt.entries()]
 
 
 ZOO = Choices("model", _entries(), error=WorkloadError)

@@ -22,6 +22,8 @@ from ropewalk.workload.routines import (
     ROTATE_AT_ONCE,
     ROTATION_TABLE,
     SINKS,
+    SQUARED_RELU,
+    SQUARED_RELU_AT_ONCE,
 )
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
@@ -102,9 +104,10 @@ def norm(run: Run, width: int, role: Role = Role.OUTSIDE, rows: int = 0) -> Norm
     return Written(RMS_NORM_AT_ONCE if run.stack.merged else RMS_NORM, rows or run.tokens, width, role)
 
 
-def attention(shape: Transformer, run: Run, window: int = 0) -> Operators:
+def attention(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = True) -> Operators:
     elements = run.tokens * shape.hidden
     rotate = ROTATE_AT_ONCE if run.stack.fused else ROTATE
+    turns = (Written(rotate, run.tokens, width, Role.INSIDE) for width in (shape.queries, shape.keys))
     return (
         norm(run, shape.hidden),
         enter(elements),
@@ -112,8 +115,7 @@ def attention(shape: Transformer, run: Run, window: int = 0) -> Operators:
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
         interpreted(400, run),
         *_heads_normalised(shape, run),
-        Written(rotate, run.tokens, shape.queries, Role.INSIDE),
-        Written(rotate, run.tokens, shape.keys, Role.INSIDE),
+        *(turns if rotated else ()),
         *((Written(SINKS, run.tokens, shape.heads, Role.INSIDE),) if shape.sinks else ()),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False, window=window),
         *projected(run, shape.queries, shape.hidden, bias=shape.out_bias),
@@ -165,6 +167,17 @@ def gated(run: Run, hidden: int, neurons: int) -> Operators:
     return (
         *both,
         Written(GATE_AT_ONCE if run.stack.fused else GATE, run.tokens, neurons, Role.INSIDE),
+        Linear(run.tokens, neurons, hidden, bias=False, role=Role.ROWS),
+        calls("module"),
+    )
+
+
+def squared(run: Run, hidden: int, neurons: int) -> Operators:
+    """down(relu(up(x))²)."""
+    bend = SQUARED_RELU_AT_ONCE if run.stack.fused else SQUARED_RELU
+    return (
+        Linear(run.tokens, hidden, neurons, bias=False, role=Role.COLUMNS),
+        Written(bend, run.tokens, neurons, Role.INSIDE),
         Linear(run.tokens, neurons, hidden, bias=False, role=Role.ROWS),
         calls("module"),
     )

@@ -59,6 +59,12 @@ class Mixture:
     """Routers and experts have biases."""
     clamped: bool = False
     """Gates of experts are clamped."""
+    ungated: bool = False
+    """Experts square what is above zero of their neurons, without a gate."""
+    shared_ffn: int = 0
+    """Neurons of what every token goes to, where they are not those of so many experts."""
+    squeezed: int = 0
+    """Width to which tokens are brought before they are sent to experts; 0: they are sent as they are."""
     remade: bool = False
     """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
 
@@ -121,19 +127,21 @@ def layers(shape: Transformer, mixture: Mixture, run: Run) -> list[Layer]:
 
 
 def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    elements, slots = run.tokens * shape.hidden, run.tokens * mixture.choices
+    elements, slots, wide = run.tokens * shape.hidden, run.tokens * mixture.choices, mixture.squeezed or shape.hidden
     readers = 3 if mixture.shared else 2
+    down, up = _squeezed(shape, mixture, run)
     return (
         llama.norm(run, shape.hidden),
         enter(elements),
         fan_in(elements, readers),
         *router(shape, mixture, run),
-        SortTokens(run.tokens, mixture.choices, shape.hidden, mixture.experts, run.stack.merged),
-        Exchange(Meeting.DISPATCH, slots * shape.hidden),
+        *down,
+        SortTokens(run.tokens, mixture.choices, wide, mixture.experts, run.stack.merged),
+        Exchange(Meeting.DISPATCH, slots * wide),
         Experts(
             slots,
             mixture.experts,
-            shape.hidden,
+            wide,
             mixture.ffn,
             mixture.masked and not run.stack.own_code,
             run.stack.fused,
@@ -142,15 +150,25 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             clamped=mixture.clamped,
             resorted=run.stack.merged,
             remade=mixture.remade and run.stack.merged,
+            ungated=mixture.ungated,
         ),
-        Exchange(Meeting.COMBINE, slots * shape.hidden),
-        SumExperts(run.tokens, mixture.choices, shape.hidden, run.stack.merged),
+        Exchange(Meeting.COMBINE, slots * wide),
+        SumExperts(run.tokens, mixture.choices, wide, run.stack.merged),
+        *up,
         calls("view", "view", "module", "module", "module"),
         interpreted(500, run),
         *(shared(shape, mixture, run) if mixture.shared else ()),
         leave(elements),
         residual(elements),
     )
+
+
+def _squeezed(shape: Transformer, mixture: Mixture, run: Run) -> tuple[Operators, Operators]:
+    """What brings tokens to the width of experts, and back, where it is another one."""
+    if not mixture.squeezed:
+        return (), ()
+    down = Linear(run.tokens, shape.hidden, mixture.squeezed, bias=False)
+    return (sharing(down),), (Linear(run.tokens, mixture.squeezed, shape.hidden, bias=False),)
 
 
 def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
@@ -168,7 +186,8 @@ def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
 
 def shared(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
     """Experts that see every token: one wide gated layer beside the others, and the sum of both."""
+    neurons = mixture.shared_ffn or mixture.shared * mixture.ffn
     return (
-        *llama.gated(run, shape.hidden, mixture.shared * mixture.ffn),
+        *(llama.squared if mixture.ungated else llama.gated)(run, shape.hidden, neurons),
         added(run.tokens * shape.hidden, role=Role.WHOLE),
     )

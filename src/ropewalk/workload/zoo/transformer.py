@@ -8,7 +8,7 @@ from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo import adapters, bert, gpt, llama, megatron, mixture, mpt, prediction, xlnet
+from ropewalk.workload.zoo import adapters, bert, gpt, hybrid, llama, megatron, mixture, mpt, prediction, xlnet
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import TRAITS, Transformer
@@ -131,6 +131,33 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
         name, make, about, sequence=shape.sequence, options=own | sizes, family=Family("mixture", shape, experts),
         switched_off=("window", "whole_every"),
     )  # fmt: skip
+
+
+def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybrid) -> TransformerEntry:
+    """A model of layers in a pattern, some of them with states; its pattern says how many there are."""
+
+    def make(
+        name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
+        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
+    ) -> list[Layer]:  # fmt: skip
+        own = {size: value for size, value in sizes.items() if size not in STATES}
+        kept = replace(states, pattern=pattern, **{STATES[size]: sizes[size] for size in STATES if size in sizes})  # type: ignore[arg-type]
+        kept.check(name)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
+        made = resized(name, shape, {**own, "layers": len(pattern)})
+        return adapters.added(hybrid.layers(made, kept, run), lora, run.stack)
+
+    own: dict[str, Option] = {"attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "lora": 0}
+    sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
+    scanned = {option: getattr(states, size) for option, size in STATES.items()}
+    return TransformerEntry(
+        name, make, about, sequence=shape.sequence, options=own | sizes | scanned,
+        family=Family("hybrid", shape, states.experts),
+    )  # fmt: skip
+
+
+STATES = {"scan_heads": "heads", "scan_size": "size", "state": "state", "groups": "groups"}
+"""Options of layers with states, and what they are called there."""
 
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
