@@ -131,6 +131,7 @@ def _question(
             context_exchange=split.cp_exchange,
             sequence_parallel=split.sp,
             tensor_overlap=split.tp_overlap,
+            narrow_weights=split.fp8_params,
             zero=split.zero,
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,

@@ -30,6 +30,10 @@ TP_OVERLAP = typer.Option(
     True, "--tp-overlap/--no-tp-overlap", rich_help_panel=SPLIT,
     help="Tensor-parallel communication behind products, where --stack megatron and --sp have it.",
 )  # fmt: skip
+FP8_PARAMS = typer.Option(
+    False, "--fp8-params/--no-fp8-params", rich_help_panel=SPLIT,
+    help="Weights of products in FP8 have no copy in bf16, and are gathered in 8 bits under ZeRO-1 and 2.",
+)  # fmt: skip
 ZERO = typer.Option(
     0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
 )
@@ -57,6 +61,7 @@ class SplitOptions:
     cp_exchange: str
     sp: bool
     tp_overlap: bool
+    fp8_params: bool
     zero: int
     schedule: str | None
     interleave: int

@@ -109,7 +109,7 @@ class Device:
         either_way = "mxfp8" in self.peak_flops and not precision.blocks
         narrow = precision.narrow_bytes
         copies = narrow if either_way else 2 * narrow
-        return Numbers(precision.element_bytes, narrow, copies)
+        return Numbers(precision.element_bytes, narrow, copies, None if precision.blocks else narrow)
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)

@@ -15,3 +15,5 @@ class Numbers:
     """Of an element that only narrowed products read again; None where products are as wide as the rest."""
     copy_bytes: float = 0.0
     """Of the narrow copies of a weight that a narrowed product reads."""
+    sent_bytes: float | None = None
+    """Of such a weight where it has no other copy and is sent as it is; None where it is sent as wide as the rest."""

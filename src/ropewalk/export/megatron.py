@@ -225,6 +225,7 @@ def _gradients(job: PlannedJob) -> Iterator[str]:
     """Precision of weights and gradients, and when gradients are reduced; Megatron-LM counts a bucket in parameters."""
     strategy, precision = job.strategy, job.plan.model.precision
     yield from PRECISIONS[precision]
+    yield from ("--fp8-param-gather",) if strategy.narrow_weights else ()
     if "--bf16" in PRECISIONS[precision] and job.gradient_bytes == 2:
         yield "--grad-reduce-in-bf16"
     elif PRECISIONS[precision] and job.gradient_bytes == 4:

@@ -69,6 +69,8 @@ class Space:
             strangers = [str(one) for one in given if one not in known]
             if strangers or not given:
                 findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
+        if self.usual.narrow_weights:
+            findings.add("weights with narrow copies alone are not searched: try them with `ropewalk simulate`")
         if not self.schedules:
             findings.add("no schedule is given: name one, such as 1f1b")
         findings.raise_if_any()

@@ -139,7 +139,8 @@ def _states(strategy: Strategy, shares: list[Share], numbers: Numbers) -> tuple[
     most = max(share.all_parameters for share in shares)
     gradients = mine + min(most, trained - mine) if strategy.zero >= 2 else trained - sparse
     state = mine * per_state + sparse * state_bytes(strategy.optimiser, element_bytes, master_weights=False)
-    return weights * element_bytes + copied * numbers.copy_bytes, gradients * per_gradient, state
+    wide = weights - copied if strategy.narrow_weights and numbers.narrow_bytes is not None else weights
+    return wide * element_bytes + copied * numbers.copy_bytes, gradients * per_gradient, state
 
 
 def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = True) -> float:

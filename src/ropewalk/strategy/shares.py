@@ -14,6 +14,7 @@ from ropewalk.workload.adapted import Adapted, bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.experts import Experts
 from ropewalk.workload.flat import FlatCopies
 from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.operator import ULYSSES, Operator, Role, Split, part
@@ -44,6 +45,8 @@ class Share:
     """Parameters of each embedding it has itself, to find the one that is tied."""
     read: tuple[int, ...] = ()
     """Elements of a micro-batch that it reads of each layer in `layer.inputs`."""
+    narrow_experts: int = 0
+    """Of the parameters of experts, those of which narrow copies are kept where products are narrow."""
     narrow: int = 0
     """Of all these parameters, those of which narrow copies are kept where products are narrow."""
     sparse: int = 0
@@ -106,6 +109,7 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         tensors=sum(op.parameter_tensors() for op in operators if not isinstance(op, SparseTable)),
         tied=0 if seated else _tied(operators, frozen=False),
         narrow=sum(op.narrow_parameters() for op in operators),
+        narrow_experts=sum(op.narrow_parameters() for op in operators if isinstance(bare(op), Experts)),
         embeddings=tuple(
             op.parameters() for op in map(bare, operators) if isinstance(op, Embedding) and not op.borrowed
         ),

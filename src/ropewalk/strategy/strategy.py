@@ -95,6 +95,9 @@ class Strategy:
     optimiser: str = "adamw"
     master_weights: bool = True
     """Weights in less than 32 bits have a copy in 32 bits that the optimiser updates."""
+    narrow_weights: bool = False
+    """Weights of products in 8 or 4 bits have narrow copies alone, and ZeRO-1 and 2 gather updated ones in 8 bits where
+    a tensor has one scale (Megatron-Core's `--fp8-param-gather`)."""
     gradient_bytes: float | None = None
     """Bytes of a gradient, kept and sent; as those of a weight unless given (Megatron-LM keeps 4)."""
     choices: tuple[LayerChoice, ...] = ()

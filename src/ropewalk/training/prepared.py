@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.device.pricer import Pricer, pricer
-from ropewalk.errors import MemoryShortage
+from ropewalk.errors import Findings, MemoryShortage, StrategyError
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
@@ -27,6 +27,7 @@ from ropewalk.units import show_size
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.source import FILES, open_workload
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,7 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     """Every rank is a GPU."""
     strategy, workload = _sized(question)
     check(strategy, workload, question.gpu_count)
+    _check_narrow(strategy, workload, prices)
     prices = prices.sustained(workload)
     fabric = question.fabric()
     router = question.network.router_on(fabric)
@@ -103,6 +105,20 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
             workload, strategy, placement, listed, STEPS_IN_A_ROW, question.detail
         ),
     )  # fmt: skip
+
+
+def _check_narrow(strategy: Strategy, workload: Workload, prices: Pricer) -> None:
+    """Refuse narrow weights where no product is narrow, or none is kept so."""
+    if not strategy.narrow_weights:
+        return
+    findings = Findings(StrategyError, "weights with narrow copies alone")
+    if not prices.precision.is_narrow:
+        findings.add(f"{prices.precision.name} has none: give --dtype fp8, or leave --fp8-params out")
+    if not stack_of(workload).transformer_engine:
+        findings.add(f"the {workload.stack or 'own'} stack keeps them wide: give --stack megatron")
+    if strategy.zero == 3:
+        findings.add("ZeRO-3 gathers them wide: give --zero 1 or 2")
+    findings.raise_if_any()
 
 
 def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:

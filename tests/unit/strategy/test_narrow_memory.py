@@ -6,8 +6,15 @@ import pytest
 
 from ropewalk.device.device import PRECISIONS, device
 from ropewalk.device.pricer import pricer
-from ropewalk.strategy import Memory, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.errors import PlanError, StrategyError
+from ropewalk.hardware import Given, read_cluster
+from ropewalk.planner.space import Space
+from ropewalk.strategy import Memory, Placement, PriceList, Strategy, cut, memory, shares_of
 from ropewalk.strategy.shares import kept_bytes
+from ropewalk.task.lower import lower
+from ropewalk.task.step import Act
+from ropewalk.training import TrainingQuestion
+from ropewalk.training.prepared import prepared
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo import build
 
@@ -86,3 +93,41 @@ def test_experts_keep_what_both_of_their_products_read() -> None:
     # The input of queries, keys and values saves as much as the copy of the projection takes.
     assert wide - narrow == pytest.approx(2 * TOKENS * (hidden + ffn))
     assert block.narrow == 3 * 8 * hidden * ffn + hidden * (hidden + 2 * 1024) + hidden * hidden
+
+
+def test_weights_may_have_narrow_copies_alone() -> None:
+    wide = held("fp8", "h100")
+    alone = held("fp8", "h100", strategy=Strategy(narrow_weights=True))
+    assert wide.weights - alone.weights == pytest.approx([2 * 2 * PRODUCTS])
+    assert held("bf16", "h100", strategy=Strategy(narrow_weights=True)).weights == held("bf16", "h100").weights
+
+
+@pytest.mark.parametrize(("precision", "sent"), [("fp8", 1.0), ("mxfp8", 2.0)])
+def test_updated_weights_that_are_narrow_alone_are_gathered_in_8_bits_where_a_tensor_has_one_scale(
+    precision: str, sent: float
+) -> None:
+    plan = Strategy(data=2, zero=1, narrow_weights=True)
+    step = lower(model(), plan, Placement(plan), pricer("b200", precision))
+    gathered = step.amount[(step.act == Act.ALL_GATHER)].sum()
+    assert gathered == pytest.approx(2 * model().parameters() - (2 - sent) * 2 * PRODUCTS)
+
+
+@pytest.mark.parametrize(
+    ("precision", "stack", "zero", "remedy"),
+    [
+        ("bf16", "megatron", 1, "give --dtype fp8"),
+        ("fp8", "fsdp2", 1, "give --stack megatron"),
+        ("fp8", "megatron", 3, "give --zero 1 or 2"),
+    ],
+)
+def test_narrow_copies_alone_are_refused_where_there_are_none(
+    precision: str, stack: str, zero: int, remedy: str
+) -> None:
+    question = TrainingQuestion(
+        f"llama-3.2-1b:layers=2,stack={stack}", read_cluster("1x2", Given(device="h100")), precision=precision,
+        usual=Strategy(narrow_weights=True, zero=zero),
+    )  # fmt: skip
+    with pytest.raises(StrategyError, match=remedy):
+        prepared(question)
+    with pytest.raises(PlanError, match="try them with `ropewalk simulate`"):
+        Space(usual=Strategy(narrow_weights=True)).check()

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.device.numbers import Numbers
 from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
@@ -266,21 +267,27 @@ def _ending(
         together = [mine] if prices.factor is not None else [[share] for share in mine]
         seconds = sum(prices.update(*updated(view, group), strategy.optimiser) for group in together)
         update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
-        again = _gather_updated(view, mine, element_bytes) if strategy.zero in (1, 2) else ()
+        again = _gather_updated(view, mine, prices.listed.numbers) if strategy.zero in (1, 2) else ()
         gathers.append(moves.add(list(again)))
     twins = _ints(pieces.twin(stage) for stage in range(len(views)))
     tied = np.array(ties, np.int64).reshape(-1, 3).T.copy()
     return Ending._make([*tied, _ints(update), *_csr(waits), *_csr(gathers), twins])
 
 
-def _gather_updated(strategy: Strategy, held: list[Share], element_bytes: float) -> Iterator[Move]:
+def _gather_updated(strategy: Strategy, held: list[Share], numbers: Numbers) -> Iterator[Move]:
     """Weights that ranks updated in parts."""
-    for scope, ways, count in (
-        (Scope.DATA, strategy.replicas, sum(share.parameters for share in held) + tied_copy(held)),
-        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, sum(share.expert_parameters for share in held)),
+    dense, experts = sum(share.parameters for share in held), sum(share.expert_parameters for share in held)
+    narrow = [sum(share.narrow - share.narrow_experts for share in held), sum(share.narrow_experts for share in held)]
+    less = 0.0
+    if strategy.narrow_weights and numbers.sent_bytes is not None:
+        less = numbers.element_bytes - numbers.sent_bytes
+    for scope, ways, count, sent_narrow in (
+        (Scope.DATA, strategy.replicas, dense + tied_copy(held), min(dense, narrow[0])),
+        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, experts, min(experts, narrow[1])),
     ):
         if ways > 1 and count:
-            yield Move(Act.ALL_GATHER, scope, count * element_bytes, STREAM["zero"], "updated weights")
+            size = count * numbers.element_bytes - sent_narrow * less
+            yield Move(Act.ALL_GATHER, scope, size, STREAM["zero"], "updated weights")
 
 
 def _ints(values: Iterable[int]) -> Ints:
