@@ -1,7 +1,8 @@
 """Bus bandwidths that people posted of healthy clusters, and what is expected of theirs.
 
 None of these rows was used to fit anything. The bandwidth of rings inside A100 and H100 servers comes from other rows
-(`training/network.py`), everything else from NCCL's own constants.
+(`training/network.py`), everything else from NCCL's own constants. That NCCL has 32 heads at most was added, with its
+own numbers, after the rows of 72 GPUs were seen.
 """
 
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ropewalk.hardware import Given, read_cluster
 
 G = 1 << 30
 H100, A100_4NICS = Given(device="h100"), Given(device="a100", nics=4)
+A800 = Given(device="a100", nvlink_bandwidth=200e9, nics=1)
 POSTED = [
     ("nccl-tests#309", "1x8", H100, "ring", "all_reduce", 16 * G, 368.76),
     ("nccl#1455", "1x8", H100, None, "all_reduce", 2 * G, 480),
@@ -30,6 +32,14 @@ POSTED = [
     ("NCCL Inspector's manual", "1x8", H100, None, "all_reduce", 16 * G, 485.12),
     ("NCCL Inspector's manual", "1x8", H100, None, "reduce_scatter", 16 * G, 366.13),
     ("lixueduan.com, GB200", "1x8", Given(device="gb200"), None, "all_reduce", 16 * G, 811),
+    ("coreweave/nccl-tests#43", "gb200-nvl72:1", Given(), None, "all_reduce", 4 * G, 839.16),
+    ("coreweave/nccl-tests#43", "gb200-nvl72:1", Given(), None, "all_reduce", 8 * G, 834.57),
+    ("nccl-tests#309", "dgx-h100:2", Given(), None, "all_reduce", 16 * G, 470),
+    ("nccl-tests#309", "dgx-h100:4", Given(), None, "all_reduce", 16 * G, 365.84),
+    ("d-robotics, 4 NICs", "2x8", replace(H100, nics=4), None, "all_reduce", 8 * G, 353.85),
+    ("d-robotics, its target", "dgx-h100:2", Given(), None, "all_reduce", 8 * G, 491.84),
+    ("nccl#412, A800, as it should be", "12x8", A800, None, "all_reduce", 8 * G, 24),
+    ("nccl#412, A800, as it should be", "1x8", A800, None, "all_reduce", 8 * G, 160),
     ("nccl-tests#149", "1x8", Given(device="a100"), None, "all_reduce", G, 217),
     ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", G, 93.58),
     ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", 8 * G, 95.1),
@@ -37,10 +47,25 @@ POSTED = [
     ("nccl#1218", "dgx-h100:32", Given(), None, "all_reduce", 2 * G, 340),
     ("ml-engineering, RCCL", "1x8", Given(device="mi300x"), None, "all_reduce", 4 * G, 312.9),
 ]
+EXCHANGES = [
+    ("d-robotics, 4 NICs", "2x8", replace(H100, nics=4), None, "alltoall", 8 * G, 36.83),
+    ("d-robotics, its target", "dgx-h100:2", Given(), None, "alltoall", 8 * G, 76.54),
+]
+COLUMNS = ("source", "shape", "given", "forced", "name", "size", "busbw")
 
 
-@pytest.mark.parametrize(("source", "shape", "given", "forced", "name", "size", "busbw"), POSTED)
+@pytest.mark.parametrize(COLUMNS, POSTED)
 def test_posted_bandwidths_are_expected_within_12_percent(source, shape, given, forced, name, size, busbw):
+    assert expected(source, shape, given, forced, name, size, busbw) == pytest.approx(busbw, rel=0.12), source
+
+
+@pytest.mark.parametrize(COLUMNS, EXCHANGES)
+def test_all_to_alls_between_servers_are_expected_within_20_percent(source, shape, given, forced, name, size, busbw):
+    assert expected(source, shape, given, forced, name, size, busbw) == pytest.approx(busbw, rel=0.2), source
+
+
+def expected(source, shape, given, forced, name, size, busbw):
+    """GB/s of bus bandwidth; what was posted is within the interval of healthy clusters."""
     cluster = read_cluster(shape, given)
     library = library_for(cluster)
     if forced:
@@ -49,4 +74,4 @@ def test_posted_bandwidths_are_expected_within_12_percent(source, shape, given, 
     found = prices.expected(BENCHMARKS[name], size, prices.everyone)
     moved = size * BENCHMARKS[name].factor(cluster.gpus)
     assert interval(found.latency_s, found.bytes_s).holds(moved / (busbw * 1e9)), source
-    assert moved / found.seconds / 1e9 == pytest.approx(busbw, rel=0.12), source
+    return moved / found.seconds / 1e9

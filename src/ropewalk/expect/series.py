@@ -12,6 +12,9 @@ from ropewalk.expect.prices import Expected, Prices
 from ropewalk.expect.read.who import Groups, Measurement
 from ropewalk.progress import Progress, silent
 
+LATENCIES = 2.0
+"""Times the slowest healthy latency from which on latencies alone make a cluster unhealthy."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -20,6 +23,11 @@ class Judged:
     measured: Measurement
     expected: Expected
     healthy: Interval
+
+    @property
+    def tells(self) -> bool:
+        """Do its bytes take longer than its latency?"""
+        return self.expected.bytes_s >= 2 * self.expected.latency_s
 
     @property
     def ratio(self) -> float:
@@ -57,8 +65,7 @@ class Series:
     @property
     def telling(self) -> tuple[Judged, ...]:
         """Sizes at which bytes take longer than latency: they tell about wires. All sizes where there are none."""
-        found = tuple(row for row in self.rows if row.expected.bytes_s >= 2 * row.expected.latency_s)
-        return found or self.rows
+        return tuple(row for row in self.rows if row.tells) or self.rows
 
     @property
     def ratio(self) -> float:
@@ -71,7 +78,9 @@ class Series:
 
     @property
     def slow(self) -> bool:
-        return median(row.measured.seconds / row.healthy.high for row in self.telling) > 1
+        """Slower than its intervals; where only latencies were measured, which scatter most, twice as slow."""
+        most = 1.0 if self.telling[0].tells else LATENCIES
+        return median(row.measured.seconds / row.healthy.high for row in self.telling) > most
 
 
 def series_of(measured: Sequence[Measurement], prices: Prices, progress: Progress = silent) -> list[Series]:

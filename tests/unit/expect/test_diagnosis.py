@@ -129,3 +129,10 @@ def test_times_of_a_slow_link_are_those_of_the_simulator():
         simulated = slow.wired(BENCHMARKS[name], prices.everyone, usual.run.algorithm).seconds_per_byte
         bound = (usual.wired.load / bandwidth).max()
         assert simulated == pytest.approx(max(bound, usual.wired.seconds_per_byte), rel=0.02), name
+
+
+def test_latencies_alone_make_a_cluster_unhealthy_where_they_are_far_too_long(servers):
+    usual = servers.expected(BENCHMARKS["all_reduce"], 8, servers.everyone).seconds
+    for times, healthy in ((1.0, True), (4.0, True), (8.0, False)):
+        found = judged(servers, [Measurement("all_reduce", 8, usual * times, servers.everyone, "once")])
+        assert found.healthy is healthy

@@ -57,3 +57,12 @@ def test_groups_that_run_together_share_what_they_share(two_servers):
     alone = two_servers.expected(BENCHMARKS["sendrecv"], 1 << 30, ((0, 8),))
     beside = two_servers.expected(BENCHMARKS["sendrecv"], 1 << 30, ((0, 8), (1, 9)))
     assert beside.seconds == pytest.approx(alone.seconds)
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (3, 11), (3, 12)])
+def test_a_pair_alone_takes_as_long_as_in_the_simulator(two_servers, pair):
+    benchmark = BENCHMARKS["sendrecv"]
+    quick = two_servers.wired(benchmark, (pair,), Algorithm.POINT_TO_POINT)
+    simulated = two_servers._simulated(benchmark, (pair,), Algorithm.POINT_TO_POINT)
+    assert quick.seconds_per_byte == pytest.approx(simulated.seconds_per_byte)
+    assert quick.load == pytest.approx(simulated.load)

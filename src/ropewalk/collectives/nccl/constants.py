@@ -68,6 +68,8 @@ TREE_SHARE = 0.92
 TREE_LL_SHARE, TREE_LL128_SHARE = 1 / 3.8, (7 / 9, 120 / 128)
 NVLS_SHARE = {Generation.HOPPER: 0.85, Generation.BLACKWELL: 0.74}
 """Of what NVLink carries that is left where switches add up."""
+NVLS_HEADS, NVLS_HEAD_SPEED = 32, 20 * GB
+"""GPUs that look after a part of the buffer at most, and what NCCL counts on for each where there are so many."""
 NVLINK_SHARE = {
     Generation.VOLTA: 20 / 25, Generation.AMPERE: 20 / 25, Generation.HOPPER: 20.6 / 25,
     Generation.BLACKWELL: 40.1 / 50,

@@ -179,11 +179,18 @@ def _nvls(act: Act, group: Communicator) -> Iterator[Run]:
     if act is not Act.ALL_REDUCE or group.generation not in known.NVLS_SHARE or not group.nvlink or group.widest < 2:
         return
     if len(group.servers) == 1:
-        yield Run(Algorithm.NVLS, Protocol.SIMPLE, known.NVLS_INSIDE, 1.0)
+        yield Run(Algorithm.NVLS, Protocol.SIMPLE, known.NVLS_INSIDE, 1.0, _nvls_ceiling(group))
     elif len(set(group.servers)) == 1:
         latency = known.NVLS_INSIDE + 2 * int(math.log2(len(group.servers))) * known.NVLS_TREE_ACROSS
         ceiling = group.widest * known.NVLS_TREE_CEILING[group.generation][group.scale]
-        yield Run(Algorithm.NVLS_TREE, Protocol.SIMPLE, latency, 1.0, ceiling)
+        yield Run(Algorithm.NVLS_TREE, Protocol.SIMPLE, latency, 1.0, min(ceiling, _nvls_ceiling(group)))
+
+
+def _nvls_ceiling(group: Communicator) -> float:
+    """Bus bandwidth of an all-reduce with as many heads as NCCL has; with fewer, the wires alone are the limit."""
+    if group.widest < known.NVLS_HEADS:
+        return math.inf
+    return 2 * (known.NVLS_HEADS - 1) * known.NVLS_HEAD_SPEED * known.NVLS_SHARE[group.generation]
 
 
 def _point_to_point(act: Act, group: Communicator) -> Iterator[Run]:
