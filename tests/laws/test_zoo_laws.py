@@ -7,7 +7,7 @@ from ropewalk.workload import zoo
 from ropewalk.workload.operator import Split
 from ropewalk.workload.workload import Workload
 
-STYLES = ("gpt", "bert", "llama", "megatron", "mpt", "xlnet")
+STYLES = ("gpt", "bert", "llama", "megatron", "mpt", "parallel", "xlnet")
 PRODUCTS = ("matmul", "attention", "grouped_matmul", "convolution", "recurrent")
 FIXED = ("alexnet", "resnet18", "vit-b-16", "dlrm", "ncf", "gnmt-8")
 

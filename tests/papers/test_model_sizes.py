@@ -35,6 +35,7 @@ MODEL_CARDS = {
     "gemma2-2b": 2_614_341_888, "gemma2-9b": 9_241_705_984, "gemma2-27b": 27_227_128_320, "gemma3-1b": 999_885_952,
     "gpt-oss-20b": 20_914_757_184, "gpt-oss-120b": 116_829_156_672, "deepseek-v2-lite": 15_706_484_224,
     "deepseek-v2": 235_741_434_880, "mamba2-130m": 128_989_632, "mamba2-2.7b": 2_702_599_680,
+    "gpt-j-6b": 6_050_882_784, "falcon-7b": 6_921_720_704, "falcon-40b": 41_303_293_952,
 }  # fmt: skip
 
 WITH_VISION = {"gemma3-4b": 4_300_079_472, "gemma3-12b": 12_187_325_040, "gemma3-27b": 27_432_406_640}
@@ -45,6 +46,8 @@ ROUGHLY = {
     # DeepSeekMoE: 16.4B; GPipe, Table 1: AmoebaNet-D of 18 layers and 208 filters, of 36 layers and 544.
     "megatron-22b": (22e9, 0.01), "megatron-175b": (174.6e9, 0.01), "megatron-530b": (529.6e9, 0.01),
     "megatron-1t": (1008e9, 0.01), "gnmt-16": (291e6, 0.01), "bert-48": (640e6, 0.01), "amoebanet-36": (933e6, 0.01),
+    # PaLM, Table 1: 8.63B, 62.50B, 540.35B.
+    "palm-8b": (8.63e9, 0.001), "palm-62b": (62.50e9, 0.001), "palm-540b": (540.35e9, 0.0001),
     # Nemotron-H: 8.1B; Nemotron 3 Super 120B-A12B and Ultra 550B, without the layers that predict further tokens.
     "nemotron-h-8b": (8.1e9, 0.001), "nemotron-3-super": (120.6e9, 0.001), "nemotron-3-ultra": (550e9, 0.002),
     "mamba2-370m": (370e6, 0.01), "mamba2-780m": (780e6, 0.01), "mamba2-1.3b": (1.344e9, 0.01),

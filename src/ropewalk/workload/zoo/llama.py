@@ -106,11 +106,21 @@ def norm(run: Run, width: int, role: Role = Role.OUTSIDE, rows: int = 0) -> Norm
 
 def attention(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = True) -> Operators:
     elements = run.tokens * shape.hidden
-    rotate = ROTATE_AT_ONCE if run.stack.fused else ROTATE
-    turns = (Written(rotate, run.tokens, width, Role.INSIDE) for width in (shape.queries, shape.keys))
     return (
         norm(run, shape.hidden),
         enter(elements),
+        *heads_attended(shape, run, window, rotated=rotated),
+        *projected(run, shape.queries, shape.hidden, bias=shape.out_bias),
+        *behind(shape, run),
+        residual(elements),
+    )
+
+
+def heads_attended(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = True) -> Operators:
+    """From tokens to what all heads make of them."""
+    rotate = ROTATE_AT_ONCE if run.stack.fused else ROTATE
+    turns = (Written(rotate, run.tokens, width, Role.INSIDE) for width in (shape.queries, shape.keys))
+    return (
         *_queries_and_keys(shape, run),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
         interpreted(400, run),
@@ -118,10 +128,7 @@ def attention(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = 
         *(turns if rotated else ()),
         *((Written(SINKS, run.tokens, shape.heads, Role.INSIDE),) if shape.sinks else ()),
         *attended(run, shape.heads, shape.shared_heads, shape.head_size, causal=True, dropout=False, window=window),
-        *projected(run, shape.queries, shape.hidden, bias=shape.out_bias),
-        *behind(shape, run),
-        residual(elements),
-    )  # fmt: skip
+    )
 
 
 def behind(shape: Transformer, run: Run) -> Operators:

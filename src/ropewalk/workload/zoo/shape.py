@@ -43,6 +43,16 @@ class Transformer:
     """Norms stand behind sub-layers too, before the sum with what went round them."""
     softcap: bool = False
     """Logits are bent by a tanh below a largest value."""
+    ungated: bool = False
+    """The feed-forward layer is two products around a GELU, without a gate."""
+    layer_norm: bool = False
+    """Norms bring to mean and variance, not to length alone."""
+    own_norms: bool = False
+    """Each of two sub-layers side by side has a norm of its own."""
+    mlp_bias: bool = False
+    """Products of the feed-forward layer have a bias."""
+    head_bias: bool = False
+    """Logits have a bias."""
 
     @property
     def head_size(self) -> int:
@@ -95,3 +105,5 @@ class Transformer:
 
 TRAITS = ("window", "whole_every", "qk_norm", "qkv_bias", "out_bias", "sinks", "norms_behind", "softcap")
 """What is not the same in all blocks that are otherwise Llama's."""
+SIDE_BY_SIDE = ("qkv_bias", "qk_norm", "ungated", "layer_norm", "own_norms", "mlp_bias", "head_bias")
+"""What is not the same in all blocks whose sub-layers stand side by side."""

@@ -8,10 +8,22 @@ from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo import adapters, bert, gpt, hybrid, llama, megatron, mixture, mpt, prediction, xlnet
+from ropewalk.workload.zoo import (
+    adapters,
+    bert,
+    gpt,
+    hybrid,
+    llama,
+    megatron,
+    mixture,
+    mpt,
+    parallel,
+    prediction,
+    xlnet,
+)
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
 from ropewalk.workload.zoo.parts import Run
-from ropewalk.workload.zoo.shape import TRAITS, Transformer
+from ropewalk.workload.zoo.shape import SIDE_BY_SIDE, TRAITS, Transformer
 from ropewalk.workload.zoo.stacks import STACKS, Stack
 
 Layers = Callable[[Transformer, Run], list[Layer]]
@@ -31,20 +43,28 @@ class Style:
     """The stacks that are known to run models of this family."""
     table: bool = True
     """Positions come from a table, so sequences cannot be longer than it."""
-    traits: bool = False
-    """Its blocks may have windows, norms of heads, biases: all that `TRAITS` names."""
+    traits: tuple[str, ...] = ()
+    """What is not the same in all of its blocks: windows, norms of heads, biases."""
 
 
 STYLES = {
     "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"], stacks=tuple(STACKS)),
     "bert": Style(bert.layers, bert.SHAPES["bert-base"], stacks=tuple(STACKS)),
     "llama": Style(
-        llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False, traits=True
+        llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False, traits=TRAITS
     ),
     "megatron": Style(
         megatron.layers, megatron.SHAPES["megatron-22b"], attention="written", stacks=(DEFAULT_STACK, "megatron")
     ),
     "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False, stacks=(DEFAULT_STACK, "megatron", "fsdp2")),
+    "parallel": Style(
+        parallel.layers,
+        parallel.SHAPES["falcon-7b"],
+        dropout=False,
+        stacks=(DEFAULT_STACK, "compiled"),
+        table=False,
+        traits=SIDE_BY_SIDE,
+    ),
     "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
 }
 
@@ -73,7 +93,7 @@ class TransformerEntry(Entry):
         read = self._options(given, findings)
         findings.raise_if_any()
         shape = resized(
-            self.name, self.family.shape, {name: value for name, value in read.items() if name in SIZES + TRAITS}
+            self.name, self.family.shape, {name: value for name, value in read.items() if name in EVERY_SIZE}
         )
         experts = self.family.experts
         renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn", "mtp": "mtp"}
@@ -82,7 +102,8 @@ class TransformerEntry(Entry):
         return replace(self.family, shape=shape, experts=experts and replace(experts, **changed), lora=given_rank)
 
 
-SIZES = tuple(field.name for field in fields(Transformer) if field.name not in ("sequence", *TRAITS))
+SIZES = tuple(field.name for field in fields(Transformer) if field.name not in ("sequence", *TRAITS, *SIDE_BY_SIDE))
+EVERY_SIZE = (*SIZES, *TRAITS, *SIDE_BY_SIDE)
 
 
 def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerEntry:
@@ -164,7 +185,7 @@ def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {
         "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0,
     }  # fmt: skip
-    return own | {size: getattr(shape, size) for size in (SIZES + TRAITS if style.traits else SIZES)}
+    return own | {size: getattr(shape, size) for size in (*SIZES, *style.traits)}
 
 
 def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Transformer:
