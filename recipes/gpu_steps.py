@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ropewalk.device.cost import StepCost, step_cost
 from ropewalk.device.pricer import pricer
+from ropewalk.training.checked import Sort, sort_of
 from ropewalk.workload.zoo import build
 
 MEASURED = Path(__file__).parent.parent / "tests" / "data" / "h200_steps.csv"
@@ -27,6 +28,7 @@ class MeasuredStep:
     parameters: int
     measured_s: dict[str, float]
     predicted: StepCost
+    sort: Sort
 
     def error(self, part: str) -> float:
         """Predicted against measured, minus 1."""
@@ -45,11 +47,13 @@ def h200_steps() -> Iterator[MeasuredStep]:
         for row in csv.DictReader(file):
             sequence = int(row["sequence"]) or None
             workload = build(row["model"], int(row["batch"]), sequence)
+            prices = pricer("h200", row["precision"])
             size = f"batch {row['batch']}" + (f" x {sequence}" if sequence else "")
             yield MeasuredStep(
                 f"{row['model']}, {size}, {row['precision']}",
                 row["set"] == "unseen",
                 int(row["parameters"]),
                 {part: float(row[part]) for part in PARTS},
-                step_cost(workload, pricer("h200", row["precision"])),
+                step_cost(workload, prices),
+                sort_of(workload, prices.device, row["precision"]),
             )

@@ -26,7 +26,8 @@ def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *
         say(line, style="bold", soft_wrap=True)
     say(_candidates(answer))
     say(_strands(answer))
-    for line in (*_bound(answer), *_search(answer), *_frameworks(answer)):
+    expected = f"interval: {answer.training.expected.said()}"
+    for line in (expected, *_bound(answer), *_search(answer), *_frameworks(answer)):
         say(line, soft_wrap=True)
     for remark in answer.remarks:
         say(f"note: {remark}", style="yellow", soft_wrap=True)

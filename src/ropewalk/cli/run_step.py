@@ -66,6 +66,7 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
     capacity = units.show_size(found.capacity_bytes)
     say(f"memory: {units.show_size(found.memory.most)} of {capacity} on the fullest GPU", soft_wrap=True)
     say(f"costs: {found.cost_source}", soft_wrap=True)
+    say(f"interval: {found.expected.said()}", soft_wrap=True)
     say(f"fabric: {found.fabric.name} ({found.router}, {found.question.network.algorithm})", soft_wrap=True)
     if found.question.network.designed is not None:
         for line in rings_in_words(found.question.network.designed.wiring):

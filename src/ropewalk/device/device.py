@@ -90,6 +90,8 @@ class Device:
     host_factor: float
     """Time of the host's launches against the host of the shipped measurements."""
     source: str
+    architecture: str = ""
+    """Whose kernels it runs: Hopper, Blackwell; empty where that is not known."""
     power: Power | None = None
     """What it may draw, and what work costs it in energy, where that is known."""
     held_to: float | None = None

@@ -105,6 +105,7 @@ def facts(answer: PlannerAnswer) -> Facts:
         ("Parameters", quantity.count(workload.parameters())),
         ("Precision", asked.precision),
         ("Stack", workload.stack),
+        ("Interval of the step time", answer.training.expected.said()),
         ("Routing", answer.training.router),
         ("Seed", str(asked.seed)),
     ]  # fmt: skip

@@ -49,6 +49,7 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
         ("Collectives", f"{asked.network.algorithm}, {asked.network.collectives}"),
         *((f"Collective of {', '.join(one.purposes)}", _runs(one)) for one in answer.collectives),
         ("Costs", answer.cost_source),
+        ("Interval of the step time", answer.expected.said()),
         ("Seed", str(asked.network.seed)),
     ]
     return [(name, value) for name, value in facts if value]

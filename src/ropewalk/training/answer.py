@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import __version__
+from ropewalk.device.device import device
+from ropewalk.device.pricer import TABLE_SUFFIXES
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
@@ -19,6 +21,7 @@ from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.auto import Chosen
 from ropewalk.task.expand import Expansion
 from ropewalk.task.transport import Transport
+from ropewalk.training.checked import Expected, expected, sort_of
 from ropewalk.training.collectives import GroupCollective, as_json
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.workload import Workload
@@ -61,6 +64,15 @@ class StepAnswer:
         """GPUs that work, also where a rank is a server of several."""
         return self.question.place.gpus if self.strategy.grain == SERVER else self.strategy.ranks
 
+    @property
+    def expected(self) -> Expected:
+        """The interval around the step time, from the errors of predictions for runs like it."""
+        asked = self.question
+        if asked.device.lower().endswith(TABLE_SUFFIXES):
+            return Expected(None, None, 0, "costs are your own measurements")
+        sort = sort_of(self.workload, device(asked.device), asked.precision)
+        return expected(self.statistics.step_time_s, sort, self.gpus)
+
     def rank_names(self) -> list[str]:
         """Ranks as charts and traces name them."""
         if self.strategy.grain == SERVER:
@@ -76,6 +88,7 @@ class StepAnswer:
         return {
             "model": self.workload.name,
             "step_time_s": found.step_time_s,
+            "interval": asdict(self.expected),
             "compute_s": found.compute_s,
             "communication_s": found.communication_s,
             "exposed_communication_s": found.exposed_communication_s,

@@ -1,0 +1,59 @@
+"""Write `src/ropewalk/training/data/checked_runs.csv`: the error of every prediction that was checked, by sort of run.
+
+`python recipes/checked_runs.py` predicts again all published runs of which the set-up is known and to which nothing was
+fitted, and the steps of an H200 that were predicted before they were measured. It takes some minutes.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpu_steps import h200_steps
+from modern_runs import modern_runs
+from published_runs import QUESTIONS, is_calibration, predict, published_runs, why_not_comparable
+from ropewalk.device.device import device
+from ropewalk.training import TrainingQuestion
+from ropewalk.training.checked import Sort, sort_of
+from ropewalk.workload.source import open_workload
+
+WRITTEN = Path(__file__).parent.parent / "src" / "ropewalk" / "training" / "data" / "checked_runs.csv"
+OLD = "llm-foundry"
+"""Ran attention kernels of 2023, which nobody runs any more."""
+
+
+def rows() -> Iterator[tuple[str, Sort, int, float]]:
+    """Identity, sort, GPUs and error of every run."""
+    for run in published_runs():
+        if run.bytes or run.set == OLD or is_calibration(run) or why_not_comparable(run):
+            continue
+        found = predict(run)
+        assert found is not None
+        yield run.id, _sort(QUESTIONS[run.set](run)), run.gpus, found.error
+    for modern in modern_runs():
+        if not modern.why_not():
+            question = modern.question()
+            yield modern.id, _sort(question), modern.gpus, modern.predicted_s() / modern.seconds - 1
+    for number, step in enumerate(h200_steps()):
+        if step.unseen:
+            yield f"h200-{number}", step.sort, 1, step.error("step_s")
+
+
+def _sort(question: TrainingQuestion) -> Sort:
+    return sort_of(
+        open_workload(str(question.model), 1, question.sequence), device(question.device), question.precision
+    )
+
+
+def main() -> None:
+    with WRITTEN.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["id", "architecture", "model", "bits", "stack", "clock", "gpus", "error"])
+        for name, sort, gpus, error in rows():
+            out.writerow([name, sort.architecture, sort.model, sort.bits, sort.stack, sort.clock, gpus, f"{error:.4f}"])
+            print(name, sort.said(), gpus, f"{error:+.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""How far predictions were off for runs like this one, so that a step time carries an interval.
+
+`data/checked_runs.csv` has the error of the prediction for every published or measured run that nothing was fitted to;
+`python recipes/checked_runs.py` writes it. Runs are alike where GPUs are of one architecture, models of one sort,
+products as wide, and the same stack runs at the same sort of clock.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from ropewalk.device.device import Device, precision
+from ropewalk.units import show_seconds
+from ropewalk.workload.adapted import bare
+from ropewalk.workload.experts import Experts
+from ropewalk.workload.workload import Workload
+
+FEWEST = 3
+"""Runs that say something about others."""
+MANY = 10
+"""Runs of which the outermost tenth on either side is left out."""
+FURTHER = 2
+"""A run on more GPUs than this many times the most that were checked is outside of what was checked."""
+EAGER = "eager"
+
+
+@dataclass(frozen=True)
+class Sort:
+    """What predictions are good or bad at together."""
+
+    architecture: str
+    model: str
+    """`dense`, `experts`, or `samples` where samples are no sequences."""
+    bits: int
+    """Of what products multiply."""
+    stack: str
+    clock: str
+    """`full`, or `held` to a power limit."""
+
+    def said(self) -> str:
+        clock = "at full clock" if self.clock == "full" else "held to a power limit"
+        model = {"dense": "dense transformers", "experts": "mixtures of experts", "samples": "models of images"}
+        return f"{model[self.model]} in {self.bits} bits on {self.architecture or 'this device'}, {self.stack}, {clock}"
+
+
+def sort_of(workload: Workload, device: Device, precision_name: str) -> Sort:
+    """The sort of a run."""
+    operators = (bare(operator) for layer in workload.layers for operator in layer.operators)
+    mixed = any(isinstance(operator, Experts) for operator in operators)
+    model = "experts" if mixed else "dense" if workload.sequence else "samples"
+    held = "held" if device.held_to is not None else "full"
+    return Sort(device.architecture, model, _bits(precision_name), workload.stack or EAGER, held)
+
+
+def _bits(name: str) -> int:
+    numbers = precision(name)
+    if numbers.is_narrow:
+        return 4 if "4" in name else 8
+    return int(8 * numbers.element_bytes)
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """A run that was predicted, and by how much that was off."""
+
+    id: str
+    sort: Sort
+    gpus: int
+    error: float
+    """Predicted against measured, minus 1."""
+
+
+@cache
+def checked_runs() -> tuple[CheckedRun, ...]:
+    """All of them."""
+    text = files("ropewalk.training").joinpath("data/checked_runs.csv").read_text(encoding="utf-8")
+    return tuple(
+        CheckedRun(
+            row["id"],
+            Sort(row["architecture"], row["model"], int(row["bits"]), row["stack"], row["clock"]),
+            int(row["gpus"]),
+            float(row["error"]),
+        )
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Between which times a step may be expected, as far as runs like it were checked."""
+
+    low_s: float | None
+    high_s: float | None
+    """None where nothing like it was checked."""
+    runs: int
+    why: str
+
+    def said(self) -> str:
+        if self.low_s is None or self.high_s is None:
+            return f"none; {self.why}"
+        return f"{show_seconds(self.low_s)} to {show_seconds(self.high_s)}; {self.why}"
+
+
+def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
+    """The interval around a predicted step.
+
+    >>> sort = Sort("Ampere", "dense", 16, "eager", "full")
+    >>> found = expected(1.0, sort, 64)
+    >>> found.low_s < 1.0 < found.high_s, found.runs > 100
+    (True, True)
+    >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1).said()
+    'none; no runs like it were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
+    """
+    alike = [run for run in checked_runs() if run.sort == sort]
+    if len(alike) < FEWEST:
+        known = ("no runs like it were", "only one run like it was", "only two runs like it were")[len(alike)]
+        return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
+    fewest, most = min(run.gpus for run in alike), max(run.gpus for run in alike)
+    measured = seconds / (1 + np.array([run.error for run in alike]))
+    outer = 0.1 if len(alike) >= MANY else 0.0
+    low, high = (float(one) for one in np.quantile(measured, [outer, 1 - outer]))
+    part = "8 of 10" if outer else "all"
+    on = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    why = f"{part} of {len(alike)} checked runs like it, on {on} GPUs"
+    further = f"; {gpus} GPUs are outside of what was checked" if gpus > FURTHER * most else ""
+    return Expected(low, high, len(alike), why + further)
