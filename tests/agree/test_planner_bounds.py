@@ -57,6 +57,7 @@ def simulated(
     return run.trace.makespan, made.memory.most
 
 
+ONCE = "mixtral-8x7b:layers=8,stack=megatron,dispatch=deepep,domain=4,imbalance=1.2"
 TWO_GPUS = read_cluster("8x2", Given(nics=1))
 CLUSTERS = {
     "a NIC per GPU": ("gpt2", read_cluster("2x4"), 16, 256),
@@ -65,7 +66,7 @@ CLUSTERS = {
     "a ring of GPUs": ("bert-large", replace(read_cluster("6x1"), network="torus:6"), 12, 64),
     "rails that nothing joins": ("gpt2", read_cluster("4x2", Given(network="rail-only", nic_bandwidth=1e9)), 16, 128),
     "half of a fat-tree": ("gpt2", read_cluster("4x4", Given(network="fat-tree:2to1", nic_bandwidth=1e9)), 16, 128),
-    "experts": ("mixtral-8x7b", read_cluster("4x4"), 32, 512),
+    "experts, tokens sent once": (ONCE, read_cluster("4x4"), 32, 512),
     "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
     "frozen weights": ("qwen3-30b-a3b:layers=3,tied=true,lora=8", read_cluster("2x2"), 16, 128),
     "skip connections": (SKIPS, read_cluster("2x4", Given(nics=1, nic_bandwidth=1e9)), 16, None),

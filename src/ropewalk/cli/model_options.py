@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from ropewalk.hardware import Cluster
 
 MODEL = "Model"
 
@@ -25,6 +29,11 @@ STACK = typer.Option(
     help="What runs a model of the zoo: eager (unless given), compiled, megatron or fsdp2; see `ropewalk list stacks`.",
     rich_help_panel=MODEL,
 )
+DISPATCH = typer.Option(
+    None,
+    help="How tokens find their experts: nccl (unless given) or deepep; see `ropewalk list dispatches`.",
+    rich_help_panel=MODEL,
+)
 OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)
 MICRO_BATCH = typer.Option(
     None, min=1, help="Samples of one micro-batch on one data-parallel rank.", rich_help_panel=MODEL
@@ -39,12 +48,15 @@ class TrainedOptions:
     seq: int | None
     dtype: str
     stack: str | None
+    dispatch: str | None
 
-    def named(self, model: str) -> str:
-        """The model, run by the stack that was asked for."""
-        from ropewalk.workload.source import under_stack
+    def named(self, model: str, cluster: Cluster | None = None) -> str:
+        """The model with the stack and the dispatch that were asked for, in servers of eight or on a cluster."""
+        from ropewalk.workload.dispatch import DOMAIN
+        from ropewalk.workload.source import dispatched, under_stack
 
-        return under_stack(model, self.stack)
+        domain = DOMAIN if cluster is None else max(group.gpus for group in cluster.servers)
+        return dispatched(under_stack(model, self.stack), self.dispatch, domain)
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,10 @@ def _wiring_question(
 ) -> PlanQuestion:  # fmt: skip
     from ropewalk.codesign.question import PlanQuestion
 
+    cluster = ports.cluster(place)
     return PlanQuestion(
-        what.named(model),
-        ports.cluster(place),
+        what.named(model, cluster),
+        cluster,
         precision=what.dtype,
         batch=what.batch,
         sequence=what.seq,
@@ -130,7 +131,7 @@ def _question(
 
     cluster = place.of_gpus(None, DEFAULT_GPUS)
     question = PlannerQuestion(
-        what.named(model),
+        what.named(model, cluster),
         cluster,
         what.batch or SAMPLES_PER_GPU * cluster.gpus,
         what.seq,

@@ -117,7 +117,7 @@ def _question(
     from ropewalk.training import TrainingQuestion
 
     return TrainingQuestion(
-        model.named(what),
+        model.named(what, cluster),
         cluster,
         batch=model.batch,
         micro_batch=split.micro_batch,

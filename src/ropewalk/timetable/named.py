@@ -8,12 +8,12 @@ from functools import lru_cache, partial
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import StrategyError
-from ropewalk.palette import AMBER, BLUE, GREEN, GREY, NAVY, PINK, PURPLE, RED, RUST, SKY
+from ropewalk.palette import AMBER, BLUE, BROWN, GREEN, GREY, NAVY, PINK, PURPLE, RED, RUST, SKY
 from ropewalk.timetable.automatic import automatic
 from ropewalk.timetable.dual_pipe import dual_pipe, dual_pipe_v
 from ropewalk.timetable.early_backward import early_backward
 from ropewalk.timetable.gpipe import gpipe
-from ropewalk.timetable.interleaved import interleaved
+from ropewalk.timetable.interleaved import interleaved, side_by_side
 from ropewalk.timetable.stage_times import stage_times
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.v_shape import zero_bubble_v
@@ -63,6 +63,10 @@ TIMETABLES = Choices(
         TimetableChoice("interleaved", interleaved, "early backward over several pieces per device",
                         where="pipelines of 2 or more, micro-batches in equal groups", title="interleaved 1F1B",
                         colour=GREEN, pieces_each=2, any_pieces=True),
+        TimetableChoice("1f1b-overlap", side_by_side, "a forward and a backward pass side by side: what one sends to "
+                        "experts the other computes meanwhile", where="pipelines of any depth, also of one stage, "
+                        "micro-batches in equal groups", title="1F1B, passes side by side", colour=BROWN,
+                        any_pieces=True, searched=False),
         TimetableChoice("zb-v", zero_bubble_v, "weight gradients deferred, two pieces per device in a V",
                         where="pipelines of 2 or more", title="ZB-V", colour=PINK, pieces_each=2, splits_backward=True),
         TimetableChoice("zb-auto", _for_equal_passes, "weight gradients deferred, the best order for the times of a "

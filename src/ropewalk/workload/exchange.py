@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ropewalk.workload.dispatch import DOMAIN, sent_once
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import Operator, Split, part
 
@@ -36,6 +37,22 @@ class Exchange(Operator):
 
     meeting: Meeting
     elements: int
+    once: bool = False
+    """A token is sent once to each place that has experts of its own (`dispatch`)."""
+    experts: int = 1
+    choices: int = 1
+    """Experts that a token goes to."""
+    domain: int = DOMAIN
+    """GPUs that NVLink joins."""
+    most: float = 1.0
+    """The largest part of all places that a token may reach."""
+
+    def travelling(self, split: Split) -> float:
+        """The part of its elements that travels between ranks which share the experts out."""
+        if not self.once:
+            return 1.0
+        together = max(1, self.domain // (split.tensor * split.context))
+        return sent_once(split.expert, together, self.experts, self.choices, self.most)
 
     def forward(self) -> tuple[Kernel, ...]:
         return ()

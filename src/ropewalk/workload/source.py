@@ -60,6 +60,19 @@ def under_stack(text: str, stack: str | None) -> str:
     return f"{text}{',' if ':' in text else ':'}stack={stack}"
 
 
+def dispatched(text: str, dispatch: str | None, domain: int) -> str:
+    """A mixture of the zoo whose tokens find their experts in this way, where NVLink joins `domain` GPUs.
+
+    >>> dispatched("deepseek-v3", "deepep", 8), dispatched("llama-7b", None, 8)
+    ('deepseek-v3:dispatch=deepep,domain=8', 'llama-7b')
+    """
+    if dispatch is None:
+        return text
+    if is_file(text):
+        raise WorkloadError(f"{text} says itself how its ranks exchange tokens: leave --dispatch {dispatch} out")
+    return f"{text}{',' if ':' in text else ':'}dispatch={dispatch},domain={domain}"
+
+
 def _opener(text: str) -> Opener | None:
     path, _, name = text.rpartition(":")
     if name and path.endswith(".py"):

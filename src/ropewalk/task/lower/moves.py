@@ -247,6 +247,7 @@ def _meet(exchange: Exchange, share: Share, sizes: tuple[float, float], back: bo
                 act = Act.ALL_REDUCE
         case Meeting.DISPATCH | Meeting.COMBINE:
             ways, scope, stream, act = split.expert, Scope.EXPERT, STREAM["expert"], Act.ALL_TO_ALL
+            size *= exchange.travelling(split)
         case Meeting.TABLES:
             ways, scope, stream, act = share.tables_over, Scope.DATA, STREAM["tables"], Act.ALL_TO_ALL
         case Meeting.HEADS:

@@ -11,7 +11,7 @@ from ropewalk.choices import Choice
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer, Workload, chain
 
-Option = int | bool | str | tuple[int, ...]
+Option = int | float | bool | str | tuple[int, ...]
 Make = Callable[..., list[Layer]]
 DEFAULT_STACK = "eager"
 """The stack that runs a model unless told otherwise."""
@@ -83,7 +83,7 @@ class Entry(Choice[Make]):
         read: dict[str, Option] = {}
         for name, value in given.items():
             if name not in self.options:
-                if (name, value) != ("stack", DEFAULT_STACK):
+                if (name, value) != ("stack", DEFAULT_STACK) and not (name == "domain" and "dispatch" in given):
                     findings.add(self._not_taken(name, value))
                 continue
             try:
@@ -95,6 +95,8 @@ class Entry(Choice[Make]):
     def _not_taken(self, name: str, value: object) -> str:
         if name == "stack":
             return f"stack={value} does not run it: give {DEFAULT_STACK}"
+        if name == "dispatch":
+            return f"it has no experts that tokens are sent to: leave the dispatch {value} out"
         near = get_close_matches(name, self.options, 1)
         meant = f"did you mean {near[0]}? " if near else ""
         return f"it has no option {name!r}: {meant}it takes {', '.join(self.options) or 'none'}"
@@ -116,12 +118,24 @@ def _read(value: object, default: Option, *, off: bool = False) -> Option:
         return _flag(value)
     if isinstance(default, int):
         return _whole(value, 0 if default == 0 or off else 1)
+    if isinstance(default, float):
+        return _number(value)
     if isinstance(default, tuple):
         parts = value.split("x") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise ValueError("give sizes such as 512x256x128")
         return tuple(_whole(part, 1) for part in parts)
     return str(value)
+
+
+def _number(value: object) -> float:
+    try:
+        found = float(str(value))
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise ValueError("give a number, 0 or more, such as 1.25")
+    return found
 
 
 def _flag(value: object) -> bool:

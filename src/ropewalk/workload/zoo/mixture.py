@@ -3,14 +3,18 @@
 Jiang et al., Mixtral of Experts (2024); Dai et al., DeepSeekMoE (2024); DeepSeek-V2 (2024) and DeepSeek-V3 (2024)
 Technical Reports, without the biases that balance routers, which are not trained by gradients (the layer that predicts
 a second token is the option `mtp=1`); Kimi Team, Kimi K2 (2025); Yang et al., Qwen3 Technical Report (2025); OpenAI,
-gpt-oss model card (2025). Experts are run as transformers 5 runs them on CUDA, evenly loaded.
+gpt-oss model card (2025). Experts are run as transformers 5 runs them on CUDA or as Megatron-Core does, evenly loaded
+unless told otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 
+from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.dense import Linear
+from ropewalk.workload.dispatch import DISPATCHES, DOMAIN, NCCL
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.experts import Experts, SortTokens, SumExperts
 from ropewalk.workload.operator import Role
@@ -67,6 +71,46 @@ class Mixture:
     """Width to which tokens are brought before they are sent to experts; 0: they are sent as they are."""
     remade: bool = False
     """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
+    most: float = 1.0
+    """The largest part of all groups of experts that a token may reach."""
+    dispatch: str = NCCL
+    domain: int = DOMAIN
+    """GPUs that NVLink joins, over which tokens are sent once (DeepEP)."""
+    capacity: float = 0.0
+    """Slots of an expert against its even share: further tokens are dropped, empty slots are computed all the same, as
+    Megatron-Core pads them. 0: nothing is dropped."""
+    imbalance: float = 1.0
+    """Tokens of the fullest rank against an even share, where nothing is dropped: all ranks wait for it."""
+
+    def check(self, name: str) -> None:
+        """Refuse what no mixture is, all of it at once."""
+        findings = Findings(WorkloadError, f"model {name}")
+        if not 1 <= self.choices <= self.experts:
+            findings.add(f"a token cannot go to {self.choices} of {self.experts} experts: give fewer")
+        if self.imbalance < 1:
+            findings.add(f"the fullest rank cannot have {self.imbalance:g} of an even share: give imbalance=1 or more")
+        if self.capacity and self.imbalance != 1:
+            findings.add(
+                "where tokens are dropped and slots padded all ranks have the same to do: give capacity or imbalance"
+            )
+        if self.dispatch not in DISPATCHES:
+            findings.add(DISPATCHES.unknown(self.dispatch))
+        findings.raise_if_any()
+
+    @property
+    def load(self) -> float:
+        """Slots of the rank that the others wait for, against an even share."""
+        return self.capacity or self.imbalance
+
+    def exchange(self, meeting: Meeting, slots: int, hidden: int) -> Exchange:
+        """Slots to their experts, or back."""
+        once = DISPATCHES.named(self.dispatch).make
+        elements = slots * hidden
+        return (
+            Exchange(meeting, elements, once, self.experts, self.choices, self.domain, self.most)
+            if once
+            else Exchange(meeting, elements)
+        )
 
 
 def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
@@ -87,7 +131,10 @@ SHAPES = {
     ),
     "deepseek-v3": (
         Transformer(61, 7168, 128, 129280, 4096, 128, 18432, tied=False),
-        Mixture(256, 8, 2048, shared=1, dense=3, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
+        Mixture(
+            256, 8, 2048, shared=1, dense=3, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128),
+            most=0.5,
+        ),
     ),
     "deepseek-v2-lite": (
         Transformer(27, 2048, 16, 102400, 4096, 16, 10944, tied=False),
@@ -127,7 +174,8 @@ def layers(shape: Transformer, mixture: Mixture, run: Run) -> list[Layer]:
 
 
 def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    elements, slots, wide = run.tokens * shape.hidden, run.tokens * mixture.choices, mixture.squeezed or shape.hidden
+    elements, wide = run.tokens * shape.hidden, mixture.squeezed or shape.hidden
+    slots = ceil(run.tokens * mixture.choices * mixture.load)
     readers = 3 if mixture.shared else 2
     down, up = _squeezed(shape, mixture, run)
     return (
@@ -137,7 +185,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         *router(shape, mixture, run),
         *down,
         SortTokens(run.tokens, mixture.choices, wide, mixture.experts, run.stack.merged),
-        Exchange(Meeting.DISPATCH, slots * wide),
+        mixture.exchange(Meeting.DISPATCH, slots, wide),
         Experts(
             slots,
             mixture.experts,
@@ -148,11 +196,11 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             biased=mixture.biased,
             apart=run.stack.merged,
             clamped=mixture.clamped,
-            resorted=run.stack.merged,
+            resorted=run.stack.merged and mixture.dispatch == NCCL,
             remade=mixture.remade and run.stack.merged,
             ungated=mixture.ungated,
         ),
-        Exchange(Meeting.COMBINE, slots * wide),
+        mixture.exchange(Meeting.COMBINE, slots, wide),
         SumExperts(run.tokens, mixture.choices, wide, run.stack.merged),
         *up,
         calls("view", "view", "module", "module", "module"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
@@ -124,19 +124,22 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
     )  # fmt: skip
 
 
+HANDLING = ("masked", "remade", "dispatch", "domain", "capacity", "imbalance")
+"""Options of mixtures that say how experts are run."""
+
+
 def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mixture) -> TransformerEntry:
     """A mixture of experts of the zoo."""
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
-        choices: int = experts.choices, expert_ffn: int = experts.ffn, masked: bool = experts.masked,
-        stack: str = DEFAULT_STACK, lora: int = 0, mtp: int = experts.mtp, **sizes: Option,
+        choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK, lora: int = 0,
+        mtp: int = experts.mtp, **given: Option,
     ) -> list[Layer]:  # fmt: skip
-        chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, masked=masked)
-        if not 1 <= choices <= experts_per_layer:
-            raise WorkloadError(
-                f"model {name}: a token cannot go to {choices} of {experts_per_layer} experts: give fewer"
-            )
+        handling = {trait: given.pop(trait) for trait in HANDLING if trait in given}
+        sizes, changed = given, cast(dict[str, Any], handling)
+        chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, **changed)
+        chosen.check(name)
         run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
         made = resized(name, shape, sizes)
         layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
@@ -144,8 +147,8 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
-        "expert_ffn": experts.ffn, "masked": experts.masked, "stack": DEFAULT_STACK, "lora": 0,
-        "mtp": experts.mtp,
+        "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "lora": 0, "mtp": experts.mtp,
+        **{trait: getattr(experts, trait) for trait in HANDLING},
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
     return TransformerEntry(

@@ -1,0 +1,51 @@
+"""How tokens find their experts on other ranks: as NCCL sends them, or once to each place that has some of them.
+
+NCCL's all-to-all sends a copy of a token for each expert it goes to. DeepEP and HybridEP send it once to every place
+that holds any of these experts and copy it there: over NICs a place is an NVLink domain, inside which the token is
+passed on over NVLink while others arrive; inside one domain a place is a GPU. (DeepSeek-V3 Technical Report, 2024,
+section 3.2.2; github.com/deepseek-ai/DeepEP.)
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+from ropewalk.choices import Choice, Choices
+from ropewalk.errors import WorkloadError
+
+DISPATCHES = Choices(
+    "dispatch",
+    (
+        Choice("nccl", False, "NCCL's all-to-all: a copy of a token for each of its experts"),
+        Choice("deepep", True, "DeepEP, HybridEP: a token once to each server, or GPU of one, that has its experts"),
+    ),
+    error=WorkloadError,
+)
+"""Every dispatch, by name; `make` says whether a token is sent only once to a place."""
+NCCL = "nccl"
+DOMAIN = 8
+"""GPUs that NVLink joins, unless told otherwise: those of a server."""
+
+
+def reached(places: int, experts: int, choices: int) -> float:
+    """Places that a token reaches on average, if it goes to `choices` of `experts` that are spread evenly over them.
+
+    >>> reached(4, 4, 1), round(reached(2, 128, 8), 3), round(reached(8, 256, 8), 2)
+    (1.0, 1.993, 5.3)
+    """
+    elsewhere = experts - experts // places
+    return places * (1 - comb(elsewhere, choices) / comb(experts, choices))
+
+
+def sent_once(ranks: int, together: int, experts: int, choices: int, most: float = 1.0) -> float:
+    """Bytes that a rank sends if tokens go once to each place, against one copy for each expert.
+
+    Experts are spread over `ranks`, of which NVLink joins `together`. `most` is the largest part of all places that a
+    token may reach, where routers limit it (DeepSeek-V3: half of them).
+
+    >>> round(sent_once(16, 8, 128, 8), 2), round(sent_once(64, 8, 256, 8, 0.5), 2), round(sent_once(8, 8, 128, 8), 2)
+    (0.25, 0.5, 0.67)
+    """
+    places = ranks if ranks <= together else -(-ranks // together)
+    found = reached(places, max(experts, places), choices)
+    return min(found, max(1.0, most * places) if places < ranks else found) / choices
