@@ -31,7 +31,7 @@ STACK = typer.Option(
 )
 DISPATCH = typer.Option(
     None,
-    help="How tokens find their experts: nccl (unless given) or deepep; see `ropewalk list dispatches`.",
+    help="How tokens find their experts: nccl (unless given) or deepep; see `ropewalk list dispatchers`.",
     rich_help_panel=MODEL,
 )
 OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)

@@ -20,7 +20,7 @@ TABLES = {
     "models": ("ropewalk.workload.zoo", "ZOO"),
     "devices": ("ropewalk.device.device", "DEVICES"),
     "stacks": ("ropewalk.workload.zoo.stacks", "STACKS"),
-    "dispatches": ("ropewalk.workload.dispatch", "DISPATCHES"),
+    "dispatchers": ("ropewalk.workload.dispatch", "DISPATCHES"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "networks": ("ropewalk.hardware.networks", "NETWORKS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),

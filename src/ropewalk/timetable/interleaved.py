@@ -42,7 +42,7 @@ def interleaved(devices: int, micro_batches: int, pieces_each: int = 2, *, paire
     check_size(name, devices, micro_batches)
     if pieces_each < 1:
         raise StrategyError(f"timetable {name}: devices hold {pieces_each} pieces: give 1 or more")
-    groups = max(1, micro_batches // devices)
+    groups = max(1, micro_batches // devices) if pieces_each > 1 else 1
     if micro_batches % groups:
         raise StrategyError(
             f"timetable {name}: {micro_batches} micro-batches do not divide into {groups} equal groups for "

@@ -64,8 +64,8 @@ TIMETABLES = Choices(
                         where="pipelines of 2 or more, micro-batches in equal groups", title="interleaved 1F1B",
                         colour=GREEN, pieces_each=2, any_pieces=True),
         TimetableChoice("1f1b-overlap", side_by_side, "a forward and a backward pass side by side: what one sends to "
-                        "experts the other computes meanwhile", where="pipelines of any depth, also of one stage, "
-                        "micro-batches in equal groups", title="1F1B, passes side by side", colour=BROWN,
+                        "experts the other computes meanwhile", title="1F1B, passes side by side", colour=BROWN,
+                        where="pipelines of any depth, also of one stage",
                         any_pieces=True, searched=False),
         TimetableChoice("zb-v", zero_bubble_v, "weight gradients deferred, two pieces per device in a V",
                         where="pipelines of 2 or more", title="ZB-V", colour=PINK, pieces_each=2, splits_backward=True),

@@ -14,14 +14,14 @@ from ropewalk.choices import Choice, Choices
 from ropewalk.errors import WorkloadError
 
 DISPATCHES = Choices(
-    "dispatch",
+    "dispatcher",
     (
         Choice("nccl", False, "NCCL's all-to-all: a copy of a token for each of its experts"),
         Choice("deepep", True, "DeepEP, HybridEP: a token once to each server, or GPU of one, that has its experts"),
     ),
     error=WorkloadError,
 )
-"""Every dispatch, by name; `make` says whether a token is sent only once to a place."""
+"""Every dispatcher, by name; `make` says whether a token is sent only once to a place."""
 NCCL = "nccl"
 DOMAIN = 8
 """GPUs that NVLink joins, unless told otherwise: those of a server."""

@@ -69,7 +69,7 @@ def test_the_fullest_rank_and_padded_slots_set_the_pace():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("dispatch=nvshmem", "there is no dispatch 'nvshmem': use one of nccl, deepep"),
+        ("dispatch=nvshmem", "there is no dispatcher 'nvshmem': use one of nccl, deepep"),
         ("imbalance=0.5", "give imbalance=1 or more"),
         ("capacity=1.2,imbalance=1.1", "give capacity or imbalance"),
         ("capacity=-1", "give a number, 0 or more"),
