@@ -7,12 +7,13 @@ does not matter how many workers there are, or where they are.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from ropewalk.errors import InputError, StrategyError
+from ropewalk.progress import Count
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -29,9 +30,14 @@ class Engine:
     workers: int = 1
     """How many run at a time; one process is this one."""
 
-    def map(self, task: Callable[[Given], Made], values: Sequence[Given]) -> list[Made]:
-        """What the function makes of every value, in their order."""
-        return ENGINES[self.name](task, list(values), self.workers)
+    def map(self, task: Callable[[Given], Made], values: Sequence[Given], count: Count | None = None) -> list[Made]:
+        """What the function makes of every value, in their order; `count` hears of those that are done."""
+        found: list[Made] = []
+        for some in ENGINES[self.name](task, list(values), self.workers):
+            found += some
+            if count is not None:
+                count(len(found), len(values))
+        return found
 
 
 def engine_named(name: str, workers: int | None = None) -> Engine:
@@ -52,23 +58,24 @@ def engine_named(name: str, workers: int | None = None) -> Engine:
     return Engine(name, workers or 1)
 
 
-def _in_processes(task: Callable[[Given], Made], values: list[Given], workers: int) -> list[Made]:
+def _in_processes(task: Callable[[Given], Made], values: list[Given], workers: int) -> Iterator[list[Made]]:
     if workers == 1:
-        return [task(value) for value in values]
+        for value in values:
+            yield [task(value)]
+        return
     # Spawned, not forked: kernels keep threads, and a fork copies their locks as they are.
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        return pool.map(task, values, chunksize=1)
+        for made in pool.imap(task, values, chunksize=1):
+            yield [made]
 
 
-def _on_ray(task: Callable[[Given], Made], values: list[Given], workers: int) -> list[Made]:
+def _on_ray(task: Callable[[Given], Made], values: list[Given], workers: int) -> Iterator[list[Made]]:
     """On the Ray cluster that this process belongs to, or the one that RAY_ADDRESS or this machine knows."""
     ray = _connected()
     remote = ray.remote(num_cpus=1)(task.func if isinstance(task, partial) else task)
     fixed = [ray.put(one) for one in task.args] if isinstance(task, partial) else []
-    found: list[Made] = []
     for first in range(0, len(values), workers):
-        found += ray.get([remote.remote(*fixed, value) for value in values[first : first + workers]])
-    return found
+        yield ray.get([remote.remote(*fixed, value) for value in values[first : first + workers]])
 
 
 def _connected() -> Any:
@@ -87,8 +94,8 @@ def _connected() -> Any:
     return ray
 
 
-ENGINES: dict[str, Callable[[Callable[[Any], Any], list[Any], int], list[Any]]] = {
+ENGINES: dict[str, Callable[[Callable[[Any], Any], list[Any], int], Iterator[list[Any]]]] = {
     "processes": _in_processes,
     "ray": _on_ray,
 }
-"""Where work runs, by the name people type."""
+"""Where work runs, by the name people type; what is made comes some at a time, in order."""

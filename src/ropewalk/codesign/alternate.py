@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ropewalk.fabric.wiring import Wiring
-from ropewalk.progress import Progress
+from ropewalk.progress import Progress, silent
 from ropewalk.strategy.seating import Seating
 
+INTERRUPTED = "interrupted"
 Search = Callable[[Wiring, Seating, int], Seating]
 """Plane 1: (wiring, strategy to begin with, number of the round) -> the best strategy found on that wiring."""
 Rewire = Callable[[Seating], Wiring]
@@ -56,8 +57,12 @@ class Alternation:
     best: Candidate
     history: tuple[Turn, ...]
     ended: str
-    """Why the search stopped: `converged`, `rounds` (used up), `exhaustive` (everything was timed) or `enumerated`
-    (everything was estimated, the best timed)."""
+    """Why the search stopped: `converged`, `rounds` (used up), `exhaustive` (everything was timed), `enumerated`
+    (everything was estimated, the best timed) or `interrupted` (by who asked: the best so far)."""
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended == INTERRUPTED
 
 
 def alternate(
@@ -73,40 +78,20 @@ def alternate(
     """Plane 1, plane 2, plane 1, … until plane 1 finds nothing better or the rounds are used up.
 
     Every start is timed on a wiring of its own. The search continues from the best, or from the first and the best
-    others, `begin_with` in all. A wiring that cannot be built has a time of infinity and is not continued from.
+    others, `begin_with` in all. A wiring that cannot be built has a time of infinity and is not continued from. An
+    interrupt ends the search with the best so far, as soon as there is one.
     """
-    record = _Record()
-    say = tell or (lambda done, most, now: None)
-    say(0, None, "wiring for the first strategies")
-    first = []
-    for start in dict.fromkeys(starts):
-        wiring = rewire(start)
-        first.append(record.add(0, "start", Candidate(start, wiring, time(start, wiring))))
-    ended = "converged"
-    by_time = sorted(first, key=lambda one: one.seconds)
-    chosen = (
-        by_time[:1] if begin_with == 1 else [first[0], *(one for one in by_time if one is not first[0])][:begin_with]
-    )
-    most = 2 * rounds * len(chosen)
-    for at, current in enumerate(chosen):
-        for number in range(1, rounds + 1):
-            done = 2 * (rounds * at + number - 1)
-            say(done, most, f"start {at + 1}, round {number}: strategies on this wiring")
-            found = search(current.wiring, current.seating, rounds * at + number)
-            tried = record.add(number, "strategy", Candidate(found, current.wiring, time(found, current.wiring)))
-            if tried.seconds >= current.seconds:
-                break
-            say(done + 1, most, f"start {at + 1}, round {number}: a wiring for this strategy")
-            wiring = rewire(found)
-            # The strategy is the same, the graph is not: what was known about its time is void.
-            current = record.add(number, "topology", Candidate(found, wiring, time(found, wiring)))
-            if math.isinf(current.seconds):
-                break
-        else:
-            ended = "rounds"
-    if record.best is None:
+    turns = _Turns(search, rewire, time, tell or silent)
+    try:
+        chosen = turns.begun(list(dict.fromkeys(starts)), begin_with)
+        ended = turns.taken(chosen, rounds)
+    except KeyboardInterrupt:
+        if turns.record.best is None or math.isinf(turns.record.best.seconds):
+            raise
+        ended = INTERRUPTED
+    if turns.record.best is None:
         raise ValueError("there is no strategy to begin with")
-    return Alternation(record.best, tuple(record.history), ended)
+    return Alternation(turns.record.best, tuple(turns.record.history), ended)
 
 
 class _Record:
@@ -125,6 +110,52 @@ class _Record:
         return candidate
 
 
+@dataclass
+class _Turns:
+    """The turns of one alternation, and what they found."""
+
+    search: Search
+    rewire: Rewire
+    time: Time
+    say: Progress
+    record: _Record = field(default_factory=_Record)
+
+    def begun(self, starts: Sequence[Seating], begin_with: int) -> list[Candidate]:
+        """Every start on a wiring of its own; those that the search continues from."""
+        first = []
+        for number, start in enumerate(starts):
+            self.say(number, len(starts), "wiring for the first strategies")
+            wiring = self.rewire(start)
+            first.append(self.record.add(0, "start", Candidate(start, wiring, self.time(start, wiring))))
+        by_time = sorted(first, key=lambda one: one.seconds)
+        if begin_with == 1:
+            return by_time[:1]
+        return [*first[:1], *(one for one in by_time if one is not first[0])][:begin_with]
+
+    def taken(self, chosen: Sequence[Candidate], rounds: int) -> str:
+        """Rounds from each of these; why they ended."""
+        ended = "converged"
+        for at, current in enumerate(chosen):
+            for number in range(1, rounds + 1):
+                done, most = 2 * (rounds * at + number - 1), 2 * rounds * len(chosen)
+                where = f"start {at + 1}, round {number}"
+                self.say(done, most, f"{where}: strategies on this wiring")
+                found = self.search(current.wiring, current.seating, rounds * at + number)
+                tried = Candidate(found, current.wiring, self.time(found, current.wiring))
+                self.record.add(number, "strategy", tried)
+                if tried.seconds >= current.seconds:
+                    break
+                self.say(done + 1, most, f"{where}: a wiring for this strategy")
+                wiring = self.rewire(found)
+                # The strategy is the same, the graph is not: what was known about its time is void.
+                current = self.record.add(number, "topology", Candidate(found, wiring, self.time(found, wiring)))
+                if math.isinf(current.seconds):
+                    break
+            else:
+                ended = "rounds"
+        return ended
+
+
 def judged(pairs: Sequence[Candidate], *, time: Time) -> Alternation:
     """The best of a few pairs that a whole space was narrowed down to, timed anew."""
     record = _Record()
@@ -141,7 +172,7 @@ def exhaust(
     seatings: Sequence[Seating], wirings: Sequence[Wiring], *, time: Time, tell: Progress | None = None
 ) -> Alternation:
     """Every strategy on every wiring; ties go to the first."""
-    say = tell or (lambda done, most, now: None)
+    say = tell or silent
     record = _Record()
     for number, wiring in enumerate(wirings):
         say(number, len(wirings), "every strategy on every wiring")

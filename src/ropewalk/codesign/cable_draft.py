@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from ropewalk.errors import FabricError
 
@@ -43,8 +41,11 @@ class CableDraft:
 
     def hops(self) -> NDArray[np.int64]:
         """Fewest cables from each server to each other one; `servers` where there is no way."""
-        found = shortest_path(csr_array(self.count > 0), unweighted=True, method="D")
-        return np.where(np.isfinite(found), found, self.servers).astype(np.int64)
+        # Imported here because loading Numba takes longer than most commands run.
+        from ropewalk.codesign._hops_kernel import fewest_hops
+
+        source, destination = np.nonzero(self.count)
+        return np.asarray(fewest_hops(np.searchsorted(source, np.arange(self.servers + 1)), destination))
 
     def cables(self) -> tuple[tuple[int, int, int], ...]:
         """(from, to, how many) in order of the two servers; duplex cables once, the lower server first."""

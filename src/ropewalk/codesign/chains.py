@@ -17,6 +17,7 @@ from ropewalk.codesign.metropolis import Cost, Evaluator, Found, Patience, searc
 from ropewalk.codesign.seats import Places, Space
 from ropewalk.engines import engine_named
 from ropewalk.errors import StrategyError
+from ropewalk.progress import Count
 
 Setting = Callable[[], tuple[Space, Cost | Evaluator]]
 """Makes the space and the cost of a chain where the chain runs. It must be importable there: a function of a module, or
@@ -56,8 +57,9 @@ def search_chains(
     engine: str = "processes",
     workers: int | None = None,
     besides: int = 0,
+    count: Count | None = None,
 ) -> Searched:
-    """Run chains, and so many `besides` that all begin at `start`.
+    """Run chains, and so many `besides` that all begin at `start`; `count` hears of those that are done.
 
     `workers` says how many run at a time (processes, or Ray tasks), one for each chain unless given.
     """
@@ -68,7 +70,7 @@ def search_chains(
         Chain(number, int(own), patience or Patience(), start if number == 0 or number >= chains else None)
         for number, own in enumerate(seeds)
     ]
-    found = engine_named(engine, min(workers or chains, chains)).map(partial(run_chain, setting), wanted)
+    found = engine_named(engine, min(workers or chains, chains)).map(partial(run_chain, setting), wanted, count)
     return Searched(tuple(found))
 
 

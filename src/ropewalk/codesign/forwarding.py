@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ropewalk.errors import RouteError
 from ropewalk.fabric import Fabric
-from ropewalk.ragged import ranges
+from ropewalk.ragged import rows_of
 from ropewalk.routing.routes import Routes, starts
 
 
@@ -156,7 +156,7 @@ def consistent(routes: Routes) -> Routes:
         starts(count),
         share / total[pair[path]],
         starts(length[path]),
-        laid[ranges(begin[path], length[path])],
+        rows_of(laid, begin[path], length[path]),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ropewalk.codesign.alternate import Alternation, Candidate, alternate, exhaust, judged
+from ropewalk.codesign.alternate import INTERRUPTED, Alternation, Candidate, alternate, exhaust, judged
 from ropewalk.codesign.baselines import BASELINES, Baseline
 from ropewalk.codesign.chains import Setting, search_chains
 from ropewalk.codesign.evaluate import fastest_collectives
@@ -64,10 +64,15 @@ class Planner:
         self.job: Job = job_of(self.question, self.micro_batches)
         self.space = self.job.space
         self.judge = Judge(self.job)
+        self._said: tuple[int, int | None, str] = 0, None, ""
 
     def search(self, known: Sequence[Seating] = ()) -> Alternation:
         """The best wiring and strategy of the space; `known` are strategies of smaller spaces to begin with as well."""
-        self._search_baselines()
+        try:
+            self._search_baselines()
+        except KeyboardInterrupt:
+            # Nothing is wired yet: the first strategy is, and that is the best so far.
+            return replace(self._by_turns([*self._pool][:1], rounds=0), ended=INTERRUPTED)
         self._pool.update(dict.fromkeys(seating for seating in known if self._fits(seating)))
         found = self._searched()
         self._pool[found.best.seating] = None
@@ -92,12 +97,15 @@ class Planner:
                 # A space is narrowed down on the first wiring of every strategy; what is left may have others.
                 others = [replace(pair, wiring=self.judge.wire(pair.seating)) for pair in pairs]
                 return judged([*pairs, *others], time=self.judge.on_wiring)
+        return self._by_turns(self._first_wired() if self.is_short else list(self._pool), self.question.rounds)
+
+    def _by_turns(self, starts: Sequence[Seating], rounds: int) -> Alternation:
         return alternate(
-            self._first_wired() if self.is_short else list(self._pool),
+            starts,
             search=self._search,
             rewire=self.judge.wire,
             time=self.judge.on_wiring,
-            rounds=self.question.rounds,
+            rounds=rounds,
             begin_with=FEW_STARTS if self.is_short else STARTS,
             tell=self._tell("plan"),
         )
@@ -152,7 +160,7 @@ class Planner:
         own = [one.strategy_of or one.name for one in self.baselines]
         names = list(dict.fromkeys(["ideal-switch", *own]))
         for number, name in enumerate(names):
-            self.progress(number, len(names), f"searching a strategy for {name}")
+            self._say(number, len(names), f"searching a strategy for {name}")
             setting = partial(search_on, self.question, self.micro_batches, name)
             # It has all the proposals that a plan has in its rounds.
             found = self._chains(setting, 0, self.space.start, self.question.budget * self.question.rounds)
@@ -195,8 +203,18 @@ class Planner:
             engine=self.engine,
             workers=workers,
             besides=BESIDES if number else 0,
+            count=self._count,
         )
         return [self.space.seating(places) for places in dict.fromkeys(found.places for found in searched.chains)]
 
     def _tell(self, what: str) -> Progress:
-        return lambda done, most, now: self.progress(done, most, f"{what}: {now}")
+        return lambda done, most, now: self._say(done, most, f"{what}: {now}")
+
+    def _say(self, done: int, most: int | None, now: str) -> None:
+        """Turns are told in tenths, so that chains of one count too."""
+        self._said = done, most, now
+        self.progress(10 * done, None if most is None else 10 * most, now)
+
+    def _count(self, done: int, chains: int) -> None:
+        turns, most, now = self._said
+        self.progress(10 * turns + 10 * done // chains, None if most is None else 10 * most, now)

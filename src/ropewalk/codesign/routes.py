@@ -13,15 +13,13 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
 
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.forwarding import consistent
 from ropewalk.codesign.traffic import traffic_of
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.wiring import Wiring
-from ropewalk.ragged import ranges
+from ropewalk.ragged import ranges, rows_of
 from ropewalk.routing.balance import balanced, with_shares
 from ropewalk.routing.coin_change import coin_change
 from ropewalk.routing.coin_routes import coin_change_routes, coins_on, common_jumps
@@ -78,9 +76,11 @@ def _as_short_on_rings(
     if fabric.links == len(coins) * fabric.hosts:
         return np.ones(len(src), bool)
     on_rings = coin_change(fabric.hosts, coins).hops[(dst.astype(np.int64) - src) % fabric.hosts]
-    graph = csr_array((np.ones(fabric.links), (fabric.link_src, fabric.link_dst)), (fabric.nodes, fabric.nodes))
-    fewest = shortest_path(graph, unweighted=True, method="D")[src, dst]
-    return np.asarray(on_rings <= fewest)
+    # Imported here because loading Numba takes longer than most commands run.
+    from ropewalk.codesign._hops_kernel import fewest_hops
+
+    start, link = fabric.outgoing()
+    return np.asarray(on_rings <= fewest_hops(start, fabric.link_dst[link])[src, dst])
 
 
 def _side_by_side(parts: list[Routes]) -> Routes:
@@ -89,9 +89,9 @@ def _side_by_side(parts: list[Routes]) -> Routes:
     src, dst, paths, share, hops, link = (np.concatenate(column) for column in zip(*columns, strict=True))
     order = np.argsort(pair_key(parts[0].fabric, src, dst), kind="stable")
     path = ranges(starts(paths)[:-1][order], paths[order])
-    hop = ranges(starts(hops)[:-1][path], hops[path])
+    links = rows_of(link, starts(hops)[:-1][path], hops[path])
     return Routes(
-        parts[0].fabric, src[order], dst[order], starts(paths[order]), share[path], starts(hops[path]), link[hop]
+        parts[0].fabric, src[order], dst[order], starts(paths[order]), share[path], starts(hops[path]), links
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ropewalk import units
-from ropewalk.codesign.alternate import Alternation
+from ropewalk.codesign.alternate import INTERRUPTED, Alternation
 from ropewalk.codesign.answer import PlanAnswer, route_facts
 from ropewalk.codesign.baselines import chosen_baselines
 from ropewalk.codesign.design import Compared, Design
@@ -24,7 +24,7 @@ from ropewalk.codesign.remedies import with_remedies
 from ropewalk.codesign.seats import Space
 from ropewalk.engines import engine_named
 from ropewalk.errors import MemoryShortage
-from ropewalk.progress import Progress, silent
+from ropewalk.progress import Progress, counting, silent
 from ropewalk.routing.listed import listed, router_listed
 
 SEATS = ("tensor", "expert")
@@ -73,8 +73,14 @@ class _Study:
         self.progress(0, None, "reading and pricing the model")
         for allowed in self._spaces():
             self._search(allowed)
+            if self.interrupted:
+                break
         # Ties go to the first, the smaller space.
         return self._answer(min(self.searched, key=lambda one: one.seconds))
+
+    @property
+    def interrupted(self) -> bool:
+        return any(one.found.interrupted for one in self.searched)
 
     def _spaces(self) -> Iterator[tuple[str, ...]]:
         """Extensions of every space that differs from those before it, contained ones first; those that fit."""
@@ -102,7 +108,7 @@ class _Study:
             begin_with = [one for one in self.searched if set(one.planner.question.allow) <= set(allowed)]
             found = planner.search([one.found.best.seating for one in begin_with])
             self.searched.append(_Searched(planner, found))
-            if "pipeline" not in self.question.allow or found.best.seconds >= best:
+            if "pipeline" not in self.question.allow or found.best.seconds >= best or found.interrupted:
                 return
             best, parts = found.best.seconds, 2 * parts
 
@@ -127,7 +133,8 @@ class _Study:
         planner.judge.patches(wiring)  # where nothing could be patched, this says why
         self.progress(0, None, "simulating the plan")
         step = planner.job.step(seating)
-        rings = time_step(step, planner.job.network(seating, wiring))
+        seen = counting(self.progress, "simulating the plan: tasks done")
+        rings = time_step(step, planner.job.network(seating, wiring), seen)
         # Whatever sums run, all that servers relay takes the routes that rings were simulated on.
         paths = listed(rings.run.trace.routes)
         network = replace(rings.network, router=router_listed(paths))
@@ -150,15 +157,17 @@ class _Study:
             allreduce_bytes=demands.sum_wire_bytes,
             mp_bytes=demands.pair_bytes,
             cost=planner.job.site.plan_cost * self.question.servers,
-            baselines=self._compared(),
+            baselines={} if self.interrupted else self._compared(),
             history=found.history,
-            ended=found.ended,
+            ended=INTERRUPTED if self.interrupted else found.ended,
             collectives="ring" if timed is rings else str(chosen.choice),
             notes=(*self.notes, *self._further_notes(best)),
         )
         return PlanAnswer(design, timed, demands, paths)
 
     def _further_notes(self, best: _Searched) -> Iterator[str]:
+        if self.interrupted:
+            yield "Interrupted: this is the best so far, compared with no other network. It does not rerun to the same."
         if best.planner.judge.by_estimate:
             yield "The history is of estimates: this step has very many transfers. All else is simulated."
         if best.planner.is_short:

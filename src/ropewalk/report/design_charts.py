@@ -164,6 +164,7 @@ ENDED = {
     "converged": "The search ended because no better strategy was found on the wiring it had come to.",
     "rounds": "The search used up its rounds; more of them might find more.",
     "exhaustive": "Every strategy was tried on every wiring that is made for one of them: this is the optimum.",
+    "interrupted": "The search was interrupted; this is the best that it had found.",
     "enumerated": "Every strategy that could be best was estimated on every wiring that is made for one of those, and "
     "the best pairs were simulated.",
 }

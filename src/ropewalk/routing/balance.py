@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.ragged import ranges
+from ropewalk.ragged import rows_of
 from ropewalk.routing.routes import IntArray, Routes, starts
 
 SWEEPS = 50
@@ -66,5 +66,5 @@ def with_shares(routes: Routes, share: NDArray[np.float64]) -> Routes:
         starts(np.bincount(pair, minlength=routes.pairs)),
         share[kept] / total[pair],
         starts(hops),
-        routes.link[ranges(routes.link_start[kept], hops)],
+        rows_of(routes.link, routes.link_start[kept], hops),
     )

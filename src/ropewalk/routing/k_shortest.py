@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ropewalk.errors import RouteError
 from ropewalk.fabric import Fabric
-from ropewalk.ragged import ranges
+from ropewalk.ragged import ranges, rows_of
 from ropewalk.routing.routes import Router, Routes, starts, unique_pairs
 
 
@@ -81,8 +81,7 @@ def _assembled(
     order = np.argsort(row[count > 0], kind="stable")
     found = np.flatnonzero(count > 0)[order]
     path = ranges(first_path[found], count[found])
-    hop = ranges(first_hop[path], length[path])
     share = np.repeat(1.0 / count[found], count[found])
-    return Routes(
-        fabric, pair_src, pair_dst, starts(count[found]), share, starts(length[path]), link[hop].astype(np.int32)
-    )
+    hops = length[path]
+    links = rows_of(link, first_hop[path], hops)
+    return Routes(fabric, pair_src, pair_dst, starts(count[found]), share, starts(hops), links)

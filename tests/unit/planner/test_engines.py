@@ -20,7 +20,7 @@ def test_workers_give_the_same_bytes_as_this_process(monkeypatch):
 
     def beside(task, values, workers):
         asked.append(len(values))
-        return [task(value) for value in values]
+        return [[task(value) for value in values]]
 
     monkeypatch.setitem(engines.ENGINES, "beside", beside)
     question = PlannerQuestion("gpt2", read_cluster("2x2"), batch=8, sequence=64, space=SMALL)
