@@ -44,7 +44,11 @@ class Suspect:
         shown = named(self.parts)
         if len(shown) <= MOST_SAID:
             return " or ".join(part.said for part in shown)
-        return f"one of {len(shown)} parts that these measurements do not tell apart, such as {shown[0].said}"
+        kinds, servers = {part.spoken for part in shown}, {part.server for part in shown}
+        what = "switches" if kinds == {"switch"} else f"{kinds.pop()}s" if len(kinds) == 1 else "parts"
+        server = servers.pop() if len(servers) == 1 else None
+        where = "" if server is None else f" of server {server}"
+        return f"one of {len(shown)} {what}{where} that these measurements do not tell apart, such as {shown[0].said}"
 
 
 def named(parts: Sequence[Component]) -> list[Component]:

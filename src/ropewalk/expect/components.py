@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ropewalk.fabric import Fabric
 
 _GPU = re.compile(r"gpu([0-9]+)\.([0-9]+)")
+_OF_SERVER = re.compile(r"\b(?:gpu|nic)([0-9]+)\.|\bnvswitch([0-9]+)\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +26,19 @@ class Component:
     """Which NIC or NVLink it is, where that is known."""
 
     @property
+    def spoken(self) -> str:
+        """Its kind as people write it."""
+        return "GPU" if self.kind == "gpu" else self.kind
+
+    @property
     def said(self) -> str:
-        kind = "GPU" if self.kind == "gpu" else self.kind
-        return f"{kind} {self.name}" + (f" ({self.about})" if self.about else "")
+        return f"{self.spoken} {self.name}" + (f" ({self.about})" if self.about else "")
+
+    @property
+    def server(self) -> str | None:
+        """The number of the server that it is in or at, where its name says it of one."""
+        found = {number for numbers in _OF_SERVER.findall(self.name) for number in numbers if number}
+        return found.pop() if len(found) == 1 else None
 
 
 ORDER = ("cable", "link", "gpu", "switch")

@@ -13,6 +13,8 @@ from ropewalk.expect.read.record import Place, Record
 from ropewalk.fabric import Fabric
 
 Groups = tuple[tuple[int, ...], ...]
+MOST_BYTES, LONGEST_S = 1 << 50, 1e6
+"""Beyond these a file is broken."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ def measurements_of(records: Sequence[Record], roster: Roster) -> list[Measureme
 
 
 def _check(record: Record, groups: Groups) -> None:
+    if not 0 < record.size_bytes <= MOST_BYTES or not 0 < record.seconds < LONGEST_S:
+        raise InputError("no collective has this size or time: check the file")
     sizes = {len(group) for group in groups}
     if min(sizes) < 2:
         raise InputError("one GPU alone measures no network: run it with two or more (-g 2, or more processes)")
