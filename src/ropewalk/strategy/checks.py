@@ -235,6 +235,8 @@ def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield f"{workload.name} has no attention whose sequence can be cut into {plan.context}: set context to 1"
     elif any(isinstance(bare(op), Scan) for layer in workload.layers for op in layer.operators):
         yield f"scans of {workload.name} go along whole sequences, which {plan.context} ranks cut: set context to 1"
+    elif any(layer.kind.startswith("vision") for layer in workload.layers):
+        yield f"images of {workload.name} are encoded whole, which {plan.context} context ranks cut: set context to 1"
     elif workload.sequence % plan.context:
         yield (
             f"a sequence of {workload.sequence} tokens does not split over {plan.context} context ranks: "

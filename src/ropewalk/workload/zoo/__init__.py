@@ -29,6 +29,7 @@ from ropewalk.workload.zoo import (
     resnet,
     topoopt,
     vgg,
+    vision_language,
     vit,
     xlnet,
 )  # fmt: skip
@@ -84,6 +85,7 @@ def _entries() -> list[Entry]:
         )
         for name, shapes in hybrid.SHAPES.items()
     ]
+    pairs = [vision_language.entry(name, *shapes) for name, shapes in vision_language.SHAPES.items()]
     any_size = [
         entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, name)
         for name, style in STYLES.items()
@@ -115,7 +117,7 @@ def _entries() -> list[Entry]:
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip
-    return [*images, *texts, *experts, *scans, *any_size, *translators, *tables, *topoopt.entries()]
+    return [*images, *texts, *experts, *scans, *pairs, *any_size, *translators, *tables, *topoopt.entries()]
 
 
 ZOO = Choices("model", _entries(), error=WorkloadError)
