@@ -5,6 +5,7 @@ Pipelines stand in `tests/unit/planner/test_pipelines.py`; the larger cases in `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer as ordered
+from ropewalk.planner.answer import Option
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.refine import Refinement
 from ropewalk.planner.space import Space
 from ropewalk.planner.study import answer
 from ropewalk.strategy.frameworks import runnable
@@ -46,3 +49,16 @@ def test_never_slower_than_the_best_collectives_of_plain_data_parallelism(networ
     theirs = simulated(asked).statistics.step_time_s
     ours = answer(PlannerQuestion(MODEL, cluster, 8, TOKENS, space=DATA_ALONE)).best
     assert ours.seconds <= theirs * EQUAL
+
+
+def test_never_slower_for_being_allowed_what_no_framework_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More choices lead a search elsewhere: here, where it finds nothing."""
+    refined = Refinement.refined
+
+    def unlucky(self: Refinement, start: Option, *say: Callable[[str], None]) -> Option:
+        return start if self.unrunnable else refined(self, start, *say)
+
+    monkeypatch.setattr(Refinement, "refined", unlucky)
+    question = PlannerQuestion(MODEL, SLOW, 8, TOKENS, space=DATA_ALONE)
+    usual, free = (answer(replace(question, allow=allow)).best for allow in ((), ("unrunnable",)))
+    assert free.seconds <= usual.seconds

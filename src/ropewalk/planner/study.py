@@ -108,9 +108,17 @@ class Study:
     @cached_property
     def wanted(self) -> Candidates:
         """Of these, what may be the answer."""
-        if "unrunnable" in self.question.allow:
-            return self.possible
+        return self.possible if self.free else self.runnable
+
+    @cached_property
+    def runnable(self) -> Candidates:
+        """Of these, what some framework can run."""
         return self.possible.only(runnable_ones(self.possible, self.workload))
+
+    @property
+    def free(self) -> bool:
+        """May the answer be something that no framework runs?"""
+        return "unrunnable" in self.question.allow
 
     def price(self, candidates: Candidates) -> Priced:
         """Bytes and bounds of candidates, some of which fit."""
@@ -119,10 +127,13 @@ class Study:
             raise self._shortage(priced)
         return priced
 
-    def search(self, candidates: Candidates, *, others: bool = True, below: float = np.inf) -> Outcome:
+    def search(
+        self, candidates: Candidates, *, others: bool = True, below: float = np.inf, free: bool | None = None
+    ) -> Outcome:
         """The best of some candidates; where it takes less than `below`, settled in all that degrees leave open.
 
-        `others` that could win once they are settled are settled, too.
+        `others` that could win once they are settled are settled, too. `free`: by what no framework runs, too; as the
+        question says unless given.
         """
         priced, most = self.price(candidates), self.question.most_simulated
         self.seconds = {}
@@ -131,7 +142,7 @@ class Study:
             lambda next_ones: self._prepare(priced, next_ones), self.engine.workers,
         )  # fmt: skip
         self.interrupted = not found.complete and len(found.order) < most
-        refinement = Refinement(self.prices, priced, self.simulator, "unrunnable" in self.question.allow)
+        refinement = Refinement(self.prices, priced, self.simulator, self.free if free is None else free)
         if found.seconds[found.best] >= below:
             return Outcome(priced, found, self._option(priced, found.best), refinement)
         return Outcome(priced, found, self._refined(priced, found, refinement, others), refinement)
@@ -139,7 +150,7 @@ class Study:
     def answer(self, best: Option | None = None) -> PlannerAnswer:
         """The best of all candidates, or the best that is known where that is faster, and what it beat."""
         question, workload, possible, wanted = self.question, self.workload, self.possible, self.wanted
-        outcome = self.search(wanted)
+        outcome = self._searched()
         priced, found = outcome.priced, outcome.found
         best = outcome.best if best is None or outcome.best.seconds < best.seconds * FASTER else best
         plain_at = plain_choice(priced)
@@ -156,12 +167,26 @@ class Study:
         anything = least_anywhere(self.prices, priced, best.seconds)
         return PlannerAnswer(
             question, best, training, plain, plain_training,
-            bound_of(priced, found, anything, training, self.prices, free="unrunnable" in question.allow),
+            bound_of(priced, found, anything, training, self.prices, free=self.free),
             counts, (*strands, all_of_them), self._nearest(priced), priced,
             np.fmax(priced.floor_s, found.replay_s), self._known(priced),
             runnable(best.strategy, workload, algorithm=best.algorithm),
             tuple(self._remarks(best, outcome.refinement)),
         )  # fmt: skip
+
+    def _searched(self) -> Outcome:
+        """The best of what may be the answer. What can be run is searched by itself before what cannot be run is, too:
+        more choices lead a search elsewhere, and may not make its answer slower."""
+        if not self.free or not len(self.runnable):
+            return self.search(self.wanted)
+        try:
+            before = self.search(self.runnable, free=False)
+        except MemoryShortage:
+            return self.search(self.wanted)
+        if self.interrupted:
+            return before
+        after = self.search(self.wanted)
+        return after if after.best.seconds < before.best.seconds * FASTER else replace(after, best=before.best)
 
     def _remarks(self, best: Option, refinement: Refinement) -> Iterator[str]:
         if self.interrupted:
@@ -191,7 +216,7 @@ class Study:
     def _others(self, priced: Priced, best: Option, refinement: Refinement) -> Iterator[Option]:
         """Ever better options: what the pipeline planner proposes, and other candidates that come close, refined."""
         if proposes(self.question, self.workload):
-            start = refinement.fastest(pipelines(self.question, self.prices, self._trying))
+            start = refinement.fastest(self._pipelines)
             refined = best if start is None else refinement.refined(start, self._trying)
             if refined.seconds < best.seconds * FASTER:
                 best = refined
@@ -206,6 +231,10 @@ class Study:
                 if refined.seconds < best.seconds * FASTER:
                     best = refined
                     yield best
+
+    @cached_property
+    def _pipelines(self) -> tuple[Option, ...]:
+        return tuple(pipelines(self.question, self.prices, self._trying))
 
     def _start(self, best: Option, other: Finalist, refinement: Refinement) -> Option:
         """Another strategy with rings or with the collectives of the best, whichever is faster."""
