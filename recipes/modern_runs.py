@@ -184,8 +184,10 @@ def megatron_bridge(run: ModernRun) -> Strategy:
 
     Dense models keep all they need to go back (on GB200 and GB300 some of it in the host's memory); mixtures compute
     norms and activations of experts again, which is hardly any work. The first piece of a pipeline has the embedding.
+    Tensor-parallel collectives hide behind products, but not in NVFP4.
     """
-    return Strategy(order=Order(2 * max(MEGATRON_BUCKET, 1e6 * run.data)))
+    order = Order(2 * max(MEGATRON_BUCKET, 1e6 * run.data))
+    return Strategy(order=order, tensor_overlap=run.precision != "nvfp4")
 
 
 def automodel(run: ModernRun) -> Strategy:
