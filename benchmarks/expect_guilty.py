@@ -1,6 +1,6 @@
 """How often `ropewalk expect` names the part of a simulated cluster that was slowed.
 
-    python benchmarks/expect_guilty.py [--cases 200] [--seed 0]
+    python benchmarks/expect_guilty.py [--cases 200] [--seed 0] [--quick]
 
 Every case: a cluster, one cable, link, GPU or switch at 10 to 70 % of its speed, measurements of random pairs and
 groups simulated on the slowed network with 4 % of noise and a deviation of up to 8 % of each kind. The guilty part
@@ -25,10 +25,11 @@ def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--cases", type=int, default=200)
     reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--quick", action="store_true", help="10 cases")
     given = reader.parse_args()
     began, counts = time.monotonic(), Counter[str]()
     by_kind: dict[str, Counter[str]] = {}
-    for number in range(given.cases):
+    for number in range(10 if given.quick else given.cases):
         case = random_case(np.random.default_rng([given.seed, number]))
         outcome = _outcome(case)
         counts[outcome] += 1

@@ -19,7 +19,7 @@ USED = np.stack([series.largest.expected.wired.load for series in series_of(
 PARTS = [part for part in components_of(PRICES.fabric) if USED[list(part.links)].max() > 0]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.sampled_from(PARTS), st.floats(0.1, 0.7), st.integers(0, 2**32))
 def test_the_slow_part_is_named(guilty, speed, seed):
     times = measured(PRICES, ASKED, guilty, speed, np.random.default_rng(seed), 0.02, 0.05)
@@ -30,7 +30,7 @@ def test_the_slow_part_is_named(guilty, speed, seed):
         assert guilty.name in found.best.names
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32))
 def test_noise_alone_makes_no_cluster_unhealthy(seed):
     times = measured(PRICES, ASKED, None, 1.0, np.random.default_rng(seed), 0.04, 0.08)

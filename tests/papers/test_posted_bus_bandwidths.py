@@ -6,6 +6,7 @@ own numbers, after the rows of 72 GPUs were seen.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -66,12 +67,15 @@ def test_all_to_alls_between_servers_are_expected_within_20_percent(source, shap
 
 def expected(source, shape, given, forced, name, size, busbw):
     """GB/s of bus bandwidth; what was posted is within the interval of healthy clusters."""
-    cluster = read_cluster(shape, given)
-    library = library_for(cluster)
-    if forced:
-        library = replace(library, algorithms=frozenset({Algorithm(forced)}))
-    prices = Prices(cluster, library)
+    prices = prices_of(shape, given, forced)
     found = prices.expected(BENCHMARKS[name], size, prices.everyone)
-    moved = size * BENCHMARKS[name].factor(cluster.gpus)
+    moved = size * BENCHMARKS[name].factor(prices.cluster.gpus)
     assert interval(found.latency_s, found.bytes_s).holds(moved / (busbw * 1e9)), source
     return moved / found.seconds / 1e9
+
+
+@cache
+def prices_of(shape, given, forced):
+    cluster = read_cluster(shape, given)
+    library = library_for(cluster)
+    return Prices(cluster, replace(library, algorithms=frozenset({Algorithm(forced)})) if forced else library)

@@ -139,10 +139,10 @@ def test_latencies_alone_make_a_cluster_unhealthy_where_they_are_far_too_long(se
 
 
 def test_runs_of_pairs_of_servers_name_the_server():
-    prices = prices_of("dgx-h100:3")
-    both = [tuple(range(8 * a, 8 * a + 8)) + tuple(range(8 * b, 8 * b + 8)) for a, b in ((0, 1), (0, 2), (1, 2))]
+    prices = prices_of("3x4", device="h100", rails=True)
+    both = [tuple(range(4 * a, 4 * a + 4)) + tuple(range(4 * b, 4 * b + 4)) for a, b in ((0, 1), (0, 2), (1, 2))]
     found = slowed(
-        prices, "gpu2.5-leaf5", 0.4, [(name, (pair,)) for name in ("all_reduce", "alltoall") for pair in both]
+        prices, "gpu2.1-leaf1", 0.4, [(name, (pair,)) for name in ("all_reduce", "alltoall") for pair in both]
     )
-    assert "gpu2.5-leaf5" in found.best.names
-    assert explanation(found)[0].startswith("explained best by one of 8 cables of server 2 that these measurements")
+    assert "gpu2.1-leaf1" in found.best.names
+    assert explanation(found)[0].startswith("explained best by one of 8 parts of server 2 that these measurements")

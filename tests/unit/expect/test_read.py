@@ -107,6 +107,13 @@ def test_kernels_of_a_trace_the_shortest_of_equal_ones(read):
     )
 
 
+def test_traces_of_all_ranks_are_read_together(tmp_path):
+    for rank, micros in enumerate((90, 60)):
+        (tmp_path / f"{rank}.json").write_text(trace().replace("70", str(micros)))
+    (one,) = read_records([tmp_path / "0.json", tmp_path / "1.json"])
+    assert one.seconds == pytest.approx(60e-6)
+
+
 def test_a_packed_trace_whose_groups_are_listed_elsewhere(read):
     (one,) = read(gzip.compress(trace(**{"Process Group Ranks": "[0, ...]"}).encode()), "trace.json.gz")
     assert one.who == ((0, 5),)

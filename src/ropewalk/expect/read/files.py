@@ -11,7 +11,7 @@ from pathlib import Path
 from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import Findings, InputError
 from ropewalk.expect.read.inspector import Seen, is_inspector, records_of_inspector, seen_by_inspector
-from ropewalk.expect.read.kineto import is_kineto, read_kineto
+from ropewalk.expect.read.kineto import is_kineto, read_kineto, shortest_of
 from ropewalk.expect.read.nccl_tests import is_nccl_tests, read_nccl_tests
 from ropewalk.expect.read.pairs import is_pairs, read_pairs
 from ropewalk.expect.read.record import Record, Source
@@ -27,11 +27,12 @@ def read_records(files: Sequence[Path], benchmark: str | None = None, progress: 
     findings = Findings(InputError, "measurements")
     found: list[Record] = []
     seen: list[Seen] = []
+    kernels: list[Record] = []
     for done, path in enumerate(files):
         progress(done, len(files), f"reading {path.name}")
         source = Source(str(path), _text(path), benchmark)
         if is_kineto(source.text):
-            found += read_kineto(source, findings)
+            kernels += read_kineto(source, findings)
         elif is_inspector(source.text):
             seen += seen_by_inspector(source, findings)
         elif is_nccl_tests(source.text):
@@ -43,7 +44,7 @@ def read_records(files: Sequence[Path], benchmark: str | None = None, progress: 
                 f"{path} is no output of nccl-tests, NCCL Inspector or PyTorch's profiler, nor a table with a column "
                 "ranks: check the path, or see docs/expect.md for the table"
             )
-    found += records_of_inspector(seen, findings)
+    found += shortest_of(kernels) + records_of_inspector(seen, findings)
     if not found and not findings:
         findings.add("no collective of two ranks or more was measured: read a file that has some")
     findings.raise_if_any()

@@ -27,7 +27,7 @@ def is_kineto(text: str) -> bool:
 
 
 def read_kineto(source: Source, findings: Findings) -> list[Record]:
-    """The collectives of one trace, one record for each collective, size and group."""
+    """All collectives of one trace."""
     try:
         trace = json.loads(source.text)
     except RecursionError:
@@ -42,19 +42,23 @@ def read_kineto(source: Source, findings: Findings) -> list[Record]:
         findings.add(f"{source.name}: traceEvents is no list: it is no trace of PyTorch's profiler")
         return []
     groups = _groups_by_name(trace)
-    shortest: dict[tuple[str, int, Who], Record] = {}
-    for event in events:
-        found = _record(event, groups, source.name)
-        if found is not None:
-            key = found.benchmark, found.size_bytes, found.who
-            if key not in shortest or found.seconds < shortest[key].seconds:
-                shortest[key] = found
-    if not shortest:
+    records = [found for event in events if (found := _record(event, groups, source.name)) is not None]
+    if not records:
         findings.add(
             f"{source.name}: no kernel of NCCL in it says its collective and size: record it with PyTorch 2.4 or "
             "later, with the activities CPU and CUDA"
         )
-    return list(shortest.values())
+    return records
+
+
+def shortest_of(records: list[Record]) -> list[Record]:
+    """Of equal collectives of all traces the shortest."""
+    found: dict[tuple[str, int, Who], Record] = {}
+    for one in records:
+        key = one.benchmark, one.size_bytes, one.who
+        if key not in found or one.seconds < found[key].seconds:
+            found[key] = one
+    return list(found.values())
 
 
 def _groups_by_name(trace: dict[str, Any]) -> dict[str, tuple[int, ...]]:
