@@ -68,7 +68,7 @@ CLUSTERS = {
     "half of a fat-tree": ("gpt2", read_cluster("4x4", Given(network="fat-tree:2to1", nic_bandwidth=1e9)), 16, 128),
     "experts, tokens sent once": (ONCE, read_cluster("4x4"), 32, 512),
     "an embedding that is tied": ("gpt2-xl", read_cluster("2x2"), 8, 128),
-    "frozen weights": ("qwen3-30b-a3b:layers=3,tied=true,lora=8", read_cluster("2x2"), 16, 128),
+    "frozen blocks of two kinds": ("gpt-oss-20b:layers=3,window=64,tied=true,lora=8", read_cluster("2x2"), 16, 128),
     "skip connections": (SKIPS, read_cluster("2x4", Given(nics=1, nic_bandwidth=1e9)), 16, None),
     "copies around shards": ("llama-3.2-1b:layers=3,stack=fsdp2", read_cluster("2x2"), 8, 256),
     "products in chunks": ("llama-3.2-1b:layers=3,stack=megatron", read_cluster("2x4"), 8, 512),

@@ -16,7 +16,6 @@ from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
-from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -105,10 +104,26 @@ def spreads_tables(workload: Workload) -> bool:
     )
 
 
-def repeated(workload: Workload) -> tuple[Operator, ...]:
-    """The operators of the layer that there are most of: the block of a transformer."""
-    counts = Counter(id(layer.operators) for layer in workload.layers)
-    return max((layer.operators for layer in workload.layers), key=lambda operators: counts[id(operators)])
+def repeating(workload: Workload) -> tuple[bool, ...]:
+    """By layer: is it one of those that repeat?
+
+    Blocks of a language model of the zoo are, whichever windows, experts or states they have; of other models the
+    layer that there are most of.
+
+    >>> from ropewalk.workload.zoo import build
+    >>> repeating(build("gpt-oss-20b:layers=2", 1))
+    (False, True, True, False)
+    """
+    layers = workload.layers
+    counts = Counter(id(layer.operators) for layer in layers)
+    most = max(layers, key=lambda layer: counts[id(layer.operators)])
+    if most.name.startswith(BLOCK_NAME):
+        return tuple(layer.name.startswith(BLOCK_NAME) for layer in layers)
+    return tuple(layer.operators is most.operators for layer in layers)
+
+
+BLOCK_NAME = "block "
+"""What names of the blocks of a language model begin with."""
 
 
 def layer_table(
@@ -143,11 +158,11 @@ def _fill(
         variants = [replace(share, recompute=recompute) for recompute in RECOMPUTE_OF_LAYERS]
         _time(table, row, at, variants, splitting.strategy(usual=usual), prices)
         _hold(table.held[row, at], variants, prices)
-    blocks = repeated(workload)
+    blocks = repeating(workload)
     tied = {size for share in shares for size in (share.tied, share.frozen_tied) if size}
     for at, share in enumerate(shares):
         table.held[row, at, Held.EMBEDDING] = bool(tied & set(share.embeddings))
-        table.held[row, at, Held.BLOCK] = workload.layers[at].operators is blocks
+        table.held[row, at, Held.BLOCK] = blocks[at]
 
 
 def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList) -> None:

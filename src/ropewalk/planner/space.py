@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import Findings, PlanError
-from ropewalk.planner.layers import Splitting, repeated
+from ropewalk.planner.layers import Splitting, repeating
 from ropewalk.planner.layout import Layout
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
 from ropewalk.strategy.placement import DEFAULT_ORDER
@@ -174,10 +174,10 @@ def _kind(recompute: str) -> str:
 
 def head_choices(firsts: Iterable[int], again: Iterable[int], workload: Workload) -> tuple[LayerChoice, ...]:
     """The first blocks of every piece, so many of each, recomputed in full."""
-    starts, block = tuple(firsts), repeated(workload)
+    starts, blocks = tuple(firsts), repeating(workload)
     found: list[LayerChoice] = []
     for first, end, many in zip(starts, (*starts[1:], len(workload.layers)), again, strict=True):
-        names = [layer.name for layer in workload.layers[first:end] if layer.operators is block]
+        names = [workload.layers[at].name for at in range(first, end) if blocks[at]]
         found += [LayerChoice(name, recompute="full") for name in names[:many]]
     return tuple(found)
 
@@ -193,8 +193,7 @@ def recomputed_in(strategy: Strategy, firsts: Iterable[int], workload: Workload)
 def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> Candidates:
     """Every strategy of the space that the model, the GPUs and the batch allow, memory aside."""
     rows: list[Ints] = []
-    block = repeated(workload)
-    blocks = sum(layer.operators is block for layer in workload.layers)
+    blocks = sum(repeating(workload))
     for degrees in _degrees(space, workload, gpus):
         tensor, context, pipeline, expert, sequence = degrees
         data = gpus // (tensor * context * pipeline)
