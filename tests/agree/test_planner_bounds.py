@@ -37,7 +37,7 @@ def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) ->
     workload, listed = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
     space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
     use = NetworkUse(transport=transport_of(cluster.device))
-    inside = inside_of(cluster, use.transport, DEFAULT_ORDER)
+    inside = inside_of(cluster, use.transport, DEFAULT_ORDER, listed.device)
     prices = Prices(workload, listed, cluster.fabric(), use, inside=inside)
     return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
 

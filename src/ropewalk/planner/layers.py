@@ -21,6 +21,10 @@ from ropewalk.workload.workload import Workload
 Floats = NDArray[np.float64]
 
 
+MANY = 2**20
+"""Ranks that no server has."""
+
+
 class Splitting(NamedTuple):
     """Everything about a strategy that changes what a rank does for one micro-batch of a layer."""
 
@@ -32,13 +36,17 @@ class Splitting(NamedTuple):
     data: int = 1
     """Counts where embedding tables are spread over data ranks, otherwise 1."""
     shared_out: int = 0
-    """Counts where the stack copies weights that data ranks share out (ZeRO-3): 1 those of all ranks, 2 experts too."""
+    """Counts where it matters that data ranks share weights out (ZeRO-3): 1 those of all ranks, 2 experts too."""
+    across: bool = False
+    """Are these ranks in several servers?"""
 
     def strategy(self, usual: Strategy | None = None) -> Strategy:
         """A strategy that splits layers like this."""
-        data = max(self.data, self.expert)
+        data, copies = max(self.data, self.expert), 1
+        if self.shared_out == 2 and self.data == 1:
+            copies = MANY if self.across else 1 if self.context > 1 else 2
         return replace(
-            usual or Strategy(), data=2 * data if self.shared_out == 2 and self.context == 1 else data,
+            usual or Strategy(), data=data * copies,
             tensor=self.tensor, sequence_parallel=self.sequence, context=self.context, expert=self.expert,
             micro_batch=self.micro_batch, zero=3 if self.shared_out else 0,
         )  # fmt: skip

@@ -35,7 +35,7 @@ from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.workload import Workload
-from ropewalk.workload.zoo.stacks import stack_of
+from ropewalk.workload.zoo.stacks import shares_out, stack_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -132,7 +132,12 @@ class Prices:
 
     def __post_init__(self) -> None:
         self.listed = PriceList(self.pricer, self.inside)
-        self.by_data, self.by_zero = spreads_tables(self.workload), stack_of(self.workload).copies_flat
+        self.by_data, self.by_zero = spreads_tables(self.workload), shares_out(stack_of(self.workload))
+
+    @property
+    def _server(self) -> int:
+        """GPUs of a server."""
+        return 1 if self.inside is None else self.inside.gpus
 
     def on(self, fabric: Fabric, use: NetworkUse) -> Prices:
         """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
@@ -147,7 +152,7 @@ class Prices:
         """Bytes of all, seconds of those that fit."""
         usual = candidates.space.usual
         say("pricing layers")
-        splittings, which = candidates.splittings(by_data=self.by_data, by_zero=self.by_zero)
+        splittings, which = candidates.splittings(by_data=self.by_data, by_zero=self._server if self.by_zero else 0)
         table = self.layers(splittings, usual)
         rows, cuts = self._kernel_rows(candidates, splittings, which, table)
         written, settings = self._written(candidates, rows), self._settings(usual)

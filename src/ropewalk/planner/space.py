@@ -144,15 +144,23 @@ class Candidates:
         rows, which = np.unique(np.column_stack([self.column(name) for name in names]), axis=0, return_inverse=True)
         return [Layout(p, d, e, c, t, self.space.order) for p, d, e, c, t in rows.tolist()], which.ravel()
 
-    def splittings(self, *, by_data: bool, by_zero: bool) -> tuple[list[Splitting], Ints]:
-        """The manners of splitting layers that there are, and which of them each candidate has."""
+    def splittings(self, *, by_data: bool, by_zero: int) -> tuple[list[Splitting], Ints]:
+        """The manners of splitting layers that there are, and which of them each candidate has.
+
+        `by_zero` is 0, or where it matters that weights are shared out, the GPUs of a server.
+        """
         data = self.column("data") if by_data else np.ones(len(self), np.int64)
         replicas = self.column("data") * self.column("context")
         shared = (replicas > 1).astype(np.int64) + (replicas > self.column("expert"))
         shared[(self.column("zero") < 3) | (not by_zero)] = 0
+        across = (shared > 0) & (replicas > np.maximum(1, by_zero // self.column("tensor")))
         columns = [self.column(name) for name in ("micro_batch", "tensor", "sequence", "context", "expert")]
-        rows, which = np.unique(np.column_stack([*columns, data, shared]), axis=0, return_inverse=True)
-        return [Splitting(row[0], row[1], bool(row[2]), *row[3:]) for row in rows.tolist()], which.ravel()
+        rows, which = np.unique(np.column_stack([*columns, data, shared, across]), axis=0, return_inverse=True)
+        made = [
+            Splitting(size, tensor, bool(sequence), context, expert, data, shared, bool(across))
+            for size, tensor, sequence, context, expert, data, shared, across in rows.tolist()
+        ]
+        return made, which.ravel()
 
     def strategy(self, at: int) -> Strategy:
         """One of them as a strategy, but for the blocks that are recomputed: `head_choices` names them."""

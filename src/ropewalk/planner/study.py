@@ -86,7 +86,7 @@ class Study:
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
         use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
         fabric = question.fabric()
-        inside = inside_of(question.cluster, use.transport, DEFAULT_ORDER)
+        inside = inside_of(question.cluster, use.transport, DEFAULT_ORDER, prices.device)
         self.prices = (
             Prices(self.workload, prices, fabric, use, engine=self.engine, inside=inside)
             if self.known is None

@@ -75,6 +75,21 @@ class Inside:
     """Bytes a second that a GPU sends to the others."""
     start_up_s: float
     """Of a collective."""
+    adjacent: bool = True
+    """Are tensor ranks next to each other?"""
+    across_bytes_s: float = 0.0
+    """Bytes a second that a GPU's part of the NICs of its server sends to other servers."""
+    taken: float = 0.0
+    """Part of the multiprocessors that a collective takes from the kernels beside it."""
+
+    def shared_out_bytes_s(self, ranks: int, tensor: int) -> float:
+        """Bytes a second that a GPU gathers of weights that so many ranks share out, beside so many tensor ranks.
+
+        >>> Inside(8, 400e9, 0.0, across_bytes_s=50e9).shared_out_bytes_s(32, 4)
+        100000000000.0
+        """
+        together = max(1, self.gpus // tensor)
+        return self.bytes_s if ranks <= together else min(self.bytes_s, together * self.across_bytes_s)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.operator import ULYSSES, Operator, Role, Split, part
 from ropewalk.workload.table import Embedding, EmbeddingBags
 from ropewalk.workload.workload import Layer, Workload
-from ropewalk.workload.zoo.stacks import stack_of
+from ropewalk.workload.zoo.stacks import Stack, shares_out, stack_of
 
 
 @dataclass(frozen=True)
@@ -161,14 +161,15 @@ def _share_at(
         alike = layer.operators, *here[1:]
         if alike not in known:
             share = share_of(layer, strategy, server, manner)
-            known[alike] = _copied_flat(share, strategy) if stack_of(workload).copies_flat else share
+            stack = stack_of(workload)
+            known[alike] = _shared_out(share, strategy, stack) if shares_out(stack) else share
         known[here] = known[alike]
     found = known[here]
     own = Layer(layer.name, found.layer.operators, layer.output_elements, layer.inputs, layer.kind)
     return replace(found, layer=own, read=tuple(workload.layers[source].output_elements for source in layer.inputs))
 
 
-def _copied_flat(share: Share, strategy: Strategy) -> Share:
+def _shared_out(share: Share, strategy: Strategy, stack: Stack) -> Share:
     """The share with the copies around the collectives that gather its weights and scatter its gradients."""
     dense, still = (share.parameters, share.frozen) if strategy.replicas > 1 else (0, 0)
     experts, idle = 0, 0
@@ -176,7 +177,9 @@ def _copied_flat(share: Share, strategy: Strategy) -> Share:
         experts, idle = share.expert_parameters, share.frozen_experts
     if strategy.zero < 3 or not dense + experts + still + idle:
         return share
-    copies = FlatCopies(dense + experts, strategy.regather, strategy.gradient_bytes, still + idle)
+    copies = FlatCopies(
+        dense + experts, strategy.regather, strategy.gradient_bytes, still + idle, stack.copies_flat, strategy.replicas
+    )
     return replace(share, layer=replace(share.layer, operators=(copies, *share.layer.operators)))
 
 

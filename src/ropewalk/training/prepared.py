@@ -92,7 +92,7 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
     order = DEFAULT_ORDER if question.order is None else question.order
-    listed = PriceList(prices, inside_of(question.place, question.network.transport, order))
+    listed = PriceList(prices, inside_of(question.place, question.network.transport, order, prices.device))
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:

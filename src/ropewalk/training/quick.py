@@ -114,7 +114,7 @@ class QuickSteps:
 
     def known(self, order: str = DEFAULT_ORDER) -> Known:
         """What strategies have in common whose ranks are laid out in this order."""
-        inside = inside_of(self.question.place, self.network.transport, order)
+        inside = inside_of(self.question.place, self.network.transport, order, self.prices.device)
         if inside not in self._known:
             self._known[inside] = Known(PriceList(self.prices, inside))
         return self._known[inside]

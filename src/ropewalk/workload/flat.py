@@ -1,4 +1,4 @@
-"""Copies between the weights of a layer and the flat buffers that collectives gather into and scatter from."""
+"""Weights of a layer that data ranks share out: what is gathered, scattered, and copied around the collectives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class FlatCopies(Operator):
 
     An all-gather leaves the shards of all ranks one after the other; every weight is copied out of them before a pass
     that was gathered for. Behind the backward pass gradients are copied into the buffer of the reduce-scatter, in the
-    numbers in which they are summed. Copies of a rank's own shard are too small to count.
+    numbers in which they are summed. Copies of a rank's own shard are too small to count. Other stacks gather into
+    place; their kernels only run beside the collectives.
 
     >>> copies = FlatCopies(1000, again=True, reduced_bytes=4.0)
     >>> [kernel.moved_bytes(2) for kernel in (*copies.forward(), *copies.backward())]
@@ -29,12 +30,16 @@ class FlatCopies(Operator):
     """Bytes of a gradient in the buffer; as those of a weight unless given."""
     frozen: int = 0
     """Weights besides that are gathered but have no gradients."""
+    copied: bool = True
+    """Are they copied at all?"""
+    ranks: int = 1
+    """Ranks that share them out."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (k.pointwise("cat", self.elements + self.frozen),)
+        return (k.pointwise("cat", self.elements + self.frozen),) if self.copied else ()
 
     def backward(self) -> tuple[Kernel, ...]:
-        if not self.elements:
+        if not self.elements or not self.copied:
             return self.forward() if self.again else ()
         written = (self.elements, 0.0) if self.reduced_bytes is None else (0.0, self.reduced_bytes * self.elements)
         filled = Kernel("pointwise", "cat", (self.elements, 1, 1), self.elements, self.elements, *written)
@@ -44,4 +49,17 @@ class FlatCopies(Operator):
         return self
 
     def host(self) -> tuple[str, ...]:
-        return ("cat",)
+        return ("cat",) if self.copied else ()
+
+    def beside_bytes(self, element_bytes: float, *, back: bool) -> float:
+        """Bytes of the collectives that run beside a pass.
+
+        >>> shared = FlatCopies(1000, again=True, reduced_bytes=4.0)
+        >>> shared.beside_bytes(2.0, back=False), shared.beside_bytes(2.0, back=True)
+        (2000.0, 6000.0)
+        """
+        gathered = (self.elements + self.frozen) * element_bytes
+        if not back:
+            return gathered
+        scattered = self.elements * (element_bytes if self.reduced_bytes is None else self.reduced_bytes)
+        return scattered + (gathered if self.again else 0.0)

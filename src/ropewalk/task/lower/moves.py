@@ -31,6 +31,7 @@ from ropewalk.strategy.prices import Pace
 from ropewalk.strategy.shares import Share, computed_again
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.overlapped import Overlap, beside
+from ropewalk.task.lower.taken import with_taken
 from ropewalk.task.step import Act
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.exchange import Exchange, Meeting
@@ -86,7 +87,8 @@ class Move:
 
 def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The forward pass of a layer."""
-    return list(_walk(share, strategy, prices, prices.forward, "forward"))
+    walk = _walk(share, strategy, prices, prices.forward, "forward")
+    return with_taken(list(walk), share, prices, back=False)
 
 
 def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -96,7 +98,8 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
     core of attention again, which needs no collective unless the sequence is cut. GPUs of a server sum their gradients
     behind it: that is paid once a step, an equal part in every micro-batch.
     """
-    moves = [*_again(share, strategy, prices), *_walk(share, strategy, prices, prices.backward, "backward")]
+    walk = _walk(share, strategy, prices, prices.backward, "backward")
+    moves = [*_again(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
     inside = share.server.all_reduce_s(share.copied_parameters * gradient_bytes(strategy, prices.element_bytes))
     if inside:
         seconds, label = inside / strategy.micro_batches, f"{share.layer.name} backward"
@@ -109,7 +112,7 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
 def input_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What the layer before waits for: the backward pass without gradients of weights, with all its meetings."""
     walk = _walk(share, strategy, prices, prices.backward_input, "backward", " inputs")
-    return [*_again(share, strategy, prices), *walk]
+    return [*_again(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
 
 
 def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:

@@ -49,7 +49,8 @@ class Overlap:
         self.prices, self.ways, self.back, self.weights_apart = prices, share.split.tensor, back, weights_apart
         inside = prices.listed.inside
         able = share.split.sequence and strategy.tensor_overlap and not isinstance(strategy, OnStage)
-        self.inside = inside if able and inside is not None and inside.gpus % self.ways == 0 else None
+        together = inside is not None and inside.adjacent and inside.gpus % self.ways == 0
+        self.inside = inside if able and together else None
         self.owed_s = 0.0
 
     def left(self, size_bytes: float, exchange: Exchange, product: Linear | None) -> float | None:

@@ -36,6 +36,8 @@ class Stack:
     copies_flat: bool = False
     """Weights that are shared out (ZeRO-3) are copied from the buffer of the all-gather into tensors of their own, and
     gradients into the buffer of the reduce-scatter."""
+    counts_channels: bool = False
+    """Collectives that run beside kernels under ZeRO-3 take multiprocessors from them."""
     interpreted: float = 1.0
     """Part of the time that transformers' code takes between its calls."""
 
@@ -44,16 +46,20 @@ STACKS = Choices(
     "stack",
     (
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
-        Choice("compiled", Stack(fused=True, masked=True, interpreted=0.25), "the same code under torch.compile"),
+        Choice(
+            "compiled", Stack(fused=True, masked=True, counts_channels=True, interpreted=0.25),
+            "the same code under torch.compile",
+        ),
         Choice(
             "megatron",
             Stack(
-                fused=True, merged=True, own_code=True, accumulates=True, transformer_engine=True, interpreted=0.25
+                fused=True, merged=True, own_code=True, accumulates=True, transformer_engine=True,
+                counts_channels=True, interpreted=0.25
             ),
             "Megatron-Core with Transformer Engine",
         ),
         Choice(
-            "fsdp2", Stack(fused=True, own_code=True, copies_flat=True, interpreted=0.25),
+            "fsdp2", Stack(fused=True, own_code=True, copies_flat=True, counts_channels=True, interpreted=0.25),
             "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
         ),
     ),
@@ -61,6 +67,11 @@ STACKS = Choices(
 )  # fmt: skip
 """Every stack, by name."""
 EAGER = STACKS["eager"].make
+
+
+def shares_out(stack: Stack) -> bool:
+    """Does what a layer costs depend on whether its weights are shared out?"""
+    return stack.copies_flat or stack.counts_channels
 
 
 def stack_of(workload: Workload) -> Stack:
