@@ -19,6 +19,8 @@ from ropewalk.progress import Progress, silent
 CLEAR = 20.0
 """Score by which an explanation must be better than none to make a cluster unhealthy whose times are all within the
 intervals: one link that is slower than its like."""
+BY_CHANCE, FAR_SLOWER = 0.1, 1.15
+"""The part of all measurements that may be slower than their intervals on a healthy cluster, and how much slower."""
 TIED = 4.0
 """Scores closer than this are not told apart."""
 MOST_NAMED = 8
@@ -84,13 +86,19 @@ def diagnosed(series: Sequence[Series], prices: Prices, progress: Progress = sil
     nothing, slow = unexplained(series), any(one.slow for one in series)
     parts = [_of_part(one) for one in suspects(series, prices.fabric)] if slow or len(series) > 2 else []
     clear = bool(parts) and nothing - parts[0].score > CLEAR and (parts[0].speed or 1.0) < 0.9
-    if not slow and not clear:
+    if not clear and not _beyond_chance(series):
         return Diagnosis(tuple(series), True, nothing, ())
     best = parts[0].score if parts else np.inf
     settings = _settings(series, prices, progress, best) if _all_of_a_kind_are_slow(series) else []
     causes = sorted([*parts, *settings], key=lambda cause: cause.score)
     telling = [cause for cause in causes[:MOST_NAMED] if cause.score < nothing] or causes[:1]
     return Diagnosis(tuple(series), False, nothing, tuple(telling))
+
+
+def _beyond_chance(series: Sequence[Series]) -> bool:
+    """Of many healthy measurements a few are a little slower than their intervals."""
+    excess = np.array([one.excess for one in series])
+    return bool((excess > 1).mean() > BY_CHANCE or excess.max() > FAR_SLOWER)
 
 
 def _all_of_a_kind_are_slow(series: Sequence[Series]) -> bool:

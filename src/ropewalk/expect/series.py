@@ -77,10 +77,15 @@ class Series:
         return self.rows[-1]
 
     @property
-    def slow(self) -> bool:
-        """Slower than its intervals; where only latencies were measured, which scatter most, twice as slow."""
+    def excess(self) -> float:
+        """Its time over the slowest healthy one; of latencies alone, which scatter most, half of that."""
         most = 1.0 if self.telling[0].tells else LATENCIES
-        return median(row.measured.seconds / row.healthy.high for row in self.telling) > most
+        return median(row.measured.seconds / row.healthy.high for row in self.telling) / most
+
+    @property
+    def slow(self) -> bool:
+        """Slower than its intervals."""
+        return self.excess > 1
 
 
 def series_of(measured: Sequence[Measurement], prices: Prices, progress: Progress = silent) -> list[Series]:

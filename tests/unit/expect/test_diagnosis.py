@@ -146,3 +146,12 @@ def test_runs_of_pairs_of_servers_name_the_server():
     )
     assert "gpu2.1-leaf1" in found.best.names
     assert explanation(found)[0].startswith("explained best by one of 8 parts of server 2 that these measurements")
+
+
+@pytest.mark.parametrize(("every", "times", "healthy"), [(28, 1.28, True), (28, 1.6, False), (4, 1.28, False)])
+def test_a_few_of_many_measurements_are_a_little_slow_by_chance(servers, every, times, healthy):
+    asked = [((a, b),) for a in range(8) for b in range(8) if a != b]
+    usual = servers.expected(BENCHMARKS["send"], SIZE, asked[0]).seconds
+    taken = [usual * (1.1 if place % every else times) for place in range(len(asked))]
+    measurements = [Measurement("send", SIZE, one, who, "simulated") for who, one in zip(asked, taken, strict=True)]
+    assert judged(servers, measurements).healthy is healthy
