@@ -64,7 +64,7 @@ def test_images_are_not_cut_along_the_sequence() -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("llava-1.5-7b:images=4", "4 images are 2304 tokens of a sample of 2048: give a sequence of 2304 or more"),
+        ("llava-1.5-7b:images=4", "images have 2304 tokens, and a sample 2048: give a sequence of 2304 or more"),
         ("llava-1.5-7b:side=448", "have more patches than positions: give side=336 or less"),
         ("qwen2-vl-7b:side=450", "do not divide into patches of 28: give side= a multiple"),
         ("qwen2-vl-7b:vision=cold", "vision=cold is not known: give trained or frozen"),

@@ -10,7 +10,9 @@ from ropewalk.workload.workload import Layer, Workload
 
 
 def small(name: str, **options: object) -> Workload:
-    return zoo.build(name, 2, 16 if zoo.find(name).sequence else None, **options)
+    found = zoo.find(name)
+    short = found.sequence and "images" not in found.options
+    return zoo.build(name, 2, 16 if short else None, **options)
 
 
 @pytest.mark.parametrize(

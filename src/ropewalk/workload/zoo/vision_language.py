@@ -118,7 +118,7 @@ def _check(name: str, encoder: Encoder, length: int, images: int, side: int, vis
     elif images * encoder.tokens(side) > length:
         tokens = images * encoder.tokens(side)
         findings.add(
-            f"{images} images are {tokens} tokens of a sample of {length}: give a sequence of {tokens} or more"
+            f"images have {tokens} tokens, and a sample {length}: give a sequence of {tokens} or more, or fewer images"
         )
     if vision not in (TRAINED, FROZEN):
         findings.add(f"vision={vision} is not known: give {TRAINED} or {FROZEN}")
