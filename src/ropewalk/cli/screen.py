@@ -14,6 +14,7 @@ import typer
 
 from ropewalk.cli.interrupt import lasting_interrupts
 from ropewalk.errors import InputError
+from ropewalk.interrupts import unwrapped_interrupts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress
     errors = Console(stderr=True, markup=False)
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         try:
-            with lasting_interrupts(), _compiling_is_said(bar):
+            with lasting_interrupts(), unwrapped_interrupts(), _compiling_is_said(bar):
                 yield bar
         except KeyboardInterrupt:
             bar.stop()

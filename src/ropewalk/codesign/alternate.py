@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.progress import Progress, silent
 from ropewalk.strategy.seating import Seating
 
@@ -83,8 +84,9 @@ def alternate(
     """
     turns = _Turns(search, rewire, time, tell or silent)
     try:
-        chosen = turns.begun(list(dict.fromkeys(starts)), begin_with)
-        ended = turns.taken(chosen, rounds)
+        with unwrapped_interrupts():
+            chosen = turns.begun(list(dict.fromkeys(starts)), begin_with)
+            ended = turns.taken(chosen, rounds)
     except KeyboardInterrupt:
         if turns.record.best is None or math.isinf(turns.record.best.seconds):
             raise

@@ -20,6 +20,7 @@ from ropewalk.codesign.seats import Places, check_memory
 from ropewalk.codesign.small_spaces import best_pairs
 from ropewalk.errors import StrategyError
 from ropewalk.fabric.wiring import Wiring
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.progress import Progress
 from ropewalk.strategy.seating import Seat, Seating, coset
 
@@ -69,7 +70,8 @@ class Planner:
     def search(self, known: Sequence[Seating] = ()) -> Alternation:
         """The best wiring and strategy of the space; `known` are strategies of smaller spaces to begin with as well."""
         try:
-            self._search_baselines()
+            with unwrapped_interrupts():
+                self._search_baselines()
         except KeyboardInterrupt:
             # Nothing is wired yet: the first strategy is, and that is the best so far.
             return replace(self._by_turns([*self._pool][:1], rounds=0), ended=INTERRUPTED)

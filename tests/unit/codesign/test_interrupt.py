@@ -13,7 +13,8 @@ ASKED = PlanQuestion("candle", published_servers(8, degree=2), precision="tf32",
 
 
 def stopped(*_: object) -> None:
-    raise KeyboardInterrupt
+    """An interrupt as a kernel passes it on."""
+    raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
 
 def told(question: PlanQuestion) -> tuple[study.PlanAnswer, list[tuple[int, int | None, str]]]:
@@ -53,3 +54,11 @@ def test_chains_of_a_turn_move_the_bar():
     of_rounds = [done for done, _, now in seen if "round 1: strategies on this wiring" in now]
     assert len(of_rounds) > 2
     assert of_rounds == sorted(of_rounds)
+
+
+def test_what_else_goes_wrong_is_no_interrupt():
+    def broken(*_: object) -> None:
+        raise SystemError("bad call")
+
+    with pytest.raises(SystemError, match="bad call"):
+        alternate([Seating(4, (Seat((0,)),))], search=broken, rewire=broken, time=broken, rounds=3)
