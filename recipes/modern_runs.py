@@ -20,6 +20,7 @@ from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
 from ropewalk.training import TrainingQuestion
 from ropewalk.training.prepared import prepared
 from ropewalk.training.quick import QuickSteps
+from ropewalk.workload.source import open_workload
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "published_runs_modern.csv"
 MEGATRON_BRIDGE, AUTOMODEL, MEGATRON_LM = "Megatron-Bridge", "NeMo AutoModel", "Megatron-LM"
@@ -58,6 +59,55 @@ IN_ONE_DOMAIN = 64
 """GPUs of an NVL72 that jobs of powers of two use."""
 MEGATRON_BUCKET = 40e6
 """Parameters of a bucket of Megatron's distributed optimiser, or a million for every data rank where that is more."""
+
+
+@dataclass(frozen=True)
+class ExpertRecipe:
+    """How a recipe of Megatron-Bridge runs experts."""
+
+    once: bool = False
+    """Tokens are sent once to a place (DeepEP, HybridEP)."""
+    overlap: bool = False
+    """Passes of two micro-batches run side by side."""
+    remade: bool = False
+    """Activations of experts are computed again."""
+    glued: bool = False
+    """Experts by fused kernels, in CUDA graphs of whole steps."""
+
+    def options(self, domain: int) -> list[str]:
+        """Options of the model that say so."""
+        own = [f"{name}=true" for name in ("remade", "glued") if getattr(self, name)]
+        return [*own, *([f"dispatch=deepep,domain={domain}"] if self.once else [])]
+
+
+NCCL, ONCE, LATEST = ExpertRecipe(), ExpertRecipe(once=True), ExpertRecipe(once=True, overlap=True, glued=True)
+EXPERT_RECIPES: dict[tuple[str, str], dict[str, ExpertRecipe]] = {
+    ("DeepSeekV3", "GB300"): {"25.11": replace(ONCE, remade=True), "26.02": ONCE, "26.06": LATEST},
+    ("DeepSeekV3", "GB200"): {"25.09": ONCE, "26.06": LATEST},
+    ("DeepSeekV3", "B300"): {"26.02": ONCE},
+    ("DeepSeekV3", "B200"): {"25.09": NCCL, "26.04": ONCE},
+    ("GPT OSS 120B", "GB300"): {"25.11": NCCL, "26.06": LATEST},
+    ("GPT OSS 120B", "GB200"): {
+        "25.11": ExpertRecipe(remade=True), "26.04": ExpertRecipe(once=True, overlap=True, remade=True),
+        "26.06": LATEST,
+    },
+    ("GPT OSS 120B", "B300"): {"26.02": NCCL, "26.04": ONCE},
+    ("GPT OSS 120B", "B200"): {"25.11": ExpertRecipe(remade=True), "26.04": replace(ONCE, remade=True)},
+    ("GPT OSS 120B", "H100"): {"25.11": ExpertRecipe(remade=True)},
+    ("Qwen3_30B_a3B", "GB300"): {"25.11": ONCE, "26.06": LATEST},
+    ("Qwen3_30B_a3B", "GB200"): {"25.09": ONCE, "26.06": LATEST},
+    ("Qwen3_30B_a3B", "B300"): {"26.04": ONCE},
+    ("Qwen3_30B_a3B", "B200"): {"25.09": NCCL, "26.04": ONCE},
+    ("Qwen3_30B_a3B", "H100"): {
+        "25.11": ExpertRecipe(overlap=True), "26.02": replace(ONCE, overlap=True), "26.04": ONCE,
+    },
+    ("Qwen3_235B_a22B", "GB300"): {"25.11": ONCE, "26.06": LATEST},
+    ("Qwen3_235B_a22B", "GB200"): {"25.09": ONCE, "26.06": LATEST},
+    ("Qwen3_235B_a22B", "B200"): {"25.11": ExpertRecipe(overlap=True), "26.02": NCCL},
+    ("Qwen3_235B_a22B", "H100"): {"25.09": ExpertRecipe(overlap=True)},
+}  # fmt: skip
+"""By model and GPU: what the performance recipes of Megatron-Bridge say, from the container on that has it (tags v0.2.0
+to v0.5.0 of github.com/NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs). Others run as NCCL has it."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +164,21 @@ class ModernRun:
         return 3 if self.sharded > 1 and self.pipeline == 1 else 1
 
     @property
+    def recipe(self) -> ExpertRecipe:
+        """How its experts run: DeepEP in all recipes of AutoModel, by its container in Megatron-Bridge."""
+        if self.software.startswith(AUTOMODEL):
+            return ONCE if self.expert > 1 and not self.model.startswith("Nemotron") else NCCL
+        container = self.software.removeprefix(f"{MEGATRON_BRIDGE} NeMo ").partition(" ")[0]
+        known = EXPERT_RECIPES.get((self.model, self.accelerator), {})
+        return next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
+
+    @property
+    def schedule(self) -> str:
+        if self.recipe.overlap:
+            return "1f1b-overlap"
+        return "interleaved" if self.interleave > 1 else "1f1b"
+
+    @property
     def data(self) -> int:
         return self.gpus // (self.tensor * self.pipeline * self.context)
 
@@ -127,6 +192,7 @@ class ModernRun:
         stack = "fsdp2" if self.software.startswith(AUTOMODEL) and self.is_dense else "megatron"
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
+        options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 
     def cluster(self, *, held: bool = True) -> Cluster:
@@ -168,7 +234,7 @@ class ModernRun:
             sequence=self.sequence, data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert,
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
-                usual, interleave=self.interleave, schedule="interleaved" if self.interleave > 1 else "1f1b",
+                usual, interleave=self.interleave, schedule=self.schedule,
                 sequence_parallel=self.tensor > 1, optimiser="adamw_fused", zero=self.zero,
             ),
         )  # fmt: skip
@@ -182,12 +248,23 @@ class ModernRun:
 def megatron_bridge(run: ModernRun) -> Strategy:
     """NVIDIA's performance recipes: gradients reduced in bf16 during the backward pass, in Megatron's buckets.
 
-    Dense models keep all they need to go back (on GB200 and GB300 some of it in the host's memory); mixtures compute
-    norms and activations of experts again, which is hardly any work. The first piece of a pipeline has the embedding.
-    Tensor-parallel collectives hide behind products, but not in NVFP4.
+    Dense models keep all they need to go back (on GB200 and GB300 some of it in the host's memory); mixtures run as
+    `EXPERT_RECIPES` has it. The first piece of a pipeline has the embedding. Tensor-parallel collectives hide behind
+    products, but not in NVFP4.
     """
     order = Order(2 * max(MEGATRON_BUCKET, 1e6 * run.data))
-    return Strategy(order=order, tensor_overlap=run.precision != "nvfp4")
+    return Strategy(order=order, tensor_overlap=run.precision != "nvfp4", stages=_evenly(run))
+
+
+def _evenly(run: ModernRun) -> tuple[int, ...] | None:
+    """Blocks of mixtures are cut evenly where they divide, embedding and head on top; others by layouts of recipes.
+
+    These are not told here: such pipelines are balanced by cost.
+    """
+    if run.pipeline == 1 or run.is_dense:
+        return None
+    blocks, pieces = len(open_workload(run.workload(), 1, run.sequence).layers) - 2, run.pipeline * run.interleave
+    return None if blocks % pieces else (0, *(1 + blocks // pieces * piece for piece in range(1, pieces)))
 
 
 def automodel(run: ModernRun) -> Strategy:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from ropewalk.sim.step import StepRun, StepStatistics
     from ropewalk.task.expand import Expansion
     from ropewalk.training import NetworkUse, TrainingAnswer, TrainingQuestion
+    from ropewalk.training.answer import StepAnswer
 
+ALL_RANKS = 512
+"""GPUs up to which `simulate` writes every rank out, whatever is asked for."""
 SAME = 1e-9
 """Part of a step by which two simulations of it may differ: not all of them add up in the same order."""
 
@@ -39,17 +42,19 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
 def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | None = None) -> None:
     """Answer the question, write the files, print the table; beside it what the plan `before` promised."""
     from ropewalk.plans import write_plan
-    from ropewalk.training import answer
+    from ropewalk.training import TrainingAnswer, answer
     from ropewalk.training.planned import changes_since, plan_of
 
     with shown_progress() as progress:
-        found = answer(question, progress)
+        found = _of_one_of_each(question, outputs) or answer(question, progress)
     promised = None if before is None else before.prediction
     if outputs.plan is not None:
         made = plan_of(found) if before is None else plan_of(found, before.made_by, before.study)
         write_plan(made, outputs.plan)
         typer.echo(f"plan: {outputs.plan}", err=True)
-    _write(found.run, found.expansion, outputs, found.rank_names(), lambda: _model_page(found))
+    if isinstance(found, TrainingAnswer):
+        whole = found
+        _write(whole.run, whole.expansion, outputs, whole.rank_names(), lambda: _model_page(whole))
     if outputs.json:
         print_json(found.as_json() | ({} if promised is None else {"promised_step_time_s": promised.step_time_s}))
         return
@@ -73,6 +78,21 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
             say(f"cables: {line}", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
+
+
+def _of_one_of_each(question: TrainingQuestion, outputs: StepOutputs) -> StepAnswer | None:
+    """The answer for very many GPUs from one rank of each class, where no file asks for all of them: little memory."""
+    from ropewalk.collectives.choice import collective_choice
+    from ropewalk.training.quick import QuickSteps
+    from ropewalk.training.quick_answer import quick_answer
+
+    network = question.network
+    plain = not (network.level.knows_packets or question.jitter or question.stragglers)
+    if outputs.every_rank or question.gpu_count <= ALL_RANKS or not plain:
+        return None
+    if collective_choice(network.algorithm).is_open or not QuickSteps.covers(question.strategy()):
+        return None
+    return quick_answer(QuickSteps(question), question)
 
 
 def _beside(promised: Prediction, seconds: float) -> str:
@@ -178,7 +198,7 @@ def _numbers(found: StepStatistics) -> dict[str, object]:
     }
 
 
-def _model_title(found: TrainingAnswer) -> str:
+def _model_title(found: StepAnswer) -> str:
     numbers = found.statistics
     parts = [f"{units.show_seconds(numbers.step_time_s)} per step"]
     if numbers.mfu is not None:
@@ -218,7 +238,7 @@ def _times_table(found: StepStatistics) -> Table:
     return table
 
 
-def _stage_table(found: TrainingAnswer) -> Table:
+def _stage_table(found: StepAnswer) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -43,6 +43,11 @@ class StepOutputs(PlanOutputs):
     chakra: Path | None
     tasks: Path | None
 
+    @property
+    def every_rank(self) -> bool:
+        """Does a file need the tasks of all ranks?"""
+        return any(path is not None for path in (self.trace, self.chakra, self.tasks, self.page))
+
     def check(self, *read: str | None) -> None:
         """Refuse what cannot be written, or would take the place of something else, before the work begins."""
         paths = [path for path in (self.trace, self.tasks, self.plan, self.page) if path is not None]

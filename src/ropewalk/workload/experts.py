@@ -89,6 +89,8 @@ class Experts(Operator):
     back behind them."""
     remade: bool = False
     """Gates are computed again in the backward pass (Megatron-Core's `moe_act`)."""
+    glued: bool = False
+    """Gates and biases are part of the products before them (Transformer Engine's fused grouped MLP, 2026)."""
     ungated: bool = False
     """Neurons are squared where they are above zero, without a gate: the first product makes them alone."""
 
@@ -124,11 +126,11 @@ class Experts(Operator):
 
     def forward(self) -> tuple[Kernel, ...]:
         if self.apart:
-            biases = core.biases(self.slots, self.hidden) if self.biased else ()
+            biases = core.biases(self.slots, self.hidden) if self.biased and not self.glued else ()
             return (
                 *self._resorted(),
                 self._product("forward", self._first, self.hidden),
-                *self._gate(),
+                *(() if self.glued else self._gate()),
                 self._product("forward", self.hidden, self.ffn),
                 *biases,
                 *self._resorted(),
@@ -161,11 +163,11 @@ class Experts(Operator):
     def _backward_apart(self) -> tuple[Kernel, ...]:
         return (
             *self._resorted(),
-            *(core.biases_backward(self.slots, self.hidden) if self.biased else ()),
+            *(core.biases_backward(self.slots, self.hidden) if self.biased and not self.glued else ()),
             *(self._gate() if self.remade else ()),
             *self._weight_gradient(self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
-            *self._gate_backward(),
+            *(() if self.glued else self._gate_backward()),
             *self._weight_gradient(self._first, self.hidden),
             self._product("input_grad", self.hidden, self._first),
             *self._resorted(),
@@ -224,6 +226,8 @@ class Experts(Operator):
         )  # fmt: skip
 
     def host(self) -> tuple[str, ...]:
+        if self.glued:
+            return "batched_matmul", "batched_matmul"
         if self.apart:
             biases = (*("multiply", "add") * self.experts, "cat", "cast") if self.biased else ()
             halves = ("cat", "scale", "scale") if self.clamped else ()

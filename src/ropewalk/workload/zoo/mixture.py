@@ -71,6 +71,8 @@ class Mixture:
     """Width to which tokens are brought before they are sent to experts; 0: they are sent as they are."""
     remade: bool = False
     """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
+    glued: bool = False
+    """Gates and biases of experts are part of their products, where the stack can (Transformer Engine, 2026)."""
     most: float = 1.0
     """The largest part of all groups of experts that a token may reach."""
     dispatch: str = NCCL
@@ -198,6 +200,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             clamped=mixture.clamped,
             resorted=run.stack.merged and mixture.dispatch == NCCL,
             remade=mixture.remade and run.stack.merged,
+            glued=mixture.glued and run.stack.merged,
             ungated=mixture.ungated,
         ),
         mixture.exchange(Meeting.COMBINE, slots, wide),

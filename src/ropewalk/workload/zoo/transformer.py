@@ -124,7 +124,7 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
     )  # fmt: skip
 
 
-HANDLING = ("masked", "remade", "dispatch", "domain", "capacity", "imbalance")
+HANDLING = ("masked", "remade", "glued", "dispatch", "domain", "capacity", "imbalance")
 """Options of mixtures that say how experts are run."""
 
 

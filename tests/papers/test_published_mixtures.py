@@ -1,0 +1,66 @@
+"""Published runs of mixtures of experts beside what is predicted for the set-ups that their recipes describe.
+
+Sources are in the data file and in `recipes/modern_runs.py`. Nothing is fitted to a row: bounds are what was reached
+when the experts were written, so that it does not get worse. One run for each model and GPU, the first in the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from modern_runs import LATEST, NCCL, ONCE, ModernRun, modern_runs
+
+FAMILIES = ("GPT OSS 120B", "Qwen3_30B_a3B", "DeepSeekV3", "deepseekv2")
+QUICK = 64
+"""GPUs up to which a run is simulated here."""
+
+
+def first_of_each() -> dict[tuple[str, str], ModernRun]:
+    found: dict[tuple[str, str], ModernRun] = {}
+    for run in modern_runs():
+        if run.model in FAMILIES and run.gpus <= QUICK and not run.why_not():
+            found.setdefault((run.model, run.accelerator), run)
+    return found
+
+
+RUNS = first_of_each()
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[tuple[str, str], float]:
+    return {key: run.predicted_s() / run.seconds - 1 for key, run in RUNS.items()}
+
+
+def test_no_mixture_is_far_off(errors):
+    assert len(errors) >= 10
+    assert all(abs(error) < 0.36 for error in errors.values()), errors
+
+
+def test_mixtures_on_average(errors):
+    """The target is 12 % and a bias of 4 %: not reached (docs/validation.md)."""
+    assert sum(map(abs, errors.values())) / len(errors) < 0.22
+    assert -0.22 < sum(errors.values()) / len(errors) < 0.05
+
+
+def test_recipes_are_those_of_the_container():
+    runs = {run.id: run.recipe for run in modern_runs()}
+    assert (runs["g02094"], runs["g02170"], runs["g02328"]) == (LATEST, ONCE, NCCL)
+    assert runs["g02166"].remade
+    assert not runs["g02166"].once
+
+
+def test_one_job_split_in_two_takes_about_as_long_either_way():
+    """Published 29.7 and 28.9 s; with a copy of a token for each expert the first one was predicted 1.8 times it."""
+    across, inside = (next(run for run in modern_runs() if run.id == name) for name in ("g02120", "g02261"))
+    assert across.predicted_s() / inside.predicted_s() == pytest.approx(across.seconds / inside.seconds, rel=0.1)
+
+
+def test_overlap_and_dispatch_gain_what_was_measured():
+    """Qwen3 30B in bf16 on 16 H100, HybridEP: 24.71 s, with passes side by side 20.99 s (Megatron-Bridge, 2026)."""
+    run = replace(next(run for run in modern_runs() if run.id == "g02120"), precision="bf16")
+    beside = replace(run, software="Megatron-Bridge NeMo 26.02 NeMo Container")
+    alone_s, beside_s = run.predicted_s(), beside.predicted_s()
+    assert alone_s == pytest.approx(24.71, rel=0.2)
+    assert beside_s == pytest.approx(20.99, rel=0.3)
