@@ -32,6 +32,8 @@ class Case:
 CASES = (
     Case("gpt2-xl", "dgx-h100:4", 64, 1024),
     Case("bert-large", "dgx-h100:4", 1024, 512),
+    Case("resnet50", "dgx-h100:4", 2048, None),
+    Case("vgg16", "dgx-h100:4", 2048, None),
     Case("llama2-7b", "dgx-h100:8", 256, 4096),
     Case("llama2-13b", "dgx-a100:8", 256, 4096),
     Case("llama3-8b", "dgx-h100:16", 256, 8192),
@@ -39,10 +41,11 @@ CASES = (
     Case("llama2-70b", "dgx-a100:32", 512, 4096),
     Case("llama3-70b", "dgx-h100:64", 1024, 8192),
 )
-QUICK = CASES[:2]
+QUICK = CASES[:3]
 NETWORKS = (
     ("rails", FULL, "rails", None),
     ("leaf-spine", FULL, "leaf-spine", None),
+    ("fat-tree", FULL, "fat-tree", None),
     ("2 NICs per server", SHARED, "leaf-spine", 2),
     ("leaf-spine 2:1", THIN, "leaf-spine:2to1", None),
     ("leaf-spine 4:1", THIN, "leaf-spine:4to1", None),

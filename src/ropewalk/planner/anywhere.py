@@ -9,6 +9,7 @@ of stage i. However large the parts are:
   the backward passes behind it, after it has run a_i forward passes, and its last one is followed by those in front
   of it: w + (m - 1) w_i - (a_i - 1) f_i, of which f_i are forward.
 - The fullest stage has a p-th of all work, with what its host needs to launch it.
+- A micro-batch goes through all pieces and back, one after the other; only gradients of weights may wait.
 
 A candidate that does not fit with even pieces may fit with others: stages that keep fewer micro-batches take more
 layers, or fewer of them recompute (`to_fit`). Where the lowest floors are, all of it is looked at together
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from ropewalk.device.work import OVERLAP
 from ropewalk.planner._replay_kernel import Network
-from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, ahead_of
+from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, WRITTEN, ahead_of
 from ropewalk.planner.best_spread import spread_floor
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
@@ -179,13 +180,19 @@ class Spread:
         more_gpu, more_host = (again * block.again_gpu_s, again * block.again_host_s) if block else (0.0, 0.0)
         work, gpu, host = self.work_s + more_gpu, self.gpu_s + more_gpu, self.host_s + more_host
         waits = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP) - gpu
-        least = (work + waits) * self.many / self.stages
+        least = max((work + waits) * self.many / self.stages, work - self._put_off())
         left = 1 - 1 / self.many
         if self.row[Column.RULE] in IN_ONE_PIECE:
             least = max(least, (work + left ** (self.stages - 1) * waits) / (1 - left**self.stages))
         if behind is not None and (behind > 0).all():
             least = max(least, work + work / float((1 / behind).sum()))
         return float(least)
+
+    def _put_off(self) -> float:
+        """Seconds of a micro-batch that none of its passes waits for, at most: gradients of weights."""
+        if self.row[Column.RULE] != WRITTEN:
+            return 0.0
+        return float(self.priced.kernels.model.seconds[self.row[Column.SPLITTING], :, Seconds.WEIGHT].sum())
 
     def behind(self) -> Floats | None:
         """By stage, seconds of the step for each second of its own part, besides the work of one micro-batch."""

@@ -44,13 +44,16 @@ def waiting_floor(
 
     `row` is that of the candidate with the least costs of its layout in `network`.
     """
-    one, held, many = priced.kernels, priced.kernels.model.held[row[Column.SPLITTING]], int(row[Column.MICRO_BATCHES])
-    floor = float(priced.least_of_any(np.array([at]), row[None], network)[0])
-    if row[Column.ZERO] < 3 or row[Column.REPLICAS] < 2 or len(held) < FEWEST or not (held[:, Held.DENSE] > 0).all():
+    one, many = priced.kernels, int(row[Column.MICRO_BATCHES])
+    floor, (ahead, back) = (
+        float(priced.least_of_any(np.array([at]), row[None], network)[0]),
+        _passes(priced, row, network),
+    )
+    dense = ahead.weights[:, 0]
+    if row[Column.ZERO] < 3 or row[Column.REPLICAS] < 2 or len(dense) < FEWEST or not (dense > 0).all():
         return floor
     update_gpu, update_host = one.updates[at, 0].tolist()
     pace = pace_of(row, one.model, np.zeros(1, np.int64), 0, update_gpu, update_host)
-    ahead, back = _passes(priced, row, network)
     ahead_s = pace * ahead.computed_s.sum() + ahead.sent_s.sum()
     back_s = (floor - pace * update_gpu) / many - ahead_s
     size, gathered = one.settings[Setting.ELEMENT_BYTES], [(ahead, ahead_s), (back, back_s)]
@@ -74,7 +77,8 @@ class LayerPass(NamedTuple):
 def _passes(priced: Priced, row: Ints, network: Network) -> tuple[LayerPass, LayerPass]:
     """The forward and the backward pass of a micro-batch, the latter from the last layer to the first."""
     model, split, kind = priced.kernels.model, row[Column.SPLITTING], int(row[Column.RECOMPUTE])
-    seconds, weights = model.seconds[split], model.held[split][:, [Held.DENSE, Held.EXPERT]]
+    seconds, held = model.seconds[split], model.held[split]
+    weights = held[:, [Held.DENSE, Held.EXPERT]] + held[:, [Held.FROZEN, Held.FROZEN_EXPERT]]
     costs = network.costs[row[Column.LAYOUT], :IN_LAYERS]
     found = []
     for columns, which in (([Seconds.FORWARD], [0]), ([Seconds.BACKWARD, Seconds.AGAIN + kind], [1, 2 + kind])):

@@ -130,16 +130,30 @@ class Refinement:
 
     def collectives(self, option: Option) -> Iterator[Option]:
         """Other algorithms for one purpose at a time, where they cost less when nothing else is on the network."""
-        strategy, chosen = option.strategy, collective_choice(option.algorithm)
-        if strategy.parts:
+        if option.strategy.parts:
             yield from self._collectives_of_parts(option)
             return
+        chosen = collective_choice(option.algorithm)
+        for purpose, names in self._promising(option):
+            yield from (replace(option, algorithm=str(chosen.having(purpose, name))) for name in names[:MOST_TRIED])
+
+    def cheapest(self, option: Option) -> Option:
+        """The option with the algorithm for every purpose that costs least when nothing else is on the network."""
+        chosen = collective_choice(option.algorithm)
+        for purpose, names in self._promising(option):
+            chosen = chosen.having(purpose, names[0]) if names else chosen
+        return replace(option, algorithm=str(chosen))
+
+    def _promising(self, option: Option) -> Iterator[tuple[str, list[str]]]:
+        """By purpose, algorithms that cost less than the one it has, cheapest per byte first."""
+        strategy, chosen = option.strategy, collective_choice(option.algorithm)
         layout = Layout(
             strategy.pipeline, strategy.data, strategy.expert, strategy.context, strategy.tensor, option.placement
         )
         used = self.prices.channels(layout)
         for purpose, channels in PURPOSES.items():
-            mine = [channel for channel in channels if channel in used]
+            idle = purpose == "zero" and strategy.zero == 0
+            mine = [channel for channel in channels if channel in used and not idle]
             usual = self._costs(layout, mine, option.algorithm) if mine else None
             if usual is None:
                 continue
@@ -153,8 +167,8 @@ class Refinement:
                     continue
                 found = self._costs(layout, mine, tried)
                 if found is not None and any(new < old * FASTER for new, old in zip(found, usual, strict=True)):
-                    promising.append((sum(found[1::2]), sum(found[::2]), tried))
-            yield from (replace(option, algorithm=tried) for _, _, tried in sorted(promising)[:MOST_TRIED])
+                    promising.append((sum(found[1::2]), sum(found[::2]), name))
+            yield purpose, [name for _, _, name in sorted(promising)]
 
     def _collectives_of_parts(self, option: Option) -> Iterator[Option]:
         """Other algorithms for gradients of stages with replicas of their own: those that need no synthesis."""
@@ -180,7 +194,8 @@ class Refinement:
             if seconds <= longest:
                 yield replace(option, placement=order)
 
-    def buckets(self, option: Option) -> Iterator[Option]:
+    def sizes(self, option: Option) -> Iterator[Option]:
+        """Other sizes of buckets, where gradients fill any."""
         strategy = option.strategy
         alone = strategy.replicas == 1 and all(one.replicas == 1 for one in strategy.parts)
         if alone or strategy.zero >= 3 or not strategy.order.is_plain:
@@ -188,7 +203,11 @@ class Refinement:
         for size in BUCKETS:
             if size != strategy.order.fusion:
                 yield replace(option, strategy=replace(strategy, order=replace(strategy.order, fusion=size)))
-        for other in orders(self.simulator.question, option):
+
+    def buckets(self, option: Option) -> Iterator[Option]:
+        sizes = list(self.sizes(option))
+        yield from sizes
+        for other in orders(self.simulator.question, option) if sizes else ():
             if self.unrunnable or self._runs(other, option.algorithm):
                 yield self._sized(option, other)
 

@@ -43,6 +43,8 @@ MOST_FINALISTS = 12
 """Strategies with cuts of their own that are simulated to see whether they are as close."""
 MOST_REFINED = 2
 """Of those that are, how many are refined."""
+FEW_GPUS = 16
+"""Up to so many, every strategy that could still win is simulated with the collectives that suit it best."""
 
 
 def answer(question: PlannerQuestion, progress: Progress | None = None, engine: Engine | None = None) -> PlannerAnswer:
@@ -223,11 +225,12 @@ class Study:
                 yield best
         self.say(0, None, "cutting pipelines that could still win")
         close, floors = 0, floors_anywhere(self.prices, priced, best.seconds)
-        for other in finalists(self.prices, priced, floors, best.seconds)[:MOST_FINALISTS]:
-            start = self._start(best, other, refinement)
+        few = self.question.cluster.gpus <= FEW_GPUS
+        for other in finalists(self.prices, priced, floors, best.seconds)[: None if few else MOST_FINALISTS]:
+            start = self._start(best, other, refinement, few)
             if start.seconds <= best.seconds * CLOSE:
                 close += 1
-                refined = refinement.refined(start, self._trying) if close <= MOST_REFINED else start
+                refined = refinement.refined(start, self._trying) if few or close <= MOST_REFINED else start
                 if refined.seconds < best.seconds * FASTER:
                     best = refined
                     yield best
@@ -236,12 +239,15 @@ class Study:
     def _pipelines(self) -> tuple[Option, ...]:
         return tuple(pipelines(self.question, self.prices, self._trying))
 
-    def _start(self, best: Option, other: Finalist, refinement: Refinement) -> Option:
-        """Another strategy with rings or with the collectives of the best, whichever is faster."""
+    def _start(self, best: Option, other: Finalist, refinement: Refinement, few: bool) -> Option:
+        """Another strategy with rings or the collectives of the best; on few GPUs also with collectives and buckets of
+        its own."""
         start = Option(other.strategy, DEFAULT_ORDER, "ring", np.inf, other.memory_bytes)
         if other.floor_s >= best.seconds * FASTER:
             return start
-        return refinement.best(start, lambda one: iter((one, replace(one, algorithm=best.algorithm))))
+        others = [replace(start, algorithm=best.algorithm), *([refinement.cheapest(start)] if few else [])]
+        start = refinement.best(start, lambda one: iter((one, *others)))
+        return refinement.best(start, refinement.sizes) if few else start
 
     def _trying(self, now: str) -> None:
         self.say(len(self.simulator.known), None, now)
