@@ -73,7 +73,9 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
 
     out = console()
     size = f"batch {batch}" + (f" x {sequence} tokens" if sequence else "")
-    out.print(f"{cost.model}, {size}, {cost.precision} on {cost.device}: {cost.parameters:,} parameters", style="bold")
+    trained = f", {cost.trained_parameters:,} trained" if cost.trained_parameters < cost.parameters else ""
+    what = f"{cost.model}, {size}, {cost.precision} on {cost.device}"
+    out.print(f"{what}: {cost.parameters:,} parameters{trained}", style="bold")
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
     for name in ("time", "GPU busy", "host busy"):

@@ -31,6 +31,8 @@ class StepCost:
     clock: float
     """Part of the full clock at which it runs."""
     parameters: int
+    trained_parameters: int
+    """Of these, those that are updated."""
     layers: tuple[LayerCost, ...]
     update: Work
 
@@ -65,6 +67,7 @@ class StepCost:
             "stack": self.stack or None,
             "clock": self.clock,
             "parameters": self.parameters,
+            "trained_parameters": self.trained_parameters,
             "forward_s": self.forward_s,
             "forward_backward_s": self.forward_backward_s,
             "step_s": self.step_s,
@@ -85,6 +88,7 @@ def step_cost(workload: Workload, prices: Pricer, optimiser: str = "adamw") -> S
         stack=workload.stack,
         clock=prices.clock,
         parameters=workload.parameters(),
+        trained_parameters=workload.trained_parameters(),
         layers=tuple(layer_cost(layer, prices) for layer in workload.layers),
         update=prices.update_work(workload.trained_parameters(), workload.parameter_tensors(), optimiser),
     )
