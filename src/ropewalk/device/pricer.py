@@ -118,8 +118,9 @@ class Pricer:
     def _call(self, times: dict[str, float], call: str) -> float:
         if call == INTERPRETER:
             return INTERPRETER_S if times is self._host.forward else 0.0
-        if call == EXPERT:  # two products go back for each that went forth
-            return EXPERT_S if times is self._host.forward else 2 * EXPERT_S
+        if call == EXPERT:  # two products go back for each that went forth; operands are narrowed expert by expert
+            products = 1 if times is self._host.forward else 2
+            return (products + len(self.precision.narrowed)) * EXPERT_S
         if call not in times:
             raise DeviceError(f"{self.table.origin} has no host time of {call!r}: measure it with `ropewalk profile`")
         return times[call]

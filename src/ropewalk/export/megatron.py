@@ -13,6 +13,7 @@ from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
 from ropewalk.strategy.asked import is_transformer, recomputed_heads
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.workload.dispatch import NCCL
 from ropewalk.workload.zoo import Family
 from ropewalk.workload.zoo.latent import Latent
 from ropewalk.workload.zoo.mixture import Mixture
@@ -140,7 +141,14 @@ def _experts(mixture: Mixture, layers: int) -> Iterator[str]:
     yield f"--moe-router-topk {mixture.choices}"
     yield f"--moe-ffn-hidden-size {mixture.ffn}"
     yield "--moe-grouped-gemm"
-    yield "--moe-token-dispatcher-type alltoall"
+    if mixture.dispatch == NCCL:
+        yield "--moe-token-dispatcher-type alltoall"
+    else:
+        yield "--moe-token-dispatcher-type flex"
+        yield "--moe-flex-dispatcher-backend deepep"
+    if mixture.capacity:
+        yield f"--moe-expert-capacity-factor {mixture.capacity:g}"
+        yield "--moe-pad-expert-input-to-capacity"
     if mixture.shared:
         yield f"--moe-shared-expert-intermediate-size {mixture.shared * mixture.ffn}"
     if mixture.dense:
@@ -169,6 +177,7 @@ def _degrees(job: PlannedJob) -> Iterator[str]:
     if strategy.context > 1:
         yield f"--cp-comm-type {CP_TYPES[strategy.context_exchange]}"
     yield f"--expert-model-parallel-size {strategy.expert}"
+    yield from ("--overlap-moe-expert-parallel-comm",) if strategy.schedule == "1f1b-overlap" else ()
     yield from ("--sequence-parallel",) if strategy.sequence_parallel else ()
     if strategy.sequence_parallel and strategy.tensor_overlap and stack_of(job.workload).transformer_engine:
         yield "--tp-comm-overlap"

@@ -59,9 +59,13 @@ def _anywhere(asked: Asked) -> Iterator[str]:
 def _megatron(asked: Asked) -> Iterator[str]:
     if asked.model == "other":
         yield "trains transformers of blocks in a row, and this model is another one"
-    if asked.schedule not in ("1f1b", "interleaved") or asked.own_rows:
-        yield f"cannot run the schedule {asked.schedule} (it runs 1f1b and interleaved)"
-    elif asked.schedule == "interleaved" and not asked.whole_groups:
+    if asked.schedule not in ("1f1b", "interleaved", "1f1b-overlap") or asked.own_rows:
+        yield f"cannot run the schedule {asked.schedule} (it runs 1f1b, interleaved and 1f1b-overlap)"
+    elif asked.schedule == "1f1b-overlap" and not asked.expert:
+        yield "runs passes side by side only to hide what experts exchange (take 1f1b)"
+    elif asked.schedule == "1f1b-overlap" and asked.pipeline and asked.pieces_each == 1:
+        yield "runs passes side by side in pipelines of several pieces per stage alone (interleave)"
+    elif asked.pieces_each > 1 and not asked.whole_groups:
         yield "interleaves micro-batches in groups of as many as stages (give a multiple of the pipeline degree)"
     if asked.zero > 1 and asked.pipeline:
         yield f"cannot run zero {asked.zero} in a pipeline (Megatron-FSDP has none; take zero 1 or pipeline 1)"

@@ -57,6 +57,17 @@ def test_megatron_is_told_the_sizes_of_the_model() -> None:
     assert (further["--mtp-num-layers"], "--mtp-num-layers" in experts) == ("1", False)
 
 
+def test_megatron_is_told_how_tokens_find_their_experts() -> None:
+    plain = flags(small(model=ModelUse("deepseek-v3"), data=8, expert=8))
+    once = flags(
+        small(model=ModelUse("deepseek-v3:dispatch=deepep,capacity=1.25"), data=8, expert=8, schedule="1f1b-overlap")
+    )
+    assert plain["--moe-token-dispatcher-type"] == "alltoall"
+    assert once["--moe-token-dispatcher-type"] == "flex"
+    assert once["--moe-expert-capacity-factor"] == "1.25"
+    assert {"--moe-flex-dispatcher-backend", "--overlap-moe-expert-parallel-comm"} <= once.keys() - plain.keys()
+
+
 def test_megatron_is_told_windows_norms_of_heads_and_biases() -> None:
     told = flags(small(model=ModelUse("gpt-oss-20b"), tensor=2))
     expected = {"--window-size": "127,0", "--window-attn-skip-freq": "2", "--softmax-type": "learnable",

@@ -50,7 +50,7 @@ def test_megatron_is_told_degrees_batches_and_the_optimiser(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schedule": "zb-h1"}, "it runs 1f1b and interleaved"),
+        ({"schedule": "zb-h1"}, "it runs 1f1b, interleaved and 1f1b-overlap"),
         (
             {"zero": 3},
             r"cannot run zero 3 in a pipeline \(Megatron-FSDP has none; take zero 1 or pipeline 1\): use one of",

@@ -75,3 +75,8 @@ def test_the_clock_of_a_mixture_is_that_of_busy_experts():
     clocks = [pricer("b200@1000W").sustained(one).clock for one in (few, many)]
     assert clocks[0] < 0.9
     assert clocks[1] == pytest.approx(clocks[0], rel=0.03)
+
+
+def test_operands_are_narrowed_expert_by_expert():
+    wide, narrow = (pricer("h100", numbers).host(("expert",) * 8) for numbers in ("bf16", "fp8"))
+    assert narrow == pytest.approx(3 * wide)

@@ -96,7 +96,8 @@ class TransformerEntry(Entry):
             self.name, self.family.shape, {name: value for name, value in read.items() if name in EVERY_SIZE}
         )
         experts = self.family.experts
-        renamed = {"experts_per_layer": "experts", "choices": "choices", "expert_ffn": "ffn", "mtp": "mtp"}
+        renamed = {"experts_per_layer": "experts", "expert_ffn": "ffn"}
+        renamed |= {name: name for name in ("choices", "mtp", *HANDLING)}
         changed: dict[str, Any] = {renamed[name]: value for name, value in read.items() if name in renamed}
         given_rank = int(str(read.get("lora", 0)))
         return replace(self.family, shape=shape, experts=experts and replace(experts, **changed), lora=given_rank)
