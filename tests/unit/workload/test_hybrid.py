@@ -12,7 +12,7 @@ from ropewalk.strategy import Strategy, check
 from ropewalk.workload.operator import Split
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo import build
+from ropewalk.workload.zoo import build, family_of
 
 NANO = "nemotron-3-nano:pattern=ME*-"
 TOKENS = 256
@@ -28,6 +28,12 @@ def test_a_letter_is_a_layer() -> None:
     assert [layer.kind for layer in layers[1:-1]] == [
         "mamba block", "expert block", "attention block", "feed-forward block"
     ]  # fmt: skip
+
+
+def test_the_pattern_says_how_many_layers_there_are() -> None:
+    found = family_of(NANO)
+    assert found is not None
+    assert found.shape.layers == 4
 
 
 def test_a_mamba_layer_has_the_parameters_of_its_parts() -> None:

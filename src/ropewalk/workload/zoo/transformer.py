@@ -95,6 +95,8 @@ class TransformerEntry(Entry):
         shape = resized(
             self.name, self.family.shape, {name: value for name, value in read.items() if name in EVERY_SIZE}
         )
+        if "pattern" in read:
+            shape = replace(shape, layers=len(str(read["pattern"])))
         experts = self.family.experts
         renamed = {"experts_per_layer": "experts", "expert_ffn": "ffn"}
         renamed |= {name: name for name in ("choices", "mtp", *HANDLING)}
