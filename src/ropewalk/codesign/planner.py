@@ -37,10 +37,12 @@ BESIDES = 2
 """Chains of every round that go on from the strategy at hand, besides those that begin elsewhere."""
 STARTS = 3
 """The search continues from so many strategies: the common start and the best others."""
-VERY_MANY_SERVERS, FEW_STARTS = 512, 1
-"""From so many servers on, where a wiring takes seconds to lay and to route, the search continues from the best."""
-FIRST_WIRED = 4
-"""Strategies for very many servers that are wired before that: the common start and the best others."""
+VERY_MANY_SERVERS, FIRST_WIRED = 512, 4
+"""From so many servers on, where a wiring takes seconds to lay and to route, so few strategies are wired before that:
+the common start and those that an ideal switch likes best."""
+MOST_FROM_SEVERAL = 640
+"""Servers up to which the search continues from several strategies; beyond, each would take minutes, and the fastest
+of those that were wired is continued from."""
 LONG_SEARCH = 60_000
 """Proposals of all chains from which on processes of their own are worth starting."""
 
@@ -108,7 +110,7 @@ class Planner:
             rewire=self.judge.wire,
             time=self.judge.on_wiring,
             rounds=rounds,
-            begin_with=FEW_STARTS if self.is_short else STARTS,
+            begin_with=self.starts,
             tell=self._tell("plan"),
         )
 
@@ -116,6 +118,11 @@ class Planner:
     def is_short(self) -> bool:
         """Is the search shorter than usual, because there are very many servers?"""
         return self.question.servers >= VERY_MANY_SERVERS
+
+    @property
+    def starts(self) -> int:
+        """Strategies that the search continues from."""
+        return STARTS if self.question.servers <= MOST_FROM_SEVERAL else 1
 
     def _first_wired(self) -> list[Seating]:
         """The common start, and the others that an estimate on an ideal switch likes best."""

@@ -18,7 +18,7 @@ from ropewalk.codesign.baselines import chosen_baselines
 from ropewalk.codesign.design import Compared, Design
 from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import job_of, site_of
-from ropewalk.codesign.planner import FIRST_WIRED, STARTS, Planner
+from ropewalk.codesign.planner import FIRST_WIRED, Planner
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.remedies import with_remedies
 from ropewalk.codesign.seats import Space
@@ -172,8 +172,8 @@ class _Study:
             yield "The history is of estimates: this step has very many transfers. All else is simulated."
         if best.planner.is_short:
             yield (
-                f"{self.question.servers:,} servers are very many: the search continued from the best of "
-                f"{FIRST_WIRED} strategies that were wired, not from {STARTS} of all. --rounds lengthens it."
+                f"{self.question.servers:,} servers are very many: {FIRST_WIRED} strategies were wired, not all, and "
+                f"the search continued from {best.planner.starts} of them. --budget and --rounds lengthen it."
             )
         if len(self.searched) > 1:
             times = [f"{one.name} {units.show_seconds(one.seconds)}" for one in self.searched]

@@ -226,12 +226,16 @@ def test_a_plan_whose_sums_run_on_trees_keeps_its_word_when_it_is_simulated_from
     assert again.statistics.step_time_s == kept.prediction.step_time_s == found.design.step_time_s
 
 
-def test_very_many_servers_are_searched_from_the_best_of_a_few_wirings_and_the_plan_says_so(monkeypatch):
+@pytest.mark.parametrize("starts", [3, 1])
+def test_very_many_servers_are_searched_from_the_best_of_a_few_wirings_and_the_plan_says_so(monkeypatch, starts):
     asked = PlanQuestion("dlrm", published_servers(8), precision="tf32", budget=20, rounds=1, chains=1, compare=())
     usual = study.answer(asked).design
     monkeypatch.setattr("ropewalk.codesign.planner.VERY_MANY_SERVERS", 8)
+    monkeypatch.setattr("ropewalk.codesign.planner.MOST_FROM_SEVERAL", 8 if starts > 1 else 7)
     short = study.answer(asked).design
-    assert any("8 servers are very many: the search continued from the best of 4" in note for note in short.notes)
+    said = f"8 servers are very many: 4 strategies were wired, not all, and the search continued from {starts}"
+    assert any(said in note for note in short.notes)
+    assert sum(turn.plane == "strategy" for turn in short.history) == starts
     assert not any("very many" in note for note in usual.notes)
     starts = [turn for turn in short.history if turn.plane == "start"]
     assert 1 < len(starts) <= 4
