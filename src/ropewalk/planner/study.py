@@ -245,8 +245,13 @@ class Study:
         start = Option(other.strategy, DEFAULT_ORDER, "ring", np.inf, other.memory_bytes)
         if other.floor_s >= best.seconds * FASTER:
             return start
-        others = [replace(start, algorithm=best.algorithm), *([refinement.cheapest(start)] if few else [])]
-        start = refinement.best(start, lambda one: iter((one, *others)))
+        others = [start, replace(start, algorithm=best.algorithm)]
+        if few:
+            others.append(refinement.cheapest(start))
+            sized = (one for option in others for one in (option, *refinement.sizes(option)))
+            if all(refinement.bound(one) >= best.seconds * FASTER for one in sized):
+                return start
+        start = refinement.best(start, lambda _: iter(others))
         return refinement.best(start, refinement.sizes) if few else start
 
     def _trying(self, now: str) -> None:
