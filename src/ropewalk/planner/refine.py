@@ -31,6 +31,8 @@ BUCKETS = (0.0, 5.0 * MIB, 25.0 * MIB, 100.0 * MIB, 400.0 * MIB, 1600.0 * MIB)
 """Bytes of gradients that are collected before they are reduced."""
 MOST_SYNTHESISED = 32
 """Ranks of a group up to which collectives are made for the network while a search waits."""
+FEW_GPUS = 16
+"""Up to so many, every strategy and every placement that could still win has the collectives that suit it best."""
 MOST_TRIED = 3
 """Algorithms of a purpose that are simulated, cheapest per byte first, and placements, shortest replay first."""
 WORTH_A_WORD = 0.995
@@ -193,6 +195,8 @@ class Refinement:
         for seconds, order in sorted(found)[:MOST_TRIED]:
             if seconds <= longest:
                 yield replace(option, placement=order)
+                if self.simulator.question.cluster.gpus <= FEW_GPUS:
+                    yield self.cheapest(replace(with_rings, placement=order))
 
     def sizes(self, option: Option) -> Iterator[Option]:
         """Other sizes of buckets, where gradients fill any."""

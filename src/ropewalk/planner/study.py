@@ -22,7 +22,7 @@ from ropewalk.planner.pipelines import pipelines, proposes
 from ropewalk.planner.plain import plain_choice
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
-from ropewalk.planner.refine import FASTER, Refinement
+from ropewalk.planner.refine import FASTER, FEW_GPUS, Refinement
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Candidates, check_space, enumerate_space
 from ropewalk.planner.strands import STRANDS, alone, best_alone
@@ -43,8 +43,6 @@ MOST_FINALISTS = 12
 """Strategies with cuts of their own that are simulated to see whether they are as close."""
 MOST_REFINED = 2
 """Of those that are, how many are refined."""
-FEW_GPUS = 16
-"""Up to so many, every strategy that could still win is simulated with the collectives that suit it best."""
 
 
 def answer(question: PlannerQuestion, progress: Progress | None = None, engine: Engine | None = None) -> PlannerAnswer:
