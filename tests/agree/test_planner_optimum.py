@@ -52,9 +52,10 @@ def test_cuts_of_small_models_are_the_best_of_all_cuts_that_fit(seed: int) -> No
     assert tight
 
 
-@pytest.mark.parametrize("seed", [2, 4, 12])
+@pytest.mark.parametrize("seed", [2, 4, 39])
 def test_nothing_in_the_whole_space_is_faster_than_the_answer(seed: int) -> None:
-    """All strands are on. In the world of seed 4 the best strategy is the third with rings, and needs other buckets."""
+    """All strands are on. With seed 4 the best strategy is not the best with rings and usual buckets; with seed 39
+    another placement pays with other collectives alone."""
     everything = searched(small_question(seed))
     assert not list(everything.faster())
     assert everything.answer.bound.seconds <= everything.answer.best.seconds
