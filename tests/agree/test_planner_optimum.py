@@ -52,10 +52,10 @@ def test_cuts_of_small_models_are_the_best_of_all_cuts_that_fit(seed: int) -> No
     assert tight
 
 
-@pytest.mark.parametrize("seed", [2, 4, 39])
+@pytest.mark.parametrize("seed", [2, 4, 39, 57])
 def test_nothing_in_the_whole_space_is_faster_than_the_answer(seed: int) -> None:
     """All strands are on. With seed 4 the best strategy is not the best with rings and usual buckets; with seed 39
-    another placement pays with other collectives alone."""
+    another placement pays with other collectives alone; with seed 57 the best cut does not have the shortest replay."""
     everything = searched(small_question(seed))
     assert not list(everything.faster())
     assert everything.answer.bound.seconds <= everything.answer.best.seconds

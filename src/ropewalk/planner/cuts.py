@@ -35,18 +35,20 @@ MOST_ROUNDS = 24
 FASTER = 1 - 1e-6
 
 
-def best_cuts(tailor: Tailor, *, alike: bool) -> Cuts:
-    """The best cut of a candidate that was found, the best of all where they are few; what does not fit is infinite.
+def best_cuts(tailor: Tailor, *, alike: bool, many: int = 1) -> Cuts:
+    """The best cut of a candidate that was found; where cuts are few, the so `many` best of all, best first.
 
-    `alike`: all pieces recompute as many blocks.
+    What does not fit is infinite. `alike`: all pieces recompute as many blocks.
     """
     layers = tailor.priced.kernels.model.held.shape[1]
     passes = 2 * tailor.pieces * int(tailor.row[Column.MICRO_BATCHES])
     most = min(MOST_MOVES, max(16, MOST_PASSES // passes))
     few = comb(layers - 1, tailor.pieces - 1) <= AS_FEW * most
     found = tailor.cut(every_cut(layers, tailor.pieces) if few else starts(tailor), alike=alike)
+    if few:
+        return found.only(np.argsort(found.rank, kind="stable")[:many])
     best = found.only(np.array([found.best]))
-    for _ in range(0 if few else MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         around = moves(best.firsts[0], layers, most)
         if not len(around):
             break

@@ -33,6 +33,8 @@ MOST_SYNTHESISED = 32
 """Ranks of a group up to which collectives are made for the network while a search waits."""
 FEW_GPUS = 16
 """Up to so many, every strategy and every placement that could still win has the collectives that suit it best."""
+MOST_CUTS = 32
+"""Cuts that are tried there."""
 MOST_TRIED = 3
 """Algorithms of a purpose that are simulated, cheapest per byte first, and placements, shortest replay first."""
 WORTH_A_WORD = 0.995
@@ -216,16 +218,21 @@ class Refinement:
                 yield self._sized(option, other)
 
     def cuts(self, option: Option) -> Iterator[Option]:
-        """The cut with the shortest replay: stages with recomputed blocks of their own, or as many in all of them."""
+        """The cut with the shortest replay: stages with recomputed blocks of their own, or as many in all of them.
+
+        On few GPUs all cuts that could be faster by their replay: which of them is, simulation says.
+        """
         tailor = self._tailor(option)
         if option.strategy.pipeline == 1 or tailor is None:
             return
+        many = MOST_CUTS if self.simulator.question.cluster.gpus <= FEW_GPUS else 1
         for alike in (False, True):
-            found = best_cuts(tailor, alike=alike)
-            if np.isfinite(found.replay_s[0]):
-                made = tailor.strategy(found, 0)
-                plan = replace(option.strategy, stages=made.stages, choices=made.choices)
-                yield replace(option, strategy=plan, memory_bytes=float(found.memory_bytes[0]))
+            found = best_cuts(tailor, alike=alike, many=many)
+            for at in np.flatnonzero(np.isfinite(found.replay_s)).tolist():
+                if at == 0 or found.replay_s[at] < option.seconds * FASTER:
+                    made = tailor.strategy(found, at)
+                    plan = replace(option.strategy, stages=made.stages, choices=made.choices)
+                    yield replace(option, strategy=plan, memory_bytes=float(found.memory_bytes[at]))
             if (found.again == found.again[:, :1]).all():
                 break  # as many in all pieces already
 
