@@ -123,10 +123,11 @@ def repeating(workload: Workload) -> tuple[bool, ...]:
     (False, True, True, False)
     """
     layers = workload.layers
+    blocks = tuple(layer.name.startswith(BLOCK_NAME) for layer in layers)
+    if workload.sequence and any(blocks):
+        return blocks
     counts = Counter(id(layer.operators) for layer in layers)
     most = max(layers, key=lambda layer: counts[id(layer.operators)])
-    if most.name.startswith(BLOCK_NAME):
-        return tuple(layer.name.startswith(BLOCK_NAME) for layer in layers)
     return tuple(layer.operators is most.operators for layer in layers)
 
 

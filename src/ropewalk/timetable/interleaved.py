@@ -19,7 +19,7 @@ def side_by_side(devices: int, micro_batches: int, pieces_each: int = 1) -> Time
     number of pieces on each device.
 
     >>> print(side_by_side(1, 3))
-    1f1b-overlap: 1 device, 1 piece, 3 micro-batches
+    1f1b-overlap: 1 devices, 1 pieces, 3 micro-batches
     0  0F0 0F1+0B0 0F2+0B1 0B2
     """
     return interleaved(devices, micro_batches, pieces_each, paired=True)

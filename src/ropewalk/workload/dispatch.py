@@ -31,7 +31,7 @@ def reached(places: int, experts: int, choices: int) -> float:
     """Places that a token reaches on average, if it goes to `choices` of `experts` that are spread evenly over them.
 
     >>> reached(4, 4, 1), round(reached(2, 128, 8), 3), round(reached(8, 256, 8), 2)
-    (1.0, 1.993, 5.3)
+    (1.0, 1.994, 5.29)
     """
     elsewhere = experts - experts // places
     return places * (1 - comb(elsewhere, choices) / comb(experts, choices))
