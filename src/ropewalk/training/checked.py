@@ -125,7 +125,7 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
     outer = 0.1 if len(alike) >= MANY else 0.0
     low, high = (float(one) for one in np.quantile(measured, [outer, 1 - outer]))
     part = "8 of 10" if outer else "all"
-    on = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    why = f"{part} of {len(alike)} checked runs like it, on {on} GPUs"
+    on = "1 GPU" if most == 1 else f"{most} GPUs" if fewest == most else f"{fewest} to {most} GPUs"
+    why = f"{part} of {len(alike)} checked runs like it, on {on}"
     further = f"; {gpus} GPUs are outside of what was checked" if gpus > FURTHER * most else ""
     return Expected(low, high, len(alike), why + further)
