@@ -25,7 +25,7 @@ def alternatives(network: Network, collective: str, *, root: int | None = None) 
     >>> from ropewalk.collectives.optimum import network_of
     >>> from ropewalk.fabric import IdealSwitch
     >>> list(alternatives(network_of(IdealSwitch(6).build()), "allgather"))
-    ['ring', 'best-ring', 'mesh', 'hips', 'bruck', 'breadth-first']
+    ['ring', 'best-ring', 'mesh', 'hips', 'bruck', 'pat', 'breadth-first']
     """
     known = [act.key for act in EXCHANGES]
     if collective not in known:

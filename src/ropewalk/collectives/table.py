@@ -56,6 +56,7 @@ from ropewalk.collectives.halving_doubling import (
 from ropewalk.collectives.mesh import mesh_all_gather, mesh_all_reduce, mesh_reduce_scatter
 from ropewalk.collectives.over_servers import server_rings
 from ropewalk.collectives.parameter_server import dedicated_servers, shared_servers
+from ropewalk.collectives.pat import pat_all_gather, pat_reduce_scatter
 from ropewalk.collectives.peers import mesh_inside, ring_inside
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.schedule import Schedule
@@ -195,6 +196,9 @@ COLLECTIVES: Choices[Collective] = Choices(
         _record("bruck", "sends of doubling distance: the fewest rounds for any number of ranks", of_ranks(
                     all_reduce=bruck_all_reduce, all_gather=bruck_all_gather, reduce_scatter=bruck_reduce_scatter,
                 ), fits=equal_shards, colour=palette.BROWN, in_libraries=True),
+        _record("pat", "binomial trees from all ranks side by side, the farthest sends first: as few rounds, "
+                "and little that goes far", of_ranks(all_gather=pat_all_gather, reduce_scatter=pat_reduce_scatter),
+                fits=equal_shards, title="PAT", colour=palette.SKY, in_libraries=True, auto_up_to=256),
         _record("binomial", "a binomial tree, the whole buffer at every hop",
                 of_ranks(all_reduce=binomial_all_reduce) | BINOMIAL, title="binomial tree", colour=palette.RUST,
                 in_libraries=True),

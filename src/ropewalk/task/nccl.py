@@ -38,7 +38,7 @@ def nccl_template(act: Act, algorithm: Algorithm, servers: Servers, wires: Trans
         return _poured(server_trees(servers), servers, wires)
     if act is Act.SEND:
         return _around(servers, wires)
-    name = "direct" if act is Act.ALL_TO_ALL else "ring"
+    name = "direct" if act is Act.ALL_TO_ALL else str(algorithm)
     return _poured(COLLECTIVES[name].program(act, Group(servers)), servers, wires)
 
 

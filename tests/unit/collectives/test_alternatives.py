@@ -9,6 +9,7 @@ from ropewalk.collectives.alternatives import alternatives
 from ropewalk.collectives.blocks import blocks_of
 from ropewalk.collectives.bruck import bruck_all_gather, bruck_all_reduce, bruck_reduce_scatter
 from ropewalk.collectives.optimum import OPTIMA, ROOTED_OPTIMA, network_of
+from ropewalk.collectives.pat import pat_all_gather, pat_reduce_scatter
 from ropewalk.collectives.spread_routes import spread_routes
 from ropewalk.collectives.trees import binomial_all_reduce
 from ropewalk.errors import ProgramError
@@ -90,6 +91,17 @@ def test_bruck_takes_log_n_rounds_and_sends_every_block_once(ranks):
         program.check()
         assert len(program.rounds) == halves * rounds
         assert (program.sent_chunks() == halves * (ranks - 1)).all()
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 6, 8, 13, 16, 33])
+def test_pat_takes_log_n_rounds_sends_every_block_once_and_little_of_it_far(ranks):
+    for program in (pat_all_gather(ranks), pat_reduce_scatter(ranks)):
+        program.check()
+        assert len(program.rounds) == (ranks - 1).bit_length()
+        assert (program.sent_chunks() == ranks - 1).all()
+    blocks = [step.pattern.chunks[0] for step in pat_all_gather(ranks).rounds]
+    assert blocks[0] == 1
+    assert blocks[-1] == ranks // 2
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 11])

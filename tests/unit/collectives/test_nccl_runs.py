@@ -36,3 +36,13 @@ def test_what_is_forced_is_all_that_runs():
     assert {one.algorithm for one in runs_of(Act.ALL_REDUCE, forced)} == {Algorithm.RING}
     forced = Communicator((8,), Generation.HOPPER, protocols=frozenset({Protocol.LL}))
     assert {one.protocol for one in runs_of(Act.ALL_REDUCE, forced)} == {Protocol.LL}
+
+
+def test_one_gpu_per_server_gathers_by_trees_side_by_side():
+    alone = Communicator((1,) * 16, Generation.HOPPER)
+    pat = run(Act.ALL_GATHER, alone, "pat/simple")
+    assert pat.latency_s == pytest.approx((8 + 4 * 14 / 3.5 + 16 * 2.8) * US)
+    assert pat.share == 0.75
+    assert pat.latency_s < run(Act.ALL_GATHER, alone, "ring/simple").latency_s / 3
+    for act, group in ((Act.ALL_REDUCE, alone), (Act.ALL_GATHER, Communicator((2,) * 8, Generation.HOPPER))):
+        assert all(one.algorithm is not Algorithm.PAT for one in runs_of(act, group))

@@ -57,6 +57,10 @@ NET_TREE, NET_RING = ByProtocol(5 * US, 8.5 * US, 14 * US), ByProtocol(2.7 * US,
 NVLS_INSIDE, NVLS_TREE_ACROSS = 25 * US, 20.9 * US
 NET_OVERHEAD = ByProtocol(1 * US, 1 * US, 3 * US)
 """Of posting one send to a NIC: no hop of a ring between servers is shorter."""
+BASE_PAT, PAT_HOP, PAT_RANK = 8 * US, 14 / 3.5 * US, 2.8 * US
+"""Of PAT: the launch, each of its log2 n rounds, and what NCCL still counts for every rank."""
+PAT_SHARE = 0.75
+"""Of a ring's bandwidth."""
 PLATEAU = {Generation.VOLTA: 1.9}
 USUAL_PLATEAU = 1.4
 """How much longer the hops of a Simple ring all-reduce between servers take than one by one."""

@@ -22,6 +22,7 @@ class Algorithm(StrEnum):
     TREE = "tree"
     NVLS = "nvls"
     NVLS_TREE = "nvls-tree"
+    PAT = "pat"
     POINT_TO_POINT = "p2p"
 
 
@@ -99,7 +100,7 @@ def runs_of(act: Act, group: Communicator) -> list[Run]:
     >>> [f"{run.algorithm}/{run.protocol}" for run in runs_of(Act.ALL_REDUCE, hopper) if run.protocol == "simple"]
     ['ring/simple', 'tree/simple', 'nvls/simple']
     """
-    makers = [_point_to_point] if act in (Act.ALL_TO_ALL, Act.SEND) else [_ring, _tree, _nvls]
+    makers = [_point_to_point] if act in (Act.ALL_TO_ALL, Act.SEND) else [_ring, _tree, _nvls, _pat]
     found = [run for make in makers for run in make(act, group)]
     allowed = [run for run in found if run.algorithm in group.algorithms and run.protocol in group.protocols]
     # As in NCCL, what is not there for a collective does not bind it.
@@ -184,6 +185,15 @@ def _nvls(act: Act, group: Communicator) -> Iterator[Run]:
         latency = known.NVLS_INSIDE + 2 * int(math.log2(len(group.servers))) * known.NVLS_TREE_ACROSS
         ceiling = group.widest * known.NVLS_TREE_CEILING[group.generation][group.scale]
         yield Run(Algorithm.NVLS_TREE, Protocol.SIMPLE, latency, 1.0, min(ceiling, _nvls_ceiling(group)))
+
+
+def _pat(act: Act, group: Communicator) -> Iterator[Run]:
+    """Trees of all ranks side by side, where every server has one rank (NCCL 2.23 and later)."""
+    if act not in (Act.ALL_GATHER, Act.REDUCE_SCATTER) or group.widest > 1:
+        return
+    rounds = int(math.log2(len(group.servers)))
+    latency = known.BASE_PAT + rounds * known.PAT_HOP + group.ranks * known.PAT_RANK
+    yield Run(Algorithm.PAT, Protocol.SIMPLE, latency, known.PAT_SHARE)
 
 
 def _nvls_ceiling(group: Communicator) -> float:
