@@ -157,6 +157,11 @@ class ModernRun:
         return self.model.lower().startswith(("llama", "qwen2.5"))
 
     @property
+    def folds(self) -> bool:
+        """Are experts spread over tensor or context ranks too, as in all recipes that have several of these?"""
+        return not self.is_dense and self.tensor * self.context > 1
+
+    @property
     def zero(self) -> int:
         """Megatron shares the optimiser's state out, FSDP2 weights too; in a pipeline they stay whole for the step."""
         if self.data * self.context == 1:
@@ -215,8 +220,8 @@ class ModernRun:
             return f"{self.accelerator} is no device here"
         if PRECISION[self.precision] not in device(GPUS[self.accelerator]).peak_flops:
             return f"{self.precision} on {self.accelerator}, which has no such products"
-        if self.data % self.expert:
-            return "experts spread over tensor or context ranks too"
+        if self.data * self.tensor * self.context % self.expert:
+            return "experts spread over more ranks than a stage of its pipeline has"
         return "" if self.model in MODELS else f"{self.model} is no model here"
 
     def question(self, *, held: bool = True) -> TrainingQuestion:
@@ -234,7 +239,7 @@ class ModernRun:
             sequence=self.sequence, data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert,
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
-                usual, interleave=self.interleave, schedule=self.schedule,
+                usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
                 sequence_parallel=self.tensor > 1, optimiser="adamw_fused", zero=self.zero,
             ),
         )  # fmt: skip

@@ -84,6 +84,8 @@ def ranked(choice: ModernRun) -> Ranked | str:
 
     Recomputation is not published: the fastest that fits is taken.
     """
+    if choice.folds:
+        return "experts spread over tensor ranks too, which is not searched"
     study, found = searched(question_of(choice))
     priced, mine = found.priced, _matching(choice, found.priced)
     if not len(mine):

@@ -128,6 +128,7 @@ def _question(
         expert=split.ep,
         context=split.cp,
         usual=Strategy(
+            fold_experts=split.fold_experts,
             context_exchange=split.cp_exchange,
             sequence_parallel=split.sp,
             tensor_overlap=split.tp_overlap,

@@ -18,7 +18,11 @@ GPUS = typer.Option(
 DP = typer.Option(None, "--dp", min=1, help="Data parallel; what the others leave unless given.", rich_help_panel=SPLIT)
 TP = typer.Option(None, "--tp", min=1, help="Tensor parallel.", rich_help_panel=SPLIT)
 PP = typer.Option(None, "--pp", min=1, help="Pipeline stages.", rich_help_panel=SPLIT)
-EP = typer.Option(None, "--ep", min=1, help="Data ranks that the experts are spread over.", rich_help_panel=SPLIT)
+EP = typer.Option(None, "--ep", min=1, help="Ranks that the experts are spread over.", rich_help_panel=SPLIT)
+FOLD_EXPERTS = typer.Option(
+    False, "--fold-experts/--no-fold-experts", rich_help_panel=SPLIT,
+    help="Spread whole experts over tensor and context ranks too, not over data ranks alone.",
+)  # fmt: skip
 CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT)
 CP_EXCHANGE = typer.Option(
     "gather", help="How context ranks meet in attention: {context-exchanges}.", rich_help_panel=SPLIT
@@ -57,6 +61,7 @@ class SplitOptions:
     tp: int | None
     pp: int | None
     ep: int | None
+    fold_experts: bool
     cp: int | None
     cp_exchange: str
     sp: bool

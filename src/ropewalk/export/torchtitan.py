@@ -12,6 +12,7 @@ from typing import Any
 
 from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
+from ropewalk.strategy import Strategy
 from ropewalk.workload.operator import RING
 
 MODELS = {
@@ -92,12 +93,17 @@ def _parallelism(job: PlannedJob) -> Table:
         "tensor_parallel_degree": strategy.tensor,
         "context_parallel_degree": strategy.context,
         "expert_parallel_degree": strategy.expert,
-        "expert_tensor_parallel_degree": strategy.tensor if strategy.expert > 1 else 1,
+        "expert_tensor_parallel_degree": _expert_tensor(strategy),
         "pipeline_parallel_degree": strategy.pipeline,
     }
     if strategy.context > 1:
         table["context_parallel_rotate_method"] = "alltoall" if strategy.context_exchange == RING else "allgather"
     return table | (_pipeline(job) if strategy.pipeline > 1 else {})
+
+
+def _expert_tensor(strategy: Strategy) -> int:
+    """Ranks over which each expert is split."""
+    return strategy.tensor if strategy.expert > 1 and not strategy.fold_experts else 1
 
 
 def _pipeline(job: PlannedJob) -> Table:

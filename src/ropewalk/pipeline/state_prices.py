@@ -126,9 +126,10 @@ class WorkloadPrices(_Known):
             )
         sized = self.workload.at_batch(int(samples))
         element = bytes_of_elements(sized, self.prices)
-        layers = [layer.split(Split(tensor=tensor)) for layer in sized.layers]
-        leave = [_met(layer.operators, Meeting.LEAVE) if tensor > 1 else 0 for layer in layers]
-        enter = [_met(layer.operators, Meeting.ENTER) if tensor > 1 else 0 for layer in layers]
+        split = Split(tensor=tensor)
+        layers = [layer.split(split) for layer in sized.layers]
+        leave = [_met(layer.operators, split, Meeting.LEAVE) for layer in layers]
+        enter = [_met(layer.operators, split, Meeting.ENTER) for layer in layers]
         times: dict[object, tuple[float, float, float]] = {}
         for layer in layers:
             if layer.operators not in times:
@@ -142,19 +143,18 @@ class WorkloadPrices(_Known):
             _sums([weight for _, _, weight in seconds]),
             _sums([layer.trained_parameters() * element for layer in layers]),
             _sums([layer.saved_bytes(element) for layer in layers]),
-            _sums([elements * element for elements in leave]),
-            _sums([elements * element for elements in enter]),
-            _sums([float(_count(layer.operators)) if tensor > 1 else 0.0 for layer in layers]),
+            _sums([sum(elements) * element for elements in leave]),
+            _sums([sum(elements) * element for elements in enter]),
+            _sums([float(len(elements)) for elements in leave]),
         )
 
 
-def _met(operators: tuple[object, ...], meeting: Meeting) -> int:
-    """Elements that are added up where operators enter or leave a split region."""
-    return sum(op.elements for op in operators if isinstance(op, Exchange) and op.meeting is meeting)
-
-
-def _count(operators: tuple[object, ...]) -> int:
-    return sum(isinstance(op, Exchange) and op.meeting is Meeting.LEAVE for op in operators)
+def _met(operators: tuple[object, ...], split: Split, meeting: Meeting) -> list[int]:
+    """Elements that are added up each time operators enter or leave a split region."""
+    if split.tensor == 1:
+        return []
+    met = [op for op in operators if isinstance(op, Exchange) and op.meeting is meeting]
+    return [op.elements for op in met if op.meets(split)]
 
 
 def _sums(values: ArrayLike) -> Array:

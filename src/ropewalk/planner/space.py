@@ -71,6 +71,8 @@ class Space:
                 findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
         if self.usual.narrow_weights:
             findings.add("weights with narrow copies alone are not searched: try them with `ropewalk simulate`")
+        if self.usual.fold_experts:
+            findings.add("folded experts are not searched: try them with `ropewalk simulate --fold-experts`")
         if not self.schedules:
             findings.add("no schedule is given: name one, such as 1f1b")
         findings.raise_if_any()
@@ -117,7 +119,7 @@ class Candidates:
 
     def place(self, strategy: Strategy) -> int | None:
         """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
-        if strategy.parts or strategy.rows:
+        if strategy.parts or strategy.rows or strategy.fold_experts:
             return None
         names = self.space.recompute
         kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]

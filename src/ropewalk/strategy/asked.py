@@ -32,6 +32,8 @@ class Asked:
     halves: bool = True
     """The sequence can be cut into two pieces for each context rank, as causal attention is balanced."""
     expert: bool = False
+    folded: bool = False
+    """Experts are spread over tensor or context ranks too."""
     pipeline: bool = False
     schedule: str = "1f1b"
     pieces_each: int = 1
@@ -72,6 +74,7 @@ def asked_of(
         context=strategy.context_exchange if strategy.context > 1 else "",
         halves=workload is None or workload.sequence % (2 * strategy.context) == 0,
         expert=strategy.expert > 1,
+        folded=strategy.fold_experts and strategy.tensor * strategy.context > 1,
         pipeline=piped,
         schedule=strategy.schedule if piped else "1f1b",
         pieces_each=_pieces_each(strategy) if piped else 1,

@@ -21,6 +21,10 @@ from ropewalk.workload.operator import GATHER, RING, ULYSSES, Role
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Workload
 
+SAID_BY_SEATS = (
+    "data", "tensor", "pipeline", "expert", "fold_experts", "context", "zero", "recompute", "choices", "stages",
+)  # fmt: skip
+"""Fields of a strategy that seats of servers decide layer by layer."""
 MOST_MICRO_BATCHES = 100_000
 """Of a data rank in a step; more is a slip, and no memory holds their passes."""
 
@@ -55,7 +59,7 @@ def check(strategy: Strategy, workload: Workload, gpus: int | None = None) -> No
 def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[str]:
     """Is every layer seated, on servers that there are, with nothing else decided?"""
     usual = Strategy()
-    for name in ("data", "tensor", "pipeline", "expert", "context", "zero", "recompute", "choices", "stages"):
+    for name in SAID_BY_SEATS:
         if getattr(plan, name) != getattr(usual, name):
             yield f"{name} is {getattr(plan, name)!r}, but seats of servers say it layer by layer: leave it out"
     if len(plan.parts) != len(workload.layers):
@@ -107,7 +111,7 @@ def _words(plan: Strategy) -> Iterator[str]:
     for name, known in (("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
         if getattr(plan, name) not in known:
             yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
-    if plan.zero and plan.replicas == 1 and all(one.replicas == 1 for one in plan.parts):
+    if plan.zero and max(plan.replicas, plan.expert_replicas) == 1 and all(one.replicas == 1 for one in plan.parts):
         yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"
 
 
@@ -213,12 +217,16 @@ def _scans(plan: Strategy, workload: Workload) -> Iterator[str]:
 
 
 def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
+    if plan.fold_experts:
+        yield from _folded(plan, workload)
     if plan.expert == 1:
         return
-    if plan.data % plan.expert:
+    if plan.expert_ranks % plan.expert:
+        ranks = plan.expert_ranks
+        over = "tensor, context and data ranks" if plan.fold_experts else "data ranks"
         yield (
-            f"experts are spread over data ranks, but expert degree {plan.expert} does not divide data degree "
-            f"{plan.data}: set expert to a divisor of {plan.data}"
+            f"experts are spread over {ranks} {over}, which expert degree {plan.expert} does not divide: set expert to "
+            f"a divisor of {ranks}{_by_folding(plan)}"
         )
     if not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
         yield f"{workload.name} has no experts to spread over {plan.expert} ranks: set expert to 1"
@@ -226,6 +234,25 @@ def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
     for count in sorted(counts):
         if count % plan.expert:
             yield f"{count} experts do not spread over {plan.expert} ranks: set expert to a divisor of {count}"
+
+
+def _by_folding(plan: Strategy) -> str:
+    """What to do besides, where so many ranks could share out whole experts."""
+    if plan.fold_experts or plan.data * plan.context * plan.tensor % plan.expert:
+        return ""
+    also = " and turn sequence parallelism on" if plan.tensor > 1 and not plan.sequence_parallel else ""
+    return f", or fold experts over tensor and context ranks too (fold_experts){also}"
+
+
+def _folded(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Can tensor ranks have tokens of their own?"""
+    if not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
+        yield f"{workload.name} has no experts to fold over tensor and context ranks: leave fold_experts out"
+    elif plan.tensor > 1 and not plan.sequence_parallel:
+        yield (
+            "folded experts take the tokens of each tensor rank, but all have the same ones: turn sequence "
+            "parallelism on or leave fold_experts out"
+        )
 
 
 def _context(plan: Strategy, workload: Workload) -> Iterator[str]:

@@ -91,8 +91,8 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
         yield "splits what lies between tensor-parallel regions along the sequence (turn sequence parallelism on)"
     if asked.context == "ulysses":
         yield "has no all-to-all of heads (take the context exchange gather or ring)"
-    if asked.expert and asked.context:
-        yield "spreads experts over context ranks too (take context 1 or expert 1)"
+    if asked.expert and asked.context and not asked.folded:
+        yield "spreads experts over context ranks too (fold experts, or take context 1 or expert 1)"
     if asked.context and not asked.halves:
         yield "cuts a sequence into two pieces for each context rank (give a multiple of twice the context degree)"
     if asked.replicas and asked.zero == 0 and (asked.tensor or asked.pipeline or asked.context or asked.expert):
@@ -126,6 +126,8 @@ def _deepspeed(asked: Asked) -> Iterator[str]:
         yield "has no ring attention (its Ulysses exchanges heads; take context 1)"
     if asked.expert and (asked.pipeline or asked.tensor):
         yield "spreads experts over data ranks alone (take pipeline 1 and tensor 1)"
+    elif asked.folded:
+        yield "has no experts that are folded over tensor and context ranks (leave fold_experts out)"
     if asked.recompute not in ("none", "full"):
         yield f"cannot choose {asked.recompute} recomputation (take none or full)"
     if asked.layers in ("recompute", "heads"):
@@ -136,7 +138,7 @@ def _deepspeed(asked: Asked) -> Iterator[str]:
 
 
 def _pytorch(asked: Asked) -> Iterator[str]:
-    if asked.expert:
+    if asked.expert or asked.folded:
         yield "has no experts that are spread over ranks (take expert 1, Megatron-LM or torchtitan)"
     if asked.context:
         yield "has no context parallelism for a module of one's own (take context 1, Megatron-LM or torchtitan)"

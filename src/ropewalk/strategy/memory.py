@@ -161,7 +161,7 @@ def updated(strategy: Strategy, shares: list[Share]) -> tuple[int, int]:
     tensors = sum(share.tensors for share in shares)
     if not strategy.zero:
         return sum(share.all_parameters - share.sparse for share in shares) + tied_copy(shares), tensors
-    copies = strategy.replicas // strategy.expert
+    copies = strategy.expert_replicas
     parts = sum(
         part(share.parameters - share.sparse, strategy.replicas)
         + part(share.expert_parameters, copies)
@@ -179,7 +179,7 @@ def held_parameters(shares: list[Share]) -> int:
 
 def _frozen_part(strategy: Strategy, shares: list[Share]) -> int:
     """Parameters that are never updated, of those that a rank keeps where weights are shared out."""
-    copies = strategy.replicas // strategy.expert
+    copies = strategy.expert_replicas
     parts = sum(part(share.frozen, strategy.replicas) + part(share.frozen_experts, copies) for share in shares)
     return parts + part(tied_copy(shares, frozen=True), strategy.replicas)
 

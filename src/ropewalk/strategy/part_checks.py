@@ -27,6 +27,8 @@ def _one_pipeline(plan: Strategy) -> Iterator[str]:
             "sequence parallelism splits over tensor ranks, but no part has several: give one tensor ranks or turn "
             "it off"
         )
+    if plan.fold_experts:
+        yield "folded experts are spread over ranks of equal degrees, and parts have their own: leave fold_experts out"
     if plan.stages is not None:
         yield "stages are given twice, by their first layers and as parts: leave stages out"
     if len(plan.parts) != plan.pieces:

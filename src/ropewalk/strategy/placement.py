@@ -17,7 +17,9 @@ from ropewalk.errors import StrategyError
 from ropewalk.strategy.strategy import Strategy
 
 AXES = ("pp", "dp", "ep", "cp", "tp")
-"""Coordinates of a rank, in the order of the dimensions of `Placement.grid`: `dp` counts the copies of the experts."""
+"""Coordinates of a rank, in the order of the dimensions of `Placement.grid`: `dp` counts the copies of the experts.
+Where experts are folded, `ep` is 1 and `dp` counts data ranks: groups of experts are neighbours in `dp`, `cp` and `tp`,
+`tp` first."""
 DEFAULT_ORDER = "tp-cp-ep-dp-pp"
 IDLE = -1
 """The stage of a rank that no part names."""
@@ -52,10 +54,11 @@ class Placement:
                 f"placement order {self.order!r} cannot be read: write tp, dp and pp, optionally cp and ep, each once, "
                 f"such as {DEFAULT_ORDER}, tp-dp-pp or tp-pp-dp"
             )
-        if self.strategy.data % self.strategy.expert:
+        over = self.strategy.expert_ranks
+        if over % self.strategy.expert:
             raise StrategyError(
-                f"expert degree {self.strategy.expert} does not divide data degree {self.strategy.data}: experts are "
-                "spread over data ranks, give a divisor"
+                f"expert degree {self.strategy.expert} does not divide the {over} ranks that experts are spread over: "
+                "give a divisor"
             )
 
     @property
@@ -71,8 +74,10 @@ class Placement:
     @property
     def sizes(self) -> dict[str, int]:
         plan = self.strategy
-        copies = plan.data // plan.expert
-        return {"pp": plan.pipeline, "dp": copies, "ep": plan.expert, "cp": plan.context, "tp": plan.tensor}
+        expert = 1 if plan.fold_experts else plan.expert
+        return {
+            "pp": plan.pipeline, "dp": plan.data // expert, "ep": expert, "cp": plan.context, "tp": plan.tensor
+        }  # fmt: skip
 
     @property
     def ranks(self) -> int:
@@ -118,7 +123,13 @@ class Placement:
 
     @property
     def expert_groups(self) -> NDArray[np.int32]:
-        """Ranks over which the experts of a layer are spread."""
+        """Ranks over which the experts of a layer are spread.
+
+        >>> Placement(Strategy(data=2, tensor=2, expert=4, fold_experts=True)).expert_groups.tolist()
+        [[0, 1, 2, 3]]
+        """
+        if self.strategy.fold_experts:
+            return np.sort(self.grid.reshape(-1, self.strategy.expert), axis=1)
         return self.groups("ep")
 
     @property
@@ -129,6 +140,9 @@ class Placement:
     @property
     def expert_data_groups(self) -> NDArray[np.int32]:
         """Ranks that hold the same experts."""
+        if self.strategy.fold_experts:
+            grid = self.grid.reshape(self.sizes["pp"], -1, self.strategy.expert)
+            return np.sort(grid.transpose(0, 2, 1).reshape(-1, grid.shape[1]), axis=1)
         return self.groups("dp", "cp")
 
     @property

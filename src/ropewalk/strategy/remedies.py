@@ -118,6 +118,7 @@ class Remedies:
         strategy = self.strategy
         while strategy.data % 2 == 0 and not strategy.rows:
             wider, data = 2 * int(getattr(strategy, degree)), strategy.data // 2
-            changed: dict[str, Any] = {degree: wider, "data": data, "expert": min(strategy.expert, data)}
-            strategy = replace(strategy, micro_batches=2 * strategy.micro_batches, stages=None, **changed)
+            changed: dict[str, Any] = {degree: wider, "data": data, "micro_batches": 2 * strategy.micro_batches}
+            wide = replace(strategy, stages=None, **changed)
+            strategy = replace(wide, expert=min(strategy.expert, wide.expert_ranks))
             yield f"{option} {wider} --dp {data} --micro-batch {strategy.micro_batch}", strategy

@@ -173,7 +173,7 @@ def _shared_out(share: Share, strategy: Strategy, stack: Stack) -> Share:
     """The share with the copies around the collectives that gather its weights and scatter its gradients."""
     dense, still = (share.parameters, share.frozen) if strategy.replicas > 1 else (0, 0)
     experts, idle = 0, 0
-    if strategy.replicas // strategy.expert > 1:
+    if strategy.expert_replicas > 1:
         experts, idle = share.expert_parameters, share.frozen_experts
     if strategy.zero < 3 or not dense + experts + still + idle:
         return share

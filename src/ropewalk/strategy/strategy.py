@@ -44,7 +44,8 @@ class Strategy:
     """Degrees of parallelism and how a step is run with them.
 
     There are data * context * tensor * pipeline ranks. Experts are spread over `expert` of the data ranks, so the
-    expert degree divides the data degree and takes no ranks of its own.
+    expert degree divides the data degree and takes no ranks of its own. Folded experts are spread over tensor and
+    context ranks too, neighbours first.
 
     Stages with their own numbers of replicas (Fan et al., DAPPLE, 2021) are `parts`. Then there is one pipeline, and
     the degrees above are 1: every micro-batch is split over the replicas of each part. Where it does not divide, all
@@ -63,6 +64,9 @@ class Strategy:
     pipeline: int = 1
     expert: int = 1
     context: int = 1
+    fold_experts: bool = False
+    """Experts stay whole and are spread over tensor, context and data ranks alike (Liu et al., MoE Parallel Folding,
+    2025; Megatron-Core's `--expert-tensor-parallel-size 1`); otherwise tensor ranks share out each expert."""
     context_exchange: str = GATHER
     """How ranks that share a sequence meet in attention: a name in `context.EXCHANGES`."""
     sequence_parallel: bool = False
@@ -167,6 +171,21 @@ class Strategy:
         return self.data * self.context * self.copies
 
     @property
+    def expert_ranks(self) -> int:
+        """Ranks of a stage, in all pipelines, over which experts may be spread."""
+        return self.data * (self.context * self.tensor if self.fold_experts else 1)
+
+    @property
+    def expert_replicas(self) -> int:
+        """Ranks that hold the same experts.
+
+        >>> Strategy(data=8, tensor=2, expert=4).expert_replicas, Strategy(
+        ...     data=8, tensor=2, expert=4, fold_experts=True).expert_replicas
+        (2, 4)
+        """
+        return self.replicas * (self.tensor if self.fold_experts else 1) // self.expert
+
+    @property
     def global_batch(self) -> int:
         """Samples of a step."""
         return self.data * self.micro_batch * self.micro_batches
@@ -217,7 +236,8 @@ class Strategy:
         """How this layer is split."""
         tensor = self._choice(layer, "tensor", self.tensor)
         exchange = self.context_exchange if self.context > 1 else GATHER
-        return Split(tensor, self.sequence_parallel and tensor > 1, self.expert, self.context, exchange)
+        sequence, folded = self.sequence_parallel and tensor > 1, self.fold_experts and tensor * self.context > 1
+        return Split(tensor, sequence, self.expert, self.context, exchange, folded)
 
     def recompute_of(self, layer: Layer) -> str:
         """What of this layer is computed again in the backward pass."""
@@ -245,6 +265,8 @@ class Strategy:
         elif self.parts:
             sets = dict.fromkeys(one.workers for one in self.parts)
             words = [f"{':'.join(str(len(workers)) for workers in sets)} GPU{'s' if self.ranks > 1 else ''}"]
+        if self.fold_experts and self.tensor * self.context > 1:
+            words.append("folded experts")
         if self.context > 1 and self.context_exchange != GATHER:
             words.append(f"{self.context_exchange} attention")
         if self.sequence_parallel:

@@ -137,7 +137,7 @@ class QuickSteps:
         choice = self._choice(algorithm)
         related = with_related(keys, choice)
         where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
-        key = related, where, roster.parts_of_columns, algorithm
+        key = related, where, roster.folded, roster.parts_of_columns, algorithm
         if key not in self.layouts:
             self.layouts[key] = written_out(related, roster, lambda step: self._use(step, choice)).layout()
         return self.layouts[key]

@@ -7,7 +7,7 @@ from enum import Enum
 
 from ropewalk.workload.dispatch import DOMAIN, sent_once
 from ropewalk.workload.kernel import Kernel
-from ropewalk.workload.operator import Operator, Split, part
+from ropewalk.workload.operator import Operator, Role, Split, part
 
 
 class Meeting(Enum):
@@ -31,6 +31,14 @@ class Meeting(Enum):
     """Parts of a sequence of all heads for the whole sequence of some heads, or back: an all-to-all both ways."""
 
 
+class When(Enum):
+    """Where ranks meet only if experts are split over tensor ranks, or only if they are folded (`Split.folded`)."""
+
+    ALWAYS = "always"
+    SPLIT = "split"
+    FOLDED = "folded"
+
+
 @dataclass(frozen=True)
 class Exchange(Operator):
     """`elements` elements on each rank take part; without a split of that sort it costs nothing."""
@@ -46,12 +54,17 @@ class Exchange(Operator):
     """GPUs that NVLink joins."""
     most: float = 1.0
     """The largest part of all places that a token may reach."""
+    when: When = When.ALWAYS
+
+    def meets(self, split: Split) -> bool:
+        """Do ranks meet here if layers are split like this?"""
+        return self.when in (When.ALWAYS, When.FOLDED if split.folded else When.SPLIT)
 
     def travelling(self, split: Split) -> float:
         """The part of its elements that travels between ranks which share the experts out."""
         if not self.once:
             return 1.0
-        together = max(1, self.domain // (split.tensor * split.context))
+        together = self.domain if split.folded else max(1, self.domain // (split.tensor * split.context))
         return sent_once(split.expert, together, self.experts, self.choices, self.most)
 
     def forward(self) -> tuple[Kernel, ...]:
@@ -61,7 +74,10 @@ class Exchange(Operator):
         return ()
 
     def split(self, split: Split) -> Exchange:
-        return replace(self, elements=part(self.elements, split.context))
+        ways = split.context
+        if self.meeting in (Meeting.DISPATCH, Meeting.COMBINE):
+            ways *= split.ways(Role.ROUTED)
+        return replace(self, elements=part(self.elements, ways))
 
     def host(self) -> tuple[str, ...]:
         return ()

@@ -12,7 +12,7 @@ from ropewalk.workload import core_experts as core
 from ropewalk.workload import kernel as k
 from ropewalk.workload import wide
 from ropewalk.workload.kernel import Kernel
-from ropewalk.workload.operator import Operator, Split, part
+from ropewalk.workload.operator import Operator, Role, Split, part
 
 SORT_PASSES = 8
 """A radix sort of 64-bit keys with their places goes over both eight bits at a time."""
@@ -53,7 +53,7 @@ class SortTokens(Operator):
         return 24.0 * self.slots
 
     def split(self, split: Split) -> SortTokens:
-        return replace(self, tokens=part(self.tokens, split.context))
+        return replace(self, tokens=part(self.tokens, split.context * split.ways(Role.ROUTED)))
 
     def host(self) -> tuple[str, ...]:
         if self.fused:
@@ -220,9 +220,10 @@ class Experts(Operator):
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""
+        routed = split.ways(Role.ROUTED)
         return replace(
-            self, slots=part(self.slots, split.context), experts=part(self.experts, split.expert),
-            ffn=part(self.ffn, split.tensor),
+            self, slots=part(self.slots, split.context * routed), experts=part(self.experts, split.expert),
+            ffn=part(self.ffn, 1 if split.folded else split.tensor),
         )  # fmt: skip
 
     def host(self) -> tuple[str, ...]:
@@ -280,7 +281,7 @@ class SumExperts(Operator):
         return 20.0 * self.slots
 
     def split(self, split: Split) -> SumExperts:
-        return replace(self, tokens=part(self.tokens, split.context))
+        return replace(self, tokens=part(self.tokens, split.context * split.ways(Role.ROUTED)))
 
     def host(self) -> tuple[str, ...]:
         return ("embedding",) if self.fused else ("multiply", "scale", "scale", "embedding", "mean", "cast")

@@ -28,6 +28,8 @@ class Role(Enum):
     """A linear layer whose outputs are split; its input is whole."""
     ROWS = "rows"
     """A linear layer whose inputs are split; its output is a sum over ranks."""
+    ROUTED = "routed"
+    """Around experts: whole on every rank, or split along the sequence where experts are folded."""
 
 
 GATHER, RING, ULYSSES = "gather", "ring", "ulysses"
@@ -46,10 +48,13 @@ class Split:
     """Context parallelism: the sequence itself is cut, attention included."""
     exchange: str = GATHER
     """How the ranks that share a sequence meet in attention."""
+    folded: bool = False
+    """Experts are spread, whole, over tensor and context ranks too: each of these ranks has tokens of its own."""
 
     def ways(self, role: Role) -> int:
         """Into how many parts work with this role falls."""
-        if role is Role.WHOLE or (role is Role.OUTSIDE and not self.sequence):
+        whole = {Role.WHOLE: True, Role.OUTSIDE: not self.sequence, Role.ROUTED: not self.folded}
+        if whole.get(role, False):
             return 1
         return self.tensor
 

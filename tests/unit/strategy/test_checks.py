@@ -75,7 +75,11 @@ def test_strategy_that_fits_passes(strategy):
         (Strategy(tensor=3), TINY, "4 attention heads do not split over 3 tensor ranks: use one of 1, 2, 4"),
         (Strategy(tensor=2), PLAIN, "no layer of plain can be split over 2 tensor ranks"),
         (Strategy(tensor=2), GROUPED, "3 key-value heads neither split over 2 tensor ranks nor repeat evenly"),
-        (Strategy(expert=2, data=3), MIXTURE, "expert degree 2 does not divide data degree 3"),
+        (
+            Strategy(expert=2, data=3),
+            MIXTURE,
+            "3 data ranks, which expert degree 2 does not divide: set expert to a divisor of 3",
+        ),
         (Strategy(expert=2, data=2), TINY, "tiny has no experts to spread over 2 ranks: set expert to 1"),
         (Strategy(expert=3, data=3), MIXTURE, "8 experts do not spread over 3 ranks: set expert to a divisor of 8"),
         (Strategy(context=2), PLAIN, "plain has no attention whose sequence can be cut into 2"),

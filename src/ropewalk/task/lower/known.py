@@ -21,7 +21,7 @@ MOST_PASSES = 64
 def _as_passes_see(view: Strategy) -> Hashable:
     """What the passes of a stage depend on, beside its layers."""
     return (
-        view.zero, view.regather, view.recompute == "stage", view.splits_backward, view.replicas, view.expert,
+        view.zero, view.regather, view.recompute == "stage", view.splits_backward, view.replicas, view.expert_replicas,
         view.order.bucket_bytes, view.gradient_bytes, view.tensor_overlap,
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ class Known:
         """The share of every layer of this workload."""
         key = (
             id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.context_exchange,
-            strategy.expert, strategy.data,
+            strategy.expert, strategy.fold_experts, strategy.data,
             strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy, strategy.zero >= 3,
             strategy.regather, strategy.gradient_bytes,
         )  # fmt: skip

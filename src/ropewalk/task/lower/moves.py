@@ -235,6 +235,8 @@ def _meet(exchange: Exchange, share: Share, sizes: tuple[float, float], back: bo
     `sizes` are bytes of an element that is summed up and of one that tensor ranks gather.
     """
     split = share.split
+    if not exchange.meets(split):
+        return None
     size = exchange.elements * share.server.gpus * sizes[0]
     match exchange.meeting:
         case Meeting.ENTER | Meeting.LEAVE:

@@ -212,7 +212,7 @@ def buckets(
     found: dict[int, list[Move]] = {}
     for scope, ways, counts in (
         (Scope.DATA, strategy.replicas, dense),
-        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, {at: shares[at].expert_parameters for at in layers}),
+        (Scope.EXPERT_DATA, strategy.expert_replicas, {at: shares[at].expert_parameters for at in layers}),
     ):
         full = 0.0
         waiting = [at for at in reversed(layers) if counts[at]] if ways > 1 else []
@@ -243,7 +243,7 @@ def _gathers(share: Share, parameters: int, strategy: Strategy, element_bytes: f
     label = f"{share.layer.name} weights"
     sizes = (
         (Scope.DATA, strategy.replicas, parameters),
-        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, share.expert_parameters + share.frozen_experts),
+        (Scope.EXPERT_DATA, strategy.expert_replicas, share.expert_parameters + share.frozen_experts),
     )
     return tuple(
         Move(Act.ALL_GATHER, scope, count * element_bytes, STREAM["zero"], label)

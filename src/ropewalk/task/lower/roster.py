@@ -77,6 +77,8 @@ class Roster:
         self.ranks = placement.ranks
         self.grids = placement.stage_grids
         self.parts_of_columns = placement.strategy.scatter_gather or placement.strategy.sequence_parallel
+        self.folded = placement.strategy.expert if placement.strategy.fold_experts else 0
+        """Ranks over which folded experts are spread; 0 where experts are not folded."""
         self.flat = np.concatenate([grid.ravel() for grid in self.grids])
         self.base = np.cumsum([0, *(grid.size for grid in self.grids)])[:-1]
         """Rank r of stage s is `flat[base[s] + r]`."""
@@ -103,7 +105,7 @@ class Roster:
         return self._known[key]
 
     def _alike(self, scope: Scope, stage: int, peer: int) -> Kind:
-        return _of_one_shape(scope, self.grids[stage].shape)
+        return _of_one_shape(scope, self.grids[stage].shape, self.folded)
 
     def _of_seats(self, scope: Scope, stage: int, peer: int) -> Kind:
         """Between seats only tensors and their gradients move; everything else is of one seat."""
@@ -123,7 +125,7 @@ class Roster:
             return Kind(1, _everyone(here), _everyone(there))
         if scope is not Scope.RANK:
             # Two copies of the same weights, each with its own replicas but split over as many tensor ranks.
-            both = [_of_one_shape(scope, shape) for shape in (here, there)]
+            both = [_of_one_shape(scope, shape, self.folded) for shape in (here, there)]
             assert both[0].copies == both[1].copies, f"{scope.name} between stages that are split differently"
             return Kind(both[0].copies, both[0].here, both[1].here)
         source, target, share = messages(_replicas(here), here[-1], _replicas(there), there[-1], self.parts_of_columns)
@@ -203,8 +205,16 @@ def _replicas(shape: tuple[int, ...]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _of_one_shape(scope: Scope, shape: tuple[int, ...]) -> Kind:
-    """A copy for every combination of the coordinates that are not merged."""
+def _of_one_shape(scope: Scope, shape: tuple[int, ...], folded: int) -> Kind:
+    """A copy for every combination of the coordinates that are not merged.
+
+    Folded experts are spread over `folded` ranks in a row, whichever coordinates these differ in.
+    """
+    if folded and scope in (Scope.EXPERT, Scope.EXPERT_DATA):
+        ranks = np.arange(math.prod(shape))
+        apart = scope is Scope.EXPERT
+        side = Side(ranks // folded if apart else ranks % folded, ranks)
+        return Kind(len(ranks) // folded if apart else folded, side, side)
     number = np.zeros(shape, np.int64)
     copies = 1
     for axis, name in enumerate(INNER):

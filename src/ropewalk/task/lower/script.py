@@ -283,7 +283,7 @@ def _gather_updated(strategy: Strategy, held: list[Share], numbers: Numbers) -> 
         less = numbers.element_bytes - numbers.sent_bytes
     for scope, ways, count, sent_narrow in (
         (Scope.DATA, strategy.replicas, dense + tied_copy(held), min(dense, narrow[0])),
-        (Scope.EXPERT_DATA, strategy.replicas // strategy.expert, experts, min(experts, narrow[1])),
+        (Scope.EXPERT_DATA, strategy.expert_replicas, experts, min(experts, narrow[1])),
     ):
         if ways > 1 and count:
             size = count * numbers.element_bytes - sent_narrow * less

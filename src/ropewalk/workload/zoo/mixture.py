@@ -15,7 +15,7 @@ from math import ceil
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.dispatch import DISPATCHES, DOMAIN, NCCL
-from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.exchange import Exchange, Meeting, When
 from ropewalk.workload.experts import Experts, SortTokens, SumExperts
 from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import CAST, GROUPED_ROUTER, ROUTER
@@ -182,8 +182,8 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
     down, up = _squeezed(shape, mixture, run)
     return (
         llama.norm(run, shape.hidden),
-        enter(elements),
-        fan_in(elements, readers),
+        enter(elements, When.SPLIT),
+        fan_in(elements, readers, Role.ROUTED),
         *router(shape, mixture, run),
         *down,
         SortTokens(run.tokens, mixture.choices, wide, mixture.experts, run.stack.merged),
@@ -209,7 +209,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         calls("view", "view", "module", "module", "module"),
         interpreted(500, run),
         *(shared(shape, mixture, run) if mixture.shared else ()),
-        leave(elements),
+        leave(elements, When.SPLIT),
         residual(elements),
     )
 
@@ -218,27 +218,33 @@ def _squeezed(shape: Transformer, mixture: Mixture, run: Run) -> tuple[Operators
     """What brings tokens to the width of experts, and back, where it is another one."""
     if not mixture.squeezed:
         return (), ()
-    down = Linear(run.tokens, shape.hidden, mixture.squeezed, bias=False)
-    return (sharing(down),), (Linear(run.tokens, mixture.squeezed, shape.hidden, bias=False),)
+    down = Linear(run.tokens, shape.hidden, mixture.squeezed, bias=False, role=Role.ROUTED)
+    up = Linear(run.tokens, mixture.squeezed, shape.hidden, bias=False, role=Role.ROUTED)
+    return (sharing(down),), (up,)
 
 
 def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    score = sharing(Linear(run.tokens, shape.hidden, mixture.experts, bias=mixture.biased, exact=True))
+    scores = Linear(run.tokens, shape.hidden, mixture.experts, bias=mixture.biased, role=Role.ROUTED, exact=True)
     widened = (
-        Written(WIDENED, run.tokens, shape.hidden, Role.WHOLE),
+        Written(WIDENED, run.tokens, shape.hidden, Role.ROUTED),
         Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),
     )
     return (
         *(widened if mixture.router is GROUPED_ROUTER else ()),
-        score,
-        Written(mixture.router, run.tokens, mixture.experts, Role.WHOLE),
+        sharing(scores),
+        Written(mixture.router, run.tokens, mixture.experts, Role.ROUTED),
     )
 
 
 def shared(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
-    """Experts that see every token: one wide gated layer beside the others, and the sum of both."""
-    neurons = mixture.shared_ffn or mixture.shared * mixture.ffn
+    """Experts that see every token: one wide gated layer beside the others, and the sum of both.
+
+    It stays split over tensor ranks where the others are folded, so its tokens are gathered and scattered by itself.
+    """
+    neurons, elements = mixture.shared_ffn or mixture.shared * mixture.ffn, run.tokens * shape.hidden
     return (
+        enter(elements, When.FOLDED),
         *(llama.squared if mixture.ungated else llama.gated)(run, shape.hidden, neurons),
-        added(run.tokens * shape.hidden, role=Role.WHOLE),
+        leave(elements, When.FOLDED),
+        added(elements, role=Role.ROUTED),
     )

@@ -9,7 +9,7 @@ from ropewalk.workload.adapted import Adapted
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Pointwise, Softmax
-from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.exchange import Exchange, Meeting, When
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.routines import BIAS_ADD, BIAS_DROPOUT_ADD, BIAS_GELU, DROPOUT_ADD
@@ -65,14 +65,14 @@ def as_kept_by(stack: Stack, operator: Operator) -> Operator:
     return replace(operator, accumulates=stack.accumulates, transformer_engine=stack.transformer_engine)
 
 
-def enter(elements: int) -> Exchange:
+def enter(elements: int, when: When = When.ALWAYS) -> Exchange:
     """Into a tensor-parallel region."""
-    return Exchange(Meeting.ENTER, elements)
+    return Exchange(Meeting.ENTER, elements, when=when)
 
 
-def leave(elements: int) -> Exchange:
+def leave(elements: int, when: When = When.ALWAYS) -> Exchange:
     """Out of a tensor-parallel region."""
-    return Exchange(Meeting.LEAVE, elements)
+    return Exchange(Meeting.LEAVE, elements, when=when)
 
 
 def residual(elements: int) -> Pointwise:
@@ -107,9 +107,9 @@ def added(elements: int, *, spread: bool = False, role: Role = Role.OUTSIDE) -> 
     return Pointwise(elements, reads=2, form=form, backward_passes=0, saved=0.0, call="add", role=role)
 
 
-def fan_in(elements: int, branches: int) -> Pointwise:
+def fan_in(elements: int, branches: int, role: Role = Role.WHOLE) -> Pointwise:
     """A tensor that `branches` operators read: their gradients are added on the way back."""
-    return Pointwise(elements, passes=0, backward_passes=branches - 1, saved=0.0, role=Role.WHOLE, call="add")
+    return Pointwise(elements, passes=0, backward_passes=branches - 1, saved=0.0, role=role, call="add")
 
 
 def gathered(elements: int, form: str, role: Role = Role.INSIDE) -> Pointwise:
