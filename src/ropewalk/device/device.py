@@ -35,6 +35,8 @@ class Precision:
     blocks: bool = False
     """Small blocks have scales of their own, along the numbers that a product sums over: a tensor that is read along
     its rows and along its columns is kept twice."""
+    expert_rows: int = 1
+    """Rows of each expert come in multiples of this: Transformer Engine pads them."""
 
     @property
     def is_narrow(self) -> bool:
@@ -55,10 +57,10 @@ PRECISIONS = {
     "fp16": Precision("fp16", 2, "bf16"),
     "tf32": Precision("tf32", 4, "tf32"),
     "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
-    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0),
-    "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",), 1.0),
-    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True),
-    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True),
+    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0, expert_rows=16),
+    "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",), 1.0, expert_rows=16),
+    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True, 32),
+    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True, 128),
 }
 """How a step may be computed. The last four keep weights and activations in bf16 and multiply in fewer bits, as
 Transformer Engine does: with one scale for a tensor, found as it is made or remembered from the step before, or with
@@ -111,7 +113,8 @@ class Device:
         either_way = "mxfp8" in self.peak_flops and not precision.blocks
         narrow = precision.narrow_bytes
         copies = narrow if either_way else 2 * narrow
-        return Numbers(precision.element_bytes, narrow, copies, None if precision.blocks else narrow)
+        sent = None if precision.blocks else narrow
+        return Numbers(precision.element_bytes, narrow, copies, sent, precision.expert_rows)
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)

@@ -17,3 +17,5 @@ class Numbers:
     """Of the narrow copies of a weight that a narrowed product reads."""
     sent_bytes: float | None = None
     """Of such a weight where it has no other copy and is sent as it is; None where it is sent as wide as the rest."""
+    expert_rows: int = 1
+    """Rows of each expert are padded to a multiple of this."""

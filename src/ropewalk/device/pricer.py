@@ -95,7 +95,7 @@ class Pricer:
         sized = workload if workload.resize is None else _with_busy_experts(workload.at_batch(batch), batch)
         operators = [operator for layer in sized.layers for operator in layer.operators]
         clocked_s = joules = 0.0
-        for kernel in _in_both_passes(operators, self.precision):
+        for kernel in _in_both_passes(self._padded(operators), self.precision):
             numbers = self.precision.of(kernel)
             joules += power.joules(kernel, numbers.name, numbers.element_bytes)
             if kernel.kind in PRODUCTS:
@@ -127,21 +127,28 @@ class Pricer:
 
     def forward_work(self, operators: Sequence[Operator]) -> Work:
         """The forward pass of operators in sequence."""
+        padded = self._padded(operators)
         return Work(
-            self.gpu(kernel for operator in operators for kernel in operator.forward()),
-            self.host(call for operator in operators for call in operator.host()),
+            self.gpu(kernel for operator in padded for kernel in operator.forward()),
+            self.host(call for operator in padded for call in operator.host()),
         )
 
     def backward_work(self, operators: Sequence[Operator]) -> Work:
         """The backward pass of operators in sequence."""
+        padded = self._padded(operators)
         return Work(
-            self.gpu(kernel for operator in operators for kernel in operator.backward()),
-            self.host((call for operator in operators for call in operator.host()), backward=True),
+            self.gpu(kernel for operator in padded for kernel in operator.backward()),
+            self.host((call for operator in padded for call in operator.host()), backward=True),
         )
 
     def weight_work(self, operators: Sequence[Operator]) -> Work:
         """What of the backward pass makes gradients of weights alone; its launches are counted with the whole pass."""
-        return Work(self.gpu(kernel for operator in operators for kernel in operator.weight_backward()))
+        padded = self._padded(operators)
+        return Work(self.gpu(kernel for operator in padded for kernel in operator.weight_backward()))
+
+    def _padded(self, operators: Sequence[Operator]) -> list[Operator]:
+        """The operators with as many rows for each expert as products in this precision want."""
+        return [operator.padded(self.precision.expert_rows) for operator in operators]
 
     def update_work(self, parameters: int, tensors: int, name: str = "adamw") -> Work:
         """The update of parameters held in this many tensors by an optimiser."""

@@ -246,7 +246,8 @@ def working_bytes(share: Share, numbers: Numbers) -> float:
 
 def _saved(operators: tuple[Operator, ...], split: Split, numbers: Numbers) -> float:
     total = 0.0
-    for operator in operators:
+    for each in operators:
+        operator = each.padded(numbers.expert_rows)
         inner = bare(operator)
         gathered = split.sequence and isinstance(inner, Linear) and inner.role is Role.COLUMNS
         ways = split.tensor if gathered else 1

@@ -77,6 +77,12 @@ class Adapted(Operator):
         saved = self.saved * mine.saved_elements() / kept if kept else self.saved
         return replace(self, operator=mine, weights=weights, saved=saved)
 
+    def padded(self, rows: int) -> Adapted:
+        inner, kept = self.operator.padded(rows), self.operator.saved_elements()
+        if inner is self.operator:
+            return self
+        return replace(self, operator=inner, saved=self.saved * inner.saved_elements() / kept if kept else self.saved)
+
     def host(self) -> tuple[str, ...]:
         return self.operator.host()
 

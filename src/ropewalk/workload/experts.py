@@ -7,6 +7,7 @@ with the router's weights, as transformers 5 does on CUDA, or as Megatron-Core d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 
 from ropewalk.workload import core_experts as core
 from ropewalk.workload import kernel as k
@@ -93,6 +94,10 @@ class Experts(Operator):
     """Gates and biases are part of the products before them (Transformer Engine's fused grouped MLP, 2026)."""
     ungated: bool = False
     """Neurons are squared where they are above zero, without a gate: the first product makes them alone."""
+    router_pads: bool = False
+    """Routers send as many tokens to each expert as narrow products want (`--moe-router-padding-for-quantization`)."""
+    filled: bool = False
+    """Rows are copied to where there is room for those that are added, and back behind the products."""
 
     @property
     def _first(self) -> int:
@@ -129,10 +134,12 @@ class Experts(Operator):
             biases = core.biases(self.slots, self.hidden) if self.biased and not self.glued else ()
             return (
                 *self._resorted(),
+                *self._filled(),
                 self._product("forward", self._first, self.hidden),
                 *(() if self.glued else self._gate()),
                 self._product("forward", self.hidden, self.ffn),
                 *biases,
+                *self._filled(),
                 *self._resorted(),
             )
         return (
@@ -163,6 +170,7 @@ class Experts(Operator):
     def _backward_apart(self) -> tuple[Kernel, ...]:
         return (
             *self._resorted(),
+            *self._filled(),
             *(core.biases_backward(self.slots, self.hidden) if self.biased and not self.glued else ()),
             *(self._gate() if self.remade else ()),
             *self._weight_gradient(self.hidden, self.ffn),
@@ -170,8 +178,25 @@ class Experts(Operator):
             *(() if self.glued else self._gate_backward()),
             *self._weight_gradient(self._first, self.hidden),
             self._product("input_grad", self.hidden, self._first),
+            *self._filled(),
             *self._resorted(),
         )
+
+    def padded(self, rows: int) -> Experts:
+        """Transformer Engine pads the rows of each expert, at least to one multiple.
+
+        How many tokens an expert gets is left to chance, so on average half a multiple is added. Where NCCL brings them
+        they are copied for that; dispatchers that sort tokens pad them at once.
+        """
+        multiple = core.GLUED_ROWS if self.glued else rows
+        if multiple == 1:
+            return self
+        each = max(self.slots / self.experts + (multiple - 1) / 2, multiple)
+        filled = self.resorted and not self.glued and not self.router_pads
+        return replace(self, slots=ceil(each * self.experts), filled=filled)
+
+    def _filled(self) -> tuple[Kernel, ...]:
+        return (k.pointwise("map", self.slots * self.hidden),) if self.filled else ()
 
     def _resorted(self) -> tuple[Kernel, ...]:
         return (core.permuted(self.slots * self.hidden),) if self.resorted else ()
@@ -233,7 +258,8 @@ class Experts(Operator):
             biases = (*("multiply", "add") * self.experts, "cat", "cast") if self.biased else ()
             halves = ("cat", "scale", "scale") if self.clamped else ()
             sorts = ("embedding", "embedding") if self.resorted else ()
-            return *("expert",) * (2 * self.experts), "silu", *biases, *halves, *sorts
+            copies = ("copy", "copy") if self.filled else ()
+            return *("expert",) * (2 * self.experts), "silu", *biases, *halves, *sorts, *copies
         return "batched_matmul", "silu", "multiply", "batched_matmul", "view", *("scale",) * (3 if self.masked else 0)
 
 

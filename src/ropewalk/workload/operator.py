@@ -75,6 +75,10 @@ class Operator(ABC):
     def split(self, split: Split) -> Operator:
         """What one rank does of it."""
 
+    def padded(self, rows: int) -> Operator:
+        """The same where narrow products want a multiple of `rows` rows of each expert: others stay as they are."""
+        return self
+
     def weight_kernels(self) -> range | tuple[int, ...]:
         """Positions in `backward()` of kernels that make gradients of weights alone, which may be put off.
 

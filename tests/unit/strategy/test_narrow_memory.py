@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ropewalk.device.device import PRECISIONS, device
@@ -88,7 +90,8 @@ def test_other_stacks_keep_bf16_and_narrow_it_in_every_pass(stack: str) -> None:
 
 def test_experts_keep_what_both_of_their_products_read() -> None:
     block = shares_of(build("mixtral-8x7b:layers=1,stack=megatron", 1, TOKENS), Strategy())[1]
-    wide, narrow = (kept_bytes(block, device("b200").numbers(PRECISIONS[name])) for name in ("bf16", "fp8"))
+    unpadded = replace(device("b200").numbers(PRECISIONS["fp8"]), expert_rows=1)
+    wide, narrow = (kept_bytes(block, numbers) for numbers in (device("b200").numbers(PRECISIONS["bf16"]), unpadded))
     hidden, ffn = 4096, 14336
     # The input of queries, keys and values saves as much as the copy of the projection takes.
     assert wide - narrow == pytest.approx(2 * TOKENS * (hidden + ffn))
@@ -131,3 +134,14 @@ def test_narrow_copies_alone_are_refused_where_there_are_none(
         prepared(question)
     with pytest.raises(PlanError, match="try them with `ropewalk simulate`"):
         Space(usual=Strategy(narrow_weights=True)).check()
+
+
+@pytest.mark.parametrize(("name", "rows"), [("fp8", 16), ("mxfp8", 32), ("nvfp4", 128)])
+def test_rows_that_are_added_to_each_expert_are_kept_too(name, rows):
+    """Each of 8 experts has 256 tokens and half a multiple of rows more."""
+    block = shares_of(build("mixtral-8x7b:layers=1,stack=megatron", 1, 1024), Strategy())[1]
+    numbers = device("b200").numbers(PRECISIONS[name])
+    assert numbers.expert_rows == rows
+    added = kept_bytes(block, numbers) - kept_bytes(block, replace(numbers, expert_rows=1))
+    hidden, ffn, more = 4096, 14336, 8 * (rows - 1) / 2
+    assert added == pytest.approx(more * (2 * 2 * ffn + (hidden + ffn) * numbers.narrow_bytes))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ropewalk.device.device import PRECISIONS
 from ropewalk.device.pricer import EXPERT_S, pricer
 from ropewalk.workload.core_experts import permuted
 from ropewalk.workload.experts import Experts
@@ -80,3 +81,49 @@ def test_the_clock_of_a_mixture_is_that_of_busy_experts():
 def test_operands_are_narrowed_expert_by_expert():
     wide, narrow = (pricer("h100", numbers).host(("expert",) * 8) for numbers in ("bf16", "fp8"))
     assert narrow == pytest.approx(3 * wide)
+
+
+MULTIPLES = {"bf16": 1, "fp8": 16, "fp8-delayed": 16, "mxfp8": 32, "nvfp4": 128}
+
+
+@pytest.mark.parametrize("precision", MULTIPLES)
+def test_rows_of_each_expert_come_in_multiples_of_what_narrow_products_want(precision):
+    """By chance an expert has any rest, so half a multiple is added on average."""
+    rows = PRECISIONS[precision].expert_rows
+    assert rows == MULTIPLES[precision]
+    assert replace(CORE, slots=8 * 500).padded(rows).slots == 8 * 500 + 8 * (rows - 1) // 2
+    assert replace(CORE, slots=8).padded(rows).slots == 8 * rows
+
+
+def test_padded_rows_take_as_long_as_others():
+    prices = pricer("b200", "nvfp4")
+    few, full = replace(CORE, slots=8 * 40), replace(CORE, slots=8 * 40).padded(128)
+    assert full.slots == 8 * 128
+    assert prices.forward_work([few]).gpu_s == pytest.approx(prices.gpu(full.forward()))
+    assert prices.backward_work([few]).gpu_s == pytest.approx(prices.gpu(full.backward()))
+    assert prices.weight_work([few]).gpu_s == pytest.approx(prices.gpu(full.weight_backward()))
+
+
+@pytest.mark.parametrize("walk", ["forward", "backward"])
+def test_rows_that_nccl_brought_are_copied_to_be_padded(walk):
+    copied = replace(CORE, resorted=True).padded(16)
+    plain, more = (getattr(one, walk)() for one in (replace(copied, filled=False), copied))
+    assert len(more) == len(plain) + 2
+    assert more[1] == more[-2]
+    assert more[1].elements_read == copied.slots * 64
+    assert copied.host().count("copy") == 2
+
+
+def test_nothing_is_copied_where_routers_or_dispatchers_pad():
+    assert not replace(CORE, resorted=True, router_pads=True).padded(16).filled
+    assert not CORE.padded(16).filled
+
+
+def test_fused_kernels_of_experts_want_256_rows_in_any_precision():
+    assert replace(CORE, glued=True, slots=8 * 300).padded(1).slots == 8 * 300 + 8 * 255 // 2
+
+
+def test_patterns_with_experts_say_how_these_run():
+    said = "nemotron-3-nano:pattern=ME,dispatch=deepep,glued=true,stack=megatron"
+    experts = [op for layer in open_workload(said, 1, 64).layers for op in layer.operators if isinstance(op, Experts)]
+    assert [(one.glued, one.resorted) for one in experts] == [(True, False)]

@@ -49,6 +49,8 @@ class Hybrid:
         if self.heads % self.groups:
             findings.add(f"{self.groups} groups do not divide {self.heads} heads of states: change one")
         findings.raise_if_any()
+        if self.experts is not None:
+            self.experts.check(name)
 
 
 SHORT = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"

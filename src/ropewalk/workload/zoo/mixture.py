@@ -73,6 +73,9 @@ class Mixture:
     """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
     glued: bool = False
     """Gates and biases of experts are part of their products, where the stack can (Transformer Engine, 2026)."""
+    router_pads: bool = False
+    """Routers send as many tokens to each expert as narrow products want, where the stack can (Megatron-Core's
+    `--moe-router-padding-for-quantization`)."""
     most: float = 1.0
     """The largest part of all groups of experts that a token may reach."""
     dispatch: str = NCCL
@@ -202,6 +205,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             remade=mixture.remade and run.stack.merged,
             glued=mixture.glued and run.stack.merged,
             ungated=mixture.ungated,
+            router_pads=mixture.router_pads,
         ),
         mixture.exchange(Meeting.COMBINE, slots, wide),
         SumExperts(run.tokens, mixture.choices, wide, run.stack.merged),

@@ -127,7 +127,7 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
     )  # fmt: skip
 
 
-HANDLING = ("masked", "remade", "glued", "dispatch", "domain", "capacity", "imbalance")
+HANDLING = ("masked", "remade", "glued", "router_pads", "dispatch", "domain", "capacity", "imbalance")
 """Options of mixtures that say how experts are run."""
 
 
@@ -167,8 +167,12 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
         name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
         stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
-        own = {size: value for size, value in sizes.items() if size not in STATES}
-        kept = replace(states, pattern=pattern, **{STATES[size]: sizes[size] for size in STATES if size in sizes})  # type: ignore[arg-type]
+        own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
+        changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
+        if states.experts is not None:
+            handling = cast(dict[str, Any], {trait: sizes[trait] for trait in HANDLING if trait in sizes})
+            changed["experts"] = replace(states.experts, **handling)
+        kept = replace(states, pattern=pattern, **changed)
         kept.check(name)
         run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
         made = resized(name, shape, {**own, "layers": len(pattern)})
@@ -177,6 +181,8 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
     own: dict[str, Option] = {"attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "lora": 0}
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
+    if states.experts is not None:
+        own |= {trait: getattr(states.experts, trait) for trait in HANDLING}
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=own | sizes | scanned,
         family=Family("hybrid", shape, states.experts),
