@@ -110,11 +110,23 @@ class Device:
         """
         if not precision.is_narrow:
             return Numbers(precision.element_bytes)
-        either_way = "mxfp8" in self.peak_flops and not precision.blocks
         narrow = precision.narrow_bytes
-        copies = narrow if either_way else 2 * narrow
+        copies = narrow if self._reads_either_way(precision) else 2 * narrow
         sent = None if precision.blocks else narrow
         return Numbers(precision.element_bytes, narrow, copies, sent, precision.expert_rows)
+
+    def narrowing(self, precision: Precision) -> tuple[str, ...]:
+        """Kernels that make an operand narrow; one layout is written where products read it along rows and columns.
+
+        >>> [device(name).narrowing(PRECISIONS["fp8"]) for name in ("h100", "b200")]
+        [('amax', 'both'), ('amax', 'tensor')]
+        """
+        if not self._reads_either_way(precision):
+            return precision.narrowed
+        return tuple("tensor" if form == "both" else form for form in precision.narrowed)
+
+    def _reads_either_way(self, precision: Precision) -> bool:
+        return "mxfp8" in self.peak_flops and not precision.blocks
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)

@@ -73,8 +73,7 @@ class Pricer:
         if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
             return 0.0  # numbers are float32 already: nothing is launched
         if kernel not in self._seconds:
-            narrowing = self.gpu(_narrowed(kernel, self.precision.of(kernel)))
-            self._seconds[kernel] = self._alone(kernel) + narrowing
+            self._seconds[kernel] = self._alone(kernel) + self.gpu(self._narrowing(kernel))
         return self._seconds[kernel]
 
     def _alone(self, kernel: Kernel) -> float:
@@ -82,6 +81,17 @@ class Pricer:
         numbers = self.precision.of(kernel)
         seconds = self.table.ratio(kernel, numbers.measured_as) * roofline(kernel, self.device, numbers)
         return seconds / self.clock if kernel.kind in PRODUCTS else seconds
+
+    def _narrowing(self, kernel: Kernel) -> list[Kernel]:
+        """What makes the operands of a product narrow: its input, or the gradient of its result for both gradients.
+
+        Weights are narrowed once, when they are updated.
+        """
+        numbers = self.precision.of(kernel)
+        if not numbers.is_narrow or kernel.form == "weight_grad":
+            return []
+        _, rows, _, inner = kernel.dims
+        return [quantise(form, rows * inner) for form in self.device.narrowing(numbers)]
 
     def sustained(self, workload: Workload) -> Pricer:
         """Prices at the clock that a device which is held to a power limit keeps while it trains a model for long.
@@ -95,7 +105,7 @@ class Pricer:
         sized = workload if workload.resize is None else _with_busy_experts(workload.at_batch(batch), batch)
         operators = [operator for layer in sized.layers for operator in layer.operators]
         clocked_s = joules = 0.0
-        for kernel in _in_both_passes(self._padded(operators), self.precision):
+        for kernel in self._in_both_passes(self._padded(operators)):
             numbers = self.precision.of(kernel)
             joules += power.joules(kernel, numbers.name, numbers.element_bytes)
             if kernel.kind in PRODUCTS:
@@ -104,6 +114,13 @@ class Pricer:
         clock = power.clock(clocked_s, whole_s - clocked_s, joules)
         source = f"{self.source}, at {clock:.0%} of the full clock under {self.device.held_to:g} W"
         return Pricer(self.device, self.precision, self.table, source, clock)
+
+    def _in_both_passes(self, operators: Iterable[Operator]) -> Iterator[Kernel]:
+        """The kernels of operators, and those that narrow their operands."""
+        for operator in operators:
+            for kernel in (*operator.forward(), *operator.backward()):
+                yield kernel
+                yield from self._narrowing(kernel)
 
     def gpu(self, kernels: Iterable[Kernel]) -> float:
         """Seconds of the GPU for kernels in sequence."""
@@ -120,7 +137,7 @@ class Pricer:
             return INTERPRETER_S if times is self._host.forward else 0.0
         if call == EXPERT:  # two products go back for each that went forth; operands are narrowed expert by expert
             products = 1 if times is self._host.forward else 2
-            return (products + len(self.precision.narrowed)) * EXPERT_S
+            return (products + len(self.device.narrowing(self.precision))) * EXPERT_S
         if call not in times:
             raise DeviceError(f"{self.table.origin} has no host time of {call!r}: measure it with `ropewalk profile`")
         return times[call]
@@ -156,7 +173,7 @@ class Pricer:
             return Work()
         if name not in OPTIMISER_PASSES:
             raise DeviceError(f"there is no optimiser {name!r}: use one of none, {', '.join(OPTIMISER_PASSES)}")
-        copies = self.gpu(quantise(form, parameters) for form in self.precision.narrowed)
+        copies = self.gpu(quantise(form, parameters) for form in self.device.narrowing(self.precision))
         return Work(self.kernel(optimiser(name, parameters, 1)) + copies, self.host([name]) * tensors)
 
     def forward(self, operators: Sequence[Operator]) -> float:
@@ -176,30 +193,11 @@ class Pricer:
         return self.update_work(parameters, tensors, name).seconds
 
 
-def _in_both_passes(operators: Iterable[Operator], precision: Precision) -> Iterator[Kernel]:
-    """The kernels of operators, and those that narrow their operands."""
-    for operator in operators:
-        for kernel in (*operator.forward(), *operator.backward()):
-            yield kernel
-            yield from _narrowed(kernel, precision.of(kernel))
-
-
 def _with_busy_experts(workload: Workload, batch: int) -> Workload:
     """The workload with as many samples as keep its experts busy: ranks that share them out pool their tokens."""
     experts = [one for layer in workload.layers for one in layer.operators if isinstance(one, Experts)]
     short = max((BUSY_EXPERT_TOKENS * one.experts / one.slots for one in experts), default=0.0)
     return workload.at_batch(batch * ceil(short)) if short > 1 else workload
-
-
-def _narrowed(kernel: Kernel, numbers: Precision) -> list[Kernel]:
-    """What makes the operands of a product narrow: its input, or the gradient of its result for both gradients.
-
-    Weights are narrowed once, when they are updated.
-    """
-    if not numbers.is_narrow or kernel.form == "weight_grad":
-        return []
-    _, rows, _, inner = kernel.dims
-    return [quantise(form, rows * inner) for form in numbers.narrowed]
 
 
 def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pricer:
