@@ -1,7 +1,7 @@
 """A real network with one slow link, and whether `ropewalk expect` names it.
 
-Eight hosts on four leafs under one spine, all of them network namespaces and bridges of the kernel, every direction of
-every cable a token bucket of 50 Mbit/s. One link or cable is slowed, pairs of hosts send to each other over TCP, one
+Eight hosts on four leafs under one spine, all of them network namespaces of the kernel, every direction of every cable
+a token bucket of 50 Mbit/s. One link or cable is slowed, pairs of hosts send to each other over TCP, one
 pair at a time, and their times are read as a table of pairs. Needs root and iproute2; about 8 s per case:
 
     python recipes/guilty_link.py [cases] [seed]
@@ -10,33 +10,33 @@ pair at a time, and their times are read as a table of pairs. Needs root and ipr
 from __future__ import annotations
 
 import multiprocessing
-import os
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from subprocess import run
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from ropewalk.errors import DeviceError
-from ropewalk.execute.overlap.slow_links import INTERFACE, Namespace, told
 from ropewalk.expect.components import Component, components_of
 from ropewalk.expect.diagnosis import Diagnosis
 from ropewalk.expect.question import ExpectQuestion
 from ropewalk.expect.study import answer
 from ropewalk.hardware import Cluster, Given, read_cluster
+from ropewalk.lab.forwarding import hashed
+from ropewalk.lab.lab import Lab, built
+from ropewalk.lab.namespaces import Namespace
+from ropewalk.lab.network import LabNetwork
 
 LEAFS, HOSTS_OF_LEAF = 4, 2
 HOSTS = LEAFS * HOSTS_OF_LEAF
 BITS_PER_SECOND = 50e6
-BURST_BYTES = 128 * 1024
 SENT_BYTES = 750_000
 PORT = 5055
 LONGEST_S = 30.0
@@ -49,74 +49,15 @@ def cluster() -> Cluster:
     return read_cluster(f"{HOSTS}x1", given)
 
 
-class Network:
-    """The namespaces and bridges, for the length of a `with` block."""
-
-    def __init__(self) -> None:
-        self.hub = f"rw{os.getpid()}g"
-        self.places = tuple(Namespace(f"rw{os.getpid()}n{host}", f"10.78.0.{host + 1}") for host in range(HOSTS))
-        self.ports: dict[str, tuple[str, str]] = {}
-        """By link of the fabric: the namespace and the interface through which it sends."""
-
-    def __enter__(self) -> Network:
-        try:
-            self._make()
-        except BaseException:
-            self._remove()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._remove()
-
-    def _make(self) -> None:
-        told("ip", "netns", "add", self.hub)
-        for bridge in ("spine0", *(f"leaf{leaf}" for leaf in range(LEAFS))):
-            told("ip", "-n", self.hub, "link", "add", bridge, "type", "bridge")
-            told("ip", "-n", self.hub, "link", "set", bridge, "up")
-        for leaf in range(LEAFS):
-            up, down = f"up{leaf}", f"down{leaf}"
-            told("ip", "-n", self.hub, "link", "add", up, "type", "veth", "peer", "name", down)
-            self._plug(up, f"leaf{leaf}", f"leaf{leaf}->spine0")
-            self._plug(down, "spine0", f"spine0->leaf{leaf}")
-        for host, place in enumerate(self.places):
-            leaf, port = f"leaf{host // HOSTS_OF_LEAF}", f"port{host}"
-            told("ip", "netns", "add", place.namespace)
-            told("ip", "-n", self.hub, "link", "add", port, "type", "veth", "peer", "name", INTERFACE, "netns",
-                 place.namespace)  # fmt: skip
-            self._plug(port, leaf, f"{leaf}->h{host}")
-            told("ip", "-n", place.namespace, "addr", "add", f"{place.address}/24", "dev", INTERFACE)
-            told("ip", "-n", place.namespace, "link", "set", INTERFACE, "up")
-            self._shape(place.namespace, INTERFACE, f"h{host}->{leaf}")
-
-    def _plug(self, port: str, bridge: str, link: str) -> None:
-        told("ip", "-n", self.hub, "link", "set", port, "master", bridge)
-        told("ip", "-n", self.hub, "link", "set", port, "up")
-        self._shape(self.hub, port, link)
-
-    def _shape(self, namespace: str, interface: str, link: str) -> None:
-        self.ports[link] = namespace, interface
-        self._bucket("add", link, BITS_PER_SECOND)
-
-    def _bucket(self, verb: str, link: str, bits: float) -> None:
-        namespace, interface = self.ports[link]
-        told("tc", "-n", namespace, "qdisc", verb, "dev", interface, "root", "tbf", "rate", f"{bits:.0f}bit", "burst",
-             str(BURST_BYTES), "latency", "200ms")  # fmt: skip
-
-    @contextmanager
-    def slowed(self, links: list[str], speed: float) -> Iterator[None]:
-        """Some links at a part of their speed."""
-        try:
-            for link in links:
-                self._bucket("change", link, BITS_PER_SECOND * speed)
-            yield
-        finally:
-            for link in links:
-                self._bucket("change", link, BITS_PER_SECOND)
-
-    def _remove(self) -> None:
-        for name in (self.hub, *(place.namespace for place in self.places)):
-            run(["ip", "netns", "del", name], capture_output=True, check=False)  # may never have been made
+@contextmanager
+def slowed(lab: Lab, links: Sequence[int], speed: float) -> Iterator[None]:
+    """Some links of the lab at a part of their speed."""
+    own = {link: lab.network.rate_bits(link) for link in links}
+    lab.set_rates({link: round(bits * speed) for link, bits in own.items()})
+    try:
+        yield
+    finally:
+        lab.set_rates(own)
 
 
 def _serve(listening: socket.socket) -> None:
@@ -146,11 +87,11 @@ def _host(place: Namespace, orders: Connection) -> None:
 
 
 @contextmanager
-def hosts_of(network: Network) -> Iterator[list[Connection]]:
+def hosts_of(lab: Lab) -> Iterator[list[Connection]]:
     """A process in every namespace, and the line to each."""
     context, lines, running = multiprocessing.get_context("fork"), [], []
     try:
-        for place in network.places:
+        for place in map(lab.namespace, range(HOSTS)):
             mine, theirs = context.Pipe()
             process = context.Process(target=_host, args=(place, theirs), daemon=True)
             process.start()
@@ -178,13 +119,13 @@ def pairs() -> list[tuple[int, int]]:
     return found + [((host + 4) % HOSTS, host) for host in range(HOSTS)]
 
 
-def measured(network: Network, lines: list[Connection]) -> str:
+def measured(lab: Lab, lines: list[Connection]) -> str:
     """The table of pairs, one pair at a time: the shorter of two sends."""
     rows = ["ranks,collective,size,time"]
     for src, dst in pairs():
         taken = []
         for _ in range(2):
-            lines[src].send((network.places[dst].address, SENT_BYTES))
+            lines[src].send((lab.namespace(dst).address, SENT_BYTES))
             taken.append(float(str(_heard(lines[src]))))
         rows.append(f"h{src} h{dst},send,{SENT_BYTES}B,{min(taken):.6f}s")
     return "\n".join(rows)
@@ -213,12 +154,13 @@ def one_slow_link_of_leaf_spine_4x1x2(cases: int = 10, seed: int = 0) -> Iterato
     parts = [part for part in components_of(place.fabric()) if part.kind in ("cable", "link")]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        network = stack.enter_context(Network())
-        lines = stack.enter_context(hosts_of(network))
+        network = LabNetwork(place.fabric())
+        lab = stack.enter_context(built(network, hashed(network.fabric)))
+        lines = stack.enter_context(hosts_of(lab))
         for _ in range(cases):
             guilty, speed = parts[random.integers(len(parts))], float(random.uniform(0.2, 0.6))
-            with network.slowed([place.fabric().link_name(link) for link in guilty.links], speed):
-                table = measured(network, lines)
+            with slowed(lab, guilty.links, speed):
+                table = measured(lab, lines)
             (folder / "pairs.csv").write_text(table)
             found = answer(ExpectQuestion(place, files=(folder / "pairs.csv",))).diagnosis
             assert found is not None

@@ -1,9 +1,9 @@
 """Steps of real training on links of limited speed: what plans predict beside what the clock says.
 
-Four processes train a small network with a large last part over Gloo, each in a network namespace whose one link is
-slowed by the kernel. First the clock looks at layers without communication and at all-reduces without computing; from
-that alone every step time is predicted. Then every way is run, by turns, several times. Needs root, iproute2, PyTorch
-and a core for each process, better two:
+Four processes train a small network with a large last part over Gloo, each a host of a lab: a network namespace whose
+one link is slowed by the kernel. First the clock looks at layers without communication and at all-reduces without
+computing; from that alone every step time is predicted. Then every way is run, by turns, several times. Needs root,
+iproute2, PyTorch and a core for each process, better two:
 
     python recipes/measured_overlap.py [Mbit/s ...]
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -28,7 +29,6 @@ from ropewalk.execute.overlap import (
 )
 from ropewalk.execute.overlap.layer_times import LayerTimes
 from ropewalk.execute.overlap.link_times import LinkTimes
-from ropewalk.execute.overlap.slow_links import SlowLinks
 from ropewalk.execute.overlap.trial import (
     Make,
     join,
@@ -38,6 +38,10 @@ from ropewalk.execute.overlap.trial import (
     train_by_ddp,
     train_by_order,
 )
+from ropewalk.fabric import IdealSwitch
+from ropewalk.lab.forwarding import hashed
+from ropewalk.lab.lab import Lab, built
+from ropewalk.lab.network import LabNetwork, Settings
 from ropewalk.overlap.bounds import lower_bounds
 from ropewalk.overlap.buckets import MIB, bucket_caps, buckets, groups_with_barrier_s
 from ropewalk.overlap.groups import Groups
@@ -153,8 +157,8 @@ def measured(
     if unknown := sorted(set(models) - MODELS.keys()):
         raise StrategyError(f"there is no model {unknown[0]}: choose {', '.join(MODELS)}")
     for mbps in speeds_mbps:
-        with SlowLinks(RANKS, mbps * 1e6) as links, LocalRanks(RANKS) as processes:
-            processes.call(join, [(place,) for place in links.places])
+        with one_switch(mbps) as lab, LocalRanks(RANKS) as processes:
+            processes.call(join, [(lab.namespace(rank),) for rank in range(RANKS)])
             times = [_slowest(processes.call(look_at_links, [(window,)] * RANKS)) for window in (1, 4)]
             for model in models:
                 make = MODELS[model]
@@ -173,6 +177,12 @@ def measured(
                     ),
                     _bound(layers.tensors(model), times[0].link(), model, mbps),
                 )
+
+
+def one_switch(mbps: float) -> AbstractContextManager[Lab]:
+    """All ranks on one switch, with large frames: with small ones the cores are busy before fast links are full."""
+    fabric = IdealSwitch(RANKS, mbps * 1e6 / 8).build()
+    return built(LabNetwork(fabric, settings=Settings(mtu=9000)), hashed(fabric))
 
 
 def _bound(tensors: Tensors, link: Link, model: str, mbps: float) -> Row:

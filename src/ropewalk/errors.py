@@ -11,6 +11,7 @@
     │   ├── DeviceError       a device or a table of costs that is not known or cannot be read
     │   ├── StrategyError     a way to split a model that does not fit the model, the GPUs or their memory
     │   │   └── MemoryShortage    that needs more memory than a GPU has
+    │   ├── LabError          a network of namespaces that cannot be made, found or changed
     │   ├── PlanError         a plan file that cannot be read, or whose parts contradict each other
     │   └── ClusterError      a cluster, a job list, a request or a state that cannot be read or used
     ├── ProofError            a collective program that does not do what it promises
@@ -77,6 +78,10 @@ class MemoryShortage(StrategyError):
         super().__init__(message)
         self.needed_bytes = needed_bytes
         """Of the fullest GPU."""
+
+
+class LabError(InputError):
+    """A network of namespaces that cannot be made, found or changed."""
 
 
 class PlanError(InputError):

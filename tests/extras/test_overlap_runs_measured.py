@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,19 +12,16 @@ import overlap_jobs as jobs
 from torch.nn.parallel import DistributedDataParallel
 
 from ropewalk.execute import LocalRanks
-from ropewalk.execute.overlap.slow_links import SlowLinks
 from ropewalk.export.ddp import ddp_settings
+from ropewalk.fabric import IdealSwitch
+from ropewalk.lab.forwarding import hashed
+from ropewalk.lab.lab import built
+from ropewalk.lab.needs import missing
+from ropewalk.lab.network import LabNetwork, Settings
+from ropewalk.lab.process import needs_user_namespace
 from ropewalk.overlap.groups import Groups
 
 pytestmark = pytest.mark.extras
-
-
-def can_slow_links() -> bool:
-    """Whether the kernel lets us make a network namespace and a token bucket in it."""
-    if os.geteuid() or not all(map(shutil.which, ("ip", "tc", "unshare"))):
-        return False
-    bucket = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "64kb", "latency", "50ms"]
-    return subprocess.run(["unshare", "--net", *bucket], capture_output=True, check=False).returncode == 0
 
 
 HAS_LISTED_CAPS = "bucket_cap_mb_list" in DistributedDataParallel.__init__.__annotations__
@@ -61,17 +56,20 @@ def test_ddp_makes_the_planned_buckets(processes, ends):
     assert made == [expected, expected]
 
 
-@pytest.mark.skipif(not can_slow_links(), reason="needs root, iproute2 and a kernel with namespaces and tbf")
+@pytest.mark.skipif(needs_user_namespace(), reason="processes with threads enter namespaces of root only")
 def test_ranks_sum_over_slow_links_and_leave_no_namespace_behind():
-    elements = 100_000
-    with SlowLinks(3, 1e9) as links, LocalRanks(3, timeout_s=100) as processes:
-        seen = processes.call(jobs.sum_over, [(place, elements) for place in links.places])
-        names = [place.namespace for place in links.places]
-        listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-        assert all(name in listed for name in names)
+    if lacks := missing():
+        pytest.skip("; ".join(lacks))
+    elements, fabric = 100_000, IdealSwitch(3, 1e9 / 8).build()
+    with (
+        built(LabNetwork(fabric, settings=Settings(mtu=9000)), hashed(fabric)) as lab,
+        LocalRanks(3, timeout_s=100) as processes,
+    ):
+        seen = processes.call(jobs.sum_over, [(lab.namespace(rank), elements) for rank in range(3)])
+        holder = Path(f"/proc/{lab.process.holder}")
+        assert holder.exists()
     # A ring sends 2 · 2/3 of the bytes, and headers besides.
     for total, sent in seen:
         assert total == 3.0
         assert 4 / 3 * 4 * elements <= sent <= 1.5 * 4 / 3 * 4 * elements
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-    assert not any(name in listed for name in names)
+    assert not holder.exists()

@@ -13,8 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 from ropewalk.errors import StrategyError
 from ropewalk.execute.overlap import CommunicationOrder, schedule
 from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
-from ropewalk.execute.overlap.slow_links import Namespace
 from ropewalk.execute.overlap.trial import _groups, join
+from ropewalk.lab.namespaces import Namespace
+from ropewalk.lab.network import interface
 
 STEPS = 4
 
@@ -217,11 +218,12 @@ def weights_in_evaluation(order: CommunicationOrder) -> bool:
 def sum_over(place: Namespace, elements: int) -> tuple[float, float]:
     """The sum of ranks over slow links, and the bytes that this rank sent there meanwhile."""
     join(place)
-    before = _sent(place.interface)
+    cable = interface(place.node)  # the only one of a host on one switch
+    before = _sent(cable)
     numbers = torch.full((elements,), float(dist.get_rank()))
     dist.all_reduce(numbers, group=_groups["slow"])
     dist.barrier(group=_groups["slow"])  # a rank that has its sum may still owe its neighbour the last bytes
-    return float(numbers.sum()) / elements, _sent(place.interface) - before
+    return float(numbers.sum()) / elements, _sent(cable) - before
 
 
 def _sent(interface: str) -> float:

@@ -17,6 +17,7 @@ from ropewalk.cli.cost import cost_command
 from ropewalk.cli.expect import expect_command
 from ropewalk.cli.export import export_command
 from ropewalk.cli.fabric import fabric_command
+from ropewalk.cli.lab import lab_app
 from ropewalk.cli.list_command import list_command
 from ropewalk.cli.overlap import overlap_command
 from ropewalk.cli.pipeline import pipeline_command
@@ -60,6 +61,7 @@ app.command("overlap", cls=DescribedCommand)(overlap_command)
 app.add_typer(cluster_app, name="cluster")
 app.command("fabric", cls=DescribedCommand)(fabric_command)
 app.command("expect", cls=DescribedCommand)(expect_command)
+app.add_typer(lab_app, name="lab")
 app.command("simulate", cls=DescribedCommand)(simulate_command)
 app.command("export", cls=DescribedCommand)(export_command)
 app.command("cost", cls=DescribedCommand)(cost_command)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ropewalk.execute.overlap.layer_times import LayerTimes, measured_layers
 from ropewalk.execute.overlap.link_times import LinkTimes, measured_all_reduces
 from ropewalk.execute.overlap.order import CommunicationOrder
 from ropewalk.execute.overlap.scheduled import schedule
-from ropewalk.execute.overlap.slow_links import Namespace
 
 Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
 """-> a module, and a function from it to the loss of a batch."""
@@ -22,7 +21,15 @@ Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
 _groups: dict[str, Any] = {}
 
 
-def join(place: Namespace) -> None:
+class Place(Protocol):
+    """Where the links of a rank are, such as a host of a lab."""
+
+    def enter(self) -> None:
+        """Move the calling thread there."""
+        ...
+
+
+def join(place: Place) -> None:
     """Move this process onto its slow links and make the group of all ranks there."""
     import torch.distributed as dist
 

@@ -1,0 +1,112 @@
+"""A lab: a fabric that runs as a network of namespaces, for the length of a block or until it is taken down.
+
+with built(LabNetwork(fabric), pinned(routes)) as lab:
+    ...  # in the process of host 3: lab.namespace(3).enter(), and only then make connections
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ropewalk.errors import LabError
+from ropewalk.lab.commands import (
+    bucket_line,
+    cable_lines,
+    interface_lines,
+    kernel_settings,
+    node_lines,
+    route_lines,
+    shaping_lines,
+)
+from ropewalk.lab.forwarding import LabTables
+from ropewalk.lab.namespaces import Namespace, held
+from ropewalk.lab.needs import missing
+from ropewalk.lab.network import LabNetwork, host_address, interface
+from ropewalk.lab.process import TEMPORARY, Batch, KernelRefusal, LabProcess
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a link has sent since it was built."""
+
+    sent_bytes: int
+    packets: int
+    dropped: int
+    waiting_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lab:
+    """A network that is up, and the process through which it is changed."""
+
+    network: LabNetwork
+    forwarding: LabTables
+    process: LabProcess
+
+    def namespace(self, host: int) -> Namespace:
+        return Namespace(self.process.holder, host, host_address(host))
+
+    def set_rates(self, rates: dict[int, int]) -> None:
+        """Give links other speeds, in bits per second of the lab."""
+        queue, batches = self.network.settings.queue_bytes, []
+        for link, bits in rates.items():
+            cable, end = self.network.end_of_link[link]
+            node = self.network.cables[cable].nodes[end]
+            batches.append((node, "tc", [bucket_line("change", cable, bits, queue)]))
+        self.process.ask(batches=batches)
+
+    def cut(self, cable: int) -> None:
+        """Take a cable down: both ends lose their carrier, and the kernel drops the routes over it."""
+        lines = [f"link set {interface(cable)} down"]
+        self.process.ask(batches=[(node, "ip", lines) for node in self.network.cables[cable].nodes])
+
+    def restore(self, cable: int, still_cut: frozenset[int] = frozenset()) -> None:
+        """Bring a cable up again, with the routes over it; others may still be cut."""
+        nodes = self.network.cables[cable].nodes
+        self.process.ask(batches=[(node, "ip", interface_lines(cable, end)) for end, node in enumerate(nodes)])
+        routes = ((node, route_lines(self.network, self.forwarding, node, still_cut)) for node in nodes)
+        self.process.ask(batches=[(node, "ip", lines) for node, lines in routes])
+
+    def counters(self) -> dict[int, Counted]:
+        """What every link has sent, by its number in the fabric."""
+        nodes = [node for node, ends in enumerate(self.network.ends_of_node) if ends]
+        printed = self.process.ask(batches=[(node, "tc", ["qdisc show"]) for node in nodes])
+        found = {}
+        for node, text in zip(nodes, printed, strict=True):
+            by_name = {entry["dev"]: entry for entry in json.loads(text) if entry["kind"] == "tbf"}
+            for cable, end in self.network.ends_of_node[node]:
+                link = self.network.cables[cable].links[end]
+                if link >= 0:
+                    seen = by_name[interface(cable)]
+                    found[link] = Counted(seen["bytes"], seen["packets"], seen["drops"], seen["backlog"])
+        return dict(sorted(found.items()))
+
+
+@contextmanager
+def built(network: LabNetwork, forwarding: LabTables, document: str = TEMPORARY) -> Iterator[Lab]:
+    """A lab for the length of a block, or longer where its process is told to keep it.
+
+    Until then it ends with this process, however that ends. Where the kernel refuses, everything that it lacks is said.
+    """
+    network.check()
+    try:
+        with LabProcess.hold(network.fabric.nodes, document) as process:
+            lab = Lab(network, forwarding, process)
+            _build(lab)
+            yield lab
+    except KernelRefusal as problem:
+        raise LabError("; ".join(missing()) or str(problem)) from None
+
+
+def _build(lab: Lab) -> None:
+    network, process = lab.network, lab.process
+    nodes = range(network.fabric.nodes)
+    settings = kernel_settings(network)
+    cables = cable_lines(network, lambda node: held(process.holder, node))
+    process.ask(settings=[(node, settings) for node in nodes], batches=[(0, "ip", cables)] if cables else [])
+    batches: list[Batch] = [(node, "ip", node_lines(network, lab.forwarding, node)) for node in nodes]
+    batches += [(node, "tc", lines) for node in nodes if (lines := shaping_lines(network, node))]
+    process.ask(batches=batches)

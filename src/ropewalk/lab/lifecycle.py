@@ -1,0 +1,125 @@
+"""Labs that outlive the command that made them: brought up, opened again by later commands, taken down.
+
+Taking down ends every process that names the document of the lab, and everything else that runs inside its namespaces;
+the kernel removes the rest. It does so whether the document is whole or damaged, and whoever was killed before.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ropewalk.errors import LabError
+from ropewalk.lab import state as labs
+from ropewalk.lab.forwarding import LabTables, hashed, pinned
+from ropewalk.lab.lab import Lab, built
+from ropewalk.lab.network import LabNetwork
+from ropewalk.lab.process import WORKER, LabProcess
+from ropewalk.lab.request import HASH, Request
+from ropewalk.lab.saved import SavedFabric, routes_of, saved_paths
+from ropewalk.lab.state import Holder, LabState
+
+_LONGEST_END_S = 10.0
+
+
+def bring_up(request: Request) -> LabState:
+    """Build the network and leave it running."""
+    labs.require_name(request.name)
+    network = request.network
+    forwarding = hashed(network.fabric) if request.routes is None else pinned(request.routes)
+    document = str(labs.path_of(request.name))
+    with labs.changing():
+        _refuse_taken(request.name)
+        with built(network, forwarding, document) as lab:
+            state = LabState(
+                name=request.name,
+                source=request.source,
+                holder=Holder.of(lab.process.holder),
+                inodes=lab.process.inodes,
+                fabric=SavedFabric.of(network.fabric),
+                scale=network.scale,
+                settings=network.settings,
+                routing=request.routing,
+                paths=() if request.routes is None else saved_paths(request.routes),
+            )
+            labs.write(state)
+            lab.process.keep()
+    return state
+
+
+@contextmanager
+def opened(name: str) -> Iterator[tuple[LabState, Lab]]:
+    """A lab that is up, to look at it or to change it."""
+    state = labs.read(name)
+    if not state.holder.alive:
+        raise LabError(f"lab {name!r} has ended, somebody killed it: forget it with `ropewalk lab down --name {name}`")
+    network = network_of(state)
+    with LabProcess.enter(network.fabric.nodes, state.holder.pid, str(labs.path_of(name))) as process:
+        yield state, Lab(network, forwarding_of(state, network), process)
+
+
+def network_of(state: LabState) -> LabNetwork:
+    return LabNetwork(state.fabric.fabric(), state.scale, state.settings)
+
+
+def forwarding_of(state: LabState, network: LabNetwork) -> LabTables:
+    return hashed(network.fabric) if state.routing == HASH else pinned(routes_of(network.fabric, state.paths))
+
+
+def take_down(name: str) -> int:
+    """Remove a lab with all its processes; how many there were."""
+    labs.require_name(name)
+    with labs.changing():
+        document = labs.path_of(name)
+        ended = _end(_processes_of(str(document), _living_inodes(name)))
+        if not document.exists() and not ended:
+            labs.read(name)  # says which labs there are
+        labs.remove(name)
+    return ended
+
+
+def _living_inodes(name: str) -> frozenset[int]:
+    """The namespaces of a lab, while its holder keeps the kernel from giving their numbers to others."""
+    try:
+        state = labs.read(name)
+    except LabError:
+        return frozenset()
+    return frozenset(state.inodes) if state.holder.alive else frozenset()
+
+
+def _refuse_taken(name: str) -> None:
+    if _processes_of(str(labs.path_of(name)), frozenset()):
+        raise LabError(
+            f"a lab {name!r} is up: take it down with `ropewalk lab down --name {name}`, or choose another --name"
+        )
+
+
+def _processes_of(document: str, inodes: frozenset[int]) -> list[int]:
+    """Workers of a lab, and whatever runs inside its namespaces."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        with suppress(OSError):  # it ended while we looked, or belongs to somebody else
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            ours = WORKER.encode() in words and words[-2] == document.encode()
+            if ours or (inodes and (entry / "ns/net").stat().st_ino in inodes):
+                found.append(int(entry.name))
+    return found
+
+
+def _end(processes: list[int]) -> int:
+    """Kill processes and wait until the kernel has seen the last of them."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    deadline = time.monotonic() + _LONGEST_END_S
+    while any(Holder.of(process).started for process in processes):
+        if time.monotonic() > deadline:
+            raise LabError(f"processes {processes} of the lab do not end: try again, or end them yourself")
+        time.sleep(0.005)
+    return len(processes)

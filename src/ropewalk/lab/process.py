@@ -1,0 +1,131 @@
+"""A process that works inside the namespaces of a lab, as the command that started it sees it.
+
+with LabProcess.hold(nodes=3) as holder:
+    holder.ask(batches=[(0, "ip", ["link set lo up"])])
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from ropewalk.errors import LabError
+
+Batch = tuple[int, str, list[str]]
+"""Node, `ip` or `tc`, lines."""
+WORKER = "ropewalk.lab.worker"
+TEMPORARY = "-"
+"""What stands in place of a document for labs that end with the process that made them."""
+
+
+class KernelRefusal(LabError):
+    """A step that the kernel, `ip` or `tc` refused."""
+
+
+class LabProcess:
+    """A worker and the line to it; without `keep` it ends with the block, or with us."""
+
+    def __init__(self, *arguments: str) -> None:
+        require_tools()
+        self._kept = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", WORKER, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+        try:
+            first = self._answer()
+        except BaseException:
+            self.close()
+            raise
+        self.holder: int = first["holder"]
+        self.inodes: tuple[int, ...] = tuple(first["inodes"])
+
+    @classmethod
+    def hold(cls, nodes: int, document: str = TEMPORARY) -> Self:
+        """Make the namespaces of so many nodes: in a user namespace of their own where we are not root.
+
+        The process names the document of its lab as its last argument, by which it is found.
+        """
+        return cls("hold", str(nodes), "user" if needs_user_namespace() else "root", document)
+
+    @classmethod
+    def enter(cls, nodes: int, holder: int, document: str = TEMPORARY) -> Self:
+        """Work in the namespaces that a holder keeps."""
+        return cls("enter", str(nodes), str(holder), document)
+
+    def ask(
+        self, *, batches: Sequence[Batch] = (), settings: Sequence[tuple[int, Mapping[str, str]]] = ()
+    ) -> list[str]:
+        """Write settings, then run batches side by side; what each of them printed."""
+        self._tell({"batches": batches, "settings": settings})
+        printed: list[str] = self._answer()["printed"]
+        return printed
+
+    def keep(self) -> None:
+        """Let the process and its namespaces live on without us."""
+        self._tell({"keep": True})
+        self._answer()
+        self._kept = True
+
+    def close(self) -> None:
+        """End the process, unless it keeps a lab."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        if self._kept:
+            self._process.returncode = 0  # nobody waits for it any more
+        else:
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _tell(self, request: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._ended()
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise KernelRefusal(f"the kernel refused a step of the lab: {answer['error']}")
+        return answer
+
+    def _ended(self) -> LabError:
+        return LabError("the process that works inside the lab ended early: was it killed? Bring the lab up again")
+
+
+def needs_user_namespace() -> bool:
+    """Root makes network namespaces; everybody else needs a user namespace around them."""
+    return os.geteuid() != 0
+
+
+def require_tools() -> None:
+    """Refuse machines without the tools that set networks up."""
+    if sys.platform != "linux":
+        raise LabError("a lab is made of network namespaces, which only Linux has: run it on Linux")
+    missing = [tool for tool in ("ip", "tc") if shutil.which(tool) is None]
+    if missing:
+        raise LabError(f"{' and '.join(missing)} cannot be found: install iproute2")

@@ -1,0 +1,177 @@
+"""Labs on the kernel of this machine: packets arrive, faults act, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ropewalk.fabric import LeafSpine, Ring, Torus
+from ropewalk.lab import state as labs
+from ropewalk.lab.faults import DOWN, UP, Fault, cause
+from ropewalk.lab.forwarding import hashed, pinned
+from ropewalk.lab.lab import built
+from ropewalk.lab.lifecycle import bring_up, opened, take_down
+from ropewalk.lab.namespaces import held, inside
+from ropewalk.lab.needs import missing
+from ropewalk.lab.network import LabNetwork, host_address
+from ropewalk.lab.process import needs_user_namespace
+from ropewalk.lab.request import Request, routes_by_name
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    if lacks := missing():
+        pytest.skip("; ".join(lacks))
+    monkeypatch.setenv(labs.FOLDER, str(tmp_path))
+    yield tmp_path
+    for name in labs.names():
+        take_down(name)
+
+
+def request(builder, name="test", routing="default"):
+    fabric = builder.build()
+    return Request(name, builder.expression, LabNetwork(fabric), *routes_by_name(fabric, routing))
+
+
+def arrives(lab, src, dst, path=0, size=1000):
+    """Send a datagram from host to host, and wait for it."""
+    with inside(held(lab.process.holder, dst)):
+        taker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        taker.bind((host_address(dst, path), 9000))
+    with inside(held(lab.process.holder, src)):
+        giver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        giver.bind((host_address(src, path), 0))
+    with taker, giver:
+        taker.settimeout(1.0)
+        try:
+            giver.sendto(bytes(size), (host_address(dst, path), 9000))
+            return len(taker.recv(65536)) == size
+        except OSError:
+            return False
+
+
+needs_root = pytest.mark.skipif(needs_user_namespace(), reason="a test with threads enters namespaces of root only")
+
+
+@needs_root
+@pytest.mark.parametrize("routing", ["dimension-rotated", "hash"])
+def test_packets_take_the_routes_they_were_given(routing):
+    fabric = Torus((3, 3), 2.5e6).build()
+    _, routes = routes_by_name(fabric, routing)
+    forwarding = hashed(fabric) if routes is None else pinned(routes)
+    with built(LabNetwork(fabric), forwarding) as lab:
+        for path in range(forwarding.paths):
+            before = lab.counters()
+            assert arrives(lab, 0, 4, path)
+            after = lab.counters()
+            used = {link for link in after if after[link].sent_bytes > before[link].sent_bytes + 1000}
+            if routes is None:
+                assert len(used) == 2
+                continue
+            row = routes.path_start[routes.find(0, 4)[0]] + path
+            assert used == set(routes.link[routes.link_start[row] : routes.link_start[row + 1]].tolist())
+
+
+@needs_root
+def test_faults_cut_slow_and_restore_links():
+    bring_up(request(Ring(3, 2.5e6)))
+    with opened("test") as (_, lab):
+        assert arrives(lab, 0, 1)
+        cause("test", Fault("h0-h1", DOWN))
+        assert not arrives(lab, 0, 1)
+        assert arrives(lab, 1, 2)
+        cause("test", Fault("h0->h2", 1.25e5))
+        cause("test", Fault("h0-h1", UP))
+        assert arrives(lab, 0, 1)
+    assert labs.read("test").cut == ()
+    assert labs.read("test").slowed == ((5, 1_000_000),)
+
+
+def test_a_lab_in_a_user_namespace_is_built_changed_and_removed(folder, monkeypatch):
+    monkeypatch.setattr("ropewalk.lab.process.needs_user_namespace", lambda: True)
+    if lacks := missing():
+        pytest.skip("; ".join(lacks))
+    state = bring_up(request(Ring(3, 2.5e6), routing="hash"))
+    assert Path(f"/proc/{state.holder.pid}/ns/user").stat().st_ino != Path("/proc/self/ns/user").stat().st_ino
+    cause("test", Fault("h0-h1", 1.25e5))
+    with opened("test") as (_, lab):
+        assert len(lab.counters()) == 6
+    take_down("test")
+    assert not processes_of(folder)
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Processes whose command line names a lab of this test."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        found += [words] if "ropewalk.lab" in words and str(folder) in words else []
+    return found
+
+
+def test_two_labs_do_not_meet_and_going_down_leaves_nothing(folder):
+    first, second = (
+        bring_up(request(Ring(3, 2.5e6), "one")),
+        bring_up(request(LeafSpine(2, 2, 2, bandwidth=2.5e6), "two")),
+    )
+    assert not set(first.inodes) & set(second.inodes)
+    assert labs.names() == ["one", "two"]
+    take_down("one")
+    assert labs.read("two").holder.alive
+    take_down("two")
+    assert labs.names() == []
+    assert not processes_of(folder)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["document whole", "document lost"])
+def test_after_the_holder_or_its_document_is_lost_nothing_stays(folder, whole):
+    state = bring_up(request(Ring(3, 2.5e6)))
+    if whole:
+        os.kill(state.holder.pid, signal.SIGKILL)
+    else:
+        labs.remove("test")
+    take_down("test")
+    assert labs.names() == []
+    assert not processes_of(folder)
+    again = bring_up(request(Ring(3, 2.5e6)))
+    assert again.holder.alive
+
+
+def test_a_command_that_is_killed_while_it_builds_leaves_no_process(folder):
+    script = (
+        "from ropewalk.fabric import Ring\nfrom ropewalk.lab.network import LabNetwork\n"
+        "from ropewalk.lab.forwarding import hashed\nfrom ropewalk.lab.lab import built\n"
+        "fabric = Ring(4, 2.5e6).build()\n"
+        f"with built(LabNetwork(fabric), hashed(fabric), {str(folder / 'x.json')!r}):\n"
+        "    print('up', flush=True)\n    import time; time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n"
+    assert any("hold" in words for words in processes_of(folder))
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 10
+    while any("hold" in words for words in processes_of(folder)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any("hold" in words for words in processes_of(folder))
+
+
+def test_up_and_down_ten_times_leaves_nothing(folder):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(10):
+        bring_up(request(Ring(4, 2.5e6)))
+        take_down("test")
+    assert not processes_of(folder)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

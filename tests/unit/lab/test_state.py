@@ -1,0 +1,90 @@
+"""The documents of labs: written whole, read strictly, never mistaken for another process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from ropewalk.cli import app
+from ropewalk.errors import LabError
+from ropewalk.fabric import Ring
+from ropewalk.lab import state as labs
+from ropewalk.lab.lifecycle import forwarding_of, network_of, opened, take_down
+from ropewalk.lab.network import Settings
+from ropewalk.lab.request import routes_by_name
+from ropewalk.lab.saved import SavedFabric, saved_paths
+from ropewalk.lab.state import Holder, LabState
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(labs.FOLDER, str(tmp_path))
+    return tmp_path
+
+
+def a_state(name="pod", holder=None):
+    ring = Ring(4).build()
+    name_of_router, routes = routes_by_name(ring, "default")
+    return LabState(
+        name, "ring:4", holder or Holder.of(os.getpid()), (1, 2, 3, 4), SavedFabric.of(ring), 5000.0, Settings(),
+        name_of_router, saved_paths(routes), cut=(1,), slowed=((0, 1_000_000),),
+    )  # fmt: skip
+
+
+def test_a_document_reads_back_to_the_same_state():
+    labs.write(a_state())
+    assert labs.read("pod") == a_state()
+    assert labs.names() == ["pod"]
+    network = network_of(labs.read("pod"))
+    assert network.rate_bits(0) == 20_000_000
+    assert forwarding_of(labs.read("pod"), network).paths == 2  # two ways to the opposite host
+
+
+def test_a_process_is_never_mistaken_for_another():
+    own = Holder.of(os.getpid())
+    assert own.alive
+    assert not replace(own, started=own.started + 1).alive
+    assert not replace(own, boot="another").alive
+    assert not replace(own, pid=2**22 + 1).alive
+
+
+def test_a_damaged_document_is_named_and_can_be_taken_down(folder):
+    (folder / "pod.json").write_text('{"format": "ropewalk lab 0"}')
+    with pytest.raises(LabError, match="take it down and up again"):
+        labs.read("pod")
+    assert take_down("pod") == 0
+    assert labs.names() == []
+
+
+def test_a_dead_lab_cannot_be_opened_and_is_forgotten_by_down():
+    labs.write(a_state(holder=Holder(1, 1, "long ago")))
+    with pytest.raises(LabError, match="lab down --name pod"), opened("pod"):
+        pass
+    take_down("pod")
+    assert labs.names() == []
+
+
+def test_names_that_are_no_names_and_labs_that_are_not_there_are_refused():
+    with pytest.raises(LabError, match="no name of a lab"):
+        labs.read("../etc")
+    with pytest.raises(LabError, match="bring one up"):
+        labs.read("nobody")
+    with pytest.raises(LabError, match="bring one up"):
+        take_down("nobody")
+
+
+def test_commands_refuse_what_they_cannot_do():
+    runner = CliRunner()
+    status = runner.invoke(app, ["lab", "status"])
+    assert "no lab is up" in status.output
+    for arguments, said in (
+        (["lab", "fault", "--link", "h0-h1"], "one of --down, --up or --rate"),
+        (["lab", "up", "ring:4", "--scale", "much"], "write it like 1:5000"),
+        (["lab", "up", "torus:40x40"], "at most 128"),
+        (["lab", "up", "ring:4", "--routing", "dmodk"], "needs a tree"),
+        (["lab", "down"], "bring one up"),
+    ):
+        assert said in str(runner.invoke(app, arguments).exception)
