@@ -16,6 +16,10 @@ MEASURED = Path(__file__).parent.parent / "tests" / "data" / "h200_steps.csv"
 """Made by `python benchmarks/gpu_steps.py steps.csv [--unseen]` on one H200; PyTorch 2.11, torchvision 0.26,
 transformers 5.17. The operators of the zoo and the code between calls were checked against the first set; the unseen
 set was predicted before it was measured."""
+SUSTAINED = MEASURED.with_name("h200_sustained_steps.csv")
+"""Steps after ten seconds. `transformers` is that library's own code; `lean` is a Llama written as fused stacks have
+it: one product for queries, keys and values, compiled norms, gates and loss, FP8 scaled tensor by tensor. Its
+gradients stay in bf16, where Megatron-Core adds them to float32."""
 PARTS = ("forward_s", "forward_backward_s", "step_s")
 
 
@@ -29,6 +33,7 @@ class MeasuredStep:
     measured_s: dict[str, float]
     predicted: StepCost
     sort: Sort
+    code: str = "transformers"
 
     def error(self, part: str) -> float:
         """Predicted against measured, minus 1."""
@@ -42,18 +47,28 @@ class MeasuredStep:
 
 
 def h200_steps() -> Iterator[MeasuredStep]:
-    """Every step of the table beside its prediction."""
-    with MEASURED.open(newline="", encoding="utf-8") as file:
+    """Every step of the first tenths of a second beside its prediction."""
+    return _beside(MEASURED, "h200")
+
+
+def h200_sustained_steps() -> Iterator[MeasuredStep]:
+    """Every step after ten seconds beside its prediction, under the power limit of 700 W."""
+    return _beside(SUSTAINED, "h200@700W")
+
+
+def _beside(table: Path, device: str) -> Iterator[MeasuredStep]:
+    with table.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             sequence = int(row["sequence"]) or None
-            workload = build(row["model"], int(row["batch"]), sequence)
-            prices = pricer("h200", row["precision"])
+            workload = build(row["model"], int(row["batch"]), sequence, stack=row.get("stack", "eager"))
+            prices = pricer(device, row["precision"]).sustained(workload)
             size = f"batch {row['batch']}" + (f" x {sequence}" if sequence else "")
             yield MeasuredStep(
                 f"{row['model']}, {size}, {row['precision']}",
-                row["set"] == "unseen",
+                row.get("set") == "unseen",
                 int(row["parameters"]),
-                {part: float(row[part]) for part in PARTS},
-                step_cost(workload, prices),
+                {part: float(row[part]) for part in PARTS if part in row},
+                step_cost(workload, prices, row.get("optimiser", "adamw")),
                 sort_of(workload, prices.device, row["precision"]),
+                row.get("code", "transformers"),
             )

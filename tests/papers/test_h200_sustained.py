@@ -1,26 +1,25 @@
 """What GPUs sustain under their power limit, measured on an H200 and published for a B200.
 
 `h200_power.csv`: seven seconds of the same work on random data, the last three of them counted, with the limit that the
-GPU was held to. `h200_sustained_steps.csv`: training steps after ten seconds; `lean` is a Llama written as fused stacks
-have it (one product for queries, keys and values, compiled norms, gates and loss, FP8 by current scaling of every
-tensor; gradients stay in bf16, where Megatron-Core adds them to float32), `transformers` that library's own code. The
-energies of a FLOP and of a byte come from the first file, masked attention from a profile of two-layer Llamas of the
-second one's sizes; nothing else was fitted to them.
+GPU was held to. `h200_sustained_steps.csv`: training steps after ten seconds (`recipes/gpu_steps.py`). The energies of
+a FLOP and of a byte come from the first file, masked attention from a profile of two-layer Llamas of the second one's
+sizes, what a tensor costs AdamW in a loop from updates of 400 and 580 tensors by themselves; nothing else was fitted to
+them.
 """
 
 from __future__ import annotations
 
 import csv
+import statistics
 from pathlib import Path
 
 import pytest
 
-from ropewalk.device.cost import StepCost, step_cost
+from gpu_steps import MeasuredStep, h200_sustained_steps
 from ropewalk.device.device import device
 from ropewalk.device.pricer import pricer
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.workload import Layer, Workload
-from ropewalk.workload.zoo import build
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -30,22 +29,18 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def predicted(row: dict[str, str]) -> StepCost:
-    workload = build(row["model"], int(row["batch"]), int(row["sequence"]), stack=row["stack"])
-    prices = pricer("h200@700W", row["precision"]).sustained(workload)
-    return step_cost(workload, prices, row["optimiser"])
+STACKS = [("eager", "bf16"), ("compiled", "bf16"), ("megatron", "bf16"), ("megatron", "fp8")]
 
 
-STEPS = rows("h200_sustained_steps.csv")
+@pytest.fixture(scope="module")
+def steps() -> list[MeasuredStep]:
+    return list(h200_sustained_steps())
 
 
-def waits_for_its_update(row: dict[str, str]) -> bool:
-    """Hundreds of tensors updated one list at a time by AdamW: the host takes longer for it than was measured."""
-    return row["stack"] == "eager" and row["model"] in ("gpt2-xl", "bert-large")
-
-
-def named(row: dict[str, str]) -> str:
-    return "-".join(row[key] for key in ("stack", "precision", "model", "batch", "sequence"))
+def under(steps: list[MeasuredStep], stack: str, precision: str) -> list[MeasuredStep]:
+    found = [step for step in steps if (step.predicted.stack, step.predicted.precision) == (stack, precision)]
+    assert len(found) >= 4
+    return found
 
 
 @pytest.mark.parametrize("work", ["bf16 8192", "fp8 8192"])
@@ -61,17 +56,34 @@ def test_large_products_are_met_at_every_limit(work: str) -> None:
         assert clock * burst == pytest.approx(float(row["sustained_tflops"]) * 1e12, rel=within)
 
 
-@pytest.mark.parametrize("row", [row for row in STEPS if row["precision"] == "bf16"], ids=named)
-def test_both_passes_are_met_within_seven_percent_under_every_stack(row: dict[str, str]) -> None:
-    found = predicted(row)
-    assert found.parameters == int(row["parameters"])
-    within = 0.05 if row["code"] == "lean" else 0.07
-    assert found.forward_backward_s == pytest.approx(float(row["forward_backward_s"]), rel=within)
+def test_every_step_is_limited_by_the_gpu_and_has_the_parameters_that_were_counted(steps: list[MeasuredStep]) -> None:
+    assert all(step.is_limited_by_gpu for step in steps)
+    assert [step.predicted.parameters for step in steps] == [step.parameters for step in steps]
 
 
-@pytest.mark.parametrize("row", [row for row in STEPS if not waits_for_its_update(row)], ids=named)
-def test_whole_steps_are_met_within_seven_percent(row: dict[str, str]) -> None:
-    assert predicted(row).step_s == pytest.approx(float(row["step_s"]), rel=0.07)
+@pytest.mark.parametrize(("stack", "precision"), STACKS)
+def test_whole_steps_of_every_stack_are_met_within_four_percent_in_the_median_and_eight_at_worst(
+    steps: list[MeasuredStep], stack: str, precision: str
+) -> None:
+    errors = [abs(step.error("step_s")) for step in under(steps, stack, precision)]
+    assert statistics.median(errors) < 0.04
+    assert max(errors) < 0.08
+
+
+@pytest.mark.parametrize(("stack", "precision"), STACKS)
+def test_both_passes_of_every_stack_are_met_within_ten_percent(
+    steps: list[MeasuredStep], stack: str, precision: str
+) -> None:
+    """FP8 is worst: what was measured narrows weights in its passes, where it is counted with the update."""
+    errors = [abs(step.error("forward_backward_s")) for step in under(steps, stack, precision)]
+    assert statistics.median(errors) < (0.04 if precision == "bf16" else 0.06)
+    assert max(errors) < 0.10
+
+
+def test_updates_one_tensor_at_a_time_are_seen_where_there_are_hundreds(steps: list[MeasuredStep]) -> None:
+    """GPT-2 XL has 580 tensors, BERT-large 394: eight launches each, of which 1,024 at most wait in a queue."""
+    waiting = {step.predicted.model for step in steps if step.predicted.update.waiting_s > 0}
+    assert waiting == {"gpt2-xl", "bert-large"}
 
 
 def test_products_of_a_b200_are_met_by_the_energy_of_an_h200_and_its_own_limit() -> None:

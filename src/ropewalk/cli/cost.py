@@ -82,7 +82,7 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
         table.add_column(name, justify="right")
     both = cost.forward + cost.backward
     for name, work in (("forward", cost.forward), ("forward + backward", both), ("step", both + cost.update)):
-        table.add_row(name, *map(units.show_seconds, (work.seconds, work.gpu_s, work.host_s)))
+        table.add_row(name, *map(units.show_seconds, (work.seconds, work.gpu_s, work.host_s + work.waiting_s)))
     out.print(table)
     if show_layers:
         longest = Table(title="layers", title_justify="left", box=box.SIMPLE_HEAD)

@@ -18,10 +18,11 @@ from ropewalk.device.device import Device, Precision, device, precision, unlimit
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.roofline import roofline
 from ropewalk.device.table import CostTable, read_table
+from ropewalk.device.update import UPDATES
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
 from ropewalk.workload.experts import Experts
-from ropewalk.workload.kernel import OPTIMISER_PASSES, PRODUCTS, Kernel, optimiser, quantise
+from ropewalk.workload.kernel import PRODUCTS, Kernel, optimiser, quantise
 from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
 
@@ -169,12 +170,18 @@ class Pricer:
 
     def update_work(self, parameters: int, tensors: int, name: str = "adamw") -> Work:
         """The update of parameters held in this many tensors by an optimiser."""
-        if not parameters or name == "none":
+        if name not in UPDATES:
+            raise DeviceError(f"there is no optimiser {name!r}: use one of {', '.join(UPDATES)}")
+        update = UPDATES[name]
+        if not parameters or not update.kernels:
             return Work()
-        if name not in OPTIMISER_PASSES:
-            raise DeviceError(f"there is no optimiser {name!r}: use one of none, {', '.join(OPTIMISER_PASSES)}")
+        sized = min(parameters, update.most)
+        once_s = sum(often * self.kernel(optimiser(form, int(sized), 1)) for form, often in update.kernels.items())
         copies = self.gpu(quantise(form, parameters) for form in self.device.narrowing(self.precision))
-        return Work(self.kernel(optimiser(name, parameters, 1)) + copies, self.host([name]) * tensors)
+        gpu_s = once_s * parameters / sized + copies
+        host_s = self.device.host_factor * self._call(self._host.forward, name) * tensors
+        waiting_s = update.waiting(tensors) * host_s
+        return Work(max(0.0, gpu_s - waiting_s), host_s - waiting_s, waiting_s)
 
     def forward(self, operators: Sequence[Operator]) -> float:
         """Seconds of the forward pass of operators in sequence."""

@@ -14,14 +14,16 @@ class Work:
 
     gpu_s: float = 0.0
     host_s: float = 0.0
+    waiting_s: float = 0.0
+    """Seconds in which the GPU waits for one launch after another; neither side's other work hides them."""
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.gpu_s + other.gpu_s, self.host_s + other.host_s)
+        return Work(self.gpu_s + other.gpu_s, self.host_s + other.host_s, self.waiting_s + other.waiting_s)
 
     @property
     def seconds(self) -> float:
         longest = max(self.gpu_s, self.host_s)
         if longest == 0:
-            return 0.0
+            return self.waiting_s
         shares = (self.gpu_s / longest) ** OVERLAP + (self.host_s / longest) ** OVERLAP
-        return float(longest * shares ** (1 / OVERLAP))
+        return float(longest * shares ** (1 / OVERLAP)) + self.waiting_s

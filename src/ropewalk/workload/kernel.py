@@ -216,11 +216,11 @@ PRODUCTS = ("matmul", "grouped_matmul", "convolution", "attention", "recurrent")
 OPTIMISER_PASSES = {
     "sgd": (2, 1),
     "momentum": (4, 3),
-    "adamw": (13, 9),
     "adamw_fused": (4, 3),
+    "adamw_loop": (12, 8),
 }
-"""Tensors of the size of the parameters that an update reads and writes; `adamw` and `momentum` go over them several
-times, an operation at a time over lists of tensors, as PyTorch does unless told to fuse them."""
+"""Tensors of the size of the parameters that an update reads and writes; `momentum` and `adamw_loop` go over them
+several times, an operation at a time."""
 
 
 ROWWISE_PASSES = {

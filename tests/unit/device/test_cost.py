@@ -50,6 +50,26 @@ def test_an_unknown_optimiser_is_refused_with_those_known():
         pricer("h200").update(1000, 2, "lion")
 
 
+def test_adamw_over_lists_moves_memory_at_the_rate_of_other_updates_over_lists():
+    """Its eight operations read 12 tensors and write 8; momentum's three read 5 and write 3."""
+    prices = pricer("h200")
+    adamw, momentum = (prices.update_work(2**28, 1, name).gpu_s for name in ("adamw", "momentum"))
+    assert adamw == pytest.approx(20 / 8 * momentum, rel=0.1)
+
+
+def test_updates_one_tensor_at_a_time_keep_the_gpu_waiting_beyond_what_fits_its_queue():
+    prices = pricer("h200")
+    few, many = (prices.update_work(10**8, tensors, "adamw_loop") for tensors in (100, 1000))
+    assert few.waiting_s == 0
+    assert many.waiting_s == pytest.approx((1 - 1024 / 8000) * (many.waiting_s + many.host_s))
+    assert prices.update_work(10**8, 1000, "adamw").waiting_s == 0
+
+
+def test_waiting_for_launches_hides_behind_nothing():
+    assert (Work(3.0, 1.0) + Work(0.0, 0.0, 2.0)).seconds == Work(3.0, 1.0).seconds + 2.0
+    assert Work(0.0, 0.0, 2.0).seconds == 2.0
+
+
 def test_fusing_the_optimiser_saves_time_and_none_costs_none():
     prices = pricer("h200")
     assert prices.update(10**9, 100, "none") == 0

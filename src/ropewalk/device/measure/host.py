@@ -27,6 +27,7 @@ OPTIMISERS: dict[str, Callable[[list[nn.Parameter]], torch.optim.Optimizer]] = {
     "momentum": lambda weights: torch.optim.SGD(weights, lr=1e-3, momentum=0.9),
     "adamw": lambda weights: torch.optim.AdamW(weights, lr=1e-3),
     "adamw_fused": lambda weights: torch.optim.AdamW(weights, lr=1e-3, fused=True),
+    "adamw_loop": lambda weights: torch.optim.AdamW(weights, lr=1e-3, foreach=False),
 }
 """Optimisers as PyTorch runs them, by the names of their kernels."""
 

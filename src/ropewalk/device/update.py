@@ -1,0 +1,48 @@
+"""How PyTorch updates weights: over lists of tensors, in one kernel for all, or one tensor after another.
+
+`torch.optim.AdamW` goes over lists (`foreach`) unless it is told anything; `fused=True` is one kernel; `fused=False`
+alone, like `foreach=False`, is a loop over tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+LAUNCH_QUEUE = 1024
+"""Kernels that wait for the GPU at most: the host that launches one more is held back until the first of them runs."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an optimiser runs."""
+
+    kernels: Mapping[str, int] = field(default_factory=dict)
+    """Kernels over all parameters, by their names in tables, and how often each runs."""
+    most: float = inf
+    """Parameters beyond which time grows in proportion."""
+    launches: int = 0
+    """Kernels that are launched for every tensor by itself; 0: a few for all of them."""
+
+    def waiting(self, tensors: int) -> float:
+        """Part of the launches for which the GPU waits: all that did not stand in its queue when the update began.
+
+        >>> UPDATES["adamw_loop"].waiting(256), UPDATES["adamw_loop"].waiting(100), UPDATES["adamw"].waiting(256)
+        (0.5, 0.0, 0.0)
+        """
+        launched = self.launches * tensors
+        return max(0.0, 1.0 - LAUNCH_QUEUE / launched) if launched else 0.0
+
+
+UPDATES = {
+    "none": Update(),
+    "sgd": Update({"sgd": 1}),
+    "momentum": Update({"momentum": 1}),
+    "adamw": Update({"momentum": 4, "sgd": -4}, most=2**28),
+    "adamw_fused": Update({"adamw_fused": 1}),
+    "adamw_loop": Update({"adamw_loop": 1}, launches=8),
+}
+"""Optimisers by name. AdamW over lists is eight operations that read 12 tensors and write 8: as much as four times what
+momentum does before its last operation, which is that of plain descent. A step of AdamW itself cannot be recorded as a
+graph of kernels, so that its time alone would be the host's."""
