@@ -11,9 +11,9 @@ from ropewalk.errors import InputError
 
 OF_MODELS = (
     "batch", "micro_batch", "seq", "dtype", "stack", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "cp_exchange",
-    "sp", "zero", "tp_overlap", "fp8_params", "fold_experts", "schedule", "interleave", "recompute", "rank_order",
-    "order", "bucket", "partition", "credit", "stream", "across_steps", "jitter", "straggler", "failed", "memory_check",
-    "detail", "dispatch",
+    "sp", "zero", "tp_overlap", "fp8_params", "fold_experts", "shared_overlap", "schedule", "interleave", "recompute",
+    "rank_order", "order", "bucket", "partition", "credit", "stream", "across_steps", "jitter", "straggler", "failed",
+    "memory_check", "detail", "dispatch",
 )  # fmt: skip
 """Options that say how a model is trained: in a trace and in a task graph that is settled."""
 OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")

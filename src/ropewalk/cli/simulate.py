@@ -129,6 +129,7 @@ def _question(
         context=split.cp,
         usual=Strategy(
             fold_experts=split.fold_experts,
+            shared_overlap=split.shared_overlap,
             context_exchange=split.cp_exchange,
             sequence_parallel=split.sp,
             tensor_overlap=split.tp_overlap,

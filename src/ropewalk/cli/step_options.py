@@ -23,6 +23,10 @@ FOLD_EXPERTS = typer.Option(
     False, "--fold-experts/--no-fold-experts", rich_help_panel=SPLIT,
     help="Spread whole experts over tensor and context ranks too, not over data ranks alone.",
 )  # fmt: skip
+SHARED_OVERLAP = typer.Option(
+    False, "--shared-overlap/--no-shared-overlap", rich_help_panel=SPLIT,
+    help="Compute shared experts while tokens travel to the others and back.",
+)  # fmt: skip
 CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT)
 CP_EXCHANGE = typer.Option(
     "gather", help="How context ranks meet in attention: {context-exchanges}.", rich_help_panel=SPLIT
@@ -62,6 +66,7 @@ class SplitOptions:
     pp: int | None
     ep: int | None
     fold_experts: bool
+    shared_overlap: bool
     cp: int | None
     cp_exchange: str
     sp: bool

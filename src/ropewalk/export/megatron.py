@@ -178,6 +178,7 @@ def _degrees(job: PlannedJob) -> Iterator[str]:
         yield f"--cp-comm-type {CP_TYPES[strategy.context_exchange]}"
     yield f"--expert-model-parallel-size {strategy.expert}"
     yield from ("--expert-tensor-parallel-size 1",) if strategy.fold_experts and strategy.tensor > 1 else ()
+    yield from ("--moe-shared-expert-overlap",) if strategy.shared_overlap else ()
     yield from ("--overlap-moe-expert-parallel-comm",) if strategy.schedule == "1f1b-overlap" else ()
     yield from ("--sequence-parallel",) if strategy.sequence_parallel else ()
     if strategy.sequence_parallel and strategy.tensor_overlap and stack_of(job.workload).transformer_engine:

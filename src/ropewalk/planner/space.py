@@ -73,6 +73,10 @@ class Space:
             findings.add("weights with narrow copies alone are not searched: try them with `ropewalk simulate`")
         if self.usual.fold_experts:
             findings.add("folded experts are not searched: try them with `ropewalk simulate --fold-experts`")
+        if self.usual.shared_overlap:
+            findings.add(
+                "shared experts beside the exchange of tokens are not searched: try `simulate --shared-overlap`"
+            )
         if not self.schedules:
             findings.add("no schedule is given: name one, such as 1f1b")
         findings.raise_if_any()
@@ -119,7 +123,7 @@ class Candidates:
 
     def place(self, strategy: Strategy) -> int | None:
         """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
-        if strategy.parts or strategy.rows or strategy.fold_experts:
+        if strategy.parts or strategy.rows or strategy.fold_experts or strategy.shared_overlap:
             return None
         names = self.space.recompute
         kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]

@@ -34,6 +34,8 @@ class Asked:
     expert: bool = False
     folded: bool = False
     """Experts are spread over tensor or context ranks too."""
+    meanwhile: bool = False
+    """Shared experts are computed while tokens travel."""
     pipeline: bool = False
     schedule: str = "1f1b"
     pieces_each: int = 1
@@ -74,6 +76,7 @@ def asked_of(
         context=strategy.context_exchange if strategy.context > 1 else "",
         halves=workload is None or workload.sequence % (2 * strategy.context) == 0,
         expert=strategy.expert > 1,
+        meanwhile=strategy.shared_overlap,
         folded=strategy.fold_experts and strategy.tensor * strategy.context > 1,
         pipeline=piped,
         schedule=strategy.schedule if piped else "1f1b",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.context import EXCHANGES
+from ropewalk.strategy.meanwhile import shared_between
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings, uneven_samples
 from ropewalk.strategy.seating import seating_of
@@ -22,7 +23,8 @@ from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Workload
 
 SAID_BY_SEATS = (
-    "data", "tensor", "pipeline", "expert", "fold_experts", "context", "zero", "recompute", "choices", "stages",
+    "data", "tensor", "pipeline", "expert", "fold_experts", "shared_overlap", "context", "zero", "recompute", "choices",
+    "stages",
 )  # fmt: skip
 """Fields of a strategy that seats of servers decide layer by layer."""
 MOST_MICRO_BATCHES = 100_000
@@ -219,6 +221,8 @@ def _scans(plan: Strategy, workload: Workload) -> Iterator[str]:
 def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
     if plan.fold_experts:
         yield from _folded(plan, workload)
+    if plan.shared_overlap:
+        yield from _meanwhile(plan, workload)
     if plan.expert == 1:
         return
     if plan.expert_ranks % plan.expert:
@@ -252,6 +256,19 @@ def _folded(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield (
             "folded experts take the tokens of each tensor rank, but all have the same ones: turn sequence "
             "parallelism on or leave fold_experts out"
+        )
+
+
+def _meanwhile(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Is there something to compute while tokens travel?"""
+    if all(shared_between(layer.operators) is None for layer in workload.layers):
+        yield f"{workload.name} has no shared experts to compute while tokens travel: leave shared_overlap out"
+    elif plan.expert == 1:
+        yield "shared experts hide the exchange of tokens, but there is none: raise expert or leave shared_overlap out"
+    if TIMETABLES.get(plan.schedule) is not None and plan.timetable.paired.any():
+        yield (
+            f"schedule {plan.schedule} hides the exchange of tokens behind another micro-batch already: leave "
+            "shared_overlap out or take 1f1b or interleaved"
         )
 
 

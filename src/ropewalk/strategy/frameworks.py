@@ -85,6 +85,8 @@ def _megatron(asked: Asked) -> Iterator[str]:
 
 
 def _torchtitan(asked: Asked) -> Iterator[str]:
+    if asked.meanwhile:
+        yield "computes shared experts behind the others (leave shared_overlap out, or take Megatron-LM)"
     if asked.model == "other":
         yield "trains transformers of blocks in a row, and this model is another one"
     if asked.tensor and not asked.sequence_parallel:
@@ -112,6 +114,8 @@ def _torchtitan(asked: Asked) -> Iterator[str]:
 
 
 def _deepspeed(asked: Asked) -> Iterator[str]:
+    if asked.meanwhile:
+        yield "computes shared experts behind the others (leave shared_overlap out, or take Megatron-LM)"
     if asked.schedule != "1f1b" or asked.own_rows:
         yield f"cannot run the schedule {asked.schedule} (its pipelines run 1f1b)"
     if asked.own_cut:

@@ -29,6 +29,8 @@ def _one_pipeline(plan: Strategy) -> Iterator[str]:
         )
     if plan.fold_experts:
         yield "folded experts are spread over ranks of equal degrees, and parts have their own: leave fold_experts out"
+    if plan.shared_overlap:
+        yield "shared experts are computed while tokens travel between equal ranks: leave shared_overlap out"
     if plan.stages is not None:
         yield "stages are given twice, by their first layers and as parts: leave stages out"
     if len(plan.parts) != plan.pieces:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ropewalk.device.numbers import Numbers
 from ropewalk.strategy.columns import cut, split_by_tensor
+from ropewalk.strategy.meanwhile import with_shared_meanwhile
 from ropewalk.strategy.part import Manner
 from ropewalk.strategy.server import ONE_GPU, Server
 from ropewalk.strategy.strategy import SERVER, Strategy
@@ -99,8 +100,9 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         counts["table" if inside else sort] += mine - min(mine, op.frozen_parameters())
         frozen[sort] += min(mine, op.frozen_parameters())
         sparse += mine if isinstance(op, SparseTable) else 0
+    done = with_shared_meanwhile(operators) if split.meanwhile and split.expert > 1 else operators
     return Share(
-        layer=Layer(layer.name, operators, layer.output_elements, layer.inputs, layer.kind),
+        layer=Layer(layer.name, done, layer.output_elements, layer.inputs, layer.kind),
         split=split,
         recompute=strategy.recompute_of(layer),
         parameters=counts["dense"],

@@ -67,6 +67,9 @@ class Strategy:
     fold_experts: bool = False
     """Experts stay whole and are spread over tensor, context and data ranks alike (Liu et al., MoE Parallel Folding,
     2025; Megatron-Core's `--expert-tensor-parallel-size 1`); otherwise tensor ranks share out each expert."""
+    shared_overlap: bool = False
+    """Shared experts are computed while tokens travel to the others and back (Megatron-Core's
+    `--moe-shared-expert-overlap`)."""
     context_exchange: str = GATHER
     """How ranks that share a sequence meet in attention: a name in `context.EXCHANGES`."""
     sequence_parallel: bool = False
@@ -237,7 +240,7 @@ class Strategy:
         tensor = self._choice(layer, "tensor", self.tensor)
         exchange = self.context_exchange if self.context > 1 else GATHER
         sequence, folded = self.sequence_parallel and tensor > 1, self.fold_experts and tensor * self.context > 1
-        return Split(tensor, sequence, self.expert, self.context, exchange, folded)
+        return Split(tensor, sequence, self.expert, self.context, exchange, folded, self.shared_overlap)
 
     def recompute_of(self, layer: Layer) -> str:
         """What of this layer is computed again in the backward pass."""
@@ -267,6 +270,8 @@ class Strategy:
             words = [f"{':'.join(str(len(workers)) for workers in sets)} GPU{'s' if self.ranks > 1 else ''}"]
         if self.fold_experts and self.tensor * self.context > 1:
             words.append("folded experts")
+        if self.shared_overlap:
+            words.append("shared experts meanwhile")
         if self.context > 1 and self.context_exchange != GATHER:
             words.append(f"{self.context_exchange} attention")
         if self.sequence_parallel:

@@ -29,6 +29,8 @@ class Meeting(Enum):
     """Keys and values of all parts of a sequence to the rank of each part: an all-gather, then a reduce-scatter."""
     HEADS = "heads"
     """Parts of a sequence of all heads for the whole sequence of some heads, or back: an all-to-all both ways."""
+    ARRIVED = "arrived"
+    """Nothing is exchanged: what was sent before, beside the operators in between, must have arrived."""
 
 
 class When(Enum):

@@ -50,6 +50,8 @@ class Split:
     """How the ranks that share a sequence meet in attention."""
     folded: bool = False
     """Experts are spread, whole, over tensor and context ranks too: each of these ranks has tokens of its own."""
+    meanwhile: bool = False
+    """Shared experts are computed while tokens travel to the others and back."""
 
     def ways(self, role: Role) -> int:
         """Into how many parts work with this role falls."""

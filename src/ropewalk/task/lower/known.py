@@ -45,7 +45,7 @@ class Known:
         """The share of every layer of this workload."""
         key = (
             id(workload), strategy.tensor, strategy.sequence_parallel, strategy.context, strategy.context_exchange,
-            strategy.expert, strategy.fold_experts, strategy.data,
+            strategy.expert, strategy.fold_experts, strategy.shared_overlap, strategy.data,
             strategy.recompute, strategy.choices, strategy.copies, strategy.parts and strategy, strategy.zero >= 3,
             strategy.regather, strategy.gradient_bytes,
         )  # fmt: skip

@@ -15,6 +15,8 @@ Keys and values that go round a ring (Liu et al., Ring Attention, 2023) are an a
 last part waits for it; going back they come round again, and their gradients with them. With causal halves that are
 balanced, all ranks have as much to do in every round.
 
+Shared experts that are computed meanwhile (`strategy.meanwhile`) stand behind the exchange that they hide.
+
 Under sequence parallelism the inputs of split products are gathered once more in the backward pass; that is hidden
 behind computation (Korthikanti et al., section 4.2.2) and not charged. Where Transformer Engine runs these products,
 what it gathers is as narrow as what it multiplies, and collectives hide behind products (`overlapped`).
@@ -184,11 +186,20 @@ def _walk(
     segment: list[Operator] = []
     done = 0.0  # of the seconds of the segment, those that were computed beside a ring
     overlap = Overlap(share, strategy, prices, back=back, weights_apart=bool(part))
+
+    def worked() -> list[Move]:
+        run = tuple(segment[::-1] if back else segment)
+        return [_compute(price(run) - done, label + part)] if run else []
+
     for at, op in list(enumerate(operators))[:: -1 if back else 1]:
         if name == "recompute" and isinstance(op, FlatCopies):
             continue  # what was gathered for the backward pass is there already
         if not isinstance(op, Exchange):
             segment.append(op)
+            continue
+        if op.meeting is Meeting.ARRIVED:
+            yield from worked()
+            segment, done = [], 0.0
             continue
         product = beside(operators, at)
         met = _meet(op, share, _bytes_of(product, prices), back, label)
@@ -198,19 +209,20 @@ def _walk(
         if left is None:
             continue
         rings = op.meeting is Meeting.CONTEXT and share.split.exchange == RING
+        meanwhile = met.scope is Scope.EXPERT and share.split.meanwhile
         core = [segment.pop()] if rings and back else []
-        if segment:
-            yield _compute(price(tuple(segment[::-1] if back else segment)) - done, label + part)
+        if meanwhile and back:
+            yield replace(met, beside=True)
+        yield from worked()
         segment, done = core, 0.0
         if rings:
             rounds = share.split.context
             yield from (replace(one, beside=True) for one in _round_the_ring(met, back))
             done = price(tuple(core or operators[at + 1 : at + 2])) * (rounds - 1) / rounds
             yield _compute(done, label + part)
-        else:
-            yield replace(met, amount=left)
-    if segment:
-        yield _compute(price(tuple(segment[::-1] if back else segment)) - done, label + part)
+        elif not (meanwhile and back):
+            yield replace(met, amount=left, beside=meanwhile)
+    yield from worked()
 
 
 def _round_the_ring(met: Move, back: bool) -> tuple[Move, ...]:
