@@ -197,6 +197,7 @@ class ModernRun:
         stack = "fsdp2" if self.software.startswith(AUTOMODEL) and self.is_dense else "megatron"
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
+        options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) else []
         options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 
@@ -262,14 +263,17 @@ def megatron_bridge(run: ModernRun) -> Strategy:
 
 
 def _evenly(run: ModernRun) -> tuple[int, ...] | None:
-    """Blocks of mixtures are cut evenly where they divide, embedding and head on top; others by layouts of recipes.
+    """Blocks are cut evenly as Megatron-Core does, embedding and head on top, or counted as a block each.
 
-    These are not told here: such pipelines are balanced by cost.
+    Where neither divides, recipes bring layouts, which are not told here: such pipelines are balanced by cost.
     """
-    if run.pipeline == 1 or run.is_dense:
+    if run.pipeline == 1:
         return None
     blocks, pieces = len(open_workload(run.workload(), 1, run.sequence).layers) - 2, run.pipeline * run.interleave
-    return None if blocks % pieces else (0, *(1 + blocks // pieces * piece for piece in range(1, pieces)))
+    if blocks % pieces == 0:
+        return (0, *(1 + blocks // pieces * piece for piece in range(1, pieces)))
+    counted = blocks + 2
+    return None if counted % pieces else tuple(counted // pieces * piece for piece in range(pieces))
 
 
 def automodel(run: ModernRun) -> Strategy:
@@ -278,9 +282,15 @@ def automodel(run: ModernRun) -> Strategy:
 
 
 def megatron_lm(run: ModernRun) -> Strategy:
-    """SimuMax's runs of Megatron-LM: gradients in float32, reduced behind the backward pass, nothing overlapped."""
+    """SimuMax's runs of Megatron-LM: gradients in float32, reduced behind the backward pass, nothing overlapped.
+
+    Its script asks for no fused loss and cuts pipelines evenly.
+    """
     return Strategy(
-        order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False), gradient_bytes=4.0, tensor_overlap=False
+        order=Order(4 * max(MEGATRON_BUCKET, 1e6 * run.data), overlap=False),
+        gradient_bytes=4.0,
+        tensor_overlap=False,
+        stages=_evenly(run),
     )
 
 

@@ -20,11 +20,18 @@ class CrossEntropy(Operator):
     """Logits are made float32 first, as causal language models do."""
     shifted: bool = False
     """Labels are moved by one place first, as causal language models do."""
+    stepwise: bool = False
+    """Widened logits are turned into probabilities in place, one pass over them for each step, as in Megatron-LM
+    without `--cross-entropy-loss-fusion`."""
     role: Role = Role.WHOLE
     """INSIDE: the classes are split over the ranks."""
 
     def forward(self) -> tuple[Kernel, ...]:
         labels = wide.integers(self.rows)
+        if self.stepwise:
+            along, in_place = wide.rowwise("row_mean", self.rows, self.width, 1, 0), wide.pointwise("map", self._logits)
+            largest, less_it, exponentials, summed, divided = along, in_place, in_place, along, in_place
+            return wide.cast(self._logits), largest, less_it, labels, exponentials, summed, divided
         return (
             *((wide.cast(self._logits),) if self.widened else ()),
             *((labels, labels) if self.shifted else ()),
@@ -33,6 +40,8 @@ class CrossEntropy(Operator):
         )
 
     def backward(self) -> tuple[Kernel, ...]:
+        if self.stepwise:
+            return wide.integers(self.rows), wide.pointwise("map", self._logits), wide.cast(self._logits)
         zeros = wide.pointwise if self.widened else k.pointwise
         return (
             k.pointwise("map", 1, 0, 1),
@@ -51,16 +60,18 @@ class CrossEntropy(Operator):
         return self.rows * self.width
 
     def saved_elements(self) -> float:
-        return 0.0 if self.widened else self._logits
+        return 0.0 if self.widened or self.stepwise else self._logits
 
     def saved_bytes(self) -> float:
-        return (wide.WIDE * self._logits if self.widened else 0.0) + 8.0 * self.rows
+        return (wide.WIDE * self._logits if self.widened or self.stepwise else 0.0) + 8.0 * self.rows
 
     def split(self, split: Split) -> CrossEntropy:
         ways = split.tensor if self.role is Role.INSIDE else 1
         return replace(self, rows=part(self.rows, split.context), width=part(self.width, ways))
 
     def host(self) -> tuple[str, ...]:
+        if self.stepwise:
+            return "cast", "mean", "add", "embedding", "scale", "mean", "scale"
         moved = ("cat", "copy") if self.shifted else ()
         return (*(("cast",) if self.widened else ()), *moved, "softmax", "embedding")
 

@@ -7,6 +7,7 @@ import pytest
 from ropewalk.errors import WorkloadError
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.kernel import Kernel, accumulation
+from ropewalk.workload.loss import CrossEntropy
 from ropewalk.workload.source import open_workload, under_stack
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.written import Written
@@ -126,3 +127,20 @@ def test_megatron_adds_gradients_of_every_weight_to_float32_numbers() -> None:
 def test_only_code_of_transformers_sets_slots_without_an_expert_to_zero(stack: str, masked: bool) -> None:
     operators = build(f"mixtral-8x7b:layers=1,stack={stack}", 1, 128).layers[1].operators
     assert [operator.masked for operator in operators if isinstance(operator, Experts)] == [masked]
+
+
+def test_megatron_without_a_fused_loss_passes_over_wide_logits_step_by_step():
+    fused, stepwise = (
+        open_workload(f"llama-7b:layers=1,stack=megatron,loss_fusion={told}", 1, 512).layers[-1].operators
+        for told in ("true", "false")
+    )
+    (one,), (several,) = ([op for op in ops if isinstance(op, CrossEntropy)] for ops in (fused, stepwise))
+    logits = 512 * 32000
+    moved = [sum(kernel.moved_bytes(2) for kernel in (*loss.forward(), *loss.backward())) for loss in (one, several)]
+    assert moved[1] > 4 * moved[0]
+    assert several.saved_bytes() == pytest.approx(4 * logits, rel=0.01)  # probabilities in float32
+
+
+def test_a_loss_in_steps_belongs_to_megatron():
+    with pytest.raises(WorkloadError, match=r"loss_fusion=false is Megatron's: give stack=megatron too"):
+        open_workload("llama-7b:loss_fusion=false", 1, 512)

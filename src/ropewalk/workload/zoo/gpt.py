@@ -114,6 +114,13 @@ def causal_loss(shape: Transformer, run: Run) -> Operators:
             if shape.softcap
             else ()
         ),
-        CrossEntropy(run.tokens, shape.vocabulary, widened=not run.stack.fused, shifted=True, role=Role.INSIDE),
+        CrossEntropy(
+            run.tokens,
+            shape.vocabulary,
+            widened=not run.stack.fused,
+            shifted=True,
+            stepwise=run.stack.stepwise_loss,
+            role=Role.INSIDE,
+        ),
         leave(3 * run.tokens),
     )

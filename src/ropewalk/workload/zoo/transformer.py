@@ -45,11 +45,13 @@ class Style:
     """Positions come from a table, so sequences cannot be longer than it."""
     traits: tuple[str, ...] = ()
     """What is not the same in all of its blocks: windows, norms of heads, biases."""
+    causal: bool = True
+    """It predicts the next word, with the loss that all such models have."""
 
 
 STYLES = {
     "gpt": Style(gpt.layers, gpt.SHAPES["gpt2"], stacks=tuple(STACKS)),
-    "bert": Style(bert.layers, bert.SHAPES["bert-base"], stacks=tuple(STACKS)),
+    "bert": Style(bert.layers, bert.SHAPES["bert-base"], stacks=tuple(STACKS), causal=False),
     "llama": Style(
         llama.layers, llama.SHAPES["llama-7b"], dropout=False, stacks=tuple(STACKS), table=False, traits=TRAITS
     ),
@@ -65,7 +67,7 @@ STYLES = {
         table=False,
         traits=SIDE_BY_SIDE,
     ),
-    "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False),
+    "xlnet": Style(xlnet.layers, xlnet.SHAPES["xlnet-24"], attention="written", table=False, causal=False),
 }
 
 
@@ -115,10 +117,11 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "", dropout: bool = how.dropout,
-        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         usual = how.attention if stack == DEFAULT_STACK else "fused"
-        run = Run(batch, length, known(name, attention or usual), dropout, running(name, stack, how.stacks))
+        runner = running(name, stack, how.stacks, loss_fusion=loss_fusion)
+        run = Run(batch, length, known(name, attention or usual), dropout, runner)
         return adapters.added(how.layers(resized(name, shape, sizes), run), lora, run.stack)
 
     return TransformerEntry(
@@ -136,21 +139,22 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
-        choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK, lora: int = 0,
-        mtp: int = experts.mtp, **given: Option,
+        choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK,
+        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, **given: Option,
     ) -> list[Layer]:  # fmt: skip
         handling = {trait: given.pop(trait) for trait in HANDLING if trait in given}
         sizes, changed = given, cast(dict[str, Any], handling)
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, **changed)
         chosen.check(name)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
+        runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=runner)
         made = resized(name, shape, sizes)
         layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
         return adapters.added(layers, lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
-        "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "lora": 0, "mtp": experts.mtp,
+        "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0, "mtp": experts.mtp,
         **{trait: getattr(experts, trait) for trait in HANDLING},
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
@@ -165,7 +169,7 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
-        stack: str = DEFAULT_STACK, lora: int = 0, **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
         changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
@@ -174,11 +178,14 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
             changed["experts"] = replace(states.experts, **handling)
         kept = replace(states, pattern=pattern, **changed)
         kept.check(name)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=running(name, stack, tuple(STACKS)))
+        runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=runner)
         made = resized(name, shape, {**own, "layers": len(pattern)})
         return adapters.added(hybrid.layers(made, kept, run), lora, run.stack)
 
-    own: dict[str, Option] = {"attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "lora": 0}
+    own: dict[str, Option] = {
+        "attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0,
+    }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
     if states.experts is not None:
@@ -197,6 +204,8 @@ def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {
         "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0,
     }  # fmt: skip
+    if style.causal and "megatron" in style.stacks:
+        own["loss_fusion"] = True
     return own | {size: getattr(shape, size) for size in (*SIZES, *style.traits)}
 
 
@@ -213,12 +222,14 @@ def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Trans
     return made
 
 
-def running(name: str, stack: str, able: tuple[str, ...]) -> Stack:
-    """The stack of this name, where it is known to run the model."""
+def running(name: str, stack: str, able: tuple[str, ...], *, loss_fusion: bool = True) -> Stack:
+    """The stack of this name, where it is known to run the model; Megatron's loss is one kernel, or several steps."""
     chosen = STACKS.named(stack)
     if chosen.name not in able:
         raise WorkloadError(f"model {name}: stack={stack} does not run it: give {' or '.join(able)}")
-    return chosen.make
+    if not loss_fusion and not chosen.make.transformer_engine:
+        raise WorkloadError(f"model {name}: loss_fusion=false is Megatron's: give stack=megatron too, or leave it out")
+    return replace(chosen.make, stepwise_loss=not loss_fusion)
 
 
 def known(name: str, attention: str) -> str:
