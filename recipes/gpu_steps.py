@@ -46,9 +46,9 @@ class MeasuredStep:
         return both.gpu_s > 2 * both.host_s
 
 
-def h200_steps() -> Iterator[MeasuredStep]:
-    """Every step of the first tenths of a second beside its prediction."""
-    return _beside(MEASURED, "h200")
+def h200_steps(device: str = "h200") -> Iterator[MeasuredStep]:
+    """Every step of the first tenths of a second beside its prediction: at full clock, which the GPU still has then."""
+    return _beside(MEASURED, device)
 
 
 def h200_sustained_steps() -> Iterator[MeasuredStep]:

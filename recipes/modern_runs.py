@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ropewalk.device.device import DEVICES, PRECISIONS, device
+from ropewalk.device.held import held_to
 from ropewalk.errors import MemoryShortage
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.strategy import Order, Strategy
@@ -207,9 +208,7 @@ class ModernRun:
         Limits are those of the data sheets.
         """
         together, name = IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8, GPUS[self.accelerator]
-        power = device(name).power
-        gpu = f"{name}@{power.limit:g}W" if held and power is not None else name
-        return read_cluster(given=Given(self.gpus, gpu, min(together, self.gpus)))
+        return read_cluster(given=Given(self.gpus, held_to(name) if held else name, min(together, self.gpus)))
 
     def why_not(self) -> str:
         """Why it cannot be said here; empty where it can."""

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from ropewalk.device.device import DEVICES, device, device_choice
+from ropewalk.device.held import held_to
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Order, Strategy
 from ropewalk.task.step import Act, StepSketch
@@ -162,7 +163,7 @@ def llm_foundry(run: PublishedRun) -> TrainingQuestion:
     )  # fmt: skip
     device = {"a100_80gb": "a100", "a100_40gb": "a100-40gb", "h100_80gb": "h100"}[run.accelerator]
     return TrainingQuestion(
-        f"{run.model}:positions={run.sequence}", read_cluster(given=Given(run.gpus, device)), data=run.data,
+        f"{run.model}:positions={run.sequence}", read_cluster(given=Given(run.gpus, held_to(device))), data=run.data,
         usual=usual, batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence, memory_check=False,
     )  # fmt: skip
 

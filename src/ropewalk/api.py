@@ -11,7 +11,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ def cluster(
     *,
     gpus: int | None = None,
     device: str | None = None,
+    power: str | None = None,
     gpus_per_server: int | None = None,
     nics: int | None = None,
     bandwidth: float | str | None = None,
@@ -44,12 +45,13 @@ def cluster(
 ) -> Cluster:
     """A cluster from a file, a preset (`dgx-h100:64`), a shape (`4x8`) or a number of GPUs.
 
+    Its GPUs are held to `power` (`"500W"`): to the limit of their data sheet unless given, `"none"` for full clock.
     With `degree`, every server has so many ports that are still to be wired, for `plan`.
 
-    >>> cluster("dgx-h100:4").gpus
-    32
+    >>> cluster("dgx-h100:4").device, cluster("dgx-h100:4", power="none").device
+    ('h100@700W', 'h100@none')
     """
-    from ropewalk.hardware import Given, GivenPorts, read_cluster
+    from ropewalk.hardware import Given, GivenPorts, held, read_cluster
 
     given = Given(
         gpus=gpus,
@@ -63,7 +65,7 @@ def cluster(
         rails=rails,
         ports=None if degree is None else GivenPorts(degree),
     )
-    return read_cluster(name, given)
+    return held(read_cluster(name, given), power)
 
 
 def model(name: str, *, batch: int | None = None, sequence: int | None = None, **options: Any) -> Workload:
@@ -89,7 +91,7 @@ def simulate(
     >>> found.strategy.said()
     'dp 4, tp 2, zero 1, 1 micro-batch of 4'
     """
-    from ropewalk.hardware import Ports
+    from ropewalk.hardware import Ports, held
     from ropewalk.plans import Plan
     from ropewalk.sim.level import LevelUse
     from ropewalk.training import NetworkUse, TrainingQuestion, answer
@@ -105,6 +107,8 @@ def simulate(
     if level is not None:
         asked.setdefault("network", NetworkUse(level=LevelUse(level)))
     question = TrainingQuestion(what, where, usual=usual, **asked)
+    if where is None:
+        question = replace(question, cluster=held(question.place))
     if isinstance(question.place.network, Ports):
         from ropewalk.codesign.wiring_for import wired
 

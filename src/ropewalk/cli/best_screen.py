@@ -26,8 +26,9 @@ def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *
         say(line, style="bold", soft_wrap=True)
     say(_candidates(answer))
     say(_strands(answer))
+    costs = f"costs: {answer.training.cost_source}"
     expected = f"interval: {answer.training.expected.said()}"
-    for line in (expected, *_bound(answer), *_search(answer), *_frameworks(answer)):
+    for line in (costs, expected, *_bound(answer), *_search(answer), *_frameworks(answer)):
         say(line, soft_wrap=True)
     for remark in answer.remarks:
         say(f"note: {remark}", style="yellow", soft_wrap=True)
@@ -46,13 +47,16 @@ def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *
 
 def verdict(answer: PlannerAnswer) -> list[str]:
     """The answer in two sentences."""
+    from ropewalk.device.held import device_in_words
+
     found, best = answer.training.statistics, answer.best
     place = answer.question.cluster
     rate = f"{found.tokens_per_s:,.0f} tokens/s" if found.tokens_per_s else f"{found.samples_per_s:,.0f} samples/s"
     mfu = "" if found.mfu is None else f", MFU {found.mfu:.1%}"
     gain = answer.plain.seconds / best.seconds
+    gpus = f"{place.gpus} {device_in_words(place.device)}"
     return [
-        f"{answer.question.model} on {place.gpus} {place.device}, batch {answer.question.batch}: {best.said()}",
+        f"{answer.question.model} on {gpus}, batch {answer.question.batch}: {best.said()}",
         f"{units.show_seconds(best.seconds)} per step, {rate}{mfu}, {units.show_size(best.memory_bytes)} of "
         f"{units.show_size(answer.capacity_bytes)} on the fullest GPU; {gain:.2f}x as fast as the plain choice",
     ]

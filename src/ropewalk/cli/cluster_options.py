@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import typer
 
 from ropewalk import units
-from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster, Given
@@ -53,25 +52,10 @@ RAILS = typer.Option(
 POWER = typer.Option(
     None,
     metavar="WATTS",
-    help="Hold every GPU to this limit, such as 700W: steps run at the clock it keeps; at full clock unless given.",
+    help="Hold every GPU to this limit, such as 500W, or to none: steps run at the clock that it keeps.  [default: its "
+    "published limit]",
     rich_help_panel=PLACE,
 )
-
-
-def held_to(device: str, power: str | None) -> str:
-    """A device by its name, held to a power limit where one is given."""
-    if power is None:
-        return device
-    from ropewalk.device.device import HELD_TO
-    from ropewalk.device.pricer import TABLE_SUFFIXES
-
-    if HELD_TO in device:
-        raise InputError(f"{device} has a power limit already: leave --power {power} out")
-    if device.lower().endswith(TABLE_SUFFIXES):
-        raise InputError(
-            f"{device} is a table of measurements, which hold at the clock they were made at: leave --power {power} out"
-        )
-    return f"{device}{HELD_TO}{power}"
 
 
 @dataclass(frozen=True)
@@ -110,26 +94,22 @@ class ClusterOptions:
         )
 
     def read(self, usual: str) -> Cluster:
-        """The cluster that is named, or the usual one of the command; completed by the options."""
-        from ropewalk.hardware import read_cluster
+        """The cluster that is named, or the usual one of the command; completed by the options, its GPUs held."""
+        from ropewalk.hardware import held, read_cluster
 
-        return self._held(read_cluster(self.cluster or usual, self.given()))
+        return held(read_cluster(self.cluster or usual, self.given()), self.power)
+
+    def described(self) -> Cluster:
+        """The cluster that is named, for questions about its network: the clock of its GPUs does not matter."""
+        from ropewalk.hardware import held, read_cluster
+
+        found = read_cluster(self.cluster, self.given())
+        return found if self.power is None else held(found, self.power)
 
     def of_gpus(self, gpus: int | None, otherwise: int) -> Cluster:
         """The cluster that is named, with this number of GPUs where one is asked for; else one of so many."""
-        from ropewalk.hardware import read_cluster
+        from ropewalk.hardware import held, read_cluster
 
         if self.cluster is not None:
-            return self._held(read_cluster(self.cluster, self.given(gpus)))
-        return self._held(read_cluster(given=self.given(otherwise if gpus is None else gpus)))
-
-    def _held(self, cluster: Cluster) -> Cluster:
-        """The same servers, their GPUs held to the power limit that is given."""
-        if self.power is None:
-            return cluster
-        from ropewalk.device.device import device
-
-        servers = tuple(replace(group, device=held_to(group.device, self.power)) for group in cluster.servers)
-        for group in servers:
-            device(group.device)
-        return replace(cluster, servers=servers)
+            return held(read_cluster(self.cluster, self.given(gpus)), self.power)
+        return held(read_cluster(given=self.given(otherwise if gpus is None else gpus)), self.power)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
-from ropewalk.cli.cluster_options import DEVICE, POWER, held_to
+from ropewalk.cli.cluster_options import DEVICE, POWER
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import refuse_plan
@@ -50,6 +50,7 @@ def cost_command(
     refuse_plan(model, "see it run with `ropewalk simulate`, or name a model")
 
     from ropewalk.device.cost import step_cost
+    from ropewalk.device.held import held_to
     from ropewalk.device.pricer import REFERENCE, pricer
     from ropewalk.workload.files import write_workload
     from ropewalk.workload.source import open_workload
@@ -71,10 +72,12 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
     from rich import box
     from rich.table import Table
 
+    from ropewalk.device.held import device_in_words
+
     out = console()
     size = f"batch {batch}" + (f" x {sequence} tokens" if sequence else "")
     trained = f", {cost.trained_parameters:,} trained" if cost.trained_parameters < cost.parameters else ""
-    what = f"{cost.model}, {size}, {cost.precision} on {cost.device}"
+    what = f"{cost.model}, {size}, {cost.precision} on {device_in_words(cost.device)}"
     out.print(f"{what}: {cost.parameters:,} parameters{trained}", style="bold")
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("")
@@ -94,5 +97,4 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
         out.print(longest)
     step = both + cost.update
     limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"
-    stack = f", {cost.stack} stack" if cost.stack else ""
-    out.print(f"limited by {limit}; costs {cost.source}{stack}; optimiser {cost.optimiser}", style="dim")
+    out.print(f"limited by {limit}; costs {cost.source}; optimiser {cost.optimiser}", style="dim")

@@ -97,4 +97,4 @@ def _cluster(named: str | None, place: ClusterOptions) -> Cluster:
         raise InputError(f"{named} and --cluster {place.cluster} both name a cluster: leave one of them out")
     if named is None and place.cluster is None:
         raise InputError("name the cluster, such as dgx-h100:4, 4x8 or a cluster file")
-    return replace(place, cluster=named or place.cluster).read("")
+    return replace(place, cluster=named or place.cluster).described()

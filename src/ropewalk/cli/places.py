@@ -78,10 +78,10 @@ def _names_servers(text: str) -> bool:
 def _cluster_named(text: str | None, place: ClusterOptions) -> Cluster:
     """The cluster of `--cluster`, on the fabric that the argument names; or the cluster that the argument names."""
     if place.cluster is None:
-        return replace(place, cluster=text).read("")
+        return replace(place, cluster=text).described()
     if text is not None and place.fabric is not None:
         raise InputError(f"there are two networks, {text} and --fabric {place.fabric}: leave one of the two out")
-    return (place if text is None else replace(place, fabric=text)).read("")
+    return (place if text is None else replace(place, fabric=text)).described()
 
 
 def group_named(text: str, fabric: Fabric, plan: Plan | None) -> Sequence[int]:

@@ -99,13 +99,13 @@ class PortOptions:
 
     def cluster(self, place: ClusterOptions) -> Cluster:
         """The servers whose ports are to be wired."""
-        from ropewalk.hardware import DEFAULT_DEVICE, GivenPorts, read_cluster
+        from ropewalk.hardware import DEFAULT_DEVICE, GivenPorts, held, read_cluster
         from ropewalk.hardware.complete import usual_size
 
         ports = GivenPorts(self.degree, self.duplex, self.single_panel, self.prices)
         given = replace(place.given(), ports=ports, servers=self.servers)
         each = place.gpus_per_server or usual_size(place.device or DEFAULT_DEVICE)
-        return read_cluster(place.cluster or f"{self.servers or USUAL_SERVERS}x{each}", given)
+        return held(read_cluster(place.cluster or f"{self.servers or USUAL_SERVERS}x{each}", given), place.power)
 
 
 @dataclass(frozen=True)

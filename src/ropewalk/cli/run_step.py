@@ -199,6 +199,8 @@ def _numbers(found: StepStatistics) -> dict[str, object]:
 
 
 def _model_title(found: StepAnswer) -> str:
+    from ropewalk.device.held import device_in_words
+
     numbers = found.statistics
     parts = [f"{units.show_seconds(numbers.step_time_s)} per step"]
     if numbers.mfu is not None:
@@ -207,7 +209,7 @@ def _model_title(found: StepAnswer) -> str:
         parts.append(f"{numbers.tokens_per_s:,.0f} tokens/s")
     elif numbers.samples_per_s is not None:
         parts.append(f"{numbers.samples_per_s:,.{0 if numbers.samples_per_s >= 1000 else 2}f} samples/s")
-    gpus = f"{found.gpus} x {Path(found.question.device).name}"
+    gpus = f"{found.gpus} x {device_in_words(Path(found.question.device).name)}"
     return f"{found.workload.name} on {gpus} ({found.strategy.said()}): {', '.join(parts)}"
 
 

@@ -191,7 +191,7 @@ def _fabric(place: ClusterOptions, hosts: int | None) -> Fabric:
     from ropewalk.fabric.expression import fabric
 
     if place.cluster is not None:
-        return place.read(place.cluster).fabric()
+        return place.described().fabric()
     if place.fabric is None:
         raise InputError("a task graph runs on a fabric with its own hosts: give --fabric, such as switch:4")
     said = place.given()

@@ -72,6 +72,8 @@ class Design:
     """What sums run: `ring`, those of the wiring, or trees that were made for it, `data=forest`."""
     micro_batches: int = 1
     """Equal parts of a step's batch, all forward before all backward."""
+    cost_source: str = ""
+    """Where the times of computations come from."""
     version: str = __version__
 
     def speed_up(self, name: str) -> float:
@@ -115,6 +117,7 @@ class Design:
             "micro_batches": self.micro_batches,
             "history": [asdict(turn) for turn in self.history],
             "ended": self.ended,
+            "cost_source": self.cost_source,
             "seed": self.question.seed,
             "question": self.question.as_json(),
             "notes": list(self.notes),

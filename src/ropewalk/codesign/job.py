@@ -45,6 +45,8 @@ class Job:
 
     question: PlanQuestion
     pricer: SeatPricer
+    cost_source: str
+    """Where the times of computations come from."""
 
     @cached_property
     def space(self) -> Space:
@@ -129,7 +131,7 @@ def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
         )
     prices = pricer(question.device, question.precision).sustained(workload)
     server = Server(question.gpus_per_server, question.cluster.equal.nvlink_bandwidth, prices.device.memory_bytes)
-    return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches))
+    return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches), prices.source)
 
 
 @lru_cache(maxsize=1)

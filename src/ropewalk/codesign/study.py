@@ -162,6 +162,7 @@ class _Study:
             ended=INTERRUPTED if self.interrupted else found.ended,
             collectives="ring" if timed is rings else str(chosen.choice),
             notes=(*self.notes, *self._further_notes(best)),
+            cost_source=planner.job.cost_source,
         )
         return PlanAnswer(design, timed, demands, paths)
 

@@ -28,6 +28,8 @@ class StepCost:
     optimiser: str
     source: str
     stack: str
+    power_limit_w: float | None
+    """Watts that the device is held to; None: it runs at full clock."""
     clock: float
     """Part of the full clock at which it runs."""
     parameters: int
@@ -65,6 +67,7 @@ class StepCost:
             "optimiser": self.optimiser,
             "cost_source": self.source,
             "stack": self.stack or None,
+            "power_limit_w": self.power_limit_w,
             "clock": self.clock,
             "parameters": self.parameters,
             "trained_parameters": self.trained_parameters,
@@ -86,6 +89,7 @@ def step_cost(workload: Workload, prices: Pricer, optimiser: str = "adamw") -> S
         optimiser=optimiser,
         source=prices.source,
         stack=workload.stack,
+        power_limit_w=prices.device.held_to,
         clock=prices.clock,
         parameters=workload.parameters(),
         trained_parameters=workload.trained_parameters(),

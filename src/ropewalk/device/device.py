@@ -132,7 +132,7 @@ class Device:
         rate = RATES.get(precision.name, precision.name)
         if rate not in self.peak_flops:
             known = ", ".join(name for name in PRECISIONS if RATES.get(name, name) in self.peak_flops)
-            raise DeviceError(f"{self.name} has no {precision.name} rate: use one of {known}")
+            raise DeviceError(f"{unlimited(self.name)} has no {precision.name} rate: use one of {known}")
         return self.peak_flops[rate]
 
     def __hash__(self) -> int:
@@ -180,16 +180,16 @@ DEVICES = _devices()
 
 
 def device(name: str) -> Device:
-    """A device by name, or held to a power limit: `h200@500W`.
+    """A device by name, at full clock (`h200`, `h200@none`) or held to a power limit (`h200@500W`).
 
     >>> device("h200").multiprocessors
     132
-    >>> device("h200@500W").held_to
-    500.0
+    >>> device("h200@500W").held_to, device("h200@none").held_to
+    (500.0, None)
     """
     plain, _, limit = name.partition(HELD_TO)
     found = DEVICES.named(plain.lower()).make
-    return _held(found, watts(limit), name) if limit else found
+    return found if limit.lower() in ("", NO_LIMIT) else _held(found, watts(limit), name)
 
 
 def unlimited(name: str) -> str:
@@ -203,13 +203,16 @@ def unlimited(name: str) -> str:
 
 HELD_TO = "@"
 """Stands before the power limit behind a device's name."""
+NO_LIMIT = "none"
+"""Stands there for full clock."""
 
 
 def _held(found: Device, limit: float, name: str) -> Device:
     if found.power is None:
         known = ", ".join(one for one, choice in DEVICES.items() if choice.make.power is not None)
         raise DeviceError(
-            f"what work costs {found.name} in energy is not known: take one of {known}, or no power limit"
+            f"what work costs {found.name} in energy is not known: take one of {known}, or no power limit "
+            "(leave --power out)"
         )
     if limit <= found.power.idle:
         raise DeviceError(

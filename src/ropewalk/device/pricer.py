@@ -97,11 +97,28 @@ class Pricer:
     def sustained(self, workload: Workload) -> Pricer:
         """Prices at the clock that a device which is held to a power limit keeps while it trains a model for long.
 
-        The clock is that of micro-batches large enough to keep the GPU busy, whatever micro-batch is asked for.
+        The clock is that of micro-batches large enough to keep the GPU busy, whatever micro-batch is asked for. Without
+        a limit nothing changes but `source`, which says the clock and the stack.
         """
+        clock = self._clock_of(workload)
+        stack = f"{workload.stack} stack" if workload.stack else ""
+        source = ", ".join(part for part in (self.source, self._clock_in_words(clock), stack) if part)
+        return Pricer(self.device, self.precision, self.table, source, clock)
+
+    def _clock_in_words(self, clock: float) -> str:
+        """At which clock it runs, and why; nothing of the user's own measurements, which have the clock they have."""
+        if self.table is not shipped_table():
+            return ""
+        if self.device.held_to is not None:
+            return f"at {clock:.0%} of the full clock under {self.device.held_to:g} W"
+        unknown = f" (what work costs {self.device.name} in energy is not known)" if self.device.power is None else ""
+        return f"at full clock{unknown}"
+
+    def _clock_of(self, workload: Workload) -> float:
+        """Part of the full clock that the device keeps while it trains a model for long."""
         power = self.device.power
         if power is None or self.device.held_to is None:
-            return self
+            return 1.0
         batch = max(1, BUSY_TOKENS // workload.sequence) if workload.sequence else BUSY_SAMPLES
         sized = workload if workload.resize is None else _with_busy_experts(workload.at_batch(batch), batch)
         operators = [operator for layer in sized.layers for operator in layer.operators]
@@ -112,9 +129,7 @@ class Pricer:
             if kernel.kind in PRODUCTS:
                 clocked_s += self._alone(kernel)
         whole_s = (self.forward_work(operators) + self.backward_work(operators)).gpu_s
-        clock = power.clock(clocked_s, whole_s - clocked_s, joules)
-        source = f"{self.source}, at {clock:.0%} of the full clock under {self.device.held_to:g} W"
-        return Pricer(self.device, self.precision, self.table, source, clock)
+        return power.clock(clocked_s, whole_s - clocked_s, joules)
 
     def _in_both_passes(self, operators: Iterable[Operator]) -> Iterator[Kernel]:
         """The kernels of operators, and those that narrow their operands."""

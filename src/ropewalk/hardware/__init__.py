@@ -8,6 +8,7 @@
 
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, DEFAULT_NETWORK, Cluster, Ports, Servers
 from ropewalk.hardware.draft import Given, GivenPorts
+from ropewalk.hardware.held import held
 from ropewalk.hardware.networks import NETWORKS, on_network, resized
 from ropewalk.hardware.presets import PRESETS, Preset
 from ropewalk.hardware.read import as_json, from_json, read_cluster
@@ -25,6 +26,7 @@ __all__ = [
     "Servers",
     "as_json",
     "from_json",
+    "held",
     "on_network",
     "read_cluster",
     "resized",

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from ropewalk import units
+from ropewalk.device.held import device_in_words
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup
@@ -193,7 +194,7 @@ class Cluster:
         '4x8 a100, 8 NICs of 200 Gbps per server, on leaf-spine'
         """
         parts = [
-            f"{one.count}x{one.gpus} {one.device}, {one.nics} {'NIC' if one.nics == 1 else 'NICs'} of "
+            f"{one.count}x{one.gpus} {device_in_words(one.device)}, {one.nics} {'NIC' if one.nics == 1 else 'NICs'} of "
             f"{units.show_bandwidth(one.nic_bandwidth)} per server"
             for one in self.servers
         ]

@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ropewalk.device.held import at_full_clock
 from ropewalk.documents import decode, read_bytes
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.fabric.expression import is_path
@@ -91,7 +93,7 @@ def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
         text = decode(read_bytes(path, source, ClusterError), source, ClusterError)
         document = parse(text, source, ClusterError)
         if isinstance(document, dict) and "format" in document and "cluster" in document:
-            return draft_of_document(document["cluster"], f"{source}: cluster", path.parent, findings)  # of a plan
+            return _of_plan(draft_of_document(document["cluster"], f"{source}: cluster", path.parent, findings))
         if is_cluster_document(document):
             return draft_of_document(document, source, path.parent, findings)
     sizes = outside_of(str(path)).sizes
@@ -101,6 +103,12 @@ def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
             "such as --cluster 4x8"
         )
     return ClusterDraft(source, groups_of(sizes), str(path))
+
+
+def _of_plan(draft: ClusterDraft) -> ClusterDraft:
+    """The cluster of a plan, at the clock that the plan is timed at: a bare name there is full clock."""
+    groups = (replace(one, device=None if one.device is None else at_full_clock(one.device)) for one in draft.groups)
+    return replace(draft, groups=tuple(groups))
 
 
 def _of_shape(text: str) -> ClusterDraft:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.device.device import unlimited
 from ropewalk.device.pricer import pricer
 from ropewalk.engines import Engine
 from ropewalk.errors import MemoryShortage
@@ -307,10 +308,11 @@ class Study:
         """Nothing fits: what comes nearest, and how many GPUs would hold it."""
         nearest = self._nearest(priced)[0]
         device = self.prices.pricer.device
+        gpus = f"{self.question.cluster.gpus} {unlimited(device.name)}"
         room = usable_bytes(device.memory_bytes)
         needed = int(np.ceil(self.question.cluster.gpus * nearest.memory_bytes / room))
         return MemoryShortage(
-            f"{self.workload.name} does not fit on {self.question.cluster.gpus} {device.name} in any split of the "
+            f"{self.workload.name} does not fit on {gpus} in any split of the "
             f"space: {nearest.strategy.said()} comes nearest and needs {show_size(nearest.memory_bytes)} of "
             f"{show_size(device.memory_bytes)} on each: give about {needed} GPUs, larger ones, or a smaller batch or "
             "sequence",

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.design import Design
+from ropewalk.device.held import device_in_words
 from ropewalk.report import quantity
 from ropewalk.report.design_charts import baseline_chart, heat_chart, history_chart, load_chart, money
 from ropewalk.report.design_wiring import draw_wiring
@@ -97,7 +98,7 @@ def _facts(design: Design) -> list[tuple[str, str]]:
         ("Compute", f"{quantity.seconds(design.compute_s)} ({quantity.percent(design.compute_s / step)})"),
         ("Exposed communication", quantity.seconds(design.exposed_communication_s)),
         ("Cost of the network", money(design.cost)),
-        ("Servers", f"{quantity.count(wiring.servers)} with {asked.gpus_per_server} × {asked.device}"),
+        ("Servers", f"{quantity.count(wiring.servers)} with {asked.gpus_per_server} × {device_in_words(asked.device)}"),
         ("Ports of a server", f"{wiring.degree} × {quantity.bandwidth(wiring.bandwidth)}"),
         ("Cables", "duplex" if wiring.duplex else "simplex"),
         ("Ports for rings, for pairs", f"{wiring.degree_sums}, {wiring.degree_pairs}"),

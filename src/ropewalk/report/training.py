@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ropewalk.device.held import device_in_words
 from ropewalk.report import quantity
 from ropewalk.report.step import step_page
 from ropewalk.report.step_bars import MemoryBar
@@ -42,7 +43,7 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
         ("Samples of a step", quantity.count(answer.strategy.global_batch)),
         ("Tokens of a sample", quantity.count(answer.workload.sequence) if answer.workload.sequence else ""),
         ("Parameters", quantity.count(answer.workload.parameters())),
-        ("GPU", f"{asked.device}, {asked.precision}"),
+        ("GPU", f"{device_in_words(asked.device)}, {asked.precision}"),
         ("Memory of the fullest GPU", f"{quantity.size(answer.memory.most)} of {quantity.size(answer.capacity_bytes)}"),
         ("Fabric", answer.fabric.name),
         ("Routing", answer.router),

@@ -17,6 +17,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from ropewalk.device.held import held_to
 from ropewalk.errors import ClusterError, Findings, InputError
 from ropewalk.strategy import derive
 from ropewalk.tenancy.allocation import Allocation, Waiting
@@ -228,7 +229,7 @@ def lowered_work(job: TraceJob) -> Work:
         str(job.model),
         batch,
         derive(job.gpus, degrees, batch=batch * copies),
-        device=job.device or DEVICE,
+        device=held_to(job.device or DEVICE),
         all_reduce=_checked(job.collective or ALL_REDUCE),
     )
     return work_of_model(model, job.gpus)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ropewalk import __version__
 from ropewalk.device.device import device
-from ropewalk.device.pricer import TABLE_SUFFIXES
+from ropewalk.device.pricer import TABLE_SUFFIXES, Pricer
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
@@ -42,7 +42,7 @@ class StepAnswer:
     fabric: Fabric
     router: str
     memory: Memory
-    capacity_bytes: float
+    prices: Pricer
     cost_source: str
     run: Ran
     statistics: StepStatistics
@@ -51,6 +51,11 @@ class StepAnswer:
     """What the groups of the step run."""
     chosen: Chosen | None
     """How collectives were chosen, where that was left open."""
+
+    @property
+    def capacity_bytes(self) -> float:
+        """Memory of one GPU."""
+        return self.prices.device.memory_bytes
 
     @property
     def transport(self) -> Transport:
@@ -104,6 +109,9 @@ class StepAnswer:
             "cost_source": self.cost_source,
             "cluster": cluster_as_json(asked.place),
             "device": asked.device,
+            "power_limit_w": self.prices.device.held_to,
+            "clock": self.prices.clock,
+            "stack": self.workload.stack or None,
             "precision": asked.precision,
             "gpus": self.gpus,
             "parameters": self.workload.parameters(),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.device.device import unlimited
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import Findings, MemoryShortage, StrategyError
 from ropewalk.fabric import Fabric
@@ -67,7 +68,7 @@ class Prepared:
         layers, prices = self.workload.layers, self.prices
         measured = sum(any(isinstance(op, Measured) for op in layer.operators) for layer in layers)
         if not measured:
-            return f"{prices.source}, {self.workload.stack} stack" if self.workload.stack else prices.source
+            return prices.source
         which = "all layers" if measured == len(layers) else f"{measured} of {len(layers)} layers"
         return f"{which}: times of {self.workload.source}; all else: {prices.source}"
 
@@ -96,7 +97,9 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:
-        raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(needed, prices.device.name)
+        raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(
+            needed, unlimited(prices.device.name)
+        )
     placement = Placement(strategy, order)
     return Prepared(
         question, workload, strategy, prices, 1, pieces, needed, placement.stage_of().astype(np.int64), fabric, router,
@@ -135,7 +138,8 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise MemoryShortage(
             f"memory: the fullest server of the plan needs {show_size(needed.most)} on each GPU, and "
-            f"{prices.device.name} has {show_size(prices.device.memory_bytes)}: write the plan again for this cluster",
+            f"{unlimited(prices.device.name)} has {show_size(prices.device.memory_bytes)}: write the plan again for "
+            "this cluster",
             needed.most,
         )
     return Prepared(
@@ -151,7 +155,9 @@ def _with_notes(made: Prepared) -> Prepared:
     if made.memory.most <= device.memory_bytes:
         return made
     needed, there = show_size(made.memory.most), show_size(device.memory_bytes)
-    return replace(made, notes=(f"A GPU needs {needed}, but {device.name} has {there}: the step would not fit.",))
+    return replace(
+        made, notes=(f"A GPU needs {needed}, but {unlimited(device.name)} has {there}: the step would not fit.",)
+    )
 
 
 def _sized(question: TrainingQuestion) -> tuple[Strategy, Workload]:

@@ -26,6 +26,6 @@ def quick_answer(quick: QuickSteps, question: TrainingQuestion) -> StepAnswer:
     written = read.run.written
     return StepAnswer(
         asked, made.workload, strategy, made.pieces, made.stage_of_rank, made.fabric, made.router, made.memory,
-        made.prices.device.memory_bytes, made.cost_source, read.seen, found,
+        made.prices, made.cost_source, read.seen, found,
         (*made.notes, *notes_of(written.step, asked.network, None)), collectives_of(written.step, written.routed), None,
     )  # fmt: skip

@@ -54,6 +54,6 @@ def answer(question: TrainingQuestion, progress: Progress | None = None) -> Trai
     )
     return TrainingAnswer(
         asked, workload, strategy, made.pieces, made.stage_of_rank, fabric, made.router,
-        made.memory, made.prices.device.memory_bytes, made.cost_source, run, found, tuple(notes),
+        made.memory, made.prices, made.cost_source, run, found, tuple(notes),
         collectives_of(step, expansion), chosen, expansion,
     )  # fmt: skip

@@ -98,3 +98,37 @@ def test_a_cluster_file_that_contradicts_itself_is_one_message_in_every_command(
             assert part in answer.stderr, command
         assert answer.stdout == ""
         assert not page.exists()
+
+
+LIMITED = {
+    "simulate": ("--gpus", 2, "--batch", 2, "--seq", 64),
+    "plan": ("--cluster", "1x2", "--batch", 2, "--seq", 64),
+    "cost": ("--batch", 1, "--seq", 64),
+}
+SMALL = "gpt:layers=2,hidden=128,heads=4,vocabulary=512"
+
+
+@pytest.mark.parametrize("command", LIMITED)
+def test_gpus_are_held_to_their_published_limit_unless_told_otherwise(ropewalk, command):
+    def asked(*more):
+        found = ropewalk(command, SMALL, *LIMITED[command], "--json", *more).json
+        step = found.get("training", found)
+        return step["power_limit_w"], step["clock"] <= 1.0, step["stack"], step["cost_source"].partition("), ")[2]
+
+    assert asked() == (700, True, "eager", "at 100% of the full clock under 700 W, eager stack")
+    assert asked("--power", "500W")[0] == 500
+    assert asked("--power", "none") == (None, True, "eager", "at full clock, eager stack")
+    assert asked("--device", "a100")[0] is None
+
+
+@pytest.mark.parametrize("command", ["simulate", "plan", "cost", "pipeline", "overlap"])
+def test_the_screen_says_clock_and_stack(ropewalk, command):
+    options = LIMITED.get(command, ("--cluster", "1x2", "--batch", 2, "--seq", 64))
+    shown = " ".join(ropewalk(command, SMALL, *options).stdout.split())
+    assert "of the full clock under 700 W, eager stack" in shown
+
+
+def test_plans_for_ports_are_held_too_and_say_so(ropewalk):
+    small = ("plan", "vgg16", "--servers", 4, "--degree", 2, "--gpus-per-server", 1, "--budget", 20, "--rounds", 1)
+    found = ropewalk(*small, "--compare", "none", "--power", "300W", "--json")
+    assert "of the full clock under 300 W" in found.json["cost_source"], found.stderr

@@ -102,7 +102,7 @@ def test_limits_are_those_of_the_data_sheets() -> None:
 
 def test_without_a_limit_devices_run_at_full_clock_and_the_source_says_when_they_do_not() -> None:
     assert pricer("h200").sustained(LLAMA).clock == 1.0
-    assert pricer("h200@500W").sustained(LLAMA).source.endswith("of the full clock under 500 W")
+    assert pricer("h200@500W").sustained(LLAMA).source.endswith("of the full clock under 500 W, megatron stack")
     assert pricer("h100@500W").source == "roofline of h100, calibrated on h200 measurements"
 
 

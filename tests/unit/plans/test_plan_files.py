@@ -13,7 +13,7 @@ from ropewalk.fabric import LeafSpine
 from ropewalk.fabric.files import write_fabric
 from ropewalk.fabric.fingerprint import fingerprint
 from ropewalk.fabric.wiring import GroupRings, Wiring
-from ropewalk.hardware import Cluster, Given, Ports, Servers, read_cluster
+from ropewalk.hardware import Cluster, Given, Ports, Servers, held, read_cluster
 from ropewalk.plans import (
     Communication,
     Designed,
@@ -123,6 +123,14 @@ def test_files_that_a_plan_names_are_found_from_its_folder(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path / "elsewhere")
     read = read_plan("../plans/plan.json")
     assert (read.model.name, read.cluster.network) == ("../work/nets/net.py:Net", "../work/network.yaml")
-    assert read_cluster("../plans/plan.json") == read.cluster
+    assert read_cluster("../plans/plan.json") == held(read.cluster, "none")
     write_plan(read, "../plans/again.json")
     assert Path("../plans/again.json").read_bytes() == Path("../plans/plan.json").read_bytes()
+
+
+def test_the_cluster_of_a_plan_keeps_the_clock_of_the_plan(tmp_path: Path) -> None:
+    for device, kept in (("h100", "h100@none"), ("h100@700W", "h100@700W"), ("a100", "a100")):
+        made = Plan(ModelUse("gpt2"), read_cluster("1x2", Given(device=device)), Strategy(data=2))
+        write_plan(made, tmp_path / "plan.json")
+        assert read_plan(tmp_path / "plan.json").cluster.device == device
+        assert held(read_cluster(tmp_path / "plan.json")).device == kept

@@ -124,7 +124,9 @@ def test_what_does_not_fit_is_refused_or_noted():
 def test_a_profile_keeps_its_batch_and_says_that_its_times_are_its_own():
     layers = [Layer(f"layer {number}", (Measured(1e-3, 2e-3, weights=1000),), 100) for number in range(3)]
     found = answer(TrainingQuestion(chain("timed", layers, batch=16, source="profile timed.txt"), gpus=2))
-    assert found.cost_source == "all layers: times of profile timed.txt; all else: measured on h200 (shipped table)"
+    assert found.cost_source == (
+        "all layers: times of profile timed.txt; all else: measured on h200 (shipped table), at full clock"
+    )
     assert found.strategy.global_batch == 32
     assert found.statistics.compute_s >= 9e-3
     with pytest.raises(WorkloadError, match="fixed at micro-batches of 16"):
@@ -231,3 +233,10 @@ def test_a_power_limit_slows_computing_down_and_the_quick_step_is_the_same() -> 
     assert found.statistics.step_time_s > 1.1 * answer(free).statistics.step_time_s
     assert found.cost_source.endswith("of the full clock under 400 W, eager stack")
     assert QuickSteps(held).run(found.strategy).step_time_s == pytest.approx(found.statistics.step_time_s, rel=1e-12)
+
+
+def test_times_of_a_profile_keep_the_clock_they_were_measured_at() -> None:
+    layers = [Layer(f"layer {number}", (Measured(1e-3, 2e-3, weights=1000),), 100) for number in range(3)]
+    timed = chain("timed", layers, batch=16, source="profile timed.txt")
+    free, held = (answer(TrainingQuestion(timed, of(2, name))).statistics for name in ("h200", "h200@200W"))
+    assert held.step_time_s == free.step_time_s
