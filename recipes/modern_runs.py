@@ -251,14 +251,14 @@ class ModernRun:
 
 
 def megatron_bridge(run: ModernRun) -> Strategy:
-    """NVIDIA's performance recipes: gradients reduced in bf16 during the backward pass, in Megatron's buckets.
+    """NVIDIA's performance recipes: gradients summed and reduced in bf16 as the backward pass goes on, in buckets.
 
     Dense models keep all they need to go back (on GB200 and GB300 some of it in the host's memory); mixtures run as
     `EXPERT_RECIPES` has it. The first piece of a pipeline has the embedding. Tensor-parallel collectives hide behind
     products, but not in NVFP4.
     """
     order = Order(2 * max(MEGATRON_BUCKET, 1e6 * run.data))
-    return Strategy(order=order, tensor_overlap=run.precision != "nvfp4", stages=_evenly(run))
+    return Strategy(order=order, gradient_bytes=2.0, tensor_overlap=run.precision != "nvfp4", stages=_evenly(run))
 
 
 def _evenly(run: ModernRun) -> tuple[int, ...] | None:

@@ -88,6 +88,8 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
     """
     seated = strategy.grain == SERVER
     split, operators = _split(layer, strategy, manner)
+    if strategy.gradient_bytes is not None:
+        operators = tuple(op.summed_in(strategy.gradient_bytes) for op in operators)
     tables_over = strategy.data if layer.meets(Meeting.TABLES) and not seated else 1
     if tables_over > 1:
         operators = tuple(_spread(op, tables_over) for op in operators)

@@ -83,6 +83,10 @@ class Adapted(Operator):
             return self
         return replace(self, operator=inner, saved=self.saved * inner.saved_elements() / kept if kept else self.saved)
 
+    def summed_in(self, gradient_bytes: float) -> Adapted:
+        inner = self.operator.summed_in(gradient_bytes)
+        return self if inner is self.operator else replace(self, operator=inner)
+
     def host(self) -> tuple[str, ...]:
         return self.operator.host()
 

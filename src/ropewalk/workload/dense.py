@@ -31,7 +31,9 @@ class Linear(Operator):
     exact: bool = False
     """It is never narrowed to FP8: heads over words, routers."""
     accumulates: bool = False
-    """Gradients of its weight are added to float32 numbers as the product that makes them ends."""
+    """Gradients of its weight are added to those there are as the product that makes them ends."""
+    gradient_bytes: float = 4.0
+    """Bytes of what they are added to."""
     transformer_engine: bool = False
     """Transformer Engine runs it: what it keeps and gathers is as narrow as what it multiplies, and it can work in
     chunks while tensor ranks exchange what it reads or makes."""
@@ -44,7 +46,7 @@ class Linear(Operator):
         weight = (self.inputs, self.outputs) if self.turned else (self.outputs, self.inputs)
         into_weight = self._product("weight_grad", *weight, self.rows)
         into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
-        added = (k.accumulation(self.inputs * self.outputs),) if self.accumulates else ()
+        added = (k.accumulation(self.inputs * self.outputs, self.gradient_bytes),) if self.accumulates else ()
         return (*(() if self.first else (into_input,)), into_weight, *added, *((into_bias,) if self.bias else ()))
 
     def _product(self, form: str, rows: int, columns: int, inner: int) -> Kernel:
@@ -67,6 +69,9 @@ class Linear(Operator):
 
     def narrow_parameters(self) -> int:
         return self.inputs * self.outputs if self.transformer_engine and not self.exact else 0
+
+    def summed_in(self, gradient_bytes: float) -> Linear:
+        return replace(self, gradient_bytes=gradient_bytes) if self.accumulates else self
 
     def split(self, split: Split) -> Linear:
         ways = split.tensor

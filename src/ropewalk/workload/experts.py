@@ -76,7 +76,9 @@ class Experts(Operator):
     fused: bool = False
     """The gate is one kernel."""
     accumulates: bool = False
-    """Gradients of weights are added to float32 numbers as the products that make them end."""
+    """Gradients of weights are added to those there are as the products that make them end."""
+    gradient_bytes: float = 4.0
+    """Bytes of what they are added to."""
     biased: bool = False
     """Both products have a bias."""
     transformer_engine: bool = False
@@ -182,6 +184,9 @@ class Experts(Operator):
             *self._resorted(),
         )
 
+    def summed_in(self, gradient_bytes: float) -> Experts:
+        return replace(self, gradient_bytes=gradient_bytes) if self.accumulates else self
+
     def padded(self, rows: int) -> Experts:
         """Transformer Engine pads the rows of each expert, at least to one multiple.
 
@@ -208,7 +213,7 @@ class Experts(Operator):
 
     def _weight_gradient(self, columns: int, inner: int) -> tuple[Kernel, ...]:
         product = self._product("weight_grad", columns, inner)
-        added = (k.accumulation(self.experts * columns * inner),) if self.accumulates else ()
+        added = (k.accumulation(self.experts * columns * inner, self.gradient_bytes),) if self.accumulates else ()
         summed = (k.rowwise("column_sum", self.slots, columns, 1, 0),) if self.biased and not self.apart else ()
         return product, *added, *summed
 

@@ -52,16 +52,12 @@ def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1, *, ex
     )
 
 
-def accumulation(weights: int) -> Kernel:
-    """What it takes beyond a product to add its result to gradients in float32 that are already there.
+def accumulation(weights: int, gradient_bytes: float = 4.0) -> Kernel:
+    """What it takes beyond a product to add its result to gradients that are already there.
 
-    They are read and written whole where the product alone writes 16 bits.
+    They are read and written, in float32 unless told, where the product alone writes 16 bits.
     """
-    return Kernel("pointwise", "map", (weights, 1, 1), weights, bytes_fixed=ACCUMULATED_BYTES * weights)
-
-
-ACCUMULATED_BYTES = 6.0
-"""Four read, four written, less the two that the product writes by itself."""
+    return Kernel("pointwise", "map", (weights, 1, 1), weights, bytes_fixed=(2 * gradient_bytes - 2.0) * weights)
 
 
 def grouped_matmul(form: str, groups: int, rows: int, columns: int, inner: int) -> Kernel:

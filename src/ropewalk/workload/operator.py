@@ -81,6 +81,10 @@ class Operator(ABC):
         """The same where narrow products want a multiple of `rows` rows of each expert: others stay as they are."""
         return self
 
+    def summed_in(self, gradient_bytes: float) -> Operator:
+        """The same where gradients of weights are added up in numbers of so many bytes."""
+        return self
+
     def weight_kernels(self) -> range | tuple[int, ...]:
         """Positions in `backward()` of kernels that make gradients of weights alone, which may be put off.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import WorkloadError
+from ropewalk.strategy import Strategy, shares_of
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.kernel import Kernel, accumulation
 from ropewalk.workload.loss import CrossEntropy
@@ -144,3 +145,19 @@ def test_megatron_without_a_fused_loss_passes_over_wide_logits_step_by_step():
 def test_a_loss_in_steps_belongs_to_megatron():
     with pytest.raises(WorkloadError, match=r"loss_fusion=false is Megatron's: give stack=megatron too"):
         open_workload("llama-7b:loss_fusion=false", 1, 512)
+
+
+def test_gradients_are_added_up_in_the_numbers_that_are_sent():
+    workload = open_workload("llama-7b:layers=1,stack=megatron", 1, 512)
+    written = [
+        sum(
+            kernel.bytes_fixed
+            for operator in shares_of(workload, Strategy(gradient_bytes=width))[1].layer.operators
+            for kernel in operator.backward()
+            if kernel.kind == "pointwise" and kernel.bytes_fixed
+        )
+        for width in (None, 4.0, 2.0)
+    ]
+    weights = workload.layers[1].parameters()
+    assert written[0] == written[1]
+    assert written[1] - written[2] == pytest.approx(4 * weights, rel=0.01)
