@@ -1,17 +1,43 @@
-"""Predicted against measured training steps of one H200, row by row: `python benchmarks/against_gpu_steps.py`."""
+"""Predicted against measured training steps of one H200, row by row: `python benchmarks/against_gpu_steps.py`.
+
+With a file that `benchmarks/gpu_sustained.py` wrote, against what is in it: steps after seconds at full power, stack by
+stack, and their parts.
+"""
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 
-from gpu_steps import PARTS, MeasuredStep, h200_steps, h200_sustained_steps
+from gpu_steps import PARTS, MeasuredPart, MeasuredStep, h200_steps, h200_sustained_steps, measured_now
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, help="what benchmarks/gpu_sustained.py wrote")
+    chosen = parser.parse_args()
+    if chosen.file:
+        steps, parts = measured_now(chosen.file)
+        print_sustained(steps, max((len(step.name) for step in steps), default=0))
+        print_parts(parts)
+    else:
+        print_shipped()
+
+
+def print_parts(parts: list[MeasuredPart]) -> None:
+    """Kernels, scans and updates by themselves; prices are those of the full clock."""
+    width = max((len(part.name) for part in parts), default=0)
+    print(f"\n{'parts, at full clock':{width}}  {'measured, ms':>12}  error")
+    for part in parts:
+        print(f"{part.name:{width}}  {1e3 * part.measured_s:12.3f}  {part.predicted_s / part.measured_s - 1:+.1%}")
+
+
+def print_shipped() -> None:
+    """What was measured before."""
     steps = list(h200_steps())
     width = max(len(step.name) for step in steps)
     print(f"{'':{width}}  {'forward':>16}  {'forward+backward':>16}  {'step':>16}   limited by")
@@ -32,7 +58,8 @@ def print_sustained(steps: list[MeasuredStep], width: int) -> None:
         chosen = [one for one in steps if (one.predicted.stack, one.predicted.precision) == (stack, precision)]
         for step in chosen:
             cells = [f"{1e3 * seconds:8.2f} {step.error(part):+7.1%}" for part, seconds in step.measured_s.items()]
-            print(f"{step.name:{width}}  {'  '.join(cells)}   {'gpu' if step.is_limited_by_gpu else 'host or both'}")
+            limit = "gpu" if step.is_limited_by_gpu else "host or both"
+            print(f"{step.name:{width}}  {'  '.join(cells)}   {limit}, {step.predicted.optimiser}")
         print(f"{f'{stack}, {precision}: whole steps':{width}}  {_summary(chosen, ('step_s',))}")
 
 

@@ -23,8 +23,7 @@ import torch
 import torch.nn.functional as fn
 from torch import nn
 
-Batch = dict[str, Any]
-Loss = Callable[[], torch.Tensor]
+from gpu_models import Loss, text_model
 
 
 def image_model(name: str, batch: int, side: int, dtype: torch.dtype) -> tuple[nn.Module, Loss]:
@@ -35,23 +34,6 @@ def image_model(name: str, batch: int, side: int, dtype: torch.dtype) -> tuple[n
     images = torch.randn(batch, 3, side, side, device="cuda", dtype=dtype)
     labels = torch.randint(1000, (batch,), device="cuda")
     return model, lambda: fn.cross_entropy(model(images), labels)
-
-
-def text_model(
-    config: Any, batch: int, sequence: int, dtype: torch.dtype, kind: str = "causal"
-) -> tuple[nn.Module, Loss]:
-    import transformers
-
-    auto = {"causal": transformers.AutoModelForCausalLM, "masked": transformers.AutoModelForMaskedLM}[kind]
-    with torch.device("cuda"):
-        torch.set_default_dtype(dtype)
-        model = auto.from_config(config, dtype=dtype).train()
-        torch.set_default_dtype(torch.float32)
-    words = torch.randint(config.vocab_size, (batch, sequence), device="cuda")
-    return (
-        model,
-        lambda: model(input_ids=words, labels=words, **({"use_cache": False} if kind == "causal" else {})).loss,
-    )
 
 
 class Dlrm(nn.Module):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ropewalk.device.cost import StepCost, step_cost
 from ropewalk.device.pricer import pricer
 from ropewalk.training.checked import Sort, sort_of
+from ropewalk.workload.kernel import rebuilt
+from ropewalk.workload.scan import Scan
 from ropewalk.workload.zoo import build
 
 MEASURED = Path(__file__).parent.parent / "tests" / "data" / "h200_steps.csv"
@@ -20,7 +24,10 @@ SUSTAINED = MEASURED.with_name("h200_sustained_steps.csv")
 """Steps after ten seconds. `transformers` is that library's own code; `lean` is a Llama written as fused stacks have
 it: one product for queries, keys and values, compiled norms, gates and loss, FP8 scaled tensor by tensor. Its
 gradients stay in bf16, where Megatron-Core adds them to float32."""
+SUSTAINED_ON = "h200@700W"
 PARTS = ("forward_s", "forward_backward_s", "step_s")
+UNPRICED = "forward_rowwise"
+"""A form of products that is measured and has no kernel of its own."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +53,65 @@ class MeasuredStep:
         return both.gpu_s > 2 * both.host_s
 
 
+@dataclass(frozen=True)
+class MeasuredPart:
+    """One kernel, scan or update by itself, with what was predicted at full clock."""
+
+    name: str
+    measured_s: float
+    predicted_s: float
+
+
 def h200_steps(device: str = "h200") -> Iterator[MeasuredStep]:
     """Every step of the first tenths of a second beside its prediction: at full clock, which the GPU still has then."""
-    return _beside(MEASURED, device)
+    return _beside(_table(MEASURED), device)
 
 
 def h200_sustained_steps() -> Iterator[MeasuredStep]:
     """Every step after ten seconds beside its prediction, under the power limit of 700 W."""
-    return _beside(SUSTAINED, "h200@700W")
+    return _beside(_table(SUSTAINED), SUSTAINED_ON)
 
 
-def _beside(table: Path, device: str) -> Iterator[MeasuredStep]:
-    with table.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            sequence = int(row["sequence"]) or None
-            workload = build(row["model"], int(row["batch"]), sequence, stack=row.get("stack", "eager"))
-            prices = pricer(device, row["precision"]).sustained(workload)
-            size = f"batch {row['batch']}" + (f" x {sequence}" if sequence else "")
-            yield MeasuredStep(
-                f"{row['model']}, {size}, {row['precision']}",
-                row.get("set") == "unseen",
-                int(row["parameters"]),
-                {part: float(row[part]) for part in PARTS if part in row},
-                step_cost(workload, prices, row.get("optimiser", "adamw")),
-                sort_of(workload, prices.device, row["precision"]),
-                row.get("code", "transformers"),
-            )
+def measured_now(path: Path) -> tuple[list[MeasuredStep], list[MeasuredPart]]:
+    """Steps and parts of a file that `benchmarks/gpu_sustained.py` wrote, each beside its prediction.
+
+    Steps under FSDP2 on one rank (`sharded`) are left out: what its buffers cost is priced where ranks share weights.
+    """
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    steps = [row for row in rows if row["part"] == "step" and not row["sharded"]]
+    parts = [_part(row) for row in rows if row["part"] != "step" and row.get("form") != UNPRICED]
+    return list(_beside(steps, SUSTAINED_ON)), parts
+
+
+def _part(row: Mapping[str, Any]) -> MeasuredPart:
+    prices = pricer("h200", row["precision"])
+    if row["part"] == "update":
+        work = prices.update_work(row["parameters"], row["count"], row["optimiser"])
+        name = f"{row['optimiser']}, {row['tensors']}, {row['precision']}"
+        return MeasuredPart(name, row["seconds"], work.seconds)
+    kind, form, dims = row["kind"], row["form"], tuple(row["dims"])
+    launched = getattr(Scan(*dims), form)() if kind == "scan" else (rebuilt(kind, form, dims),)
+    name = f"{kind} {form} {' '.join(map(str, dims))}, {row['precision']}"
+    return MeasuredPart(name, row["seconds"], sum(prices.alone(kernel) for kernel in launched))
+
+
+def _table(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
+
+
+def _beside(rows: Iterable[Mapping[str, Any]], device: str) -> Iterator[MeasuredStep]:
+    for row in rows:
+        sequence = int(row["sequence"]) or None
+        workload = build(row["model"], int(row["batch"]), sequence, stack=row.get("stack", "eager"))
+        prices = pricer(device, row["precision"]).sustained(workload)
+        size = f"batch {row['batch']}" + (f" x {sequence}" if sequence else "")
+        yield MeasuredStep(
+            f"{row['model']}, {size}, {row['precision']}",
+            row.get("set") == "unseen",
+            int(row["parameters"]),
+            {part: float(row[part]) for part in PARTS if part in row},
+            step_cost(workload, prices, row.get("optimiser", "adamw")),
+            sort_of(workload, prices.device, row["precision"]),
+            row.get("code", "transformers"),
+        )

@@ -74,10 +74,10 @@ class Pricer:
         if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
             return 0.0  # numbers are float32 already: nothing is launched
         if kernel not in self._seconds:
-            self._seconds[kernel] = self._alone(kernel) + self.gpu(self._narrowing(kernel))
+            self._seconds[kernel] = self.alone(kernel) + self.gpu(self._narrowing(kernel))
         return self._seconds[kernel]
 
-    def _alone(self, kernel: Kernel) -> float:
+    def alone(self, kernel: Kernel) -> float:
         """Seconds of a kernel whose operands are there as it wants them."""
         numbers = self.precision.of(kernel)
         seconds = self.table.ratio(kernel, numbers.measured_as) * roofline(kernel, self.device, numbers)
@@ -127,7 +127,7 @@ class Pricer:
             numbers = self.precision.of(kernel)
             joules += power.joules(kernel, numbers.name, numbers.element_bytes)
             if kernel.kind in PRODUCTS:
-                clocked_s += self._alone(kernel)
+                clocked_s += self.alone(kernel)
         whole_s = (self.forward_work(operators) + self.backward_work(operators)).gpu_s
         return power.clock(clocked_s, whole_s - clocked_s, joules)
 
