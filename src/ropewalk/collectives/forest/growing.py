@@ -10,6 +10,7 @@ from ropewalk.collectives.forest.demand import Wiring
 from ropewalk.collectives.forest.everyone import by_way_of_everyone, straight_to_everyone
 from ropewalk.collectives.forest.layers import layered
 from ropewalk.collectives.forest.packing import Bundle, deepest, packed, packed_together
+from ropewalk.collectives.forest.servers import by_servers
 from ropewalk.collectives.forest.splitting import split_by_guesses, split_switches
 from ropewalk.collectives.forest.thinning import thinned
 from ropewalk.collectives.optimum.network import Network
@@ -25,8 +26,9 @@ _BY_WAY_OF_UP_TO = 128
 def bundles_of(network: Network, wiring: Wiring) -> tuple[Wiring, list[Bundle]]:
     """Trees that fill a wiring, with the wiring they take their ways from.
 
-    In one hop where the fabric has room for that, or in two from a single root; in layers, over direct ways that keep
-    to leaves and servers, or over those that a wide core allows; and as they can be packed where layers do not do.
+    In one hop where the fabric has room for that, or in two from a single root; from server to server; in layers, over
+    direct ways that keep to leaves and servers, or over those that a wide core allows; and as they can be packed where
+    layers do not do.
     """
     if not network.is_member.all():
         straight = straight_to_everyone(wiring)
@@ -34,6 +36,8 @@ def bundles_of(network: Network, wiring: Wiring) -> tuple[Wiring, list[Bundle]]:
             straight = by_way_of_everyone(wiring)
         if straight is not None:
             return straight
+        if len(wiring.members) > _PACKED_AGAIN_UP_TO and (over_servers := by_servers(wiring)) is not None:
+            return over_servers
     split = []
     for each in _split(network, wiring):
         if (bundles := layered(each)) is not None:

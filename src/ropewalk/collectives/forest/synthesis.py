@@ -75,7 +75,9 @@ def all_gather_forest(network: Network) -> Forest:
 
 def reduce_scatter_forest(network: Network) -> Forest:
     """Trees towards every member in proportion to its shard: those of an all-gather backwards."""
-    return all_gather_forest(network.reversed())
+    return (
+        backwards(all_gather_forest(network)) if network.mirror is not None else all_gather_forest(network.reversed())
+    )
 
 
 def broadcast_forest(network: Network, root: int) -> Forest:
@@ -101,7 +103,7 @@ def all_reduce_forest(network: Network) -> AllReduceForest:
     # The halves have roots everywhere and are shallower, so they are preferred wherever they are optimal.
     if reduce_scatter_then_all_gather(network).algbw == all_reduce(network).algbw:
         spreading = all_gather_forest(network)
-        reducing = backwards(spreading) if network.mirror is not None else reduce_scatter_forest(network)
+        reducing = backwards(spreading) if network.mirror is not None else all_gather_forest(network.reversed())
         both = 1 / (1 / reducing.algbw + 1 / spreading.algbw)
         return AllReduceForest(reducing.scaled(both / reducing.algbw), spreading.scaled(both / spreading.algbw))
     mirrored = network.mirror is not None
