@@ -73,37 +73,58 @@ class ExpertRecipe:
     remade: bool = False
     """Activations of experts are computed again."""
     glued: bool = False
-    """Experts by fused kernels, in CUDA graphs of whole steps."""
+    """Experts by fused kernels."""
+    graphs: str = ""
+    """Parts that run as CUDA graphs."""
 
     def options(self, domain: int) -> list[str]:
         """Options of the model that say so."""
         own = [f"{name}=true" for name in ("remade", "glued") if getattr(self, name)]
+        own += [f"graphs={self.graphs}"] if self.graphs else []
         return [*own, *([f"dispatch=deepep,domain={domain}"] if self.once else [])]
 
 
-NCCL, ONCE, LATEST = ExpertRecipe(), ExpertRecipe(once=True), ExpertRecipe(once=True, overlap=True, glued=True)
+NCCL, ONCE = ExpertRecipe(), ExpertRecipe(once=True)
+LATEST = ExpertRecipe(once=True, overlap=True, glued=True, graphs="step")
+PARTS, MORE_PARTS = "attention+router", "attention+scan+router"
+NEMOTRON_3 = replace(ONCE, graphs=MORE_PARTS)
 EXPERT_RECIPES: dict[tuple[str, str], dict[str, ExpertRecipe]] = {
-    ("DeepSeekV3", "GB300"): {"25.11": replace(ONCE, remade=True), "26.02": ONCE, "26.06": LATEST},
-    ("DeepSeekV3", "GB200"): {"25.09": ONCE, "26.06": LATEST},
+    ("DeepSeekV3", "GB300"): {
+        "25.11": replace(ONCE, remade=True, graphs=PARTS), "26.02": ONCE, "26.06": LATEST,
+    },
+    ("DeepSeekV3", "GB200"): {"25.09": replace(ONCE, graphs=PARTS), "26.06": LATEST},
     ("DeepSeekV3", "B300"): {"26.02": ONCE},
     ("DeepSeekV3", "B200"): {"25.09": NCCL, "26.04": ONCE},
-    ("GPT OSS 120B", "GB300"): {"25.11": NCCL, "26.06": LATEST},
+    ("GPT OSS 120B", "GB300"): {"25.11": replace(NCCL, graphs=PARTS), "26.06": LATEST},
     ("GPT OSS 120B", "GB200"): {
         "25.11": ExpertRecipe(remade=True), "26.04": ExpertRecipe(once=True, overlap=True, remade=True),
         "26.06": LATEST,
     },
-    ("GPT OSS 120B", "B300"): {"26.02": NCCL, "26.04": ONCE},
+    ("GPT OSS 120B", "B300"): {"26.02": replace(NCCL, graphs=PARTS), "26.04": replace(ONCE, graphs=PARTS)},
     ("GPT OSS 120B", "B200"): {"25.11": ExpertRecipe(remade=True), "26.04": replace(ONCE, remade=True)},
     ("GPT OSS 120B", "H100"): {"25.11": ExpertRecipe(remade=True)},
-    ("Qwen3_30B_a3B", "GB300"): {"25.11": ONCE, "26.06": LATEST},
-    ("Qwen3_30B_a3B", "GB200"): {"25.09": ONCE, "26.06": LATEST},
-    ("Qwen3_30B_a3B", "B300"): {"26.04": ONCE},
-    ("Qwen3_30B_a3B", "B200"): {"25.09": NCCL, "26.04": ONCE},
+    ("Kimi_K2", "GB300"): {"26.04": ONCE},
+    ("Nemotron_3_Nano", "GB300"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Nano", "GB200"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Nano", "B300"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Nano", "B200"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Nano", "H100"): {"26.02": replace(ONCE, graphs="scan")},
+    ("Nemotron_3_Super", "GB300"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Super", "GB200"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Super", "B300"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Super", "B200"): {"26.02": replace(ONCE, remade=True)},
+    ("Nemotron_3_Ultra", "GB200"): {"26.08": ExpertRecipe(once=True, remade=True, glued=True)},
+    ("Qwen3_30B_a3B", "GB300"): {"25.11": replace(ONCE, graphs="router"), "26.06": LATEST},
+    ("Qwen3_30B_a3B", "GB200"): {"25.09": replace(ONCE, graphs="router"), "26.06": LATEST},
+    ("Qwen3_30B_a3B", "B300"): {"26.04": replace(ONCE, graphs="router")},
+    ("Qwen3_30B_a3B", "B200"): {"25.09": replace(NCCL, graphs="router"), "26.04": replace(ONCE, graphs=PARTS)},
     ("Qwen3_30B_a3B", "H100"): {
         "25.11": ExpertRecipe(overlap=True), "26.02": replace(ONCE, overlap=True), "26.04": ONCE,
     },
-    ("Qwen3_235B_a22B", "GB300"): {"25.11": ONCE, "26.06": LATEST},
-    ("Qwen3_235B_a22B", "GB200"): {"25.09": ONCE, "26.06": LATEST},
+    ("Qwen3_235B_a22B", "GB300"): {
+        "25.11": replace(ONCE, graphs="router"), "26.02": replace(ONCE, graphs=PARTS), "26.06": LATEST,
+    },
+    ("Qwen3_235B_a22B", "GB200"): {"25.09": replace(ONCE, graphs=PARTS), "26.06": LATEST},
     ("Qwen3_235B_a22B", "B200"): {"25.11": ExpertRecipe(overlap=True), "26.02": NCCL},
     ("Qwen3_235B_a22B", "H100"): {"25.09": ExpertRecipe(overlap=True)},
 }  # fmt: skip
@@ -179,6 +200,18 @@ class ModernRun:
         return next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
 
     @property
+    def dense_graphs(self) -> str:
+        """Parts of Llama that recipes of Megatron-Bridge run as CUDA graphs (tags v0.2.0 to v0.5.0, configs/llama).
+
+        Feed-forward layers where the 70B model is fine-tuned, whole steps of the 8B model on Grace.
+        """
+        if not (self.is_dense and self.software.startswith(MEGATRON_BRIDGE)):
+            return ""
+        if self.model == "LLAMA3_8B" and self.accelerator.startswith("GB") and "Pre-" in self.task:
+            return "step"
+        return "mlp" if self.model == "LLAMA3_70B" and "Pre-" not in self.task else ""
+
+    @property
     def schedule(self) -> str:
         if self.recipe.overlap:
             return "1f1b-overlap"
@@ -199,6 +232,7 @@ class ModernRun:
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
         options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) else []
+        options += [f"graphs={self.dense_graphs}"] if self.dense_graphs else []
         options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 

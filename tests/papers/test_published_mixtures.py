@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from modern_runs import LATEST, NCCL, ONCE, ModernRun, modern_runs
+from modern_runs import LATEST, NCCL, ONCE, PARTS, ModernRun, modern_runs
 
 FAMILIES = ("GPT OSS 120B", "Qwen3_30B_a3B", "DeepSeekV3", "deepseekv2")
 QUICK = 64
@@ -46,7 +46,8 @@ def test_mixtures_on_average(errors):
 
 def test_recipes_are_those_of_the_container():
     runs = {run.id: run.recipe for run in modern_runs()}
-    assert (runs["g02094"], runs["g02170"], runs["g02328"]) == (LATEST, ONCE, NCCL)
+    assert (runs["g02094"], runs["g02249"].graphs, runs["g02302"]) == (LATEST, PARTS, NCCL)
+    assert (runs["g02170"], runs["g02328"]) == (replace(ONCE, graphs=PARTS), replace(NCCL, graphs="router"))
     assert runs["g02166"].remade
     assert not runs["g02166"].once
 

@@ -80,8 +80,19 @@ class Pricer:
     def alone(self, kernel: Kernel) -> float:
         """Seconds of a kernel whose operands are there as it wants them."""
         numbers = self.precision.of(kernel)
-        seconds = self.table.ratio(kernel, numbers.measured_as) * roofline(kernel, self.device, numbers)
-        return seconds / self.clock if kernel.kind in PRODUCTS else seconds
+        ratio, best = self.table.ratio(kernel, numbers.measured_as), roofline(kernel, self.device, numbers)
+        if kernel.kind in PRODUCTS:
+            return ratio * best / self.clock
+        return max(ratio * best, best + (ratio - 1) * self._on_as_many(kernel, numbers))
+
+    def _on_as_many(self, kernel: Kernel, numbers: Precision) -> float:
+        """Seconds of a kernel at best on the device that was measured, if it had as many multiprocessors as this one.
+
+        What a kernel that is no product takes beyond its bytes is spent in multiprocessors, which wait for memory or
+        compute addresses: it shrinks with more of them, not with a faster memory.
+        """
+        measured = self.table.device
+        return roofline(kernel, measured, numbers) * measured.multiprocessors / self.device.multiprocessors
 
     def _narrowing(self, kernel: Kernel) -> list[Kernel]:
         """What makes the operands of a product narrow: its input, or the gradient of its result for both gradients.
@@ -163,7 +174,7 @@ class Pricer:
         padded = self._padded(operators)
         return Work(
             self.gpu(kernel for operator in padded for kernel in operator.forward()),
-            self.host(call for operator in padded for call in operator.host()),
+            self.host(_calls(padded)),
         )
 
     def backward_work(self, operators: Sequence[Operator]) -> Work:
@@ -171,7 +182,7 @@ class Pricer:
         padded = self._padded(operators)
         return Work(
             self.gpu(kernel for operator in padded for kernel in operator.backward()),
-            self.host((call for operator in padded for call in operator.host()), backward=True),
+            self.host(_calls(padded), backward=True),
         )
 
     def weight_work(self, operators: Sequence[Operator]) -> Work:
@@ -220,6 +231,11 @@ def _with_busy_experts(workload: Workload, batch: int) -> Workload:
     experts = [one for layer in workload.layers for one in layer.operators if isinstance(one, Experts)]
     short = max((BUSY_EXPERT_TOKENS * one.experts / one.slots for one in experts), default=0.0)
     return workload.at_batch(batch * ceil(short)) if short > 1 else workload
+
+
+def _calls(operators: Iterable[Operator]) -> Iterator[str]:
+    """What the host calls for operators; those in CUDA graphs are launched together."""
+    return (call for operator in operators if not operator.captured for call in operator.host())
 
 
 def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pricer:

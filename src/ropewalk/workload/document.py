@@ -137,9 +137,14 @@ def sheet_of(record: type[Any]) -> type[BaseModel]:
             _type(hints[field.name], field.name, FORMS.get(record, ())),
             ... if field.default is dataclasses.MISSING else field.default,
         )
-        for field in dataclasses.fields(record)
+        for field in _fields(record)
     }
     return create_model(record.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _fields(record: Any) -> list[dataclasses.Field[Any]]:
+    """The fields of a record in the order in which people write them: its own before those of all operators."""
+    return sorted(dataclasses.fields(record), key=lambda field: field.kw_only is True)
 
 
 def _type(hint: Any, name: str, forms: tuple[str, ...]) -> Any:
@@ -224,7 +229,7 @@ def write_operator(operator: Any) -> dict[str, Any]:
     head = {"kind": kind_of(type(operator))} if isinstance(operator, Operator) else {}
     return head | {
         field.name: _plain(getattr(operator, field.name))
-        for field in dataclasses.fields(operator)
+        for field in _fields(operator)
         if field.default is dataclasses.MISSING or getattr(operator, field.name) != field.default
     }
 

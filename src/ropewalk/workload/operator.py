@@ -7,7 +7,7 @@ for the backward pass, and what becomes of it when a layer is split over several
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ropewalk.workload.kernel import Kernel
@@ -64,6 +64,9 @@ class Split:
 @dataclass(frozen=True)
 class Operator(ABC):
     """The contract of every operator. Sizes are those of one micro-batch on one rank."""
+
+    captured: bool = field(default=False, kw_only=True)
+    """Its kernels are part of a CUDA graph: the host launches all of them at once, and calls nothing for them."""
 
     @abstractmethod
     def forward(self) -> tuple[Kernel, ...]:

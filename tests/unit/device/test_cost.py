@@ -4,6 +4,7 @@ from ropewalk.device.cost import step_cost
 from ropewalk.device.pricer import pricer
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
+from ropewalk.workload import kernel
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, chain
@@ -87,3 +88,13 @@ def test_a_linear_layer_costs_twice_as_much_backward_as_forward_when_it_is_large
     prices = pricer("h200", "bf16")
     layer = (Linear(16384, 8192, 8192, bias=False),)
     assert prices.backward(layer) == pytest.approx(2 * prices.forward(layer), rel=0.15)
+
+
+def test_what_multiprocessors_take_beyond_the_bytes_does_not_shrink_with_a_faster_memory():
+    joined, copied = (kernel.pointwise(form, 1 << 27) for form in ("cat", "map"))
+    fast, slow, measured = (pricer(name, "bf16") for name in ("b200", "h100", "h200"))
+    waits = measured.kernel(joined) - measured.kernel(copied)
+    assert fast.kernel(joined) - fast.kernel(copied) == pytest.approx(waits * 132 / 148, rel=0.05)
+    assert slow.kernel(joined) / slow.kernel(copied) == pytest.approx(
+        measured.kernel(joined) / measured.kernel(copied), rel=0.01
+    )

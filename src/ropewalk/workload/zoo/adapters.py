@@ -17,6 +17,7 @@ from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
+from ropewalk.workload.zoo.graphs import launched_at_once
 from ropewalk.workload.zoo.parts import Operators
 from ropewalk.workload.zoo.stacks import Stack
 
@@ -42,9 +43,10 @@ def added(layers: list[Layer], rank: int, stack: Stack) -> list[Layer]:
 def _beside(operator: Operator, rank: int, stack: Stack) -> Operators:
     """An operator that is frozen, with its adapter where it has one."""
     linear = bare(operator)
-    if not rank or not isinstance(linear, Linear) or linear.exact:
-        return (frozen(operator),)
-    return (frozen(operator), *_adapter(linear, operator.saved_elements(), rank, stack))
+    made: Operators = (frozen(operator),)
+    if rank and isinstance(linear, Linear) and not linear.exact:
+        made += _adapter(linear, operator.saved_elements(), rank, stack)
+    return launched_at_once(made) if operator.captured else made
 
 
 def frozen(operator: Operator) -> Operator:

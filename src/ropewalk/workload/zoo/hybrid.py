@@ -17,8 +17,9 @@ from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
 from ropewalk.workload.zoo import llama, mixture
+from ropewalk.workload.zoo.graphs import FEED_FORWARD, SCAN
 from ropewalk.workload.zoo.mixture import Mixture
-from ropewalk.workload.zoo.parts import Operators, Run, calls, enter, gathered, interpreted, leave, residual
+from ropewalk.workload.zoo.parts import Operators, Run, calls, captured, enter, gathered, interpreted, leave, residual
 from ropewalk.workload.zoo.shape import Transformer
 
 KINDS = {"M": "mamba block", "*": "attention block", "-": "feed-forward block", "E": "expert block"}
@@ -103,10 +104,11 @@ def _layer(letter: str, shape: Transformer, hybrid: Hybrid, run: Run) -> Operato
     if letter == "E" and hybrid.experts is not None:
         return mixture.feed_forward(shape, hybrid.experts, run)
     elements = run.tokens * shape.hidden
-    return (
+    made = (
         llama.norm(run, shape.hidden), enter(elements), *llama.squared(run, shape.hidden, shape.neurons),
         leave(elements), residual(elements),
     )  # fmt: skip
+    return captured(run, FEED_FORWARD, made)
 
 
 def mamba(shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
@@ -116,7 +118,7 @@ def mamba(shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
     convolved = inner + 2 * hybrid.groups * hybrid.state
     made = inner + convolved + hybrid.heads
     gate = GATE_AT_ONCE if run.stack.fused else GATE
-    return (
+    layer = (
         llama.norm(run, shape.hidden),
         enter(elements),
         Linear(run.tokens, shape.hidden, made, bias=False, role=Role.COLUMNS),
@@ -131,3 +133,4 @@ def mamba(shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
         leave(elements),
         residual(elements),
     )
+    return captured(run, SCAN, layer)

@@ -13,12 +13,14 @@ from ropewalk.workload.dense import Linear
 from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import COLUMN_SUM, ROTATE_PAIRS
 from ropewalk.workload.written import Launch, Routine, Written
+from ropewalk.workload.zoo.graphs import ATTENTION
 from ropewalk.workload.zoo.llama import norm
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
     attended,
     calls,
+    captured,
     enter,
     fan_in,
     gathered,
@@ -56,7 +58,7 @@ class Latent:
 def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
     elements, heads = run.tokens * shape.hidden, shape.heads
     kept = latent.keys + latent.rotated
-    return (
+    made = (
         norm(run, shape.hidden),
         fan_in(elements, 2),
         *_queries(shape, latent, run),
@@ -76,6 +78,7 @@ def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
         *projected(run, heads * latent.value, shape.hidden, bias=False),
         residual(elements),
     )
+    return captured(run, ATTENTION, made)
 
 
 def _queries(shape: Transformer, latent: Latent, run: Run) -> Operators:

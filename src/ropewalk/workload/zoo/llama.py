@@ -29,11 +29,13 @@ from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
 from ropewalk.workload.zoo.gpt import causal_loss
+from ropewalk.workload.zoo.graphs import ATTENTION, FEED_FORWARD
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
     attended,
     calls,
+    captured,
     enter,
     fan_in,
     gathered,
@@ -106,7 +108,7 @@ def norm(run: Run, width: int, role: Role = Role.OUTSIDE, rows: int = 0) -> Norm
 
 def attention(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = True) -> Operators:
     elements = run.tokens * shape.hidden
-    return (
+    made = (
         norm(run, shape.hidden),
         enter(elements),
         *heads_attended(shape, run, window, rotated=rotated),
@@ -114,6 +116,7 @@ def attention(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = 
         *behind(shape, run),
         residual(elements),
     )
+    return captured(run, ATTENTION, made)
 
 
 def heads_attended(shape: Transformer, run: Run, window: int = 0, *, rotated: bool = True) -> Operators:
@@ -159,10 +162,11 @@ def _queries_and_keys(shape: Transformer, run: Run) -> Operators:
 
 def feed_forward(shape: Transformer, run: Run) -> Operators:
     elements = run.tokens * shape.hidden
-    return (
+    made = (
         norm(run, shape.hidden), enter(elements), *gated(run, shape.hidden, shape.neurons), leave(elements),
         *behind(shape, run), residual(elements),
     )  # fmt: skip
+    return captured(run, FEED_FORWARD, made)
 
 
 def gated(run: Run, hidden: int, neurons: int) -> Operators:

@@ -21,12 +21,13 @@ from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import CAST, GROUPED_ROUTER, ROUTER
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
-from ropewalk.workload.zoo import latent, llama
+from ropewalk.workload.zoo import graphs, latent, llama
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
     added,
     calls,
+    captured,
     enter,
     fan_in,
     interpreted,
@@ -233,11 +234,12 @@ def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         Written(WIDENED, run.tokens, shape.hidden, Role.ROUTED),
         Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),
     )
-    return (
+    made = (
         *(widened if mixture.router is GROUPED_ROUTER else ()),
         sharing(scores),
         Written(mixture.router, run.tokens, mixture.experts, Role.ROUTED),
     )
+    return captured(run, graphs.ROUTER, made)
 
 
 def shared(shape: Transformer, mixture: Mixture, run: Run) -> Operators:

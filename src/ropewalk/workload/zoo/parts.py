@@ -15,6 +15,7 @@ from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.routines import BIAS_ADD, BIAS_DROPOUT_ADD, BIAS_GELU, DROPOUT_ADD
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
+from ropewalk.workload.zoo.graphs import STEP, launched_at_once
 from ropewalk.workload.zoo.stacks import EAGER, Stack
 
 Operators = tuple[Operator, ...]
@@ -33,6 +34,8 @@ class Run:
     """Dropout runs where the model has it."""
     stack: Stack = EAGER
     """The software that runs it."""
+    graphs: frozenset[str] = frozenset()
+    """Parts of it that run as CUDA graphs."""
 
     @property
     def tokens(self) -> int:
@@ -46,7 +49,8 @@ def stacked(
     elements = run.tokens * hidden
 
     def written(operators: Operators) -> Operators:
-        return tuple(as_kept_by(run.stack, operator) for operator in operators)
+        kept = tuple(as_kept_by(run.stack, operator) for operator in operators)
+        return launched_at_once(kept) if STEP in run.graphs else kept
 
     made = {kind: written(block) for kind, block in blocks}
     return [
@@ -134,6 +138,11 @@ def sharing(operator: Operator, *, narrowed: bool = False) -> Operator:
 def calls(*names: str) -> Written:
     """Calls that launch nothing but take the host's time: views, transposes, modules that hold modules."""
     return Written(Routine("calls", (), (), names), 1, 1, Role.WHOLE)
+
+
+def captured(run: Run, part: str, operators: Operators) -> Operators:
+    """A part of a layer; where it runs as a CUDA graph, the host launches it like one operation."""
+    return (calls("add"), *launched_at_once(operators)) if part in run.graphs else operators
 
 
 def interpreted(microseconds: int, run: Run) -> Written:

@@ -22,6 +22,7 @@ from ropewalk.workload.zoo import (
     xlnet,
 )
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
+from ropewalk.workload.zoo.graphs import graphs_named
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import SIDE_BY_SIDE, TRAITS, Transformer
 from ropewalk.workload.zoo.stacks import STACKS, Stack
@@ -117,11 +118,11 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "", dropout: bool = how.dropout,
-        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, graphs: str = "", **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         usual = how.attention if stack == DEFAULT_STACK else "fused"
         runner = running(name, stack, how.stacks, loss_fusion=loss_fusion)
-        run = Run(batch, length, known(name, attention or usual), dropout, runner)
+        run = Run(batch, length, known(name, attention or usual), dropout, runner, graphs_named(graphs))
         return adapters.added(how.layers(resized(name, shape, sizes), run), lora, run.stack)
 
     return TransformerEntry(
@@ -140,14 +141,14 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
         choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK,
-        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, **given: Option,
+        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, graphs: str = "", **given: Option,
     ) -> list[Layer]:  # fmt: skip
         handling = {trait: given.pop(trait) for trait in HANDLING if trait in given}
         sizes, changed = given, cast(dict[str, Any], handling)
         chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, **changed)
         chosen.check(name)
         runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=runner)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
         made = resized(name, shape, sizes)
         layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
         return adapters.added(layers, lora, run.stack)
@@ -155,6 +156,7 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
         "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0, "mtp": experts.mtp,
+        "graphs": "",
         **{trait: getattr(experts, trait) for trait in HANDLING},
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
@@ -169,7 +171,7 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
-        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, graphs: str = "", **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
         changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
@@ -179,12 +181,13 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
         kept = replace(states, pattern=pattern, **changed)
         kept.check(name)
         runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=runner)
+        run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
         made = resized(name, shape, {**own, "layers": len(pattern)})
         return adapters.added(hybrid.layers(made, kept, run), lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0,
+        "graphs": "",
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
@@ -202,7 +205,7 @@ STATES = {"scan_heads": "heads", "scan_size": "size", "state": "state", "groups"
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {
-        "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0,
+        "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0, "graphs": "",
     }  # fmt: skip
     if style.causal and "megatron" in style.stacks:
         own["loss_fusion"] = True
