@@ -12,17 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from ropewalk.errors import LabError
 from ropewalk.fabric import LeafSpine, Ring, Torus
 from ropewalk.lab import state as labs
 from ropewalk.lab.faults import DOWN, UP, Fault, cause
 from ropewalk.lab.forwarding import hashed, pinned
 from ropewalk.lab.lab import built
-from ropewalk.lab.lifecycle import bring_up, opened, take_down
+from ropewalk.lab.lifecycle import bring_up, opened, routes_in, take_down
+from ropewalk.lab.measure import measured
 from ropewalk.lab.namespaces import held, inside
 from ropewalk.lab.needs import missing
 from ropewalk.lab.network import LabNetwork, host_address
 from ropewalk.lab.process import needs_user_namespace
-from ropewalk.lab.request import Request, routes_by_name
+from ropewalk.lab.question import LabQuestion
+from ropewalk.lab.request import LabRequest, routes_by_name
 
 pytestmark = pytest.mark.extras
 
@@ -39,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 def request(builder, name="test", routing="default"):
     fabric = builder.build()
-    return Request(name, builder.expression, LabNetwork(fabric), *routes_by_name(fabric, routing))
+    return LabRequest(name, builder.expression, LabNetwork(fabric), *routes_by_name(fabric, routing))
 
 
 def arrives(lab, src, dst, path=0, size=1000):
@@ -175,3 +178,34 @@ def test_up_and_down_ten_times_leaves_nothing(folder):
         take_down("test")
     assert not processes_of(folder)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("builder", "collective", "routing"),
+    [
+        (LeafSpine(2, 2, 2, bandwidth=2.5e6), "ring", "default"),
+        (LeafSpine(2, 2, 2, bandwidth=2.5e6), "halving-doubling", "hash"),
+        (Torus((3, 3), 2.5e6), "hips", "default"),
+        (Torus((3, 3), 2.5e6), "forest", "default"),
+    ],
+    ids=str,
+)
+def test_collectives_run_with_right_sums_over_the_predicted_links(builder, collective, routing):
+    asked = request(builder, routing=routing)
+    with built(asked.network, asked.tables()) as lab:
+        found = measured(lab, asked.routing, asked.routes, LabQuestion(collective, size_bytes=300_000, repeats=2))
+    assert not found.wrong
+    for row in found.links():
+        assert row.predicted_bytes <= row.sent_bytes * 1.001
+        assert row.sent_bytes <= row.predicted_bytes * 1.25 + 20_000  # small packets, acknowledgements
+
+
+def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(monkeypatch):
+    monkeypatch.setattr("ropewalk.lab.measure._LEAST_LIMIT_S", 2.0)
+    bring_up(request(Ring(3, 2.5e6)))
+    question = LabQuestion("ring", size_bytes=30_000, repeats=1)
+    with opened("test") as (state, lab):
+        assert not measured(lab, state.routing, routes_in(state, lab.network), question).wrong
+    cause("test", Fault("h0-h1", DOWN))
+    with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be made"):
+        measured(lab, state.routing, routes_in(state, lab.network), question)

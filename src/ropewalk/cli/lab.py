@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
-from ropewalk.cli.lab_screen import print_labs, print_links
+from ropewalk.cli.lab_screen import print_labs, print_links, print_run
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, plan_named
-from ropewalk.cli.screen import JSON, print_json
+from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.tables import DescribedCommand
 from ropewalk.errors import InputError
 
+if TYPE_CHECKING:
+    from ropewalk.collectives.act import Act
+    from ropewalk.lab.answer import LabAnswer
+    from ropewalk.lab.question import LabQuestion
+    from ropewalk.lab.request import LabRequest
+
 NAME = typer.Option("lab", "--name", "-n", help="The lab, where there are several.")
+HOSTS = typer.Option(None, min=1, help="Hosts, where only a family is named.")
+ROUTING = typer.Option(
+    None, help="Routes: {routers}, or hash (the kernel's own ECMP).  [default: the best for the fabric]"
+)
+SEED = typer.Option(0, help="Of routers that hash.")
+SCALE = typer.Option(
+    None, help="Build links at one part in so many of their speed, 1:5000.  [default: what this machine carries]"
+)
 LINK = typer.Option(
     ...,
     "--link",
@@ -35,14 +53,10 @@ def up_command(
     named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED),
     *,
     place: ClusterOptions,
-    hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
-    routing: str | None = typer.Option(
-        None, help="Routes: {routers}, or hash (the kernel's own ECMP).  [default: the best for the fabric]"
-    ),
-    seed: int = typer.Option(0, help="Of routers that hash."),
-    scale: str | None = typer.Option(
-        None, help="Build links at one part in so many of their speed, 1:5000.  [default: what this machine carries]"
-    ),
+    hosts: int | None = HOSTS,
+    routing: str | None = ROUTING,
+    seed: int = SEED,
+    scale: str | None = SCALE,
     name: str = NAME,
     json: bool = JSON,
 ) -> None:
@@ -53,25 +67,115 @@ def up_command(
     Root is not needed where the kernel lets users make namespaces. `ropewalk lab down` removes all of it.
     """
     from ropewalk.lab.lifecycle import bring_up
-    from ropewalk.lab.request import Request, routes_by_name, routes_of_plan, scaled
-    from ropewalk.routing import DEFAULT
 
-    plan = plan_named(named)
-    fabric = fabric_named(named, place, plan=plan, hosts=hosts)
-    network, capacity = scaled(fabric, None if scale is None else _scale(scale))
-    if plan is None:
-        router, routes = routes_by_name(fabric, routing or DEFAULT, seed)
-    else:
-        refuse(["--routing"] if routing else [], f"{named} is a plan and says it: leave it out")
-        router, routes = routes_of_plan(plan, fabric)
-    typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
-    state = bring_up(Request(name, named or str(place.cluster), network, router, routes))
+    state = bring_up(_request(named, place, hosts, RouteChoice(routing, seed), scale, name))
     if json:
         from ropewalk.records import plain
 
         print_json(plain(state))
         return
     print_labs([state])
+
+
+@with_options
+def run_command(
+    named: str | None = typer.Argument(
+        None, metavar="[FABRIC]", help=NAMED + " Built for this run, unless a lab is up."
+    ),
+    *,
+    collective: str = typer.Option("ring", "--collective", "-c", help="How hosts exchange: {collectives}."),
+    act: str = typer.Option("allreduce", help="What they do: allreduce, allgather, reducescatter, alltoall, …"),
+    size: str = typer.Option("4MB", "--size", "-s", help="Bytes in the buffer of a rank."),
+    segments: int = typer.Option(1, min=1, help="Pieces that follow each other down the trees of a forest."),
+    repeats: int = typer.Option(5, help="Runs that count; one before them warms connections up."),
+    place: ClusterOptions,
+    hosts: int | None = HOSTS,
+    routing: str | None = ROUTING,
+    seed: int = SEED,
+    scale: str | None = SCALE,
+    name: str = NAME,
+    json: bool = JSON,
+    page: Path | None = PAGE,
+) -> None:
+    """Run a collective between all hosts over TCP: the prediction beside the measurement.
+
+    On the lab that is up: `ropewalk lab run --collective ring --size 4MB`
+
+    On a lab for this run alone: `ropewalk lab run torus:4x4 --bandwidth 20Mbps --collective hips --page lab.html`
+    """
+    from ropewalk.lab.question import LabQuestion
+
+    require_outputs(page, read=(named, place.cluster))
+    question = LabQuestion(collective, _act(act), units.size(size), repeats, segments)
+    question.check()
+    if named is None and place.cluster is None:
+        given = {"--hosts": hosts, "--routing": routing, "--scale": scale, **place.typed()}
+        refuse([word for word, value in given.items() if value is not None], "the lab that is up has decided it")
+        found = _on_lab(name, question)
+    else:
+        found = _on_new_lab(_request(named, place, hosts, RouteChoice(routing, seed), scale, name), question)
+    if page is not None:
+        from ropewalk.report.lab import lab_page
+
+        write_page(page, lab_page(found))
+    if json:
+        print_json(found.as_json())
+    else:
+        print_run(found)
+    if found.wrong:
+        raise typer.Exit(1)
+
+
+def _on_lab(name: str, question: LabQuestion) -> LabAnswer:
+    from ropewalk.lab.lifecycle import opened, routes_in
+    from ropewalk.lab.measure import measured
+
+    with opened(name) as (state, lab), shown_progress() as progress:
+        routes = routes_in(state, lab.network)
+        return measured(lab, state.routing, routes, question, rates=dict(state.slowed), progress=progress)
+
+
+def _on_new_lab(request: LabRequest, question: LabQuestion) -> LabAnswer:
+    from ropewalk.lab.lab import built
+    from ropewalk.lab.measure import measured
+
+    with built(request.network, request.tables()) as lab, shown_progress() as progress:
+        return measured(lab, request.routing, request.routes, question, progress=progress)
+
+
+@dataclass(frozen=True)
+class RouteChoice:
+    """A router by name, and its seed; None for the one that fits best."""
+
+    routing: str | None
+    seed: int
+
+
+def _request(
+    named: str | None, place: ClusterOptions, hosts: int | None, choice: RouteChoice, scale: str | None, name: str
+) -> LabRequest:
+    """What is to be built; says what the machine carries."""
+    from ropewalk.lab.request import LabRequest, routes_by_name, routes_of_plan, scaled
+    from ropewalk.routing import DEFAULT
+
+    plan = plan_named(named)
+    fabric = fabric_named(named, place, plan=plan, hosts=hosts)
+    network, capacity = scaled(fabric, None if scale is None else _scale(scale))
+    if plan is None:
+        router, routes = routes_by_name(fabric, choice.routing or DEFAULT, choice.seed)
+    else:
+        refuse(["--routing"] if choice.routing else [], f"{named} is a plan and says it: leave it out")
+        router, routes = routes_of_plan(plan, fabric)
+    typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
+    return LabRequest(name, named or str(place.cluster), network, router, routes)
+
+
+def _act(text: str) -> Act:
+    from ropewalk.collectives.act import EXCHANGES, Act
+
+    if text not in [act.key for act in EXCHANGES]:
+        raise InputError(f"unknown act {text!r}: use one of {', '.join(act.key for act in EXCHANGES)}")
+    return Act.of_key(text)
 
 
 def down_command(name: str = NAME, every: bool = typer.Option(False, "--all", help="All labs of this user.")) -> None:
@@ -141,6 +245,7 @@ def _scale(text: str) -> float:
 
 
 lab_app.command("up", cls=DescribedCommand)(up_command)
+lab_app.command("run", cls=DescribedCommand)(run_command)
 lab_app.command("status", cls=DescribedCommand)(status_command)
 lab_app.command("fault", cls=DescribedCommand)(fault_command)
 lab_app.command("down", cls=DescribedCommand)(down_command)

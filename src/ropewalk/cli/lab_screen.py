@@ -10,7 +10,10 @@ import typer
 from ropewalk.cli.screen import print_json, print_whole
 from ropewalk.units import show_bandwidth, show_size
 
+MOST_LINKS = 8
+
 if TYPE_CHECKING:
+    from ropewalk.lab.answer import LabAnswer
     from ropewalk.lab.lab import Counted
     from ropewalk.lab.network import LabNetwork
     from ropewalk.lab.state import LabState
@@ -30,6 +33,26 @@ def print_labs(states: Sequence[LabState]) -> None:
             f"lab {state.name}: {fabric.name}, {fabric.hosts} hosts, {len(fabric.nodes) - fabric.hosts} switches, "
             f"{len(fabric.links)} links of {range_said}{scale}, routing {state.routing}; {alive}"
         )
+
+
+def print_run(found: LabAnswer) -> None:
+    """The prediction beside the measurement, and the fullest links."""
+    from rich import box
+    from rich.table import Table
+
+    typer.echo(found.headline())
+    for note in found.notes():
+        typer.echo(note)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("link", "predicted", "sent", "difference"):
+        table.add_column(name, justify="left" if name == "link" else "right", no_wrap=True)
+    rows = found.links()
+    for row in rows[:MOST_LINKS]:
+        difference = f"{100 * (row.sent_bytes / row.predicted_bytes - 1):+.1f} %"
+        table.add_row(row.name, show_size(row.predicted_bytes), show_size(row.sent_bytes), difference)
+    print_whole(table)
+    if len(rows) > MOST_LINKS:
+        typer.echo(f"… {len(rows) - MOST_LINKS} more links: --json has all of them")
 
 
 def print_links(state: LabState, network: LabNetwork, counted: Mapping[int, Counted], *, json: bool) -> None:

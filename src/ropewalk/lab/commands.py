@@ -66,9 +66,7 @@ def node_lines(network: LabNetwork, forwarding: LabTables, node: int) -> list[st
     """Everything that `ip` is told inside one namespace, from loopback to routes."""
     lines = ["link set lo up"]
     if node < network.fabric.hosts:
-        lines += [
-            f"addr add {host_address(node, path)}/32 dev lo label {ADDRESS_LABEL}" for path in range(forwarding.paths)
-        ]
+        lines += [_address_line("add", node, path) for path in range(forwarding.paths)]
     for cable, end in network.ends_of_node[node]:
         lines += interface_lines(cable, end)
     lines += _rule_lines(forwarding, node)
@@ -94,6 +92,20 @@ def route_lines(network: LabNetwork, forwarding: LabTables, node: int, cut: froz
     return [line for name, table in whole.items() for line in _table_lines(network, node, table, name)]
 
 
+def retable_lines(network: LabNetwork, before: LabTables, after: LabTables, node: int) -> list[str]:
+    """Replace the tables of a node by others: rules first, then addresses, then routes."""
+    lines = [line.replace("rule add", "rule del") for line in _rule_lines(before, node)]
+    lines += [f"route flush table {number}" for number, _ in enumerate(before.nodes[node].by_source, _FIRST_TABLE)]
+    if node < network.fabric.hosts:
+        lines += [_address_line("add", node, path) for path in range(before.paths, after.paths)]
+    lines += _rule_lines(after, node) + route_lines(network, after, node)
+    gone = before.nodes[node].main.keys() - after.nodes[node].main.keys()
+    lines += [f"route del {destination}/32" for destination in sorted(gone)]
+    if node < network.fabric.hosts:
+        lines += [_address_line("del", node, path) for path in range(after.paths, before.paths)]
+    return lines
+
+
 def shaping_lines(network: LabNetwork, node: int) -> list[str]:
     """A token bucket in front of every link that a node sends."""
     ends = ((cable, network.cables[cable].links[end]) for cable, end in network.ends_of_node[node])
@@ -114,6 +126,11 @@ def bucket_line(verb: str, cable: int, rate_bits: int, queue_bytes: int) -> str:
     return (
         f"qdisc {verb} dev {interface(cable)} root handle 1: tbf rate {rate_bits}bit burst {burst} limit {queue_bytes}"
     )
+
+
+def _address_line(verb: str, host: int, path: int) -> str:
+    label = f" label {ADDRESS_LABEL}" if verb == "add" else ""
+    return f"addr {verb} {host_address(host, path)}/32 dev lo{label}"
 
 
 def _rule_lines(forwarding: LabTables, node: int) -> list[str]:

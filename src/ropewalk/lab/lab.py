@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ropewalk.errors import LabError
 from ropewalk.lab.commands import (
@@ -18,6 +18,7 @@ from ropewalk.lab.commands import (
     interface_lines,
     kernel_settings,
     node_lines,
+    retable_lines,
     route_lines,
     shaping_lines,
 )
@@ -69,6 +70,20 @@ class Lab:
         self.process.ask(batches=[(node, "ip", interface_lines(cable, end)) for end, node in enumerate(nodes)])
         routes = ((node, route_lines(self.network, self.forwarding, node, still_cut)) for node in nodes)
         self.process.ask(batches=[(node, "ip", lines) for node, lines in routes])
+
+    @contextmanager
+    def routed(self, tables: LabTables) -> Iterator[Lab]:
+        """The same network with other tables, for the length of a block."""
+        self._retable(self.forwarding, tables)
+        try:
+            yield replace(self, forwarding=tables)
+        finally:
+            self._retable(tables, self.forwarding)
+
+    def _retable(self, before: LabTables, after: LabTables) -> None:
+        nodes = range(self.network.fabric.nodes)
+        batches = [(node, "ip", retable_lines(self.network, before, after, node)) for node in nodes]
+        self.process.ask(batches=[(node, tool, lines) for node, tool, lines in batches if lines])
 
     def counters(self) -> dict[int, Counted]:
         """What every link has sent, by its number in the fabric."""

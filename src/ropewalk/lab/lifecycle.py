@@ -15,26 +15,25 @@ from pathlib import Path
 
 from ropewalk.errors import LabError
 from ropewalk.lab import state as labs
-from ropewalk.lab.forwarding import LabTables, hashed, pinned
 from ropewalk.lab.lab import Lab, built
 from ropewalk.lab.network import LabNetwork
 from ropewalk.lab.process import WORKER, LabProcess
-from ropewalk.lab.request import HASH, Request
+from ropewalk.lab.request import HASH, LabRequest, tables_of
 from ropewalk.lab.saved import SavedFabric, routes_of, saved_paths
 from ropewalk.lab.state import Holder, LabState
+from ropewalk.routing import Routes
 
 _LONGEST_END_S = 10.0
 
 
-def bring_up(request: Request) -> LabState:
+def bring_up(request: LabRequest) -> LabState:
     """Build the network and leave it running."""
     labs.require_name(request.name)
     network = request.network
-    forwarding = hashed(network.fabric) if request.routes is None else pinned(request.routes)
     document = str(labs.path_of(request.name))
     with labs.changing():
         _refuse_taken(request.name)
-        with built(network, forwarding, document) as lab:
+        with built(network, request.tables(), document) as lab:
             state = LabState(
                 name=request.name,
                 source=request.source,
@@ -59,15 +58,16 @@ def opened(name: str) -> Iterator[tuple[LabState, Lab]]:
         raise LabError(f"lab {name!r} has ended, somebody killed it: forget it with `ropewalk lab down --name {name}`")
     network = network_of(state)
     with LabProcess.enter(network.fabric.nodes, state.holder.pid, str(labs.path_of(name))) as process:
-        yield state, Lab(network, forwarding_of(state, network), process)
+        yield state, Lab(network, tables_of(network.fabric, routes_in(state, network)), process)
 
 
 def network_of(state: LabState) -> LabNetwork:
     return LabNetwork(state.fabric.fabric(), state.scale, state.settings)
 
 
-def forwarding_of(state: LabState, network: LabNetwork) -> LabTables:
-    return hashed(network.fabric) if state.routing == HASH else pinned(routes_of(network.fabric, state.paths))
+def routes_in(state: LabState, network: LabNetwork) -> Routes | None:
+    """The routes of a lab; None where the kernel hashes."""
+    return None if state.routing == HASH else routes_of(network.fabric, state.paths)
 
 
 def take_down(name: str) -> int:

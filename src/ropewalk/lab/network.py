@@ -37,8 +37,8 @@ class Settings:
     """The congestion control of TCP, which ranks choose for each connection."""
     queue_bytes: int = 4 << 20
     """What may wait for a link: more than all windows together, so that nothing is dropped."""
-    window_bytes: int = 256 << 10
-    """What a connection may have under way."""
+    window_bytes: int = 32 << 10
+    """What a connection may have under way: small windows share links as max-min fair flows do, large ones do not."""
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,44 @@ with LabProcess.hold(nodes=3) as holder:
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ropewalk.errors import LabError
+from ropewalk.lab.machine import Seen
+
+if TYPE_CHECKING:
+    from ropewalk.lab.job import Job
 
 Batch = tuple[int, str, list[str]]
 """Node, `ip` or `tc`, lines."""
 WORKER = "ropewalk.lab.worker"
 TEMPORARY = "-"
 """What stands in place of a document for labs that end with the process that made them."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a job: seconds after its start at which every task began and ended."""
+
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+    wrong: tuple[str, ...]
+    """What is wrong with the data afterwards."""
+    machine: Seen
+
+    @property
+    def seconds(self) -> float:
+        return max(self.end, default=0.0)
 
 
 class KernelRefusal(LabError):
@@ -70,6 +92,21 @@ class LabProcess:
         self._tell({"batches": batches, "settings": settings})
         printed: list[str] = self._answer()["printed"]
         return printed
+
+    def connect(self, job: Job) -> None:
+        """Make the connections of a job; they stay for all its runs."""
+        self._tell({"job": base64.b64encode(pickle.dumps(job)).decode("ascii")})
+        self._answer()
+
+    def run(self, limit_s: float) -> Ran:
+        """Run the job once; refused where it is not done in this time."""
+        self._tell({"run": limit_s})
+        answer = self._answer()
+        if "stuck" in answer:
+            raise LabError(
+                f"the job did not end: {answer['stuck']}: is a link down? See `ropewalk lab status --name NAME`"
+            )
+        return Ran(tuple(answer["start"]), tuple(answer["end"]), tuple(answer["wrong"]), Seen(**answer["machine"]))
 
     def keep(self) -> None:
         """Let the process and its namespaces live on without us."""

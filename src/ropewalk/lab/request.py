@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ropewalk.errors import LabError
 from ropewalk.fabric import Fabric
 from ropewalk.lab.capacity import Capacity, capacity_for, exact_scale
-from ropewalk.lab.forwarding import every_pair
+from ropewalk.lab.forwarding import LabTables, every_pair, hashed, pinned
 from ropewalk.lab.network import LabNetwork
 from ropewalk.plans import Plan
 from ropewalk.routing import Router, Routes, router_for, shortest
@@ -26,7 +26,7 @@ DESIGNED = "plan"
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class LabRequest:
     """A lab to be made."""
 
     name: str
@@ -36,6 +36,14 @@ class Request:
     routing: str
     routes: Routes | None
     """Of every pair of hosts; None where the kernel hashes."""
+
+    def tables(self) -> LabTables:
+        return tables_of(self.network.fabric, self.routes)
+
+
+def tables_of(fabric: Fabric, routes: Routes | None) -> LabTables:
+    """What pins routes, or lets the kernel hash."""
+    return hashed(fabric) if routes is None else pinned(routes)
 
 
 def scaled(fabric: Fabric, scale: float | None = None) -> tuple[LabNetwork, Capacity]:

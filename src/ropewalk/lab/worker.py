@@ -9,8 +9,10 @@ Both read one JSON request per line and answer each with one line. A holder whos
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -61,13 +63,44 @@ def hold(nodes: int, *, user: bool) -> int:
 
 def serve(holder: int) -> None:
     """Answer requests until they end, or until we are told to keep what we hold."""
+    ranks = None
     for line in sys.stdin:
         request = json.loads(line)
-        if request.get("keep"):
+        if "keep" in request:
             _detach()
             while True:
                 signal.pause()
-        _say(answered(request, holder))
+        if "job" in request:
+            ranks = _connected(request["job"], holder)
+        elif "run" in request:
+            _say(_ran(ranks, request["run"]))
+        else:
+            _say(answered(request, holder))
+
+
+def _connected(job: str, holder: int) -> Any:
+    """Ranks with all their connections, for a job that this program has written itself."""
+    from ropewalk.lab.ranks import Ranks  # loads NumPy, which a holder does without
+
+    try:
+        ranks = Ranks(pickle.loads(base64.b64decode(job)), holder)
+    except OSError as problem:
+        _say({"error": f"a connection between hosts cannot be made ({problem.strerror or problem})"})
+        return None
+    _say({"connected": len(ranks.job.connections)})
+    return ranks
+
+
+def _ran(ranks: Any, limit_s: float) -> dict[str, Any]:
+    """One run of the job: what the clock saw, what is wrong with the data, what the machine did meanwhile."""
+    from ropewalk.lab.machine import Watch
+
+    watch = Watch()
+    try:
+        start, end, wrong = ranks.run(limit_s)
+    except RuntimeError as problem:
+        return {"stuck": str(problem)}
+    return {"start": start, "end": end, "wrong": wrong, "machine": watch.seen()}
 
 
 def answered(request: dict[str, Any], holder: int) -> dict[str, Any]:

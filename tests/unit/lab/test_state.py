@@ -12,9 +12,9 @@ from ropewalk.cli import app
 from ropewalk.errors import LabError
 from ropewalk.fabric import Ring
 from ropewalk.lab import state as labs
-from ropewalk.lab.lifecycle import forwarding_of, network_of, opened, take_down
+from ropewalk.lab.lifecycle import network_of, opened, routes_in, take_down
 from ropewalk.lab.network import Settings
-from ropewalk.lab.request import routes_by_name
+from ropewalk.lab.request import routes_by_name, tables_of
 from ropewalk.lab.saved import SavedFabric, saved_paths
 from ropewalk.lab.state import Holder, LabState
 
@@ -40,7 +40,7 @@ def test_a_document_reads_back_to_the_same_state():
     assert labs.names() == ["pod"]
     network = network_of(labs.read("pod"))
     assert network.rate_bits(0) == 20_000_000
-    assert forwarding_of(labs.read("pod"), network).paths == 2  # two ways to the opposite host
+    assert tables_of(network.fabric, routes_in(labs.read("pod"), network)).paths == 2  # to the opposite host
 
 
 def test_a_process_is_never_mistaken_for_another():

@@ -1,0 +1,152 @@
+"""What a lab showed: the prediction beside the measurement, run by run and link by link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.fabric import Fabric
+from ropewalk.lab.process import Ran
+from ropewalk.lab.question import LabQuestion
+from ropewalk.sim.trace import Trace
+from ropewalk.units import show_seconds, show_size
+
+
+@dataclass(frozen=True, eq=False)
+class LinkRow:
+    """Bytes of one run on one link, headers included."""
+
+    link: int
+    name: str
+    predicted_bytes: float
+    sent_bytes: float
+    """What the counters of the kernel saw, acknowledgements included."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabAnswer:
+    """One collective on one lab. Times are those of the lab; on the fabric they are `scale` times shorter."""
+
+    question: LabQuestion
+    fabric: Fabric
+    """With what headers leave of the speeds of the lab."""
+    scale: float
+    routing: str
+    size_bytes: int
+    """What was really run: chunks are whole numbers."""
+    predicted: Trace
+    """The flow level, on what headers leave of every link."""
+    wire_speed: NDArray[np.float64]
+    """Bytes/s of every link in the lab, headers included."""
+    predicted_bytes: NDArray[np.float64]
+    """Of one run on every link, headers included."""
+    runs: tuple[Ran, ...]
+    """All but the first, in which connections warm up."""
+    sent_bytes: NDArray[np.float64]
+    """Of one run, on every link."""
+    dropped: int = 0
+    """Packets that found a queue full, in all runs."""
+
+    @property
+    def predicted_s(self) -> float:
+        return self.predicted.makespan
+
+    @cached_property
+    def trusted(self) -> tuple[Ran, ...]:
+        """Runs that the machine did not disturb."""
+        return tuple(run for run in self.runs if run.machine.disturbed() is None)
+
+    @property
+    def counted(self) -> tuple[Ran, ...]:
+        """The runs that the median is of: those that are trusted, or all of them where none is."""
+        return self.trusted or self.runs
+
+    @property
+    def measured_s(self) -> float:
+        return float(median(run.seconds for run in self.counted))
+
+    @property
+    def typical(self) -> Ran:
+        """The run that is nearest to the median."""
+        return min(self.counted, key=lambda run: abs(run.seconds - self.measured_s))
+
+    @property
+    def spread(self) -> float:
+        """From the fastest to the slowest run, as a part of the median."""
+        seconds = [run.seconds for run in self.counted]
+        return (max(seconds) - min(seconds)) / self.measured_s
+
+    @property
+    def error(self) -> float:
+        """Measured over predicted, less one."""
+        return self.measured_s / self.predicted_s - 1
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What was wrong with the data of any run."""
+        return tuple(dict.fromkeys(one for run in self.runs for one in run.wrong))
+
+    def links(self) -> list[LinkRow]:
+        """Every link that was to carry something, the fullest first."""
+        used = np.flatnonzero(self.predicted_bytes)
+        rows = [
+            LinkRow(link, self.fabric.link_name(link), float(self.predicted_bytes[link]), float(self.sent_bytes[link]))
+            for link in used.tolist()
+        ]
+        return sorted(rows, key=lambda row: (-row.predicted_bytes, row.link))
+
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        what = f"{self.question.collective} {self.question.act.words} of {show_size(self.size_bytes)}"
+        sign = f"{100 * self.error:+.1f} %"
+        return (
+            f"{what} on {self.fabric.name}: predicted {show_seconds(self.predicted_s)}, "
+            f"measured {show_seconds(self.measured_s)} ({sign})"
+        )
+
+    def notes(self) -> list[str]:
+        """What a reader should know about the runs."""
+        said = [f"median of {len(self.counted)} runs, spread {100 * self.spread:.1f} %"]
+        if self.scale != 1:
+            real = " and ".join(show_seconds(one / self.scale) for one in (self.predicted_s, self.measured_s))
+            said.append(f"at the speeds of the fabric (1:{self.scale:g}): {real}")
+        disturbed = len(self.runs) - len(self.trusted)
+        if disturbed:
+            reason = next(why for run in self.runs if (why := run.machine.disturbed()) is not None)
+            void = (
+                "and are left out" if self.trusted else "so none of them can be trusted: repeat it on a quiet machine"
+            )
+            said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
+        if self.dropped:
+            said.append(f"{self.dropped} packets were dropped: TCP sent them again, which no prediction knows")
+        said.append("the data was wrong: " + "; ".join(self.wrong) if self.wrong else "every sum was right")
+        return said
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "fabric": self.fabric.name,
+            "collective": self.question.collective,
+            "act": self.question.act.key,
+            "size_bytes": self.size_bytes,
+            "routing": self.routing,
+            "scale": self.scale,
+            "predicted_s": self.predicted_s,
+            "measured_s": self.measured_s,
+            "error": self.error,
+            "spread": self.spread,
+            "data_is_right": not self.wrong,
+            "dropped_packets": self.dropped,
+            "runs": [
+                {"seconds": run.seconds, "disturbed": run.machine.disturbed(), "softirq_s": run.machine.softirq_s,
+                 "delay_s": run.machine.delay_s, "steal_s": run.machine.steal_s} for run in self.runs
+            ],
+            "links": [
+                {"link": row.name, "predicted_bytes": row.predicted_bytes, "sent_bytes": row.sent_bytes}
+                for row in self.links()
+            ],
+        }  # fmt: skip

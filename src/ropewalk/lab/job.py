@@ -1,0 +1,138 @@
+"""What the ranks of a lab are told to do: a task graph over connections, and the data of a collective on it.
+
+A `Job` is plain values that are sent to the process of the ranks. Every transfer has a task of its own in the graph, so
+what the clock sees of it stands beside what the simulator says. A transfer over several paths is cut by their shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropewalk.collectives.program import Program
+from ropewalk.errors import LabError
+from ropewalk.routing import Routes
+from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, unroll
+
+ITEM_BYTES = 4
+"""Sums are of whole numbers of 32 bits: exact in any order."""
+MOST_CONNECTIONS = 8192
+PORT = 5000
+FIRST_PORT = 20_000
+"""Connection n is made from port 20000 + n, so that its path under a hash can be asked for before."""
+Part = tuple[int, int]
+"""A connection, and the bytes that it carries of a transfer."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Bytes of one lane between two hosts, over one of their paths."""
+
+    src: int
+    dst: int
+    path: int
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What a transfer of a collective does to data: in its round, chunks go from one slot of a rank to another's."""
+
+    round: int
+    src_slot: int
+    dst_slot: int
+    adds: bool
+    chunks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The numbers of a collective, by which its result is checked."""
+
+    ranks: int
+    lanes: int
+    chunk_items: int
+    has: NDArray[np.bool_]
+    """Which ranks bring something to which chunk."""
+    gets: NDArray[np.bool_]
+    """Which ranks must end with the sum of it."""
+    carried: dict[int, Carried]
+    """By task."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A task graph to be run for real."""
+
+    graph: TaskGraph
+    connections: tuple[Connection, ...]
+    parts: dict[int, tuple[Part, ...]]
+    """By task."""
+    slowdown: float
+    """Seconds of computing and of start-ups take so many times as long as in the graph: the scale of the lab."""
+    congestion: str
+    data: Data | None = None
+
+    @property
+    def sent_bytes(self) -> int:
+        return sum(size for parts in self.parts.values() for _, size in parts)
+
+
+def whole_size(program: Program, size_bytes: float) -> int:
+    """The buffer of a rank with chunks of whole numbers: what was asked for, or a little more."""
+    items = max(1, -(-int(size_bytes) // (program.buffer_chunks * ITEM_BYTES)))
+    return items * ITEM_BYTES * program.buffer_chunks
+
+
+def rounds_of(program: Program, size_bytes: int, hosts: NDArray[np.int32]) -> Lockstep:
+    return lockstep(program, float(size_bytes), hosts=hosts)
+
+
+def job_of_program(program: Program, rounds: Lockstep, routes: Routes, *, congestion: str, shared: bool = False) -> Job:
+    """A collective as a job; with `shared`, all lanes between two hosts share a connection, which the kernel routes."""
+    graph = unroll(rounds)
+    carried = _carried(program, graph)
+    lane = {task: 0 if shared else one.src_slot % program.lanes for task, one in carried.items()}
+    connections, parts = _connected(graph, routes, lane)
+    every = np.arange(program.chunks)
+    items = round(rounds.arrows[0].chunk_bytes) // ITEM_BYTES
+    data = Data(program.ranks, program.lanes, items, program.pre(every), program.post(every), carried)
+    return Job(graph, connections, parts, 1.0, congestion, data)
+
+
+def _carried(program: Program, graph: TaskGraph) -> dict[int, Carried]:
+    """Transfers of the unrolled rounds stand in the order of rounds, and of arrows inside them."""
+    tasks = iter(np.flatnonzero(graph.kind == Kind.TRANSFER).tolist())
+    found: dict[int, Carried] = {}
+    for number, step in enumerate(program.rounds):
+        pattern, (start, ids) = step.pattern, step.chunks()
+        src, dst = (end.astype(np.int64) * program.lanes + pattern.lane for end in (pattern.src, pattern.dst))
+        for arrow in range(pattern.sends):
+            chunks = tuple(ids[start[arrow] : start[arrow + 1]].tolist())
+            adds = bool(pattern.reduces[arrow])
+            found[next(tasks)] = Carried(number, int(src[arrow]), int(dst[arrow]), adds, chunks)
+    return found
+
+
+def _connected(
+    graph: TaskGraph, routes: Routes, lane: dict[int, int]
+) -> tuple[tuple[Connection, ...], dict[int, tuple[Part, ...]]]:
+    """A connection for each pair of hosts, path and lane that is used, and the parts of every transfer on them."""
+    transfers = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    rows = routes.rows_of(graph, transfers) if len(transfers) else np.zeros(0, np.int64)
+    number: dict[tuple[int, int, int, int], int] = {}
+    parts = {}
+    for task, row in zip(transfers.tolist(), rows.tolist(), strict=True):
+        src, dst = int(graph.place[task]), int(graph.peer[task])
+        share = routes.share[routes.path_start[row] : routes.path_start[row + 1]]
+        ends = np.rint(np.cumsum(share) * graph.amount[task]).astype(np.int64)
+        sizes = np.diff(ends, prepend=0).tolist()
+        parts[task] = tuple(
+            (number.setdefault((src, dst, path, lane.get(task, 0)), len(number)), size)
+            for path, size in enumerate(sizes)
+            if size or len(sizes) == 1
+        )
+    if len(number) > MOST_CONNECTIONS:
+        raise LabError(f"{len(number)} connections are more than the {MOST_CONNECTIONS} of a lab: run on fewer hosts")
+    return tuple(Connection(src, dst, path) for src, dst, path, _ in number), parts
