@@ -33,6 +33,19 @@ SEED = typer.Option(0, help="Of routers that hash.")
 SCALE = typer.Option(
     None, help="Build links at one part in so many of their speed, 1:5000.  [default: what this machine carries]"
 )
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How a lab is built, and what it is called."""
+
+    hosts: int | None
+    routing: str | None
+    seed: int
+    scale: str | None
+    name: str
+
+
 LINK = typer.Option(
     ...,
     "--link",
@@ -53,11 +66,7 @@ def up_command(
     named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED),
     *,
     place: ClusterOptions,
-    hosts: int | None = HOSTS,
-    routing: str | None = ROUTING,
-    seed: int = SEED,
-    scale: str | None = SCALE,
-    name: str = NAME,
+    build: BuildOptions,
     json: bool = JSON,
 ) -> None:
     """Build a network of namespaces: hosts, switches, shaped links, routes.
@@ -68,7 +77,7 @@ def up_command(
     """
     from ropewalk.lab.lifecycle import bring_up
 
-    state = bring_up(_request(named, place, hosts, RouteChoice(routing, seed), scale, name))
+    state = bring_up(_request(named, place, build))
     if json:
         from ropewalk.records import plain
 
@@ -89,11 +98,7 @@ def run_command(
     segments: int = typer.Option(1, min=1, help="Pieces that follow each other down the trees of a forest."),
     repeats: int = typer.Option(5, help="Runs that count; one before them warms connections up."),
     place: ClusterOptions,
-    hosts: int | None = HOSTS,
-    routing: str | None = ROUTING,
-    seed: int = SEED,
-    scale: str | None = SCALE,
-    name: str = NAME,
+    build: BuildOptions,
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
@@ -109,11 +114,11 @@ def run_command(
     question = LabQuestion(collective, _act(act), units.size(size), repeats, segments)
     question.check()
     if named is None and place.cluster is None:
-        given = {"--hosts": hosts, "--routing": routing, "--scale": scale, **place.typed()}
+        given = {"--hosts": build.hosts, "--routing": build.routing, "--scale": build.scale, **place.typed()}
         refuse([word for word, value in given.items() if value is not None], "the lab that is up has decided it")
-        found = _on_lab(name, question)
+        found = _on_lab(build.name, question)
     else:
-        found = _on_new_lab(_request(named, place, hosts, RouteChoice(routing, seed), scale, name), question)
+        found = _on_new_lab(_request(named, place, build), question)
     if page is not None:
         from ropewalk.report.lab import lab_page
 
@@ -143,31 +148,21 @@ def _on_new_lab(request: LabRequest, question: LabQuestion) -> LabAnswer:
         return measured(lab, request.routing, request.routes, question, progress=progress)
 
 
-@dataclass(frozen=True)
-class RouteChoice:
-    """A router by name, and its seed; None for the one that fits best."""
-
-    routing: str | None
-    seed: int
-
-
-def _request(
-    named: str | None, place: ClusterOptions, hosts: int | None, choice: RouteChoice, scale: str | None, name: str
-) -> LabRequest:
+def _request(named: str | None, place: ClusterOptions, build: BuildOptions) -> LabRequest:
     """What is to be built; says what the machine carries."""
     from ropewalk.lab.request import LabRequest, routes_by_name, routes_of_plan, scaled
     from ropewalk.routing import DEFAULT
 
     plan = plan_named(named)
-    fabric = fabric_named(named, place, plan=plan, hosts=hosts)
-    network, capacity = scaled(fabric, None if scale is None else _scale(scale))
+    fabric = fabric_named(named, place, plan=plan, hosts=build.hosts)
+    network, capacity = scaled(fabric, None if build.scale is None else _scale(build.scale))
     if plan is None:
-        router, routes = routes_by_name(fabric, choice.routing or DEFAULT, choice.seed)
+        router, routes = routes_by_name(fabric, build.routing or DEFAULT, build.seed)
     else:
-        refuse(["--routing"] if choice.routing else [], f"{named} is a plan and says it: leave it out")
+        refuse(["--routing"] if build.routing else [], f"{named} is a plan and says it: leave it out")
         router, routes = routes_of_plan(plan, fabric)
     typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
-    return LabRequest(name, named or str(place.cluster), network, router, routes)
+    return LabRequest(build.name, named or str(place.cluster), network, router, routes)
 
 
 def _act(text: str) -> Act:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
-from ropewalk.lab.process import Ran
+from ropewalk.lab.process import LabRun
 from ropewalk.lab.question import LabQuestion
 from ropewalk.sim.trace import Trace
 from ropewalk.units import show_seconds, show_size
 
 
 @dataclass(frozen=True, eq=False)
-class LinkRow:
+class LinkBytes:
     """Bytes of one run on one link, headers included."""
 
     link: int
@@ -45,7 +45,7 @@ class LabAnswer:
     """Bytes/s of every link in the lab, headers included."""
     predicted_bytes: NDArray[np.float64]
     """Of one run on every link, headers included."""
-    runs: tuple[Ran, ...]
+    runs: tuple[LabRun, ...]
     """All but the first, in which connections warm up."""
     sent_bytes: NDArray[np.float64]
     """Of one run, on every link."""
@@ -57,12 +57,12 @@ class LabAnswer:
         return self.predicted.makespan
 
     @cached_property
-    def trusted(self) -> tuple[Ran, ...]:
+    def trusted(self) -> tuple[LabRun, ...]:
         """Runs that the machine did not disturb."""
         return tuple(run for run in self.runs if run.machine.disturbed() is None)
 
     @property
-    def counted(self) -> tuple[Ran, ...]:
+    def counted(self) -> tuple[LabRun, ...]:
         """The runs that the median is of: those that are trusted, or all of them where none is."""
         return self.trusted or self.runs
 
@@ -71,7 +71,7 @@ class LabAnswer:
         return float(median(run.seconds for run in self.counted))
 
     @property
-    def typical(self) -> Ran:
+    def typical(self) -> LabRun:
         """The run that is nearest to the median."""
         return min(self.counted, key=lambda run: abs(run.seconds - self.measured_s))
 
@@ -91,11 +91,13 @@ class LabAnswer:
         """What was wrong with the data of any run."""
         return tuple(dict.fromkeys(one for run in self.runs for one in run.wrong))
 
-    def links(self) -> list[LinkRow]:
+    def links(self) -> list[LinkBytes]:
         """Every link that was to carry something, the fullest first."""
         used = np.flatnonzero(self.predicted_bytes)
         rows = [
-            LinkRow(link, self.fabric.link_name(link), float(self.predicted_bytes[link]), float(self.sent_bytes[link]))
+            LinkBytes(
+                link, self.fabric.link_name(link), float(self.predicted_bytes[link]), float(self.sent_bytes[link])
+            )
             for link in used.tolist()
         ]
         return sorted(rows, key=lambda row: (-row.predicted_bytes, row.link))

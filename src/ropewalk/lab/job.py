@@ -1,7 +1,8 @@
 """What the ranks of a lab are told to do: a task graph over connections, and the data of a collective on it.
 
-A `Job` is plain values that are sent to the process of the ranks. Every transfer has a task of its own in the graph, so
-what the clock sees of it stands beside what the simulator says. A transfer over several paths is cut by their shares.
+A `LabJob` is plain values that are sent to the process of the ranks. Every transfer has a task of its own in the graph,
+so what the clock sees of it stands beside what the simulator says. A transfer over several paths is cut by their
+shares.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ropewalk.routing import Routes
 from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, unroll
 
 ITEM_BYTES = 4
-"""Sums are of whole numbers of 32 bits: exact in any order."""
+"""CheckedSums are of whole numbers of 32 bits: exact in any order."""
 MOST_CONNECTIONS = 8192
 PORT = 5000
 FIRST_PORT = 20_000
@@ -62,7 +63,7 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class LabJob:
     """A task graph to be run for real."""
 
     graph: TaskGraph
@@ -89,7 +90,9 @@ def rounds_of(program: Program, size_bytes: int, hosts: NDArray[np.int32]) -> Lo
     return lockstep(program, float(size_bytes), hosts=hosts)
 
 
-def job_of_program(program: Program, rounds: Lockstep, routes: Routes, *, congestion: str, shared: bool = False) -> Job:
+def job_of_program(
+    program: Program, rounds: Lockstep, routes: Routes, *, congestion: str, shared: bool = False
+) -> LabJob:
     """A collective as a job; with `shared`, all lanes between two hosts share a connection, which the kernel routes."""
     graph = unroll(rounds)
     carried = _carried(program, graph)
@@ -98,7 +101,7 @@ def job_of_program(program: Program, rounds: Lockstep, routes: Routes, *, conges
     every = np.arange(program.chunks)
     items = round(rounds.arrows[0].chunk_bytes) // ITEM_BYTES
     data = Data(program.ranks, program.lanes, items, program.pre(every), program.post(every), carried)
-    return Job(graph, connections, parts, 1.0, congestion, data)
+    return LabJob(graph, connections, parts, 1.0, congestion, data)
 
 
 def _carried(program: Program, graph: TaskGraph) -> dict[int, Carried]:

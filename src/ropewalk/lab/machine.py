@@ -13,7 +13,7 @@ MOST_STOLEN, MOST_DELAYED, LEAST_IDLE = 0.01, 0.02, 0.10
 
 
 @dataclass(frozen=True)
-class Seen:
+class MachineUse:
     """Seconds of CPU time during a run, of all cores together; `wall_s` is the run itself."""
 
     wall_s: float
@@ -31,8 +31,8 @@ class Seen:
     def disturbed(self) -> str | None:
         """Why the time of this run is not to be trusted; None where the machine had enough left.
 
-        >>> Seen(2.0, 2, 0.0, 0.001, 0.2, 0.3, 3.0).disturbed()
-        >>> Seen(2.0, 2, 0.0, 0.5, 0.2, 0.3, 3.0).disturbed()
+        >>> MachineUse(2.0, 2, 0.0, 0.001, 0.2, 0.3, 3.0).disturbed()
+        >>> MachineUse(2.0, 2, 0.0, 0.5, 0.2, 0.3, 3.0).disturbed()
         'ranks waited 25 % of the run for a core'
         """
         if self.delay_s > MOST_DELAYED * self.wall_s:
@@ -53,7 +53,7 @@ class Watch:
         self._before = _counters()
 
     def seen(self) -> dict[str, float]:
-        """The fields of a `Seen`."""
+        """The fields of a `MachineUse`."""
         passed = {name: value - self._before[name] for name, value in _counters().items()}
         return {**passed, "cores": len(os.sched_getaffinity(0))}
 

@@ -16,10 +16,10 @@ from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.lab.answer import LabAnswer
 from ropewalk.lab.forwarding import every_pair, pinned
 from ropewalk.lab.hash_paths import paths_of_connections
-from ropewalk.lab.job import Job, job_of_program, rounds_of, whole_size
+from ropewalk.lab.job import LabJob, job_of_program, rounds_of, whole_size
 from ropewalk.lab.lab import Lab
 from ropewalk.lab.network import LabNetwork
-from ropewalk.lab.process import Ran
+from ropewalk.lab.process import LabRun
 from ropewalk.lab.question import LabQuestion
 from ropewalk.lab.saved import routes_of, saved_paths
 from ropewalk.progress import Progress, silent
@@ -35,7 +35,7 @@ _LEAST_LIMIT_S, _LIMIT = 30.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class MadeCollective:
     """What is run: a program on hosts, and the routes that it brings."""
 
     program: Program
@@ -44,7 +44,7 @@ class Subject:
     own: Routes | None
 
 
-def subject_of(network: LabNetwork, question: LabQuestion) -> Subject:
+def subject_of(network: LabNetwork, question: LabQuestion) -> MadeCollective:
     """The collective made for all hosts of a lab, proved."""
     question.check()
     group = replace(whole_fabric(network.fabric, own_paths=True), segments=question.segments)
@@ -54,7 +54,7 @@ def subject_of(network: LabNetwork, question: LabQuestion) -> Subject:
     hosts = made.hosts if isinstance(made, Schedule) else np.arange(program.ranks, dtype=np.int32)
     size = whole_size(program, question.size_bytes)
     own = completed(made.routes) if isinstance(made, Schedule) else None
-    return Subject(program, rounds_of(program, size, hosts), size, own)
+    return MadeCollective(program, rounds_of(program, size, hosts), size, own)
 
 
 def completed(routes: Routes) -> Routes:
@@ -104,7 +104,7 @@ def measured(
 
 
 @contextmanager
-def _on_routes(lab: Lab, subject: Subject, routes: Routes | None) -> Iterator[tuple[Lab, Routes]]:
+def _on_routes(lab: Lab, subject: MadeCollective, routes: Routes | None) -> Iterator[tuple[Lab, Routes]]:
     """The lab with the routes that the collective brings, or with its own."""
     if subject.own is not None:
         with lab.routed(pinned(subject.own)) as ready:
@@ -116,8 +116,8 @@ def _on_routes(lab: Lab, subject: Subject, routes: Routes | None) -> Iterator[tu
 
 
 def _runs(
-    lab: Lab, job: Job, predicted: Trace, repeats: int, progress: Progress
-) -> tuple[tuple[Ran, ...], NDArray[np.float64], int]:
+    lab: Lab, job: LabJob, predicted: Trace, repeats: int, progress: Progress
+) -> tuple[tuple[LabRun, ...], NDArray[np.float64], int]:
     """One run to warm connections up, then those that count; bytes of one of them on every link; packets dropped."""
     limit_s = max(_LEAST_LIMIT_S, _LIMIT * predicted.makespan)
     lab.process.connect(job)
@@ -151,7 +151,7 @@ def goodput(network: LabNetwork, rates: dict[int, int]) -> NDArray[np.float64]:
     return np.array(bits, np.float64) / 8 * payload_share(network)
 
 
-def _wire_bytes(network: LabNetwork, job: Job, routes: Routes) -> NDArray[np.float64]:
+def _wire_bytes(network: LabNetwork, job: LabJob, routes: Routes) -> NDArray[np.float64]:
     """Bytes of the job on every link, headers included."""
     transfers = np.flatnonzero(job.graph.kind == Kind.TRANSFER)
     rows = routes.rows_of(job.graph, transfers)

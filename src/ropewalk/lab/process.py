@@ -19,10 +19,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ropewalk.errors import LabError
-from ropewalk.lab.machine import Seen
+from ropewalk.lab.machine import MachineUse
 
 if TYPE_CHECKING:
-    from ropewalk.lab.job import Job
+    from ropewalk.lab.job import LabJob
 
 Batch = tuple[int, str, list[str]]
 """Node, `ip` or `tc`, lines."""
@@ -32,14 +32,14 @@ TEMPORARY = "-"
 
 
 @dataclass(frozen=True)
-class Ran:
+class LabRun:
     """One run of a job: seconds after its start at which every task began and ended."""
 
     start: tuple[float, ...]
     end: tuple[float, ...]
     wrong: tuple[str, ...]
     """What is wrong with the data afterwards."""
-    machine: Seen
+    machine: MachineUse
 
     @property
     def seconds(self) -> float:
@@ -93,12 +93,12 @@ class LabProcess:
         printed: list[str] = self._answer()["printed"]
         return printed
 
-    def connect(self, job: Job) -> None:
+    def connect(self, job: LabJob) -> None:
         """Make the connections of a job; they stay for all its runs."""
         self._tell({"job": base64.b64encode(pickle.dumps(job)).decode("ascii")})
         self._answer()
 
-    def run(self, limit_s: float) -> Ran:
+    def run(self, limit_s: float) -> LabRun:
         """Run the job once; refused where it is not done in this time."""
         self._tell({"run": limit_s})
         answer = self._answer()
@@ -106,7 +106,9 @@ class LabProcess:
             raise LabError(
                 f"the job did not end: {answer['stuck']}: is a link down? See `ropewalk lab status --name NAME`"
             )
-        return Ran(tuple(answer["start"]), tuple(answer["end"]), tuple(answer["wrong"]), Seen(**answer["machine"]))
+        return LabRun(
+            tuple(answer["start"]), tuple(answer["end"]), tuple(answer["wrong"]), MachineUse(**answer["machine"])
+        )
 
     def keep(self) -> None:
         """Let the process and its namespaces live on without us."""

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-from ropewalk.lab.job import FIRST_PORT, PORT, Job
+from ropewalk.lab.job import FIRST_PORT, PORT, LabJob
 from ropewalk.lab.namespaces import held, inside
 from ropewalk.lab.network import host_address
-from ropewalk.lab.sums import Sums
+from ropewalk.lab.sums import CheckedSums
 from ropewalk.task import Kind
 
 _REQUESTS = 0
@@ -56,7 +56,7 @@ class Stuck(RuntimeError):
 class Ranks:
     """Connections of a job, which stay for all its runs."""
 
-    def __init__(self, job: Job, holder: int) -> None:
+    def __init__(self, job: LabJob, holder: int) -> None:
         self.job = job
         graph = job.graph
         self._kind, self._amount = graph.kind.tolist(), graph.amount.tolist()
@@ -118,7 +118,7 @@ class _Run:
         self.start, self.end = [-1.0] * tasks, [-1.0] * tasks
         self.waits = list(ranks._waits)
         self.left = tasks
-        self.sums = None if self.job.data is None else Sums(self.job.data)
+        self.sums = None if self.job.data is None else CheckedSums(self.job.data)
         self.parts: dict[int, dict[int, bytes]] = defaultdict(dict)
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.number = count()

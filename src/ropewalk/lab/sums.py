@@ -13,7 +13,7 @@ MOST_NAMED = 5
 Numbers = NDArray[np.int32]
 
 
-class Sums:
+class CheckedSums:
     """What every rank holds of every chunk.
 
     A slot, a rank in one lane, goes through its rounds in order: what arrives for a later round waits until everything

@@ -11,13 +11,13 @@ from ropewalk.lab.answer import LabAnswer
 from ropewalk.lab.forwarding import pinned
 from ropewalk.lab.hash_paths import _answers
 from ropewalk.lab.job import job_of_program
-from ropewalk.lab.machine import Seen
+from ropewalk.lab.machine import MachineUse
 from ropewalk.lab.measure import goodput, payload_share, subject_of
 from ropewalk.lab.network import LabNetwork
-from ropewalk.lab.process import Ran
+from ropewalk.lab.process import LabRun
 from ropewalk.lab.question import LabQuestion
 from ropewalk.lab.request import routes_by_name
-from ropewalk.lab.sums import Sums
+from ropewalk.lab.sums import CheckedSums
 from ropewalk.report.lab import lab_page
 from ropewalk.sim import simulate
 from ropewalk.task import Kind
@@ -32,7 +32,7 @@ def job_on(builder, collective, act=Act.ALL_REDUCE, size=600, routing="default",
 
 def replayed(job, seed):
     """The data after a run in which whatever is under way arrives in any order."""
-    random, sums, graph = np.random.default_rng(seed), Sums(job.data), job.graph
+    random, sums, graph = np.random.default_rng(seed), CheckedSums(job.data), job.graph
     waits = np.diff(graph.dep_start).tolist()
     after = [[] for _ in range(graph.tasks)]
     for task in range(graph.tasks):
@@ -109,14 +109,14 @@ def test_headers_are_taken_off_every_link():
     assert goodput(network, {0: 8_000_000})[:2] == pytest.approx([1e6 * 1448 / 1514, 2.5e6 * 1448 / 1514])
 
 
-QUIET, BUSY = Seen(1.0, 2, 0.0, 0.0, 0.1, 0.1, 1.5), Seen(1.0, 2, 0.0, 0.5, 0.1, 0.1, 1.5)
+QUIET, BUSY = MachineUse(1.0, 2, 0.0, 0.0, 0.1, 0.1, 1.5), MachineUse(1.0, 2, 0.0, 0.5, 0.1, 0.1, 1.5)
 
 
 def an_answer(times, disturbed=()):
     job, routes, subject = job_on(IdealSwitch(3, 2.5e6), "ring", size=3000)
     predicted = simulate(job.graph, routes)
     runs = tuple(
-        Ran(
+        LabRun(
             tuple(predicted.start),
             tuple(predicted.end * time / predicted.makespan),
             (),
