@@ -44,6 +44,7 @@ MODELS = {
     "Nemotron V3 Ultra 550B": "nemotron-3-ultra",
     "Qwen2.5 7B": "qwen2.5-7b",
     "Qwen2.5 32B": "qwen2.5-32b",
+    "Qwen2.5 32B 2-node": "qwen2.5-32b",
     "Qwen3_30B_a3B": "qwen3-30b-a3b",
     "Qwen3_235B_a22B": "qwen3-235b-a22b",
     "llama3-70b": "llama3-70b",
@@ -58,6 +59,8 @@ LORA_RANK = 16
 """Of adapters on all linear layers of a block, which rows do not say; half or twice of it changes a step by 1 %."""
 IN_ONE_DOMAIN = 64
 """GPUs of an NVL72 that jobs of powers of two use."""
+WHOLE_SEQUENCES = ("Qwen2.5 32B", "Qwen2.5 32B 2-node")
+"""Models whose tensor ranks all keep the whole sequence between blocks: recipes without `sequence_parallel`."""
 MEGATRON_BUCKET = 40e6
 """Parameters of a bucket of Megatron's distributed optimiser, or a million for every data rank where that is more."""
 
@@ -231,7 +234,7 @@ class ModernRun:
         stack = "fsdp2" if self.software.startswith(AUTOMODEL) and self.is_dense else "megatron"
         options = [f"layers={self.layers}"] if self.layers else []
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
-        options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) else []
+        options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) or stack == "fsdp2" else []
         options += [f"graphs={self.dense_graphs}"] if self.dense_graphs else []
         options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
@@ -259,9 +262,9 @@ class ModernRun:
         return "" if self.model in MODELS else f"{self.model} is no model here"
 
     def question(self, *, held: bool = True) -> TrainingQuestion:
-        """The step as it ran. Under FSDP2 as little is computed again as fits: its recipes do not say."""
+        """The step as it ran. Of mixtures under FSDP2 as little is computed again as fits."""
         asked = self._question(held=held)
-        if not self.software.startswith(AUTOMODEL):
+        if self.is_dense or not self.software.startswith(AUTOMODEL):
             return asked
         tried = [replace(asked, usual=replace(asked.usual, recompute=kind)) for kind in RECOMPUTE_OF_LAYERS]
         return next((one for one in tried if _fits(one)), tried[-1])
@@ -274,7 +277,8 @@ class ModernRun:
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
                 usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
-                sequence_parallel=self.tensor > 1, optimiser="adamw_fused", zero=self.zero,
+                sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES, optimiser="adamw_fused",
+                zero=self.zero,
             ),
         )  # fmt: skip
 
@@ -310,8 +314,12 @@ def _evenly(run: ModernRun) -> tuple[int, ...] | None:
 
 
 def automodel(run: ModernRun) -> Strategy:
-    """NVIDIA's recipes for PyTorch's FSDP2: every block gathered before each pass, gradients scattered in bf16."""
-    return Strategy()
+    """NVIDIA's recipes for PyTorch's FSDP2: every block gathered before each pass, gradients scattered in bf16.
+
+    On more than one GPU blocks of dense models are computed again (github.com/NVIDIA-NeMo/Automodel,
+    examples/llm_benchmark: `activation_checkpointing`); the loss is PyTorch's own, in float32.
+    """
+    return Strategy(recompute="full" if run.is_dense and run.gpus > 1 else "none")
 
 
 def megatron_lm(run: ModernRun) -> Strategy:

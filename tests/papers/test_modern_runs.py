@@ -26,7 +26,8 @@ def one_of_each(words: str) -> list[ModernRun]:
     ("sets", "rows", "mean", "bias"),
     [
         ("B200 dense bf16", 2, 0.07, 0.07),
-        ("H100 dense fp8", 3, 0.04, 0.03),
+        ("H100 dense bf16", 5, 0.08, 0.04),
+        ("H100 dense fp8", 3, 0.05, 0.05),
         ("GB200 dense fp8, GB200 dense mxfp8", 6, 0.08, 0.05),
         ("GB300 dense fp8, GB300 dense mxfp8", 5, 0.08, 0.07),
     ],

@@ -142,8 +142,18 @@ def test_megatron_without_a_fused_loss_passes_over_wide_logits_step_by_step():
     assert several.saved_bytes() == pytest.approx(4 * logits, rel=0.01)  # probabilities in float32
 
 
-def test_a_loss_in_steps_belongs_to_megatron():
-    with pytest.raises(WorkloadError, match=r"loss_fusion=false is Megatron's: give stack=megatron too"):
+def test_a_loss_that_is_not_fused_is_wide_in_other_stacks():
+    (loss,) = (
+        operator
+        for operator in open_workload("llama-7b:layers=1,stack=fsdp2,loss_fusion=false", 1, 512).layers[-1].operators
+        if isinstance(operator, CrossEntropy)
+    )
+    assert loss.widened
+    assert not loss.stepwise
+
+
+def test_where_no_loss_is_fused_none_can_be_taken_apart():
+    with pytest.raises(WorkloadError, match=r"stack=eager has no fused loss: leave loss_fusion=false out"):
         open_workload("llama-7b:loss_fusion=false", 1, 512)
 
 

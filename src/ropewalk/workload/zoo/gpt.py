@@ -114,13 +114,16 @@ def causal_loss(shape: Transformer, run: Run) -> Operators:
             if shape.softcap
             else ()
         ),
-        CrossEntropy(
-            run.tokens,
-            shape.vocabulary,
-            widened=not run.stack.fused,
-            shifted=True,
-            stepwise=run.stack.stepwise_loss,
-            role=Role.INSIDE,
-        ),
+        _loss(shape, run),
         leave(3 * run.tokens),
+    )
+
+
+def _loss(shape: Transformer, run: Run) -> CrossEntropy:
+    """Fused where the stack does so, otherwise on logits in float32: by PyTorch, or in the steps of Megatron-LM."""
+    stack = run.stack
+    stepwise = stack.plain_loss and stack.transformer_engine
+    widened = not stack.fused or (stack.plain_loss and not stepwise)
+    return CrossEntropy(
+        run.tokens, shape.vocabulary, widened=widened, shifted=True, stepwise=stepwise, role=Role.INSIDE
     )

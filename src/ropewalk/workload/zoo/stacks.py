@@ -28,8 +28,9 @@ class Stack:
     """The model is the stack's own code, not transformers': slots that belong to no expert are never set to zero."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
-    stepwise_loss: bool = False
-    """The loss of a language model is several passes over logits in float32 after all."""
+    plain_loss: bool = False
+    """The loss of a language model is not fused after all: PyTorch's on logits made float32, or the steps of
+    Megatron-LM's own."""
     accumulates: bool = False
     """Gradients of weights are kept in float32, and added to as the products that make them end."""
     transformer_engine: bool = False

@@ -226,13 +226,13 @@ def resized(name: str, shape: Transformer, sizes: Mapping[str, Option]) -> Trans
 
 
 def running(name: str, stack: str, able: tuple[str, ...], *, loss_fusion: bool = True) -> Stack:
-    """The stack of this name, where it is known to run the model; Megatron's loss is one kernel, or several steps."""
+    """The stack of this name, where it is known to run the model; its loss is one kernel, or plain."""
     chosen = STACKS.named(stack)
     if chosen.name not in able:
         raise WorkloadError(f"model {name}: stack={stack} does not run it: give {' or '.join(able)}")
-    if not loss_fusion and not chosen.make.transformer_engine:
-        raise WorkloadError(f"model {name}: loss_fusion=false is Megatron's: give stack=megatron too, or leave it out")
-    return replace(chosen.make, stepwise_loss=not loss_fusion)
+    if not loss_fusion and not chosen.make.fused:
+        raise WorkloadError(f"model {name}: stack={stack} has no fused loss: leave loss_fusion=false out")
+    return replace(chosen.make, plain_loss=not loss_fusion)
 
 
 def known(name: str, attention: str) -> str:
