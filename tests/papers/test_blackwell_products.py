@@ -19,7 +19,7 @@ LARGE = matmul("forward", 8192, 8192, 8192)
 def sustained_tflops(name: str, numbers: str) -> float:
     """TFLOP/s of a large product that runs for long under the limit of the data sheet."""
     prices, power = pricer(name, numbers), device(name).power
-    seconds = prices._alone(LARGE)
+    seconds = prices.alone(LARGE)
     joules = power.joules(LARGE, numbers, precision(numbers).element_bytes)
     return LARGE.flops / (seconds / power.clock(seconds, 0.0, joules)) / 1e12
 
