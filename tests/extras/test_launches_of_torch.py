@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ropewalk.workload.dense import Linear
-from ropewalk.workload.elementwise import Dropout, Normalise
+from ropewalk.workload.elementwise import Dropout, Normalise, Pointwise
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.interaction import Interaction
 from ropewalk.workload.kernel import Kernel
@@ -33,8 +33,9 @@ pytestmark = pytest.mark.extras
 SAMPLES, LENGTH, WIDTH, HEADS = 2, 16, 64, 4
 TOKENS, SIZE = SAMPLES * LENGTH, WIDTH // HEADS
 SILENT = {"empty", "empty_like", "new_empty", "empty_strided", "detach", "_unsafe_view", "alias"}
-SEVERAL = {"slice_backward": 2, "nll_loss_backward": 2, "convolution_backward": 2}
-"""Operations that run more than one kernel on CUDA: zeros and a copy; gradients of an image and of a weight."""
+SEVERAL = {"slice_backward": 2, "nll_loss_backward": 2, "convolution_backward": 2, "masked_fill": 2}
+"""Operations that run more than one kernel on CUDA: zeros and a copy; gradients of an image and of a weight; a copy and
+what is set in it."""
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]
@@ -205,6 +206,23 @@ def test_grouped_products_of_experts() -> None:
         return torch._grouped_mm(fn.silu(gate) * rest, down.transpose(-2, -1), offs=ends)
 
     agrees([Experts(slots, experts, WIDTH, neurons, masked=False)], run, x, up, down)
+
+
+def test_grouped_products_of_experts_with_slots_set_to_zero_around_them() -> None:
+    slots, experts, neurons = 64, 4, 96
+    x = rows(slots, WIDTH)
+    up, down = rows(experts, 2 * neurons, WIDTH), rows(experts, WIDTH, neurons)
+    ends = torch.arange(1, experts + 1, dtype=torch.int32) * (slots // experts)
+    without = torch.zeros(slots, 1, dtype=torch.bool)
+
+    def run() -> Any:
+        tokens = x.clone().masked_fill_(without, 0.0)
+        first = torch._grouped_mm(tokens, up.transpose(-2, -1), offs=ends).masked_fill(without, 0.0)
+        gate, rest = first.chunk(2, -1)
+        return torch._grouped_mm(fn.silu(gate) * rest, down.transpose(-2, -1), offs=ends).masked_fill(without, 0.0)
+
+    copied = Pointwise(slots * WIDTH, backward_passes=0)
+    agrees([copied, Experts(slots, experts, WIDTH, neurons)], run, x, up, down)
 
 
 @pytest.mark.parametrize(("depth", "stride"), [("resnet18", 1), ("resnet18", 2), ("resnet50", 2)])

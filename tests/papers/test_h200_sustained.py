@@ -62,22 +62,22 @@ def test_every_step_is_limited_by_the_gpu_and_has_the_parameters_that_were_count
 
 
 @pytest.mark.parametrize(("stack", "precision"), STACKS)
-def test_whole_steps_of_every_stack_are_met_within_four_percent_in_the_median_and_eight_at_worst(
+def test_whole_steps_of_every_stack_are_met_within_three_percent_in_the_median_and_five_at_worst(
     steps: list[MeasuredStep], stack: str, precision: str
 ) -> None:
     errors = [abs(step.error("step_s")) for step in under(steps, stack, precision)]
-    assert statistics.median(errors) < 0.04
-    assert max(errors) < 0.08
+    assert statistics.median(errors) < 0.03
+    assert max(errors) < 0.05
 
 
 @pytest.mark.parametrize(("stack", "precision"), STACKS)
-def test_both_passes_of_every_stack_are_met_within_ten_percent(
+def test_both_passes_of_every_stack_are_met_within_five_percent_and_those_in_fp8_within_nine(
     steps: list[MeasuredStep], stack: str, precision: str
 ) -> None:
     """FP8 is worst: what was measured narrows weights in its passes, where it is counted with the update."""
     errors = [abs(step.error("forward_backward_s")) for step in under(steps, stack, precision)]
-    assert statistics.median(errors) < (0.04 if precision == "bf16" else 0.06)
-    assert max(errors) < 0.10
+    assert statistics.median(errors) < (0.03 if precision == "bf16" else 0.06)
+    assert max(errors) < (0.05 if precision == "bf16" else 0.09)
 
 
 def test_updates_one_tensor_at_a_time_are_seen_where_there_are_hundreds(steps: list[MeasuredStep]) -> None:

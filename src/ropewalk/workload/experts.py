@@ -15,6 +15,9 @@ from ropewalk.workload import wide
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import Operator, Role, Split, part
 
+STRIDED = "broadcast"
+"""Gates and neurons are halves of the rows of one product: kernels that read them go from row to row, as those do that
+repeat a row."""
 SORT_PASSES = 8
 """A radix sort of 64-bit keys with their places goes over both eight bits at a time."""
 
@@ -119,8 +122,9 @@ class Experts(Operator):
         neurons = self.slots * self.ffn
         if self.apart:
             return core.gate(neurons, clamped=self.clamped)
-        gate = k.pointwise("map", neurons, 2)
-        return (gate,) if self.fused else (k.pointwise("map", neurons), gate)
+        if self.fused:
+            return (k.pointwise("map", neurons, 2),)
+        return k.pointwise(STRIDED, neurons), k.pointwise(STRIDED, neurons, 2)
 
     def _gate_backward(self) -> tuple[Kernel, ...]:
         if self.ungated:
@@ -128,8 +132,10 @@ class Experts(Operator):
         neurons = self.slots * self.ffn
         if self.apart:
             return core.gate_backward(neurons, clamped=self.clamped)
-        gate = k.pointwise("map", neurons, 2)
-        return (k.pointwise("map", neurons, 3, 2),) if self.fused else (*(gate,) * 3, k.pointwise("cat", 2 * neurons))
+        if self.fused:
+            return (k.pointwise("map", neurons, 3, 2),)
+        halves = k.pointwise(STRIDED, neurons, 2)
+        return halves, k.pointwise("map", neurons, 2), halves, k.pointwise("cat", 2 * neurons)
 
     def forward(self) -> tuple[Kernel, ...]:
         if self.apart:
@@ -145,7 +151,7 @@ class Experts(Operator):
                 *self._resorted(),
             )
         return (
-            *self._masks(self.hidden),
+            *self._masks(self.hidden)[-1:],  # tokens were copied, and are set to zero where they are
             self._product("forward", self._first, self.hidden),
             *self._biases(self._first),
             *self._masks(self._first),
@@ -222,7 +228,9 @@ class Experts(Operator):
         return (k.pointwise("broadcast", self.slots * width, 2),) if self.biased and not self.fused else ()
 
     def _masks(self, width: int) -> tuple[Kernel, ...]:
-        return (k.pointwise("broadcast", self.slots * width, 2),) if self.masked else ()
+        """A copy, whose rows without an expert are then set to zero."""
+        copied, zeroed = k.pointwise("map", self.slots * width), k.pointwise("broadcast", self.slots * width, 2)
+        return (copied, zeroed) if self.masked else ()
 
     def _product(self, form: str, columns: int, inner: int) -> Kernel:
         """The product of all slots with the weights of their experts, or the gradient of these weights."""
@@ -270,13 +278,18 @@ class Experts(Operator):
 
 @dataclass(frozen=True)
 class SumExperts(Operator):
-    """The experts' results, weighted in float32, back in the order of the tokens and summed for each token."""
+    """The experts' results by the router's weights, back in the order of the tokens and summed for each token."""
 
     tokens: int
     choices: int
     hidden: int
     fused: bool = False
-    """Weighted, put back and summed by one kernel."""
+    """Weighted, put back and summed by one kernel, also their gradients."""
+    narrow: bool = False
+    """The router's weights are as narrow as the results; otherwise float32 numbers, and so is all that is made of
+    them."""
+    compiled: bool = False
+    """One kernel on the way forth alone."""
 
     @property
     def slots(self) -> int:
@@ -286,9 +299,14 @@ class SumExperts(Operator):
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
         if self.fused:
             return (k.pointwise("map", whole, self.choices * core.PERMUTED),)
+        if self.compiled:
+            return (k.pointwise("map", whole, self.choices),)
         small = wide.integers(self.slots)
+        if self.narrow:
+            summed = k.rowwise("column_sum", self.slots, self.hidden, 1, 1 / self.choices)
+            return k.pointwise("broadcast", elements, 2), small, small, k.pointwise("map", elements), summed
         return (
-            wide.pointwise("map", elements, 0.5, 1), small, small, wide.pointwise("map", elements),
+            wide.pointwise("broadcast", elements, 0.5, 1), small, small, wide.pointwise("map", elements),
             wide.rowwise("column_sum", self.slots, self.hidden, 1, 1 / self.choices), wide.cast(whole),
         )  # fmt: skip
 
@@ -296,8 +314,13 @@ class SumExperts(Operator):
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
         if self.fused:  # what is spread back, and the products with the results that are the weights' gradients
             return (k.pointwise("map", elements, 2),)
-        rows = wide.WIDE * elements
         ordered = k.embedding("backward", self.slots, self.hidden, self.slots)
+        if self.narrow:
+            return (
+                k.pointwise("map", elements), ordered, k.pointwise("map", elements, 2),
+                k.pointwise("broadcast", elements, 2), k.rowwise("row_mean", self.slots, self.hidden, 1, 0),
+            )  # fmt: skip
+        rows = wide.WIDE * elements
         return (
             wide.cast(whole), wide.pointwise("map", elements, 1 / self.choices, 1),
             replace(ordered, elements_read=0.0, elements_written=0.0, bytes_fixed=ordered.bytes_fixed + 3 * rows),

@@ -73,6 +73,25 @@ def test_grouped_products_do_the_arithmetic_of_their_slots() -> None:
     assert sum(kernel.flops for kernel in back) == 2 * sum(kernel.flops for kernel in products)
 
 
+def test_slots_are_set_to_zero_in_copies_but_for_tokens_that_are_copies_already() -> None:
+    masked, plain = (Experts(slots=100, experts=8, hidden=64, ffn=96, masked=told) for told in (True, False))
+    assert len(masked.forward()) - len(plain.forward()) == 5
+    assert len(masked.backward()) - len(plain.backward()) == 6
+
+
+def test_results_by_narrow_weights_move_half_the_bytes_of_those_by_wide_ones() -> None:
+    wide, narrow = SumExperts(32, 2, 64), SumExperts(32, 2, 64, narrow=True)
+    moved = [sum(kernel.moved_bytes(2) for kernel in one.forward() + one.backward()) for one in (wide, narrow)]
+    assert moved[1] < 0.6 * moved[0]
+    assert not any(kernel.form == "cast" for kernel in narrow.forward() + narrow.backward())
+
+
+def test_a_compiler_weighs_orders_and_sums_results_at_once() -> None:
+    compiled = SumExperts(32, 2, 64, compiled=True)
+    assert len(compiled.forward()) == 1
+    assert compiled.backward() == SumExperts(32, 2, 64).backward()
+
+
 def test_experts_are_split_over_ranks_and_their_neurons_over_tensor_ranks() -> None:
     experts = Experts(slots=100, experts=8, hidden=64, ffn=96)
     assert experts.split(Split(expert=4)) == Experts(100, 2, 64, 96)

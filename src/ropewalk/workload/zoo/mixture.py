@@ -57,7 +57,10 @@ class Mixture:
     latent: latent.Latent | None = None
     """Compressed keys and values, where the model has them."""
     masked: bool = True
-    """Slots without an expert are set to zero around the experts."""
+    """Slots without an expert are set to zero around the experts, where no compiler makes that part of what comes
+    next."""
+    narrow_weights: bool = False
+    """What the router weighs experts by is as narrow as their results; otherwise in float32."""
     mtp: int = 0
     """Layers behind the last that predict tokens behind the next one."""
     biased: bool = False
@@ -125,7 +128,7 @@ def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
         layers, 2880, 64, 201088, 4096, 8, 2880, 64, tied=False, window=128, whole_every=2, qkv_bias=True,
         out_bias=True, sinks=True,
     )  # fmt: skip
-    return shape, Mixture(experts, 4, 2880, biased=True, clamped=True)
+    return shape, Mixture(experts, 4, 2880, biased=True, clamped=True, narrow_weights=True)
 
 
 SHAPES = {
@@ -155,10 +158,12 @@ SHAPES = {
         Mixture(384, 8, 2048, shared=1, dense=1, router=GROUPED_ROUTER, latent=latent.Latent(1536, 512, 128, 64, 128)),
     ),
     "qwen3-30b-a3b": (
-        Transformer(48, 2048, 32, 151936, 4096, 4, 6144, 128, tied=False, qk_norm=True), Mixture(128, 8, 768),
+        Transformer(48, 2048, 32, 151936, 4096, 4, 6144, 128, tied=False, qk_norm=True),
+        Mixture(128, 8, 768, narrow_weights=True),
     ),
     "qwen3-235b-a22b": (
-        Transformer(94, 4096, 64, 151936, 4096, 4, 12288, 128, tied=False, qk_norm=True), Mixture(128, 8, 1536),
+        Transformer(94, 4096, 64, 151936, 4096, 4, 12288, 128, tied=False, qk_norm=True),
+        Mixture(128, 8, 1536, narrow_weights=True),
     ),
     "gpt-oss-20b": _gpt_oss(24, 32),
     "gpt-oss-120b": _gpt_oss(36, 128),
@@ -197,7 +202,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             mixture.experts,
             wide,
             mixture.ffn,
-            mixture.masked and not run.stack.own_code,
+            mixture.masked and not run.stack.fused,
             run.stack.fused,
             biased=mixture.biased,
             apart=run.stack.merged,
@@ -209,7 +214,14 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             router_pads=mixture.router_pads,
         ),
         mixture.exchange(Meeting.COMBINE, slots, wide),
-        SumExperts(run.tokens, mixture.choices, wide, run.stack.merged),
+        SumExperts(
+            run.tokens,
+            mixture.choices,
+            wide,
+            run.stack.merged,
+            mixture.narrow_weights,
+            run.stack.fused and not run.stack.own_code,
+        ),
         *up,
         calls("view", "view", "module", "module", "module"),
         interpreted(500, run),

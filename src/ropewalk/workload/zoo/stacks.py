@@ -25,7 +25,7 @@ class Stack:
     """Queries, keys and values come from one product, and so do both halves of a gated layer; the bias of a linear
     layer is added by the kernel behind it."""
     own_code: bool = False
-    """The model is the stack's own code, not transformers': slots that belong to no expert are never set to zero."""
+    """The model is the stack's own code, not transformers'."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
     plain_loss: bool = False
