@@ -17,7 +17,7 @@ from ropewalk.device.held import held_to
 from ropewalk.errors import MemoryShortage
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.strategy import Order, Strategy
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.training import TrainingQuestion
 from ropewalk.training.prepared import prepared
 from ropewalk.training.quick import QuickSteps
@@ -73,8 +73,8 @@ class ExpertRecipe:
     """Tokens are sent once to a place (DeepEP, HybridEP)."""
     overlap: bool = False
     """Passes of two micro-batches run side by side."""
-    remade: bool = False
-    """Activations of experts are computed again."""
+    recompute: str = "none"
+    """Parts of blocks that are computed again."""
     glued: bool = False
     """Experts by fused kernels."""
     graphs: str = ""
@@ -82,8 +82,7 @@ class ExpertRecipe:
 
     def options(self, domain: int) -> list[str]:
         """Options of the model that say so."""
-        own = [f"{name}=true" for name in ("remade", "glued") if getattr(self, name)]
-        own += [f"graphs={self.graphs}"] if self.graphs else []
+        own = [*(["glued=true"] if self.glued else []), *([f"graphs={self.graphs}"] if self.graphs else [])]
         return [*own, *([f"dispatch=deepep,domain={domain}"] if self.once else [])]
 
 
@@ -91,32 +90,52 @@ NCCL, ONCE = ExpertRecipe(), ExpertRecipe(once=True)
 LATEST = ExpertRecipe(once=True, overlap=True, glued=True, graphs="step")
 PARTS, MORE_PARTS = "attention+router", "attention+scan+router"
 NEMOTRON_3 = replace(ONCE, graphs=MORE_PARTS)
-EXPERT_RECIPES: dict[tuple[str, str], dict[str, ExpertRecipe]] = {
+LATENT, LATENT_DENSE = "mla_up_proj", "mla_up_proj,mlp"
+SMALL, MOST = "layernorm,moe_act", "layernorm,core_attn,moe_act,moe"
+EXPERT_RECIPES: dict[tuple[str, ...], dict[str, ExpertRecipe]] = {
     ("DeepSeekV3", "GB300"): {
-        "25.11": replace(ONCE, remade=True, graphs=PARTS), "26.02": ONCE, "26.06": LATEST,
+        "25.11": replace(ONCE, recompute="moe_act", graphs=PARTS), "26.02": replace(ONCE, recompute=LATENT),
+        "26.06": LATEST,
     },
-    ("DeepSeekV3", "GB200"): {"25.09": replace(ONCE, graphs=PARTS), "26.06": LATEST},
-    ("DeepSeekV3", "B300"): {"26.02": ONCE},
-    ("DeepSeekV3", "B200"): {"25.09": NCCL, "26.04": ONCE},
+    ("DeepSeekV3", "GB300", "bf16"): {"25.11": replace(ONCE, recompute="moe_act", graphs=PARTS)},
+    ("DeepSeekV3", "GB300", "nvfp4"): {"26.02": replace(ONCE, recompute=LATENT)},
+    ("DeepSeekV3", "GB200"): {
+        "25.09": replace(ONCE, recompute=LATENT, graphs=PARTS), "26.04": replace(ONCE, recompute="mlp", graphs=PARTS),
+        "26.06": replace(LATEST, recompute=LATENT),
+    },
+    ("DeepSeekV3", "GB200", "bf16"): {"25.09": replace(ONCE, recompute=LATENT, graphs=PARTS)},
+    ("DeepSeekV3", "B300"): {"26.02": replace(ONCE, recompute=LATENT)},
+    ("DeepSeekV3", "B200"): {
+        "25.09": replace(NCCL, recompute=LATENT), "26.04": replace(ONCE, recompute=LATENT),
+    },
+    ("DeepSeekV3", "H100"): {
+        "25.11": ExpertRecipe(once=True, overlap=True, recompute=LATENT_DENSE),
+        "26.02": replace(ONCE, recompute=LATENT_DENSE),
+    },
+    ("Kimi_K2", "GB300"): {"26.04": replace(ONCE, recompute=LATENT)},
+    ("Kimi_K2", "GB200"): {"26.04": replace(ONCE, recompute=LATENT)},
+    ("Kimi_K2", "B200"): {"26.04": replace(NCCL, recompute=LATENT)},
+    ("Kimi_K2", "H100"): {"26.04": replace(NCCL, recompute=LATENT_DENSE)},
     ("GPT OSS 120B", "GB300"): {"25.11": replace(NCCL, graphs=PARTS), "26.06": LATEST},
     ("GPT OSS 120B", "GB200"): {
-        "25.11": ExpertRecipe(remade=True), "26.04": ExpertRecipe(once=True, overlap=True, remade=True),
+        "25.11": replace(NCCL, recompute=SMALL), "26.04": ExpertRecipe(once=True, overlap=True, recompute=SMALL),
         "26.06": LATEST,
     },
     ("GPT OSS 120B", "B300"): {"26.02": replace(NCCL, graphs=PARTS), "26.04": replace(ONCE, graphs=PARTS)},
-    ("GPT OSS 120B", "B200"): {"25.11": ExpertRecipe(remade=True), "26.04": replace(ONCE, remade=True)},
-    ("GPT OSS 120B", "H100"): {"25.11": ExpertRecipe(remade=True)},
-    ("Kimi_K2", "GB300"): {"26.04": ONCE},
-    ("Nemotron_3_Nano", "GB300"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Nano", "GB200"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Nano", "B300"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Nano", "B200"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Nano", "H100"): {"26.02": replace(ONCE, graphs="scan")},
+    ("GPT OSS 120B", "B200"): {"25.11": replace(NCCL, recompute=SMALL), "26.04": replace(ONCE, recompute=SMALL)},
+    ("GPT OSS 120B", "H100"): {"25.11": replace(NCCL, recompute=SMALL)},
+    **{("Nemotron_3_Nano", gpu): {"26.02": NEMOTRON_3} for gpu in ("GB300", "GB200", "B300", "B200")},
+    ("Nemotron_3_Nano", "H100"): {"26.02": replace(ONCE, recompute="layernorm,moe", graphs="scan")},
+    ("Nemotron_3_Nano", "H100", "fp8"): {"26.02": replace(ONCE, recompute=MOST, graphs="scan")},
     ("Nemotron_3_Super", "GB300"): {"26.02": NEMOTRON_3},
     ("Nemotron_3_Super", "GB200"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Super", "B300"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Super", "B200"): {"26.02": replace(ONCE, remade=True)},
-    ("Nemotron_3_Ultra", "GB200"): {"26.08": ExpertRecipe(once=True, remade=True, glued=True)},
+    ("Nemotron_3_Super", "GB200", "mxfp8"): {"26.02": NEMOTRON_3, "26.08": replace(NEMOTRON_3, glued=True)},
+    ("Nemotron_3_Super", "B300"): {"26.02": replace(NEMOTRON_3, recompute=SMALL)},
+    ("Nemotron_3_Super", "B300", "mxfp8"): {"26.02": NEMOTRON_3},
+    ("Nemotron_3_Super", "B200"): {"26.02": replace(ONCE, recompute=MOST)},
+    ("Nemotron_3_Super", "B200", "mxfp8"): {"26.02": replace(ONCE, recompute=SMALL)},
+    ("Nemotron_3_Super", "B200", "nvfp4"): {"26.02": ONCE},
+    ("Nemotron_3_Ultra", "GB200"): {"26.08": ExpertRecipe(once=True, glued=True, recompute="moe_act")},
     ("Qwen3_30B_a3B", "GB300"): {"25.11": replace(ONCE, graphs="router"), "26.06": LATEST},
     ("Qwen3_30B_a3B", "GB200"): {"25.09": replace(ONCE, graphs="router"), "26.06": LATEST},
     ("Qwen3_30B_a3B", "B300"): {"26.04": replace(ONCE, graphs="router")},
@@ -131,8 +150,9 @@ EXPERT_RECIPES: dict[tuple[str, str], dict[str, ExpertRecipe]] = {
     ("Qwen3_235B_a22B", "B200"): {"25.11": ExpertRecipe(overlap=True), "26.02": NCCL},
     ("Qwen3_235B_a22B", "H100"): {"25.09": ExpertRecipe(overlap=True)},
 }  # fmt: skip
-"""By model and GPU: what the performance recipes of Megatron-Bridge say, from the container on that has it (tags v0.2.0
-to v0.5.0 of github.com/NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs). Others run as NCCL has it."""
+"""By model and GPU, and by precision where that differs: what the performance recipes of Megatron-Bridge say, from the
+container on that has it (tags v0.2.0 to v0.6.0 of github.com/NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs,
+later src/megatron/bridge/perf_recipes). Others run as NCCL has it."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +219,8 @@ class ModernRun:
         if self.software.startswith(AUTOMODEL):
             return ONCE if self.expert > 1 and not self.model.startswith("Nemotron") else NCCL
         container = self.software.removeprefix(f"{MEGATRON_BRIDGE} NeMo ").partition(" ")[0]
-        known = EXPERT_RECIPES.get((self.model, self.accelerator), {})
+        usual = EXPERT_RECIPES.get((self.model, self.accelerator), {})
+        known = EXPERT_RECIPES.get((self.model, self.accelerator, PRECISION[self.precision]), usual)
         return next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
 
     @property
@@ -277,8 +298,8 @@ class ModernRun:
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
                 usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
-                sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES, optimiser="adamw_fused",
-                zero=self.zero,
+                recompute=self.recipe.recompute, optimiser="adamw_fused", zero=self.zero,
+                sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES,
             ),
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_recipes_are_those_of_the_container():
     runs = {run.id: run.recipe for run in modern_runs()}
     assert (runs["g02094"], runs["g02249"].graphs, runs["g02302"]) == (LATEST, PARTS, NCCL)
     assert (runs["g02170"], runs["g02328"]) == (replace(ONCE, graphs=PARTS), replace(NCCL, graphs="router"))
-    assert runs["g02166"].remade
+    assert runs["g02166"].recompute == "layernorm,moe_act"
     assert not runs["g02166"].once
 
 

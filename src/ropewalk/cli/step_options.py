@@ -50,8 +50,10 @@ INTERLEAVE = typer.Option(
     1, min=1, help="Pieces of the model on each stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
 )
 RECOMPUTE = typer.Option(
-    "none", help="Compute again in the backward pass: none, selective, full (layers) or stage.", rich_help_panel=SPLIT
-)
+    "none", rich_help_panel=SPLIT,
+    help="Compute again in the backward pass: none, selective, full (layers), stage, or parts of blocks with commas: "
+    "{recomputed-parts}.",
+)  # fmt: skip
 RANK_ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT)
 
 

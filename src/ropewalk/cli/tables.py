@@ -21,6 +21,7 @@ TABLES = {
     "devices": ("ropewalk.device.device", "DEVICES"),
     "stacks": ("ropewalk.workload.zoo.stacks", "STACKS"),
     "dispatchers": ("ropewalk.workload.dispatch", "DISPATCHES"),
+    "recomputed-parts": ("ropewalk.strategy.recompute", "MODULES"),
     "presets": ("ropewalk.hardware.presets", "PRESETS"),
     "networks": ("ropewalk.hardware.networks", "NETWORKS"),
     "fabrics": ("ropewalk.fabric.families", "FAMILIES"),

@@ -13,6 +13,7 @@ from ropewalk.export.job import PlannedJob
 from ropewalk.plans import Plan
 from ropewalk.strategy.asked import is_transformer, recomputed_heads
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.recompute import modules_of
 from ropewalk.workload.dispatch import NCCL
 from ropewalk.workload.zoo import Family
 from ropewalk.workload.zoo.latent import Latent
@@ -225,11 +226,18 @@ def layout(job: PlannedJob) -> str | None:
 def _memory(job: PlannedJob) -> Iterator[str]:
     strategy = job.strategy
     heads = recomputed_heads(job.cut, job.workload) if strategy.choices else None
-    yield from RECOMPUTES[strategy.recompute] if heads is None else (*BLOCKS, f"--recompute-num-layers {heads}")
+    yield from _recomputed(strategy.recompute) if heads is None else (*BLOCKS, f"--recompute-num-layers {heads}")
     yield from SHARDINGS[strategy.zero]
     yield f"--optimizer {OPTIMISERS[strategy.optimiser]}"
     if strategy.optimiser == "sgd":
         yield "--sgd-momentum 0"
+
+
+def _recomputed(recompute: str) -> tuple[str, ...]:
+    """Parts of blocks by name, or what has an argument of its own."""
+    if recompute in RECOMPUTES:
+        return RECOMPUTES[recompute]
+    return "--recompute-granularity selective", f"--recompute-modules {' '.join(modules_of(recompute))}"
 
 
 def _gradients(job: PlannedJob) -> Iterator[str]:

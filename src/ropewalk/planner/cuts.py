@@ -20,7 +20,7 @@ from ropewalk.planner.layers import Held, Seconds
 from ropewalk.planner.sized import state_bytes_of
 from ropewalk.planner.tailored import Cuts, Tailor
 from ropewalk.strategy.memory import usable_bytes
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

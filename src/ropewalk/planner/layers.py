@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ropewalk.planner.channels import IN_LAYERS, channel_of
 from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.strategy.shares import Share, computed_again, kept_bytes, shares_of, working_bytes
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
+from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting

@@ -28,9 +28,10 @@ from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
 from ropewalk.strategy.memory import gradient_bytes, memory, state_bytes
 from ropewalk.strategy.prices import Inside, PriceList
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.strategy.shares import shares_of
 from ropewalk.strategy.stages import SLACK, cut
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, Strategy
+from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
 from ropewalk.training.network import NetworkUse

@@ -16,7 +16,8 @@ from ropewalk.planner.layers import Splitting, repeating
 from ropewalk.planner.layout import Layout
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
 from ropewalk.strategy.placement import DEFAULT_ORDER
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS, LayerChoice, Strategy
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
+from ropewalk.strategy.strategy import LayerChoice, Strategy
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.workload import Workload
 

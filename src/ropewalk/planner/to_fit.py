@@ -18,7 +18,7 @@ from ropewalk.planner.layers import Held, Launch, Seconds
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.sized import state_bytes_of
 from ropewalk.planner.written import WrittenRows
-from ropewalk.strategy.strategy import RECOMPUTE_OF_LAYERS
+from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.timetable.passes import Pass
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,10 @@ from ropewalk.strategy.context import EXCHANGES
 from ropewalk.strategy.meanwhile import shared_between
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.strategy.part_checks import parts_findings, uneven_samples
+from ropewalk.strategy.recompute import has_module, modules_of, unknown
 from ropewalk.strategy.seating import seating_of
 from ropewalk.strategy.shares import attends
-from ropewalk.strategy.strategy import RECOMPUTE, RECOMPUTE_OF_LAYERS, SERVER, Strategy
+from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
@@ -87,6 +88,19 @@ def degree_findings(plan: Strategy, workload: Workload) -> Iterator[str]:
     yield from _context(plan, workload)
     yield from _tables(plan, workload)
     yield from _choices(plan, workload)
+    yield from _modules(plan, workload)
+
+
+def _modules(plan: Strategy, workload: Workload) -> Iterator[str]:
+    """Are there the parts that shall be computed again?"""
+    if unknown(plan.recompute) or plan.recompute == "selective":
+        return
+    for name in modules_of(plan.recompute):
+        if not any(has_module(layer.operators, name) for layer in workload.layers):
+            where = ", or take --stack megatron" if name == "moe_act" and workload.stack != "megatron" else ""
+            yield f"no layer of {workload.name} has {name} to recompute: leave it out{where}"
+    if "shared_experts" in modules_of(plan.recompute) and plan.shared_overlap:
+        yield "shared experts that hide the exchange of tokens are not recomputed: leave one of the two out"
 
 
 def _numbers(plan: Strategy) -> Iterator[str]:
@@ -110,9 +124,10 @@ def _numbers(plan: Strategy) -> Iterator[str]:
 def _words(plan: Strategy) -> Iterator[str]:
     if plan.schedule not in TIMETABLES and not plan.rows:
         yield TIMETABLES.unknown(plan.schedule)
-    for name, known in (("recompute", RECOMPUTE), ("optimiser", OPTIMISER_BYTES)):
-        if getattr(plan, name) not in known:
-            yield f"there is no {name} {getattr(plan, name)!r}: use one of {', '.join(known)}"
+    if unknown(plan.recompute):
+        yield unknown(plan.recompute)
+    if plan.optimiser not in OPTIMISER_BYTES:
+        yield f"there is no optimiser {plan.optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}"
     if plan.zero and max(plan.replicas, plan.expert_replicas) == 1 and all(one.replicas == 1 for one in plan.parts):
         yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"
 
@@ -303,7 +318,7 @@ def _exchange(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield f"context exchange {name} needs fused attention: give attention=fused, or take gather"
     if name == RING and any(core.window for core in fused):
         yield "context exchange ring passes all keys on, and some layers look through a window: take gather or ulysses"
-    if name == RING and plan.recompute == "selective":
+    if name == RING and "core_attn" in modules_of(plan.recompute):
         yield "context exchange ring would pass keys on again where attention is recomputed: use recompute none or full"
     for heads in sorted({core.heads for core in fused}) if name == ULYSSES else ():
         if heads % ways:
@@ -334,8 +349,11 @@ def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
             yield f"{about} has tensor {choice.tensor}: a layer is split over all {plan.tensor} tensor ranks or 1"
         if choice.tensor == 1 and plan.sequence_parallel:
             yield f"{about} is not split, so sequence parallelism has nowhere to gather it: turn one of them off"
-        if choice.recompute is not None and choice.recompute not in RECOMPUTE_OF_LAYERS:
-            yield f"{about} has recompute {choice.recompute!r}: use one of {', '.join(RECOMPUTE_OF_LAYERS)}"
+        if choice.recompute is not None and (choice.recompute == "stage" or unknown(choice.recompute)):
+            yield (
+                f"{about} has recompute {choice.recompute!r}: use none, selective, full, or parts of blocks such as "
+                "layernorm,mlp"
+            )
         elif choice.recompute is not None and plan.recompute == "stage":
             yield f"{about} recomputes one layer where whole stages are: leave one of the two out"
 

@@ -76,7 +76,7 @@ def _megatron(asked: Asked) -> Iterator[str]:
     if asked.context and not asked.halves:
         yield "cuts a sequence into two pieces for each context rank (give a multiple of twice the context degree)"
     if asked.recompute == "stage":
-        yield "cannot recompute whole stages (it has none, selective and full)"
+        yield "cannot recompute whole stages (it has none, selective, full and parts of blocks)"
     if asked.layers == "recompute":
         yield "cannot recompute layers by name (all, or as many blocks at the head of every piece)"
     yield from _buckets(asked)
@@ -151,8 +151,8 @@ def _pytorch(asked: Asked) -> Iterator[str]:
     yield from _torch_pipelines(asked)
     if asked.replicas and asked.zero == 0 and _splits_backward(asked):
         yield f"cannot run DDP with {asked.schedule}, whose gradients of weights come later (take zero 1)"
-    if asked.recompute == "selective":
-        yield "cannot find the core of attention in a module of one's own (take none, full or stage)"
+    if asked.recompute not in ("none", "full", "stage"):
+        yield "cannot find the core of attention or other parts in a module of one's own (take none, full or stage)"
     if asked.order.startswith("other"):
         yield f"cannot reduce gradients in this order ({asked.order[7:]}; DDP has buckets, all before the update)"
     elif asked.order == "launches" and (asked.zero or asked.pipeline or asked.tensor):

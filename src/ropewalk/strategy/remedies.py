@@ -98,7 +98,7 @@ class Remedies:
                 yield f"{start}--recompute full --zero {zero}", replace(strategy, recompute="full", zero=zero)
 
     def _recomputed(self, strategy: Strategy) -> Iterator[Remedy]:
-        modes = {"none": ("selective", "full"), "selective": ("full",)}.get(strategy.recompute, ())
+        modes = {"none": ("selective", "full"), "full": (), "stage": ()}.get(strategy.recompute, ("full",))
         for mode in modes:
             yield f"--recompute {mode}", replace(strategy, recompute=mode)
 

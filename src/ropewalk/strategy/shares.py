@@ -9,6 +9,7 @@ from ropewalk.device.numbers import Numbers
 from ropewalk.strategy.columns import cut, split_by_tensor
 from ropewalk.strategy.meanwhile import with_shared_meanwhile
 from ropewalk.strategy.part import Manner
+from ropewalk.strategy.recompute import again_in, given_up, is_core, modules_of, with_gates_remade
 from ropewalk.strategy.server import ONE_GPU, Server
 from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.workload.adapted import Adapted, bare
@@ -103,6 +104,8 @@ def share_of(layer: Layer, strategy: Strategy, server: Server = ONE_GPU, manner:
         frozen[sort] += min(mine, op.frozen_parameters())
         sparse += mine if isinstance(op, SparseTable) else 0
     done = with_shared_meanwhile(operators) if split.meanwhile and split.expert > 1 else operators
+    if "moe_act" in modules_of(strategy.recompute_of(layer)):
+        done = with_gates_remade(done)
     return Share(
         layer=Layer(layer.name, done, layer.output_elements, layer.inputs, layer.kind),
         split=split,
@@ -206,40 +209,35 @@ def _tied(operators: tuple[Operator, ...], *, frozen: bool) -> int:
     return heads + sum(op.vocabulary * op.width for op in some if isinstance(op, Embedding) and op.borrowed)
 
 
-def attention_core(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
-    """From the first to the last operator in which tokens meet: what selective recomputation runs again."""
-    at = [place for place, op in enumerate(operators) if _is_core(op)]
-    return tuple(op for op in operators[at[0] : at[-1] + 1] if not isinstance(op, Exchange)) if at else ()
+def met_again(share: Share) -> tuple[Operator, ...]:
+    """The operators that run once more before the backward pass, with the meetings of ranks between them."""
+    operators = share.layer.operators
+    if share.recompute in ("full", "stage"):
+        return tuple(op for op in operators if not isinstance(op, FlatCopies))
+    return tuple(operators[place] for place in again_in(operators, modules_of(share.recompute)))
 
 
 def computed_again(share: Share) -> tuple[Operator, ...]:
     """The operators that run once more before the backward pass."""
-    if share.recompute == "selective":
-        return attention_core(share.layer.operators)
-    again = share.layer.operators if share.recompute in ("full", "stage") else ()
-    return tuple(op for op in again if not isinstance(op, Exchange | FlatCopies))
-
-
-def _is_core(operator: Operator) -> bool:
-    inner = bare(operator)
-    return isinstance(inner, FusedAttention) or (isinstance(inner, Product) and inner.role is Role.INSIDE)
+    return tuple(op for op in met_again(share) if not isinstance(op, Exchange))
 
 
 def kept_bytes(share: Share, numbers: Numbers) -> float:
     """Bytes that a rank keeps of one micro-batch between the two passes of this layer.
 
-    Under full recomputation that is the input of the layer; under selective recomputation all but what the core of
-    attention makes: it keeps queries, keys and values. Under sequence parallelism the inputs of split products are kept
-    in parts and gathered again, as Megatron-LM does.
+    Under full recomputation that is the input of the layer; where parts of blocks are recomputed all but what these
+    make: the core of attention keeps queries, keys and values, whole modules keep their input. Under sequence
+    parallelism the inputs of split products are kept in parts and gathered again, as Megatron-LM does.
     """
     split, element_bytes = share.split, numbers.element_bytes
     if share.recompute == "stage":
         return 0.0  # what enters the stage is kept once, by the stage
     if share.recompute == "full":
         return sum(share.read) * element_bytes / (split.context * (split.tensor if split.sequence else 1))
-    core = attention_core(share.layer.operators) if share.recompute == "selective" else ()
-    outside = _saved(share.layer.operators, split, numbers) - _saved(core, split, numbers)
-    return outside + _core_inputs(core) * element_bytes
+    operators = share.layer.operators
+    gone, kept = given_up(operators, modules_of(share.recompute), split)
+    dropped = tuple(operators[place] for place in sorted(gone))
+    return _saved(operators, split, numbers) - _saved(dropped, split, numbers) + kept * element_bytes
 
 
 def working_bytes(share: Share, numbers: Numbers) -> float:
@@ -263,27 +261,16 @@ def _saved(operators: tuple[Operator, ...], split: Split, numbers: Numbers) -> f
     return total
 
 
-def _core_inputs(core: tuple[Operator, ...]) -> float:
-    """Elements of the queries, keys and values that enter a core."""
-    if not core:
-        return 0.0
-    first, last = bare(core[0]), bare(core[-1])
-    if isinstance(first, FusedAttention):
-        return first.saved_elements()  # with its result, which the next product needs anyway
-    values = last.count * last.columns * last.inner if isinstance(last, Product) and last is not first else 0.0
-    return first.saved_elements() + values
-
-
 def attends(layer: Layer) -> bool:
     """Is there attention in this layer, or a place where keys and values of a cut sequence are put together?"""
-    return any(map(_is_core, layer.operators)) or layer.meets(Meeting.CONTEXT)
+    return any(map(is_core, layer.operators)) or layer.meets(Meeting.CONTEXT)
 
 
 def _with_whole_keys(layer: Layer, operators: tuple[Operator, ...], split: Split) -> tuple[Operator, ...]:
     """The operators with keys and values of the whole sequence gathered before attention, which needs all of them."""
     if not attends(layer):
         return operators
-    at = next(place for place, op in enumerate(operators) if _is_core(op))
+    at = next(place for place, op in enumerate(operators) if is_core(op))
     first = bare(layer.operators[at])
     if isinstance(first, FusedAttention):
         keys = first.batch * first.kv_heads * first.keys * first.size

@@ -15,13 +15,6 @@ from ropewalk.timetable.written import timetable_of_rows
 from ropewalk.workload.operator import GATHER, Split, part
 from ropewalk.workload.workload import Layer
 
-RECOMPUTE_OF_LAYERS = ("none", "selective", "full")
-"""What is computed again in the backward pass instead of kept: nothing, the core of attention, whole layers
-(Korthikanti et al., Reducing activation recomputation in large transformer models, 2022)."""
-RECOMPUTE = (*RECOMPUTE_OF_LAYERS, "stage")
-"""Also: all layers of a stage before its backward pass, so that only what enters the stage is kept (GPipe, DAPPLE)."""
-
-
 GPU, SERVER = "gpu", "server"
 """Grains: what acts as one worker."""
 
@@ -86,6 +79,8 @@ class Strategy:
     interleave: int = 1
     """Pieces of the model, far from each other, that each stage holds; other schedules than `interleaved` know it."""
     recompute: str = "none"
+    """What is computed again in the backward pass instead of kept: `none`, `selective`, `full`, `stage`, or parts of
+    blocks with commas between them (`recompute.MODULES`)."""
     order: Order = field(default_factory=Order)
     """In which groups, pieces and order gradients are reduced."""
     prefetch: bool = True
@@ -281,7 +276,7 @@ class Strategy:
         if self.pipeline > 1:
             words.append(self.schedule + (f" x {self.interleave}" if self.interleave > 1 else ""))
         if self.recompute != "none":
-            words.append(f"{self.recompute} recomputation")
+            words.append(f"{self.recompute.replace(',', '+')} recomputation")
         words += self._recomputed_otherwise()
         many = "micro-batch" if self.micro_batches == 1 else "micro-batches"
         return ", ".join([*words, f"{self.micro_batches} {many} of {self.micro_batch}"])

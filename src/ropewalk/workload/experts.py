@@ -180,7 +180,7 @@ class Experts(Operator):
             *self._resorted(),
             *self._filled(),
             *(core.biases_backward(self.slots, self.hidden) if self.biased and not self.glued else ()),
-            *(self._gate() if self.remade else ()),
+            *(self._gate() if self.remade and not self.glued else ()),
             *self._weight_gradient(self.hidden, self.ffn),
             self._product("input_grad", self.ffn, self.hidden),
             *(() if self.glued else self._gate_backward()),

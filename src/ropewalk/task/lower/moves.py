@@ -30,7 +30,7 @@ from enum import IntEnum
 
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.strategy.prices import Pace
-from ropewalk.strategy.shares import Share, computed_again
+from ropewalk.strategy.shares import Share, met_again
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.overlapped import Overlap, beside
 from ropewalk.task.lower.taken import with_taken
@@ -96,8 +96,8 @@ def forward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
 def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """The backward pass of a layer, with what is computed again before it.
 
-    Full recomputation repeats the forward pass of the layer, collectives included; selective recomputation runs the
-    core of attention again, which needs no collective unless the sequence is cut. GPUs of a server sum their gradients
+    Full recomputation repeats the forward pass of the layer, collectives included, that of parts of a block their
+    own; the core of attention needs no collective unless the sequence is cut. GPUs of a server sum their gradients
     behind it: that is paid once a step, an equal part in every micro-batch.
     """
     walk = _walk(share, strategy, prices, prices.backward, "backward")
@@ -126,16 +126,16 @@ def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
 
 
 def recompute_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
-    """The forward pass of a layer once more."""
+    """The forward pass of a layer once more; what was gathered for the backward pass is there already."""
+    kept = tuple(op for op in share.layer.operators if not isinstance(op, FlatCopies))
+    share = replace(share, layer=replace(share.layer, operators=kept))
     return list(_walk(share, strategy, prices, prices.forward, "recompute"))
 
 
 def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
-    """What is computed once more before the gradients of this layer."""
-    if share.recompute == "full":
-        return recompute_moves(share, strategy, prices)
-    core = computed_again(share) if share.recompute == "selective" else ()
-    return [_compute(prices.forward(core), f"{share.layer.name} recompute")] if core else []
+    """What is computed once more before the gradients of this layer, with the meetings of ranks in it."""
+    again = met_again(share) if share.recompute != "stage" else ()
+    return recompute_moves(replace(share, layer=replace(share.layer, operators=again)), strategy, prices)
 
 
 def condensed(moves: list[Move], label: str) -> list[Move]:
@@ -192,8 +192,6 @@ def _walk(
         return [_compute(price(run) - done, label + part)] if run else []
 
     for at, op in list(enumerate(operators))[:: -1 if back else 1]:
-        if name == "recompute" and isinstance(op, FlatCopies):
-            continue  # what was gathered for the backward pass is there already
         if not isinstance(op, Exchange):
             segment.append(op)
             continue

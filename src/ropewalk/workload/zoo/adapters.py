@@ -66,7 +66,7 @@ def _kept(operator: Operator) -> float:
     if isinstance(inner, Linear):
         return 0.0
     if isinstance(inner, Experts):
-        return operator.saved_elements() - inner.slots * (inner.hidden + (0 if inner.remade else inner.ffn))
+        return operator.saved_elements() - inner.slots * (inner.hidden + inner.ffn)
     return operator.saved_elements()
 
 

@@ -73,8 +73,6 @@ class Mixture:
     """Neurons of what every token goes to, where they are not those of so many experts."""
     squeezed: int = 0
     """Width to which tokens are brought before they are sent to experts; 0: they are sent as they are."""
-    remade: bool = False
-    """Gates of experts are computed again in the backward pass, where the stack can (Megatron-Core's `moe_act`)."""
     glued: bool = False
     """Gates and biases of experts are part of their products, where the stack can (Transformer Engine, 2026)."""
     router_pads: bool = False
@@ -208,7 +206,6 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             apart=run.stack.merged,
             clamped=mixture.clamped,
             resorted=run.stack.merged and mixture.dispatch == NCCL,
-            remade=mixture.remade and run.stack.merged,
             glued=mixture.glued and run.stack.merged,
             ungated=mixture.ungated,
             router_pads=mixture.router_pads,

@@ -131,7 +131,7 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
     )  # fmt: skip
 
 
-HANDLING = ("masked", "remade", "glued", "router_pads", "dispatch", "domain", "capacity", "imbalance")
+HANDLING = ("masked", "glued", "router_pads", "dispatch", "domain", "capacity", "imbalance")
 """Options of mixtures that say how experts are run."""
 
 
