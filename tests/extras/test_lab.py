@@ -15,8 +15,10 @@ import pytest
 from ropewalk.errors import LabError
 from ropewalk.fabric import LeafSpine, Ring, Torus
 from ropewalk.lab import state as labs
+from ropewalk.lab.collective import collective_work
 from ropewalk.lab.faults import DOWN, UP, Fault, cause
 from ropewalk.lab.forwarding import hashed, pinned
+from ropewalk.lab.job import LabWork, job_of_graph
 from ropewalk.lab.lab import built
 from ropewalk.lab.lifecycle import bring_up, opened, routes_in, take_down
 from ropewalk.lab.measure import measured
@@ -26,6 +28,7 @@ from ropewalk.lab.network import LabNetwork, host_address
 from ropewalk.lab.process import needs_user_namespace
 from ropewalk.lab.question import LabQuestion
 from ropewalk.lab.request import LabRequest, routes_by_name
+from ropewalk.task import Sketch
 
 pytestmark = pytest.mark.extras
 
@@ -193,7 +196,8 @@ def test_up_and_down_ten_times_leaves_nothing(folder):
 def test_collectives_run_with_right_sums_over_the_predicted_links(builder, collective, routing):
     asked = request(builder, routing=routing)
     with built(asked.network, asked.tables()) as lab:
-        found = measured(lab, asked.routing, asked.routes, LabQuestion(collective, size_bytes=300_000, repeats=2))
+        work = collective_work(asked.network, asked.routes, LabQuestion(collective, size_bytes=300_000))
+        found = measured(lab, asked.routing, work, repeats=2)
     assert not found.wrong
     for row in found.links():
         assert row.predicted_bytes <= row.sent_bytes * 1.001
@@ -203,9 +207,23 @@ def test_collectives_run_with_right_sums_over_the_predicted_links(builder, colle
 def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(monkeypatch):
     monkeypatch.setattr("ropewalk.lab.measure._LEAST_LIMIT_S", 2.0)
     bring_up(request(Ring(3, 2.5e6)))
-    question = LabQuestion("ring", size_bytes=30_000, repeats=1)
     with opened("test") as (state, lab):
-        assert not measured(lab, state.routing, routes_in(state, lab.network), question).wrong
+        work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=30_000))
+        assert not measured(lab, state.routing, work, repeats=1).wrong
     cause("test", Fault("h0-h1", DOWN))
     with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be made"):
-        measured(lab, state.routing, routes_in(state, lab.network), question)
+        measured(lab, state.routing, work, repeats=1)
+
+
+def test_a_task_graph_computes_by_waiting_and_sends_for_real():
+    sketch, asked = Sketch(), request(Ring(3, 2.5e6), routing="shortest")
+    computed = sketch.compute(0, 0.2)
+    sent = sketch.transfer(0, 1, 50_000, after=[computed])
+    sketch.transfer(1, 2, 50_000, after=[sent])
+    job = job_of_graph(sketch.graph(), asked.routes, {}, "cubic")
+    with built(asked.network, asked.tables()) as lab:
+        found = measured(lab, asked.routing, LabWork("sketch", {}, job, asked.routes, False, 1.0), repeats=2)
+    for run in found.runs:
+        assert run.end[computed] >= 0.2
+        assert run.start[sent] >= run.end[computed]
+        assert run.seconds >= run.end[sent]

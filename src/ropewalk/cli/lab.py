@@ -21,6 +21,7 @@ from ropewalk.errors import InputError
 if TYPE_CHECKING:
     from ropewalk.collectives.act import Act
     from ropewalk.lab.answer import LabAnswer
+    from ropewalk.lab.job import LabWork
     from ropewalk.lab.question import LabQuestion
     from ropewalk.lab.request import LabRequest
 
@@ -92,33 +93,40 @@ def run_command(
         None, metavar="[FABRIC]", help=NAMED + " Built for this run, unless a lab is up."
     ),
     *,
-    collective: str = typer.Option("ring", "--collective", "-c", help="How hosts exchange: {collectives}."),
+    collective: str | None = typer.Option(
+        None, "--collective", "-c", help="How hosts exchange: {collectives}.  [default: the step of a plan, else ring]"
+    ),
     act: str = typer.Option("allreduce", help="What they do: allreduce, allgather, reducescatter, alltoall, …"),
     size: str = typer.Option("4MB", "--size", "-s", help="Bytes in the buffer of a rank."),
     segments: int = typer.Option(1, min=1, help="Pieces that follow each other down the trees of a forest."),
+    shrink: float = typer.Option(1.0, min=1.0, help="Divide bytes and seconds of the step of a plan by this."),
     repeats: int = typer.Option(5, help="Runs that count; one before them warms connections up."),
     place: ClusterOptions,
     build: BuildOptions,
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """Run a collective between all hosts over TCP: the prediction beside the measurement.
+    """Run a collective between all hosts, or the step of a plan, over TCP: the prediction beside the measurement.
 
     On the lab that is up: `ropewalk lab run --collective ring --size 4MB`
 
     On a lab for this run alone: `ropewalk lab run torus:4x4 --bandwidth 20Mbps --collective hips --page lab.html`
+
+    The training step of a plan: `ropewalk lab run plan.json --shrink 10 --page lab.html`
     """
     from ropewalk.lab.question import LabQuestion
 
     require_outputs(page, read=(named, place.cluster))
-    question = LabQuestion(collective, _act(act), units.size(size), repeats, segments)
+    question = LabQuestion(collective or "ring", _act(act), units.size(size), repeats, segments)
     question.check()
     if named is None and place.cluster is None:
         given = {"--hosts": build.hosts, "--routing": build.routing, "--scale": build.scale, **place.typed()}
         refuse([word for word, value in given.items() if value is not None], "the lab that is up has decided it")
         found = _on_lab(build.name, question)
     else:
-        found = _on_new_lab(_request(named, place, build), question)
+        request = _request(named, place, build)
+        work = _work(named, request, question, shrink, chosen=collective is not None)
+        found = _on_new_lab(request, work, repeats)
     if page is not None:
         from ropewalk.report.lab import lab_page
 
@@ -132,20 +140,36 @@ def run_command(
 
 
 def _on_lab(name: str, question: LabQuestion) -> LabAnswer:
+    """A collective on a lab that is up."""
+    from ropewalk.lab.collective import collective_work
     from ropewalk.lab.lifecycle import opened, routes_in
     from ropewalk.lab.measure import measured
 
     with opened(name) as (state, lab), shown_progress() as progress:
-        routes = routes_in(state, lab.network)
-        return measured(lab, state.routing, routes, question, rates=dict(state.slowed), progress=progress)
+        work = collective_work(lab.network, routes_in(state, lab.network), question)
+        return measured(lab, state.routing, work, question.repeats, rates=dict(state.slowed), progress=progress)
 
 
-def _on_new_lab(request: LabRequest, question: LabQuestion) -> LabAnswer:
+def _on_new_lab(request: LabRequest, work: LabWork, repeats: int) -> LabAnswer:
+    """Work on a lab that is made for it and gone afterwards."""
     from ropewalk.lab.lab import built
     from ropewalk.lab.measure import measured
 
     with built(request.network, request.tables()) as lab, shown_progress() as progress:
-        return measured(lab, request.routing, request.routes, question, progress=progress)
+        return measured(lab, request.routing, work, repeats, progress=progress)
+
+
+def _work(named: str | None, request: LabRequest, question: LabQuestion, shrink: float, chosen: bool) -> LabWork:
+    """The step of a plan, or a collective on the fabric that was named."""
+    from ropewalk.lab.collective import collective_work
+
+    plan = plan_named(named)
+    if plan is None or chosen:
+        refuse(["--shrink"] if shrink != 1 else [], "only steps of plans shrink: give --size")
+        return collective_work(request.network, request.routes, question)
+    from ropewalk.lab.step import step_work
+
+    return step_work(request.network, plan, shrink)
 
 
 def _request(named: str | None, place: ClusterOptions, build: BuildOptions) -> LabRequest:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
 from ropewalk.lab.process import LabRun
-from ropewalk.lab.question import LabQuestion
 from ropewalk.sim.trace import Trace
-from ropewalk.units import show_seconds, show_size
+from ropewalk.units import show_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +29,14 @@ class LinkBytes:
 
 @dataclass(frozen=True, eq=False)
 class LabAnswer:
-    """One collective on one lab. Times are those of the lab; on the fabric they are `scale` times shorter."""
+    """One piece of work on one lab. Times are those of the lab; a second of it is `real_seconds` on the fabric."""
 
-    question: LabQuestion
+    what: str
+    details: dict[str, Any]
     fabric: Fabric
     """With what headers leave of the speeds of the lab."""
-    scale: float
+    real_seconds: float
     routing: str
-    size_bytes: int
-    """What was really run: chunks are whole numbers."""
     predicted: Trace
     """The flow level, on what headers leave of every link."""
     wire_speed: NDArray[np.float64]
@@ -104,19 +102,20 @@ class LabAnswer:
 
     def headline(self) -> str:
         """The answer in a sentence."""
-        what = f"{self.question.collective} {self.question.act.words} of {show_size(self.size_bytes)}"
         sign = f"{100 * self.error:+.1f} %"
         return (
-            f"{what} on {self.fabric.name}: predicted {show_seconds(self.predicted_s)}, "
+            f"{self.what} on {self.fabric.name}: predicted {show_seconds(self.predicted_s)}, "
             f"measured {show_seconds(self.measured_s)} ({sign})"
         )
 
     def notes(self) -> list[str]:
         """What a reader should know about the runs."""
         said = [f"median of {len(self.counted)} runs, spread {100 * self.spread:.1f} %"]
-        if self.scale != 1:
-            real = " and ".join(show_seconds(one / self.scale) for one in (self.predicted_s, self.measured_s))
-            said.append(f"at the speeds of the fabric (1:{self.scale:g}): {real}")
+        if self.real_seconds != 1:
+            real = " and ".join(show_seconds(one * self.real_seconds) for one in (self.predicted_s, self.measured_s))
+            said.append(f"at the speeds of the fabric (1:{1 / self.real_seconds:g}): {real}")
+        if "promised_s" in self.details:
+            said.append(f"the plan promises {show_seconds(self.details['promised_s'])}, without headers of packets")
         disturbed = len(self.runs) - len(self.trusted)
         if disturbed:
             reason = next(why for run in self.runs if (why := run.machine.disturbed()) is not None)
@@ -126,17 +125,18 @@ class LabAnswer:
             said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
         if self.dropped:
             said.append(f"{self.dropped} packets were dropped: TCP sent them again, which no prediction knows")
-        said.append("the data was wrong: " + "; ".join(self.wrong) if self.wrong else "every sum was right")
+        if self.wrong:
+            said.append("the data was wrong: " + "; ".join(self.wrong))
+        elif "collective" in self.details:
+            said.append("every sum was right")
         return said
 
     def as_json(self) -> dict[str, Any]:
         return {
             "fabric": self.fabric.name,
-            "collective": self.question.collective,
-            "act": self.question.act.key,
-            "size_bytes": self.size_bytes,
+            **self.details,
             "routing": self.routing,
-            "scale": self.scale,
+            "real_seconds_per_second": self.real_seconds,
             "predicted_s": self.predicted_s,
             "measured_s": self.measured_s,
             "error": self.error,

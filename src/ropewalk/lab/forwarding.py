@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.errors import LabError
 from ropewalk.fabric import Fabric
 from ropewalk.lab.network import host_address
-from ropewalk.routing import Routes
+from ropewalk.routing import Routes, shortest
 
-MOST_PATHS = 16
+MOST_PATHS = 64
 """Paths between two hosts; every host has an address for each."""
 
 Table = dict[str, tuple[int, ...]]
@@ -54,7 +55,7 @@ def every_pair(fabric: Fabric) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pinned(routes: Routes) -> LabTables:
-    """Tables that send every pair over its own path or paths.
+    """Tables that send every pair over its own path or paths; pairs without one take the shortest.
 
     >>> from ropewalk.fabric import Ring
     >>> from ropewalk.routing import shortest
@@ -62,21 +63,48 @@ def pinned(routes: Routes) -> LabTables:
     >>> pinned(shortest(ring, *every_pair(ring))).nodes[1].main["10.0.0.4"]
     (1,)
     """
-    count = np.diff(routes.path_start)
-    most = int(count.max(initial=1))
+    number = path_numbers(routes)
+    most = 1 + int(number.max(initial=0))
     if most > MOST_PATHS:
         raise LabError(
             f"routes on {routes.fabric.name} have {most} paths between two hosts, and a lab at most {MOST_PATHS}: "
             "choose a routing with fewer paths, such as --routing shortest"
         )
     chosen: list[dict[str, dict[str, int]]] = [defaultdict(dict) for _ in range(routes.fabric.nodes)]
-    for path in range(most):
-        for pair, (src, dst) in enumerate(zip(routes.pair_src.tolist(), routes.pair_dst.tolist(), strict=True)):
-            taken = int(routes.path_start[pair]) + path % int(count[pair])
-            for link in routes.link[routes.link_start[taken] : routes.link_start[taken + 1]].tolist():
+    for (src, dst), paths in _paths_of_pairs(routes).items():
+        for path in range(most):
+            for link in paths[path % len(paths)]:
                 node = int(routes.fabric.link_src[link])
                 chosen[node][host_address(dst, path)][host_address(src, path)] = link
     return LabTables(tuple(map(_tables, chosen)), most)
+
+
+def path_numbers(routes: Routes) -> NDArray[np.int64]:
+    """The number of every path among those of its pair of hosts, rows that were appended included."""
+    seen: Counter[tuple[int, int]] = Counter()
+    numbers = []
+    for pair in routes.pair_of_path.tolist():
+        ends = int(routes.pair_src[pair]), int(routes.pair_dst[pair])
+        numbers.append(seen[ends])
+        seen[ends] += 1
+    return np.array(numbers, np.int64)
+
+
+def _paths_of_pairs(routes: Routes) -> dict[tuple[int, int], list[list[int]]]:
+    """All paths of every pair of hosts, by number; acknowledgements need pairs that nobody routed."""
+    found: dict[tuple[int, int], list[list[int]]] = defaultdict(list)
+    src, dst = every_pair(routes.fabric)
+    known = set(zip(routes.pair_src.tolist(), routes.pair_dst.tolist(), strict=True))
+    others = np.array([pair not in known for pair in zip(src.tolist(), dst.tolist(), strict=True)], bool)
+    parts = [routes]
+    if others.any():
+        parts.append(shortest(routes.fabric, src[others], dst[others]))
+    for part in parts:
+        start = part.link_start
+        for path, pair in enumerate(part.pair_of_path.tolist()):
+            ends = int(part.pair_src[pair]), int(part.pair_dst[pair])
+            found[ends].append(part.link[start[path] : start[path + 1]].tolist())
+    return found
 
 
 def hashed(fabric: Fabric) -> LabTables:

@@ -7,15 +7,17 @@ shares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collectives.program import Program
 from ropewalk.errors import LabError
+from ropewalk.lab.forwarding import path_numbers
 from ropewalk.routing import Routes
-from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, unroll
+from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
 
 ITEM_BYTES = 4
 """CheckedSums are of whole numbers of 32 bits: exact in any order."""
@@ -70,8 +72,6 @@ class LabJob:
     connections: tuple[Connection, ...]
     parts: dict[int, tuple[Part, ...]]
     """By task."""
-    slowdown: float
-    """Seconds of computing and of start-ups take so many times as long as in the graph: the scale of the lab."""
     congestion: str
     data: Data | None = None
 
@@ -80,14 +80,31 @@ class LabJob:
         return sum(size for parts in self.parts.values() for _, size in parts)
 
 
+@dataclass(frozen=True, eq=False)
+class LabWork:
+    """A job with its name, the routes it takes, and what its seconds mean outside the lab."""
+
+    what: str
+    details: dict[str, Any]
+    """For files: what it was made from."""
+    job: LabJob
+    routes: Routes
+    brings_routes: bool
+    """Whether these routes are its own, rather than those of the lab."""
+    real_seconds: float
+    """Seconds on the fabric for one second of the lab."""
+
+
+def job_of_graph(graph: TaskGraph, routes: Routes, lane: dict[int, int], congestion: str) -> LabJob:
+    """Any task graph as a job; transfers of one pair of hosts and one lane share a connection, where they queue."""
+    connections, parts = _connected(graph, routes, lane)
+    return LabJob(graph, connections, parts, congestion)
+
+
 def whole_size(program: Program, size_bytes: float) -> int:
     """The buffer of a rank with chunks of whole numbers: what was asked for, or a little more."""
     items = max(1, -(-int(size_bytes) // (program.buffer_chunks * ITEM_BYTES)))
     return items * ITEM_BYTES * program.buffer_chunks
-
-
-def rounds_of(program: Program, size_bytes: int, hosts: NDArray[np.int32]) -> Lockstep:
-    return lockstep(program, float(size_bytes), hosts=hosts)
 
 
 def job_of_program(
@@ -97,11 +114,10 @@ def job_of_program(
     graph = unroll(rounds)
     carried = _carried(program, graph)
     lane = {task: 0 if shared else one.src_slot % program.lanes for task, one in carried.items()}
-    connections, parts = _connected(graph, routes, lane)
     every = np.arange(program.chunks)
     items = round(rounds.arrows[0].chunk_bytes) // ITEM_BYTES
     data = Data(program.ranks, program.lanes, items, program.pre(every), program.post(every), carried)
-    return LabJob(graph, connections, parts, 1.0, congestion, data)
+    return replace(job_of_graph(graph, routes, lane, congestion), data=data)
 
 
 def _carried(program: Program, graph: TaskGraph) -> dict[int, Carried]:
@@ -124,6 +140,7 @@ def _connected(
     """A connection for each pair of hosts, path and lane that is used, and the parts of every transfer on them."""
     transfers = np.flatnonzero(graph.kind == Kind.TRANSFER)
     rows = routes.rows_of(graph, transfers) if len(transfers) else np.zeros(0, np.int64)
+    path_number = path_numbers(routes).tolist()
     number: dict[tuple[int, int, int, int], int] = {}
     parts = {}
     for task, row in zip(transfers.tolist(), rows.tolist(), strict=True):
@@ -132,8 +149,8 @@ def _connected(
         ends = np.rint(np.cumsum(share) * graph.amount[task]).astype(np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         parts[task] = tuple(
-            (number.setdefault((src, dst, path, lane.get(task, 0)), len(number)), size)
-            for path, size in enumerate(sizes)
+            (number.setdefault((src, dst, path_number[path], lane.get(task, 0)), len(number)), size)
+            for path, size in enumerate(sizes, int(routes.path_start[row]))
             if size or len(sizes) == 1
         )
     if len(number) > MOST_CONNECTIONS:

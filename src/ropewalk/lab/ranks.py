@@ -166,11 +166,11 @@ class _Run:
                 self._done(task)
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
-        """Do something after seconds of the graph; at once where there are none."""
+        """Do something after some seconds; at once where there are none."""
         if seconds <= 0:
             act()
         else:
-            heapq.heappush(self.timers, (self.now() + seconds * self.job.slowdown, next(self.number), act))
+            heapq.heappush(self.timers, (self.now() + seconds, next(self.number), act))
 
     def _compute(self, engine: tuple[int, int]) -> None:
         """Let the most urgent task of a stream compute, if the stream is free."""

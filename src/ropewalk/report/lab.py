@@ -64,6 +64,6 @@ def _facts(answer: LabAnswer) -> list[tuple[str, str]]:
         ("Difference", quantity.percent(answer.error, signed=True)),
         ("Fabric", answer.fabric.name),
         ("Routing", answer.routing),
-        ("Scale", f"1:{answer.scale:g}"),
+        ("A second of the lab is on the fabric", quantity.seconds(answer.real_seconds)),
         ("Runs that count", f"{len(answer.counted)} of {len(answer.runs)}"),
     ]

@@ -79,8 +79,8 @@ def test_hosts_forward_hashed_packets_only_where_switches_do_not_join_them():
 
 
 def test_too_many_paths_are_refused():
-    fabric = LeafSpine(2, 20, 2).build()
-    with pytest.raises(LabError, match="20 paths between two hosts"):
+    fabric = LeafSpine(2, 70, 2).build()
+    with pytest.raises(LabError, match="70 paths between two hosts"):
         pinned(routes_by_name(fabric, "spray")[1])
 
 

@@ -6,28 +6,29 @@ import numpy as np
 import pytest
 
 from ropewalk.collectives.act import Act
-from ropewalk.fabric import IdealSwitch, LeafSpine, Torus
+from ropewalk.fabric import IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.lab.answer import LabAnswer
-from ropewalk.lab.forwarding import pinned
+from ropewalk.lab.collective import collective_work
+from ropewalk.lab.forwarding import path_numbers, pinned
 from ropewalk.lab.hash_paths import _answers
-from ropewalk.lab.job import job_of_program
 from ropewalk.lab.machine import MachineUse
-from ropewalk.lab.measure import goodput, payload_share, subject_of
-from ropewalk.lab.network import LabNetwork
+from ropewalk.lab.measure import goodput, payload_share
+from ropewalk.lab.network import LabNetwork, host_address
 from ropewalk.lab.process import LabRun
 from ropewalk.lab.question import LabQuestion
-from ropewalk.lab.request import routes_by_name
+from ropewalk.lab.request import or_shortest, routes_by_name
+from ropewalk.lab.step import in_lab, lanes_of
 from ropewalk.lab.sums import CheckedSums
 from ropewalk.report.lab import lab_page
+from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind
+from ropewalk.task import Kind, Sketch
 
 
-def job_on(builder, collective, act=Act.ALL_REDUCE, size=600, routing="default", shared=False):
+def job_on(builder, collective, act=Act.ALL_REDUCE, size=600, routing="default"):
     network = LabNetwork(builder.build())
-    subject = subject_of(network, LabQuestion(collective, act, size))
-    routes = subject.own or routes_by_name(network.fabric, routing)[1]
-    return job_of_program(subject.program, subject.rounds, routes, congestion="cubic", shared=shared), routes, subject
+    work = collective_work(network, routes_by_name(network.fabric, routing)[1], LabQuestion(collective, act, size))
+    return work.job, work.routes
 
 
 def replayed(job, seed):
@@ -71,13 +72,13 @@ CASES = [
 
 @pytest.mark.parametrize(("builder", "collective", "act"), CASES, ids=str)
 def test_sums_are_right_in_whatever_order_transfers_arrive(builder, collective, act):
-    job, _, _ = job_on(builder, collective, act)
+    job, _ = job_on(builder, collective, act)
     for seed in range(3):
         assert replayed(job, seed).wrong() == []
 
 
 def test_a_wrong_number_is_found():
-    job, _, _ = job_on(IdealSwitch(3), "ring")
+    job, _ = job_on(IdealSwitch(3), "ring")
     sums = replayed(job, 0)
     sums.held[1][0] = sums.held[1][0] + 1
     assert sums.wrong() == ["rank 1 has a wrong sum of chunk 0"]
@@ -85,7 +86,7 @@ def test_a_wrong_number_is_found():
 
 @pytest.mark.parametrize("routing", ["dimension-rotated", "shortest"])
 def test_parts_of_a_transfer_are_its_bytes_by_the_shares_of_paths(routing):
-    job, routes, _ = job_on(Torus((3, 3)), "mesh", routing=routing, size=9000)
+    job, routes = job_on(Torus((3, 3)), "mesh", routing=routing, size=9000)
     for task, parts in job.parts.items():
         assert sum(size for _, size in parts) == job.graph.amount[task]
         row = routes.find(job.graph.place[task], job.graph.peer[task])[0]
@@ -97,8 +98,8 @@ def test_parts_of_a_transfer_are_its_bytes_by_the_shares_of_paths(routing):
 
 
 def test_lanes_have_connections_of_their_own_unless_the_kernel_hashes():
-    own, _, _ = job_on(Torus((3, 3)), "ring", routing="shortest")
-    shared, _, _ = job_on(Torus((3, 3)), "ring", routing="shortest", shared=True)
+    own, _ = job_on(Torus((3, 3)), "ring", routing="shortest")
+    shared, _ = job_on(Torus((3, 3)), "ring", routing="hash")
     assert len(shared.connections) == len({(one.src, one.dst) for one in own.connections})
     assert len(own.connections) >= len(shared.connections)
 
@@ -113,7 +114,7 @@ QUIET, BUSY = MachineUse(1.0, 2, 0.0, 0.0, 0.1, 0.1, 1.5), MachineUse(1.0, 2, 0.
 
 
 def an_answer(times, disturbed=()):
-    job, routes, subject = job_on(IdealSwitch(3, 2.5e6), "ring", size=3000)
+    job, routes = job_on(IdealSwitch(3, 2.5e6), "ring", size=3000)
     predicted = simulate(job.graph, routes)
     runs = tuple(
         LabRun(
@@ -126,8 +127,8 @@ def an_answer(times, disturbed=()):
     )
     carried = np.full(routes.fabric.links, 2000.0)
     return LabAnswer(
-        LabQuestion("ring", size_bytes=3000), routes.fabric, 5000.0, "dmodk", subject.size_bytes, predicted,
-        routes.fabric.bandwidth, carried, runs, carried * 1.01,
+        "ring all-reduce", {"collective": "ring"}, routes.fabric, 1 / 5000, "dmodk", predicted, routes.fabric.bandwidth,
+        carried, runs, carried * 1.01,
     )  # fmt: skip
 
 
@@ -154,3 +155,36 @@ def test_the_page_has_runs_timelines_flows_and_links():
 
 def test_answers_of_a_batch_are_read_one_after_the_other():
     assert [one["dev"] for one in _answers('[{"dev":"c0"}]\n[{"dev":"c1"}]\n')] == ["c0", "c1"]
+
+
+def two_sends_at_once():
+    """Two transfers between the same hosts at the same time, and one after them; one host computes first."""
+    sketch, ring = Sketch(), Ring(3, 1e6, latency=1e-3).build()
+    computed = sketch.compute(0, 0.5)
+    first, second = (sketch.transfer(0, 1, 1e6, after=[computed]) for _ in range(2))
+    sketch.transfer(0, 1, 1e6, after=[first, second])
+    return simulate(sketch.graph(), shortest(ring, np.array([0]), np.array([1])))
+
+
+def test_transfers_that_overlap_have_connections_of_their_own():
+    lanes = lanes_of(two_sends_at_once())
+    assert sorted(lanes.values()) == [0, 0, 1]
+
+
+def test_a_step_in_the_lab_keeps_its_proportions():
+    trace = two_sends_at_once()
+    graph = in_lab(trace, scale=100.0, shrink=10.0)
+    assert graph.amount[graph.kind == Kind.COMPUTE].tolist() == [5.0]
+    assert set(graph.amount[graph.kind == Kind.TRANSFER].tolist()) == {1e5}
+    assert graph.start_up[graph.kind == Kind.TRANSFER] == pytest.approx(1e-2)
+
+
+def test_rows_that_a_collective_brings_are_further_paths_of_their_pair():
+    ring = Ring(4).build()
+    usual = shortest(ring, np.array([0, 1]), np.array([1, 0]))
+    routes = usual.with_rows(or_shortest([(1.0, (0, 3, 2, 1))])(ring, np.array([0]), np.array([1])))
+    assert path_numbers(routes).tolist() == [0, 0, 1]
+    tables = pinned(routes)
+    assert tables.paths == 2
+    assert tables.nodes[0].main[host_address(1, 0)] != tables.nodes[0].main[host_address(1, 1)]
+    assert host_address(3) in tables.nodes[2].main
