@@ -134,7 +134,7 @@ EXPERT_RECIPES: dict[tuple[str, ...], dict[str, ExpertRecipe]] = {
     ("Nemotron_3_Super", "B300", "mxfp8"): {"26.02": NEMOTRON_3},
     ("Nemotron_3_Super", "B200"): {"26.02": replace(ONCE, recompute=MOST)},
     ("Nemotron_3_Super", "B200", "mxfp8"): {"26.02": replace(ONCE, recompute=SMALL)},
-    ("Nemotron_3_Super", "B200", "nvfp4"): {"26.02": ONCE},
+    ("Nemotron_3_Super", "B200", "nvfp4"): {"26.02": NEMOTRON_3},
     ("Nemotron_3_Ultra", "GB200"): {"26.08": ExpertRecipe(once=True, glued=True, recompute="moe_act")},
     ("Qwen3_30B_a3B", "GB300"): {"25.11": replace(ONCE, graphs="router"), "26.06": LATEST},
     ("Qwen3_30B_a3B", "GB200"): {"25.09": replace(ONCE, graphs="router"), "26.06": LATEST},
@@ -212,6 +212,11 @@ class ModernRun:
         if self.data * self.context == 1:
             return 0
         return 3 if self.sharded > 1 and self.pipeline == 1 else 1
+
+    @property
+    def optimiser(self) -> str:
+        """Megatron-Core has its own, with weights and gradients in float32; FSDP2 updates weights as they are."""
+        return "adamw_fused" if self.software.startswith(AUTOMODEL) else "adamw_mixed"
 
     @property
     def recipe(self) -> ExpertRecipe:
@@ -298,7 +303,7 @@ class ModernRun:
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
                 usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
-                recompute=self.recipe.recompute, optimiser="adamw_fused", zero=self.zero,
+                recompute=self.recipe.recompute, optimiser=self.optimiser, zero=self.zero,
                 sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES,
             ),
         )  # fmt: skip

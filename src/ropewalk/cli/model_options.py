@@ -34,7 +34,7 @@ DISPATCH = typer.Option(
     help="How tokens find their experts: nccl (unless given) or deepep; see `ropewalk list dispatchers`.",
     rich_help_panel=MODEL,
 )
-OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, momentum, sgd or none.", rich_help_panel=MODEL)
+OPTIMISER = typer.Option("adamw", help="adamw, adamw_fused, adamw_mixed, momentum, sgd or none.", rich_help_panel=MODEL)
 MICRO_BATCH = typer.Option(
     None, min=1, help="Samples of one micro-batch on one data-parallel rank.", rich_help_panel=MODEL
 )

@@ -201,11 +201,13 @@ class Pricer:
         update = UPDATES[name]
         if not parameters or not update.kernels:
             return Work()
+        if update.element_bytes not in (0.0, self.precision.element_bytes):
+            raise DeviceError(f"optimiser {name} keeps copies of weights in 16 bits, not in {self.precision.name}")
         sized = min(parameters, update.most)
         once_s = sum(often * self.kernel(optimiser(form, int(sized), 1)) for form, often in update.kernels.items())
         copies = self.gpu(quantise(form, parameters) for form in self.device.narrowing(self.precision))
         gpu_s = once_s * parameters / sized + copies
-        host_s = self.device.host_factor * self._call(self._host.forward, name) * tensors
+        host_s = self.device.host_factor * self._call(self._host.forward, update.called or name) * tensors
         waiting_s = update.waiting(tensors) * host_s
         return Work(max(0.0, gpu_s - waiting_s), host_s - waiting_s, waiting_s)
 

@@ -32,7 +32,7 @@ PRECISIONS = {
     "mxfp8": ("--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8"),
     "nvfp4": ("--bf16", "--fp4-format e2m1", "--fp4-recipe nvfp4"),
 }
-OPTIMISERS = {"adamw": "adam", "adamw_fused": "adam", "sgd": "sgd", "momentum": "sgd"}
+OPTIMISERS = {"adamw": "adam", "adamw_fused": "adam", "adamw_mixed": "adam", "sgd": "sgd", "momentum": "sgd"}
 RECOMPUTES = {
     "none": (),
     "selective": ("--recompute-activations",),

@@ -80,7 +80,7 @@ def _megatron(asked: Asked) -> Iterator[str]:
     if asked.layers == "recompute":
         yield "cannot recompute layers by name (all, or as many blocks at the head of every piece)"
     yield from _buckets(asked)
-    if asked.optimiser not in ADAM_AND_SGD:
+    if asked.optimiser not in (*ADAM_AND_SGD, "adamw_mixed"):
         yield f"cannot run the optimiser {asked.optimiser} (it has adamw and sgd)"
 
 

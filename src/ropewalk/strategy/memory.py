@@ -27,6 +27,7 @@ OPTIMISER_BYTES: dict[str, float] = {
     "momentum": 4.0,
     "adamw": 8.0,
     "adamw_fused": 8.0,
+    "adamw_mixed": 8.0,
 }
 """Bytes of state for each parameter, in 32-bit numbers: none, a momentum, or two moments. `none` updates nothing."""
 

@@ -98,3 +98,11 @@ def test_what_multiprocessors_take_beyond_the_bytes_does_not_shrink_with_a_faste
     assert slow.kernel(joined) / slow.kernel(copied) == pytest.approx(
         measured.kernel(joined) / measured.kernel(copied), rel=0.01
     )
+
+
+def test_megatrons_update_moves_62_bytes_for_each_parameter():
+    prices, parameters = pricer("h200", "bf16"), 10**9
+    plain, mixed = (prices.update_work(parameters, 1, name).gpu_s for name in ("adamw_fused", "adamw_mixed"))
+    assert mixed / plain == pytest.approx(62 / 14, rel=0.05)
+    with pytest.raises(DeviceError, match="optimiser adamw_mixed keeps copies of weights in 16 bits, not in tf32"):
+        pricer("h200", "tf32").update_work(parameters, 1, "adamw_mixed")
