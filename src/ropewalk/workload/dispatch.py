@@ -27,6 +27,12 @@ DOMAIN = 8
 """GPUs that NVLink joins, unless told otherwise: those of a server."""
 
 
+PASSED_ON = 5.0
+"""Bytes that a GPU passes on over NVLink in the time in which its NIC brings one: between two servers of H100 that is
+what holds HybridEP back, 233 GB/s of dispatching and 205 GB/s of combining (docs/README_Hybrid-EP.md, 16 ranks on 16
+multiprocessors; a token of theirs reaches 6.5 GPUs), where a NIC of 400 Gbps brings 43.5 GB/s."""
+
+
 def reached(places: int, experts: int, choices: int) -> float:
     """Places that a token reaches on average, if it goes to `choices` of `experts` that are spread evenly over them.
 
@@ -43,9 +49,15 @@ def sent_once(ranks: int, together: int, experts: int, choices: int, most: float
     Experts are spread over `ranks`, of which NVLink joins `together`. `most` is the largest part of all places that a
     token may reach, where routers limit it (DeepSeek-V3: half of them).
 
+    Where NICs bring so little that GPUs need longer to pass it on inside their domains, that is what counts
+    (`PASSED_ON`).
+
     >>> round(sent_once(16, 8, 128, 8), 2), round(sent_once(64, 8, 256, 8, 0.5), 2), round(sent_once(8, 8, 128, 8), 2)
-    (0.25, 0.5, 0.67)
+    (0.33, 0.5, 0.67)
     """
     places = ranks if ranks <= together else -(-ranks // together)
     found = reached(places, max(experts, places), choices)
-    return min(found, max(1.0, most * places) if places < ranks else found) / choices
+    if places == ranks:
+        return found / choices
+    copies = reached(ranks, max(experts, ranks), choices) / (PASSED_ON * (1 - 1 / places))
+    return max(min(found, max(1.0, most * places)), copies) / choices

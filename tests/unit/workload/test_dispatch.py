@@ -26,8 +26,14 @@ def test_places_that_are_reached_are_those_of_all_ways_to_choose(places, experts
     assert reached(places, experts, choices) == pytest.approx(sum(ways) / len(ways))
 
 
-def test_over_two_servers_a_token_of_eight_experts_crosses_about_twice():
-    assert sent_once(16, 8, 128, 8) == pytest.approx(2 / 8, rel=0.01)
+def test_over_four_servers_a_token_crosses_once_to_each_that_has_an_expert_of_its():
+    assert sent_once(32, 8, 256, 8) == pytest.approx(reached(4, 256, 8) / 8)
+
+
+def test_over_two_servers_gpus_pass_tokens_on_for_longer_than_nics_bring_them():
+    nics_alone = reached(2, 128, 8) / 8
+    assert nics_alone == pytest.approx(2 / 8, rel=0.01)
+    assert sent_once(16, 8, 128, 8) == pytest.approx(1.32 * nics_alone, rel=0.01)
 
 
 def test_inside_a_server_a_token_goes_once_to_each_gpu():
