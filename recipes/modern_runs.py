@@ -297,13 +297,15 @@ class ModernRun:
 
     def _question(self, *, held: bool) -> TrainingQuestion:
         usual = SETUPS[next(name for name in SETUPS if self.software.startswith(name))](self)
+        if self.recipe.recompute != "none":
+            usual = replace(usual, recompute=self.recipe.recompute)
         return TrainingQuestion(
             self.workload(), self.cluster(held=held), batch=self.batch, micro_batch=self.micro_batch,
             sequence=self.sequence, data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert,
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
                 usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
-                recompute=self.recipe.recompute, optimiser=self.optimiser, zero=self.zero,
+                optimiser=self.optimiser, zero=self.zero,
                 sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES,
             ),
         )  # fmt: skip
