@@ -24,6 +24,7 @@ from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 EVERY_SCHEDULE = ("1f1b", "interleaved", "gpipe", "1f1b-deep", "zb-h1", "zb-h2", "zb-v")
 
@@ -36,8 +37,8 @@ SKIPS = str(Path(__file__).parents[1] / "data" / "profiles" / "skips-pbs-2.txt")
 def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Prices, Priced]:
     workload, listed = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
     space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
-    use = NetworkUse(transport=transport_of(cluster.device))
-    inside = inside_of(cluster, use.transport, DEFAULT_ORDER, listed.device)
+    use = NetworkUse().settled(cluster.device, cluster).run_by(stack_of(workload))
+    inside = inside_of(cluster, use, DEFAULT_ORDER, listed.device, stack_of(workload))
     prices = Prices(workload, listed, cluster.fabric(), use, inside=inside)
     return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
 

@@ -85,7 +85,7 @@ def test_what_stages_hold_at_their_moments_is_what_they_hold(tight: tuple[Prices
     for at in plain_ones(priced):
         tailor = Tailor(prices, priced, at)
         assert prices.use.transport is not None
-        rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use.transport)
+        rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use)
         made, moments = pieces_of(priced, rows[0], network), moments_of(rows[0], priced.kernels.written)
         assert made is not None
         mine = (tailor.homes[None, :] == np.arange(2)[:, None]).astype(np.float64)

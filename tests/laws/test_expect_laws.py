@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slowed_clusters import measured, questions
 
+from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.components import components_of
 from ropewalk.expect.diagnosis import diagnosed
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.expect.series import series_of
 from ropewalk.hardware import Given, read_cluster
 

@@ -10,10 +10,10 @@ from functools import cache
 
 import pytest
 
-from ropewalk.collectives.nccl import Algorithm
+from ropewalk.collectives.nccl import Algorithm, library_for
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.interval import interval
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.hardware import Given, read_cluster
 
 G = 1 << 30

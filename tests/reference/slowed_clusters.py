@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.components import Component, components_of
 from ropewalk.expect.diagnosis import Diagnosis, diagnosed
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.expect.read.who import Groups, Measurement
 from ropewalk.expect.series import series_of
 from ropewalk.hardware import Cluster, Given, read_cluster

@@ -39,10 +39,15 @@ class OverheadOptions:
     round_latency: str | None
     efficiency: float | None
 
-    def transport(self, cluster: Cluster) -> Transport | None:
+    def transport(self, cluster: Cluster, algorithm: str = "default") -> Transport | None:
         """What was said, completed for the GPUs of this cluster; None where nothing was said."""
         if self.launch is None and self.round_latency is None and self.efficiency is None:
             return None
+        if "nccl" in algorithm:
+            raise InputError(
+                "--launch, --round-latency and --efficiency are costs of single collectives, and nccl has its own for "
+                "every size: leave them out, or take --algorithm ring"
+            )
         from ropewalk.hardware.complete import gpu_of
         from ropewalk.training import transport_of
 

@@ -83,7 +83,7 @@ def pipeline_command(
         recompute=RECOMPUTES[cut.recompute],
         overlap_sums=cut.overlap_sums,
         network=NetworkUse(
-            talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster),
+            talk.routing, talk.algorithm, talk.collectives, transport=overheads.transport(cluster, talk.algorithm),
             level=packets.use(talk.level),
         ),
     )  # fmt: skip

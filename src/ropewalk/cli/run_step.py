@@ -121,7 +121,7 @@ def run_chakra(
         show(0, None, "reading the trace")
         step = read_chakra(prefix)
         cluster = cluster_of(step.ranks)
-        fabric, use = cluster.fabric(), use_of(cluster).settled(gpu_of(cluster.device))
+        fabric, use = cluster.fabric(), use_of(cluster).settled(gpu_of(cluster.device), cluster).run_by(None)
         router = use.router_on(fabric)
         show(0, None, "writing its tasks")
         use, chosen = settled(step, fabric, use, lambda now: show(0, None, now))

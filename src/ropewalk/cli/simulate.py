@@ -89,12 +89,12 @@ def simulate_command(
         run_chakra(
             what,
             lambda ranks: place.of_gpus(ranks, ranks),
-            lambda cluster: replace(use, transport=overheads.transport(cluster)),
+            lambda cluster: replace(use, transport=overheads.transport(cluster, talk.algorithm)),
             outputs,
         )
     else:
         cluster = place.of_gpus(split.gpus, _gpus_of(split))
-        use = replace(use, transport=overheads.transport(cluster))
+        use = replace(use, transport=overheads.transport(cluster, talk.algorithm))
         run_model(_wired(_question(what, model, split, gradients, cluster, use, what_if)), outputs)
 
 

@@ -92,9 +92,9 @@ class GraphOptions:
 
 
 ALGORITHM = typer.Option(
-    "ring",
-    help="Collectives: one for all of {collectives}; one per purpose, data=forest,tensor=ring; auto: the fastest by "
-    "simulation, never slower than ring.",
+    "default",
+    help="Collectives: default (nccl where the stack is megatron or fsdp2, otherwise ring); one for all of "
+    "{collectives}; one per purpose, data=forest,tensor=ring; auto: the fastest by simulation, never slower than ring.",
     rich_help_panel=TALK,
 )
 COLLECTIVES = typer.Option(

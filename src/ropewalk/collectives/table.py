@@ -73,13 +73,15 @@ class Collective(Choice[Makers]):
     """Whether it is made for the network and brings its paths; otherwise it is a program that the network routes."""
     in_libraries: frozenset[Act] = frozenset()
     """Acts for which a good library runs it: what schedules that are made for a network are compared with."""
+    chooses: bool = False
+    """Whether it stands for a library that chooses by size among others; as a program it is what large buffers run."""
     auto_up_to: int | None = None
     """Ranks of a group up to which `auto` looks at it: 0 where others are always as good, None for any number."""
 
     @property
     def all_reduces(self) -> bool:
-        """Is it an all-reduce that the network routes?"""
-        return Act.ALL_REDUCE in self.make and not self.own_paths
+        """Is it one all-reduce, whatever the size, that the network routes?"""
+        return Act.ALL_REDUCE in self.make and not self.own_paths and not self.chooses
 
     def facts(self) -> dict[str, str]:
         return {"runs": ", ".join(act.words for act in self.make)} | super().facts()
@@ -140,10 +142,10 @@ def _applies(make: Makers, own_paths: bool, fits: Fits) -> Callable[[Act, Group]
 def _record(name: str, about: str, make: Makers, *, fits: Fits = anywhere, where: str = "everywhere", title: str = "",
             colour: palette.Colour | None = None, own_paths: bool = False,
             in_libraries: bool = False, rival_in: tuple[Act, ...] = (),
-            auto_up_to: int | None = None) -> Collective:  # fmt: skip
+            chooses: bool = False, auto_up_to: int | None = None) -> Collective:  # fmt: skip
     applies = _applies(make, own_paths, fits)
     rival = frozenset(make if in_libraries else rival_in)
-    return Collective(name, make, about, applies, where, title, colour, own_paths, rival, auto_up_to)
+    return Collective(name, make, about, applies, where, title, colour, own_paths, rival, chooses, auto_up_to)
 
 
 COLLECTIVES: Choices[Collective] = Choices(
@@ -218,6 +220,10 @@ COLLECTIVES: Choices[Collective] = Choices(
         _record("xor", "round k: partners whose numbers differ by k, bit by bit, swap",
                 of_ranks(all_to_all=xor_all_to_all), fits=power_of_two, where="powers of two", colour=palette.PURPLE,
                 in_libraries=True),
+        _record("nccl", "what NCCL chooses for each size and group: ring, tree, NVLS, PAT with LL, LL128 or Simple, "
+                "its latencies and rates; as a single program its rings",
+                halves(rings_of, "ring") | CHAINS | of_ranks(all_to_all=direct_all_to_all), fits=equal_shards,
+                title="NCCL's choice", colour=palette.STEEL, chooses=True, auto_up_to=0),
     ),
     error=ProgramError,
 )  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.collectives.act import Act
+from ropewalk.collectives.nccl import bus_factor
 from ropewalk.errors import InputError
 
 
@@ -14,37 +14,39 @@ from ropewalk.errors import InputError
 class Benchmark(Choice[Act]):
     """A benchmark; `make` is the collective that it runs."""
 
-    factor: Callable[[int], float] = lambda ranks: 1.0
-    """Bus bandwidth over algorithm bandwidth, by the number of ranks."""
     one_way: bool = False
     """Only the first rank sends."""
     reduces: bool = False
     rooted: bool = False
+
+    def factor(self, ranks: int) -> float:
+        """Bus bandwidth over algorithm bandwidth, by the number of ranks."""
+        return bus_factor(self.make, ranks)
 
     def facts(self) -> dict[str, str]:
         return {"busbw / algbw for n ranks": self.where}
 
 
 def _benchmark(
-    name: str, act: Act, factor: Callable[[int], float], where: str, about: str, *, one_way: bool = False,
+    name: str, act: Act, where: str, about: str, *, one_way: bool = False,
     reduces: bool = False, rooted: bool = False,
 ) -> Benchmark:  # fmt: skip
-    return Benchmark(name, act, about, where=where, factor=factor, one_way=one_way, reduces=reduces, rooted=rooted)
+    return Benchmark(name, act, about, where=where, one_way=one_way, reduces=reduces, rooted=rooted)
 
 
 BENCHMARKS: Choices[Benchmark] = Choices(
     "benchmark",
     (
-        _benchmark("all_reduce", Act.ALL_REDUCE, lambda n: 2 * (n - 1) / n, "2(n-1)/n", "size: the buffer of a rank",
+        _benchmark("all_reduce", Act.ALL_REDUCE, "2(n-1)/n", "size: the buffer of a rank",
                    reduces=True),
-        _benchmark("all_gather", Act.ALL_GATHER, lambda n: (n - 1) / n, "(n-1)/n", "size: what a rank ends with"),
-        _benchmark("reduce_scatter", Act.REDUCE_SCATTER, lambda n: (n - 1) / n, "(n-1)/n",
+        _benchmark("all_gather", Act.ALL_GATHER, "(n-1)/n", "size: what a rank ends with"),
+        _benchmark("reduce_scatter", Act.REDUCE_SCATTER, "(n-1)/n",
                    "size: what a rank begins with", reduces=True),
-        _benchmark("broadcast", Act.BROADCAST, lambda n: 1.0, "1", "size: the buffer", rooted=True),
-        _benchmark("reduce", Act.REDUCE, lambda n: 1.0, "1", "size: the buffer", reduces=True, rooted=True),
-        _benchmark("alltoall", Act.ALL_TO_ALL, lambda n: (n - 1) / n, "(n-1)/n", "size: what a rank sends in all"),
-        _benchmark("sendrecv", Act.SEND, lambda n: 1.0, "1", "every rank sends to the next; size: what it sends"),
-        _benchmark("send", Act.SEND, lambda n: 1.0, "1", "the first of two ranks sends to the second (tables of pairs)",
+        _benchmark("broadcast", Act.BROADCAST, "1", "size: the buffer", rooted=True),
+        _benchmark("reduce", Act.REDUCE, "1", "size: the buffer", reduces=True, rooted=True),
+        _benchmark("alltoall", Act.ALL_TO_ALL, "(n-1)/n", "size: what a rank sends in all"),
+        _benchmark("sendrecv", Act.SEND, "1", "every rank sends to the next; size: what it sends"),
+        _benchmark("send", Act.SEND, "1", "the first of two ranks sends to the second (tables of pairs)",
                    one_way=True),
     ),
     error=InputError,

@@ -7,30 +7,26 @@ it at all sizes and with all protocols. What every link carries of it is kept: i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collectives.act import Act
-from ropewalk.collectives.nccl import Algorithm, Communicator, Generation, Protocol, Run, generation_of, runs_of
-from ropewalk.collectives.nccl.constants import NIC_SHARE, NVLINK_SHARE, NVLS_SHARE
+from ropewalk.collectives.nccl import Algorithm, Communicator, Library, Run, chosen
 from ropewalk.expect.benchmarks import Benchmark
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import Cluster
-from ropewalk.hardware.complete import gpu_of
 from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim import simulate
 from ropewalk.task.expand import Expansion, use_of
 from ropewalk.task.graph import Kind as TaskKind
 from ropewalk.task.kinds import Kind
-from ropewalk.task.nccl import nccl_template
+from ropewalk.task.nccl import nccl_template, wires_of
 from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import StepSketch
 from ropewalk.task.template import Template
-from ropewalk.task.transport import Transport
-from ropewalk.training.network import TRANSPORTS, transport_of
 
 Groups = tuple[tuple[int, ...], ...]
 """GPUs of every communicator that runs at the same time, by their numbers in the cluster."""
@@ -38,37 +34,6 @@ Groups = tuple[tuple[int, ...], ...]
 LARGE = 1e9
 MOST_SIMULATED = 300_000
 """Transfers up to which they are simulated; an exchange of more takes as long as its busiest link."""
-SLOWEST_NVLINK = 64e9
-"""Bytes/s up to which GPUs of a server are joined by PCI Express."""
-
-
-@dataclass(frozen=True)
-class Library:
-    """NCCL as it is set up: what it may run, and how much of the wires its rings fill."""
-
-    generation: Generation
-    rings: Transport
-    algorithms: frozenset[Algorithm] = frozenset(Algorithm)
-    protocols: frozenset[Protocol] = frozenset(Protocol)
-
-    def wires(self, algorithm: Algorithm) -> Transport:
-        """Payload of the wires with the protocol Simple; latencies come from the run."""
-        inside = self.rings.efficiency_inside
-        if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
-            inside = NVLINK_SHARE[self.generation] * NVLS_SHARE[self.generation]
-        return Transport(efficiency_inside=inside, efficiency_across=self.rings.efficiency_across)
-
-
-def library_for(cluster: Cluster) -> Library:
-    """NCCL as it comes, on the GPUs of a cluster.
-
-    Rings fill what was measured of NVLink where that is known, and what NCCL's developers count on elsewhere.
-    """
-    gpu = gpu_of(cluster.device)
-    generation, rings = generation_of(gpu), transport_of(gpu)
-    if gpu not in TRANSPORTS and generation is not Generation.AMPERE:
-        rings = replace(rings, efficiency_inside=NVLINK_SHARE[generation])
-    return Library(generation, replace(rings, efficiency_across=NIC_SHARE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +97,7 @@ class Prices:
         return (tuple(range(self.fabric.hosts)),)
 
     def communicator(self, group: tuple[int, ...]) -> Communicator:
-        first = self.cluster.servers[0]
-        return Communicator(
-            self.seated(group).servers, self.library.generation, nvlink=first.nvlink_bandwidth > SLOWEST_NVLINK,
-            nics=first.nics, algorithms=self.library.algorithms,
-            protocols=self.library.protocols,
-        )  # fmt: skip
+        return self.library.communicator(self.seated(group).servers)
 
     def seated(self, group: tuple[int, ...]) -> Seating:
         """How a group sits in servers."""
@@ -146,19 +106,15 @@ class Prices:
         return self._seated[group]
 
     def expected(self, benchmark: Benchmark, size_bytes: float, groups: Groups) -> Expected:
-        """The shortest of all runs of the library, as NCCL chooses."""
-        ranks = len(groups[0])
+        """The run that NCCL chooses, on the network."""
         known = self.communicator(groups[0])
-        found = []
-        for run in runs_of(benchmark.make, known):
-            wired = self.wired(benchmark, groups, run.algorithm)
-            network = wired.seconds_per_byte / run.share
-            ceiling = benchmark.factor(ranks) / run.ceiling
-            part = run.part_at(size_bytes)
-            bytes_s = size_bytes * max(network, ceiling) / part
-            across = len(known.servers) > 1
-            found.append(Expected(run, run.latency_s, bytes_s, wired, across, 1 / (run.share * part)))
-        return min(found, key=lambda one: one.seconds)
+        what = chosen(benchmark.make, known, size_bytes)
+        run = self.library.run(benchmark.make, known.servers, what)
+        wired = self.wired(benchmark, groups, run.algorithm)
+        network, ceiling = wired.seconds_per_byte / run.share, benchmark.factor(known.ranks) / run.ceiling
+        bytes_s = size_bytes * max(network, ceiling) / what.part
+        across = len(known.servers) > 1
+        return Expected(run, run.latency_s, bytes_s, wired, across, 1 / (run.share * what.part))
 
     def wired(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
         """One algorithm on the network, simulated once."""
@@ -181,7 +137,7 @@ class Prices:
         src, dst = np.concatenate([ends, ends[:, ::-1]]).T
         routes = self.router(self.fabric, np.ascontiguousarray(src), np.ascontiguousarray(dst))
         there, back = routes.find(src, dst).reshape(2, -1)
-        wires = self.library.wires(Algorithm.POINT_TO_POINT)
+        wires = wires_of(self.library, Algorithm.POINT_TO_POINT)
         carried = wires.wire_bytes(self.server[ends[:, 0]] == self.server[ends[:, 1]])
         for (one, groups), wire, *rows in zip(pairs, carried.tolist(), there.tolist(), back.tolist(), strict=True):
             load = np.zeros(self.fabric.links)
@@ -218,5 +174,5 @@ class Prices:
     ) -> tuple[Template, NDArray[np.int32]]:
         """The transfers of a group, and its members in the order of the template."""
         seating = self.seated(group)
-        wires = self.library.wires(algorithm)
+        wires = wires_of(self.library, algorithm)
         return nccl_template(benchmark.make, algorithm, seating.servers, wires), seating.members

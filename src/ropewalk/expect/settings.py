@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ropewalk.choices import Choice, Choices
-from ropewalk.collectives.nccl import Algorithm, Generation
+from ropewalk.collectives.nccl import Algorithm, Generation, Library, library_for
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
-    from ropewalk.expect.prices import Library
     from ropewalk.hardware import Cluster
 
 Changed: TypeAlias = "tuple[Cluster, Library]"
@@ -34,18 +33,25 @@ def _with_nics(nics: Callable[[int], int]) -> Change:
         if len(cluster.server_sizes) < 2 or all(nics(group.nics) >= group.nics for group in cluster.servers):
             return None
         groups = tuple(replace(group, nics=nics(group.nics)) for group in cluster.servers)
-        return replace(cluster, servers=groups), library
+        return _on(replace(cluster, servers=groups), library)
 
     return change
+
+
+def _on(cluster: Cluster, library: Library) -> Changed:
+    """The library as it is set up, on changed servers."""
+    found = library_for(cluster)
+    rates = replace(found.rates, nic=library.rates.nic)
+    return cluster, replace(found, rates=rates, algorithms=library.algorithms, protocols=library.protocols)
 
 
 def _across(share: Callable[[Cluster, float], float]) -> Change:
     def change(cluster: Cluster, library: Library) -> Changed | None:
         if len(cluster.server_sizes) < 2:
             return None
-        now = library.rings.efficiency_across
+        now = library.rates.nic
         then = min(now, share(cluster, now))
-        return cluster, replace(library, rings=replace(library.rings, efficiency_across=then))
+        return cluster, replace(library, rates=replace(library.rates, nic=then))
 
     return change
 
@@ -56,7 +62,7 @@ def _without_nvlink(cluster: Cluster, library: Library) -> Changed | None:
     if cluster.servers[0].gpus < 2 or cluster.servers[0].nvlink_bandwidth <= speed:
         return None
     groups = tuple(replace(group, nvlink_bandwidth=speed) for group in cluster.servers)
-    return replace(cluster, servers=groups), library
+    return _on(replace(cluster, servers=groups), library)
 
 
 def _sockets(cluster: Cluster, now: float) -> float:

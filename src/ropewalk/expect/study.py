@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.answer import ExpectAnswer, Row
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.diagnosis import diagnosed
 from ropewalk.expect.interval import interval
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.expect.question import ExpectQuestion
 from ropewalk.expect.read.files import read_records
 from ropewalk.expect.read.who import Roster, measurements_of

@@ -97,7 +97,8 @@ class OverlapQuestion:
         """How collectives cross the fabric, with nothing left open."""
         prices = pricer(self.cluster.device, self.precision)
         gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
-        return replace(self.network, seed=self.seed).settled(gpu)
+        # Orders are found for a link with one price per byte, which collectives chosen by size do not have.
+        return replace(self.network, seed=self.seed).settled(gpu, self.cluster).run_by(None)
 
     @property
     def training(self) -> TrainingQuestion:

@@ -27,7 +27,7 @@ from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, WRITTEN, ahead_of
 from ropewalk.planner.best_spread import spread_floor
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
-from ropewalk.planner.free import free_network
+from ropewalk.planner.free import Least, free_network
 from ropewalk.planner.layers import Launch, Seconds
 from ropewalk.planner.moments import Moments, moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
@@ -86,12 +86,11 @@ def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
 def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
     """The floor of a candidate with one stage under what must get through the narrowest cuts of the network."""
     layouts, which = priced.candidates.layouts
-    transport, layout = prices.use.transport, layouts[which[at]]
-    assert transport is not None
+    layout = layouts[which[at]]
     if prices.by_data or layout.data * layout.context * layout.tensor != prices.fabric.hosts:
         return 0.0
-    wire, into = 1 / max(transport.efficiency_inside, transport.efficiency_across), narrowest(prices.fabric)
-    rows, network = free_network(priced, np.array([at]), prices.fabric, transport)
+    wire, into = Least.of(prices.use).wire, narrowest(prices.fabric)
+    rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use)
     return max(
         narrow_floor(priced, rows[0], layout, into, wire),
         waiting_floor(priced, at, rows[0], layout, network, into, wire),
@@ -100,16 +99,14 @@ def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
 
 def spread_of(prices: Prices, priced: Priced, at: int, known: Known | None = None) -> float:
     """The floor of one candidate under the best spread of its blocks."""
-    assert prices.use.transport is not None
-    rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use.transport)
+    rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use)
     moments = (known or Known(priced)).moments_of(rows[0])
     return spread_floor(priced, rows[0], network, usable_bytes(prices.room), moments)
 
 
 def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Floats:
     """The same of some candidates."""
-    assert prices.use.transport is not None
-    rows, network = free_network(priced, which, prices.fabric, prices.use.transport)
+    rows, network = free_network(priced, which, prices.fabric, prices.use)
     piped = rows[:, Column.STAGES] > 1
     rows[piped, Column.AGAIN] = 0  # counted below
     found, room = priced.least_of_any(which, rows, network), usable_bytes(prices.room)

@@ -10,13 +10,16 @@ all together holds for each.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.collectives.choice import PURPOSES, collective_choice
+from ropewalk.collectives.nccl import Algorithm
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
 from ropewalk.planner._loads_kernel import largest_sums, sums_by_link
 from ropewalk.planner.channels import CHANNELS, Channel, move_on
@@ -28,7 +31,7 @@ from ropewalk.task.graph import Kind
 from ropewalk.task.kinds import Made
 from ropewalk.task.lower.moves import STREAMS, Scope
 from ropewalk.task.lower.roster import Roster
-from ropewalk.task.step import Step
+from ropewalk.task.step import Act, Step
 from ropewalk.training.network import NetworkUse, expand_on
 
 Floats = NDArray[np.float64]
@@ -99,10 +102,39 @@ def layout_costs(
     Unless copies run `in_step`, one of them may be faster than all together, whatever the symmetry of the network.
     """
     written = _Probe(layout, channels)
-    seconds = np.zeros((layout.pipeline, CHANNELS, 3))
     if not written.sort_of_operation.size:
+        seconds = np.zeros((layout.pipeline, CHANNELS, 3))
         return LayoutCosts(seconds, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), True)
-    expansion, routes = expand_on(written.step, fabric, use, made).routed(use.router(fabric))
+    choice = collective_choice(use.named())
+    if not any(COLLECTIVES[choice.name_for(purpose)].chooses for purpose in PURPOSES):
+        return _costs_of(written, layout, fabric, use, in_step=in_step, made=made)
+    # Whatever a library chooses for a size takes no less than the least that any of its algorithms takes.
+    several = [
+        _costs_of(written, layout, fabric, use, in_step=in_step, made=made, least=one)
+        for one in (Algorithm.RING, *_others({move_on(channel).act for channel in channels}))
+    ]
+    seconds = np.minimum.reduce([one.seconds for one in several])
+    same = all(np.array_equal(one.seconds[..., 1:], seconds[..., 1:]) for one in several)
+    terms = (several[0].term_start, several[0].term, several[0].load)
+    if not same:
+        terms = np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return LayoutCosts(seconds, *terms, all(one.symmetric for one in several))
+
+
+def _others(acts: Collection[Act]) -> Iterator[Algorithm]:
+    """What a library may run for some of these acts in place of rings."""
+    if Act.ALL_REDUCE in acts:
+        yield from (Algorithm.TREE, Algorithm.NVLS)
+    if {Act.ALL_GATHER, Act.REDUCE_SCATTER} & set(acts):
+        yield Algorithm.PAT
+
+
+def _costs_of(
+    written: _Probe, layout: Layout, fabric: Fabric, use: NetworkUse, *, in_step: bool, made: Made | None,
+    least: Algorithm | None = None,
+) -> LayoutCosts:  # fmt: skip
+    seconds = np.zeros((layout.pipeline, CHANNELS, 3))
+    expansion, routes = expand_on(written.step, fabric, use, made, least).routed(use.router(fabric))
     graph = expansion.graph
     task = np.flatnonzero(graph.kind == Kind.TRANSFER)
     row = routes.rows_of(graph, task)

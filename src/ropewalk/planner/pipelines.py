@@ -60,7 +60,7 @@ def pipelines(question: PlannerQuestion, prices: Prices, say: Callable[[str], No
             continue
         sharded = 1 in space.zero and any(one.replicas > 1 for one in strategy.parts or (strategy,))
         for one in (strategy, replace(strategy, zero=1)) if sharded else (strategy,):
-            yield Option(one, DEFAULT_ORDER, "ring", float("inf"), prices.memory_of(one))
+            yield Option(one, DEFAULT_ORDER, prices.use.algorithm, float("inf"), prices.memory_of(one))
 
 
 def _width(gpus: int) -> Width | None:

@@ -266,17 +266,19 @@ class Prices:
 
     def _lay_out(self, layouts: list[Layout]) -> None:
         """Have the costs of layouts found side by side, where there are workers for it."""
-        new = [layout for layout in layouts if (layout, "ring", None) not in self._layouts]
+        new = [layout for layout in layouts if (layout, self.use.algorithm, None) not in self._layouts]
         if self.engine.workers == 1 or len(new) < 2:
             return
-        task = partial(_costs_of, self.fabric, replace(self.use, algorithm="ring"), self.in_step)
+        task = partial(_costs_of, self.fabric, self.use, self.in_step)
         found = self.engine.map(task, [(layout, self.channels(layout)) for layout in new])
-        self._layouts.update({(layout, "ring", None): costs for layout, costs in zip(new, found, strict=True)})
+        usual = self.use.algorithm
+        self._layouts.update({(layout, usual, None): costs for layout, costs in zip(new, found, strict=True)})
 
     def layout(
-        self, layout: Layout, algorithm: str = "ring", channels: Collection[Channel] | None = None
+        self, layout: Layout, algorithm: str | None = None, channels: Collection[Channel] | None = None
     ) -> LayoutCosts:
-        """What communication, or some channels of it, costs in a layout with these collectives."""
+        """What communication, or some channels of it, costs in a layout, with the usual collectives unless given."""
+        algorithm = algorithm or self.use.algorithm
         key = layout, algorithm, None if channels is None else tuple(channels)
         if key not in self._layouts:
             use = replace(self.use, algorithm=algorithm)

@@ -10,7 +10,7 @@ from ropewalk.hardware import Cluster
 from ropewalk.planner.space import Space
 from ropewalk.plans import Designed
 from ropewalk.sim.level import LevelUse
-from ropewalk.training.network import NetworkUse
+from ropewalk.training.network import DEFAULT, NetworkUse
 
 EXTENSIONS = {"unrunnable": "strategies that no framework can run as they stand"}
 """What `allow` may add to the space."""
@@ -45,7 +45,7 @@ class PlannerQuestion:
         """The network between the GPUs."""
         return self.cluster.fabric() if self.designed is None else self.cluster.wired(self.designed.wiring)
 
-    def use(self, algorithm: str = "ring") -> NetworkUse:
+    def use(self, algorithm: str = DEFAULT) -> NetworkUse:
         """How a step uses the network, with these collectives."""
         return NetworkUse(self.routing, algorithm, seed=self.seed, designed=self.designed)
 

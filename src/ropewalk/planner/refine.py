@@ -181,11 +181,11 @@ class Refinement:
                 yield replace(option, algorithm=str(collective_choice(option.algorithm).having("data", name)))
 
     def placements(self, option: Option) -> Iterator[Option]:
-        """Other orders of ranks that put some rank elsewhere, those with the shortest replays with rings."""
+        """Other orders of ranks that put some rank elsewhere, those with the shortest replays as usual."""
         if option.strategy.parts:
             return
-        with_rings = replace(option, algorithm="ring")
-        longest = self.bound(with_rings) * NOT_WORSE
+        usual = replace(option, algorithm=self.prices.use.algorithm)
+        longest = self.bound(usual) * NOT_WORSE
         seen = {Placement(option.strategy, option.placement).grid.tobytes()}
         found: list[tuple[float, str]] = []
         for names in permutations(AXES):
@@ -193,12 +193,12 @@ class Refinement:
             where = Placement(option.strategy, order).grid.tobytes()
             if where not in seen:
                 seen.add(where)
-                found.append((self.bound(replace(with_rings, placement=order)), order))
+                found.append((self.bound(replace(usual, placement=order)), order))
         for seconds, order in sorted(found)[:MOST_TRIED]:
             if seconds <= longest:
                 yield replace(option, placement=order)
                 if self.simulator.question.cluster.gpus <= FEW_GPUS:
-                    yield self.cheapest(replace(with_rings, placement=order))
+                    yield self.cheapest(replace(usual, placement=order))
 
     def sizes(self, option: Option) -> Iterator[Option]:
         """Other sizes of buckets, where gradients fill any."""

@@ -16,6 +16,7 @@ from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training import answer
 from ropewalk.training.answer import StepAnswer
+from ropewalk.training.network import DEFAULT
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.quick import QuickSteps
 from ropewalk.training.quick_answer import quick_answer
@@ -34,7 +35,7 @@ class Simulator:
     """Times that workers found before anybody asked for them."""
 
     def __post_init__(self) -> None:
-        self.quick = QuickSteps(self.asked(Strategy(), DEFAULT_ORDER, "ring"))
+        self.quick = QuickSteps(self.asked(Strategy(), DEFAULT_ORDER, DEFAULT))
 
     def asked(self, strategy: Strategy, placement: str, algorithm: str) -> TrainingQuestion:
         """The question whose answer is the time of this strategy."""
@@ -50,7 +51,7 @@ class Simulator:
             detail="stage" if strategy.order.is_plain else "auto",
         )
 
-    def seconds(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = "ring") -> float:
+    def seconds(self, strategy: Strategy, placement: str = DEFAULT_ORDER, algorithm: str = DEFAULT) -> float:
         """The simulated step time of a strategy."""
         key = strategy, placement, algorithm
         if key not in self.known:
@@ -81,7 +82,7 @@ class Simulator:
         strategy: Strategy,
         level: LevelUse,
         placement: str = DEFAULT_ORDER,
-        algorithm: str = "ring",
+        algorithm: str = DEFAULT,
         progress: Progress | None = None,
     ) -> StepAnswer:
         """The whole answer about a strategy, at any level; all its ranks are written out only for packets."""

@@ -36,6 +36,7 @@ from ropewalk.training.inside import inside_of
 from ropewalk.units import show_seconds, show_size
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 MOST_NEAREST = 5
 CLOSE = 1.03
@@ -85,9 +86,10 @@ class Study:
         self.say(0, None, "reading the model")
         self.workload = open_workload(question.model, 1, question.sequence)
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
-        use = question.use().settled(gpu_in(prices.device.title) or prices.device.name)
+        gpu = gpu_in(prices.device.title) or prices.device.name
+        use = question.use().settled(gpu, question.cluster).run_by(stack_of(self.workload))
         fabric = question.fabric()
-        inside = inside_of(question.cluster, use.transport, DEFAULT_ORDER, prices.device)
+        inside = inside_of(question.cluster, use, DEFAULT_ORDER, prices.device, stack_of(self.workload))
         self.prices = (
             Prices(self.workload, prices, fabric, use, engine=self.engine, inside=inside)
             if self.known is None
@@ -239,9 +241,9 @@ class Study:
         return tuple(pipelines(self.question, self.prices, self._trying))
 
     def _start(self, best: Option, other: Finalist, refinement: Refinement, few: bool) -> Option:
-        """Another strategy with rings or the collectives of the best; on few GPUs also with collectives and buckets of
-        its own."""
-        start = Option(other.strategy, DEFAULT_ORDER, "ring", np.inf, other.memory_bytes)
+        """Another strategy with the usual collectives or those of the best; on few GPUs also with collectives and
+        buckets of its own."""
+        start = Option(other.strategy, DEFAULT_ORDER, self.prices.use.algorithm, np.inf, other.memory_bytes)
         if other.floor_s >= best.seconds * FASTER:
             return start
         others = [start, replace(start, algorithm=best.algorithm)]
@@ -258,15 +260,17 @@ class Study:
 
     def _option(self, priced: Priced, at: int) -> Option:
         seconds, strategy = self._seconds(priced, at), priced.strategy(at, self.workload)
-        return Option(strategy, DEFAULT_ORDER, "ring", seconds, float(priced.memory_bytes[at]))
+        return Option(strategy, DEFAULT_ORDER, self.prices.use.algorithm, seconds, float(priced.memory_bytes[at]))
 
     def _seconds(self, priced: Priced, at: int) -> float:
-        self.seconds[at] = self.simulator.seconds(priced.strategy(at, self.workload))
+        self.seconds[at] = self.simulator.seconds(
+            priced.strategy(at, self.workload), algorithm=self.prices.use.algorithm
+        )
         return self.seconds[at]
 
     def _prepare(self, priced: Priced, some: list[int]) -> None:
         strategies = (priced.strategy(at, self.workload) for at in some)
-        self.simulator.prepare((strategy, DEFAULT_ORDER, "ring") for strategy in strategies)
+        self.simulator.prepare((strategy, DEFAULT_ORDER, self.prices.use.algorithm) for strategy in strategies)
 
     def _known(self, priced: Priced) -> NDArray[np.float64]:
         """Simulated step times by candidate, not a number where there is none."""

@@ -66,7 +66,8 @@ class Tailor:
     at: int
     order: str = DEFAULT_ORDER
     """In which order its ranks are laid over GPUs."""
-    algorithm: str = "ring"
+    algorithm: str | None = None
+    """The usual collectives unless given."""
     bucket_bytes: float | None = None
     """Gradients that are collected before they are reduced, unless as usual."""
 

@@ -76,7 +76,7 @@ class GangRun:
         """By rank: the first rank that does the same at the same time."""
         roster, folding = self.written.roster, self.written.folding
         found = np.arange(roster.ranks)
-        for (act, _, stage, _, _), first in zip(self.written.keys, self.written.first, strict=True):
+        for (act, _, stage, *_), first in zip(self.written.keys, self.written.first, strict=True):
             if act != Act.COMPUTE:
                 continue
             ranks = roster.grids[stage].ravel().astype(np.int64)
@@ -88,7 +88,7 @@ class GangRun:
 
     def members(self, kind: int, ranks: NDArray[np.bool_]) -> tuple[Ints, Ints]:
         """Copies of a kind in which some of these ranks take part, and who: pairs of copy and rank."""
-        _, scope, stage, peer, _ = self.written.keys[kind]
+        _, scope, stage, peer, *_ = self.written.keys[kind]
         roster = self.written.roster
         found = roster.kinds[roster.kind_of(Scope(scope), stage, peer)]
         sides = [(stage, found.here)] + ([(peer, found.there)] if peer >= 0 else [])

@@ -12,6 +12,7 @@ each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from ropewalk.task.graph import Kind, TaskGraph
 from ropewalk.task.kinds import Kind as CollectiveKind
 from ropewalk.task.kinds import Use, kinds_of_collectives
 from ropewalk.task.lockstep import MOST_TASKS
+from ropewalk.task.nccl import sends_of
 from ropewalk.task.step import Act, Step
 from ropewalk.task.template import MODES
 from ropewalk.task.transport import Transport
@@ -48,6 +50,8 @@ class Expansion:
     rounds_across: NDArray[np.int64]
     repeats: NDArray[np.int32]
     """By operation: how many in a row it stands for."""
+    launch_s: NDArray[np.float64]
+    """By operation: part of its start-up that operations launched together pay once."""
     fabric: Fabric
     kinds: tuple[CollectiveKind, ...] = ()
     """What the collectives run."""
@@ -173,7 +177,7 @@ def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.i
 
 
 def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
-    host, server, transport = use.host, use.server, use.transport
+    host, server = use.host, use.server
     size = np.ones(step.operations, np.int64)
     for kind in kinds:
         size[kind.operation] = kind.template.tasks
@@ -193,7 +197,11 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
         if all(kind.template.paths is None for kind in kinds)
         else np.full(tasks, -1, np.int32),
     )
-    _write_computes_and_sends(step, draft, first, host, server, transport)
+    launch = np.zeros(step.operations)
+    for transport, sends in _transports_of_sends(step, use):
+        _write_sends(step, draft, first, use, transport, sends)
+        launch[sends] = transport.start_up_s
+    _write_computes(step, draft, first, host)
 
     own = np.diff(step.dep_start)
     deps = np.zeros(tasks, np.int64)
@@ -203,6 +211,7 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
         deps[_block(first[kind.operation], kind.template.tasks, 1)] = kind.template.deps[1:]
         rounds_inside[kind.operation] = kind.template.rounds_inside
         rounds_across[kind.operation] = kind.template.rounds_across
+        launch[kind.operation] = kind.template.launch_s
         _write_collectives(step, draft, first, host, kind)
     own_paths = _write_own_paths(use, draft, first, kinds)
     dep_start = np.concatenate([[0], np.cumsum(deps)])
@@ -217,7 +226,17 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
         draft.rate_cap, step.label[owner], step.labels, dep_start, dep, draft.route,
     )  # fmt: skip
     return Expansion(
-        graph, owner, host, server, rounds_inside, rounds_across, step.repeats, use.fabric, tuple(kinds), own_paths
+        graph,
+        owner,
+        host,
+        server,
+        rounds_inside,
+        rounds_across,
+        step.repeats,
+        launch,
+        use.fabric,
+        tuple(kinds),
+        own_paths,
     )
 
 
@@ -234,17 +253,28 @@ class _Draft:
     route: NDArray[np.int32]
 
 
-def _write_computes_and_sends(
-    step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32], server: NDArray[np.int32],
-    transport: Transport,
-) -> None:  # fmt: skip
-    computes, sends = np.flatnonzero(step.act == Act.COMPUTE), np.flatnonzero(step.act == Act.SEND)
+def _transports_of_sends(step: Step, use: Use) -> Iterator[tuple[Transport, NDArray[np.int64]]]:
+    """What sends cost, by the collectives of their purpose: those of a library that chooses cost what its sends do."""
+    sends = np.flatnonzero(step.act == Act.SEND)
+    chosen = np.array([use.table.named(use.choice.name_for(one)).chooses for one in step.streams], np.bool_)
+    by_library = chosen[step.stream[sends]]
+    yield use.transport, sends[~by_library]
+    if by_library.any():
+        yield sends_of(use.asked_library()), sends[by_library]
+
+
+def _write_computes(step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32]) -> None:
+    computes = np.flatnonzero(step.act == Act.COMPUTE)
     draft.kind[first[computes]] = Kind.COMPUTE
     draft.place[first[computes]] = host[step.rank[computes]]
     draft.amount[first[computes]] = step.amount[computes]
 
-    task, src, dst = first[sends], host[step.rank[sends]], host[step.peer[sends]]
-    inside = server[src] == server[dst]
+
+def _write_sends(
+    step: Step, draft: _Draft, first: NDArray[np.int64], use: Use, transport: Transport, sends: NDArray[np.int64]
+) -> None:
+    task, src, dst = first[sends], use.host[step.rank[sends]], use.host[step.peer[sends]]
+    inside = use.server[src] == use.server[dst]
     draft.kind[task] = Kind.TRANSFER
     draft.place[task], draft.peer[task] = src, dst
     draft.amount[task] = step.amount[sends] * transport.wire_bytes(inside)

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from ropewalk.choices import Choices
 from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.collectives.group import Group
-from ropewalk.collectives.over_servers import SEGMENTS
+from ropewalk.collectives.nccl import Algorithm, Chosen, Library, chosen
+from ropewalk.collectives.over_servers import SEGMENTS, Servers
 from ropewalk.collectives.table import Collective, beside
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Router, Routes
+from ropewalk.task.nccl import least_template_of, template_of
 from ropewalk.task.seating import Seating, seat
 from ropewalk.task.step import Act, Step
 from ropewalk.task.synthesised import Placed, Wanted, placed
@@ -85,6 +87,9 @@ def _repeated(start: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
     return np.append((start[:-1] + turns).ravel(), copies * start[-1])
 
 
+Settled = tuple[tuple[Servers, Chosen], ...]
+"""What groups that sit so in servers run."""
+
 Made = dict[Hashable, list[Placed]]
 """Schedules that were made for groups of one network, by what they were made for."""
 
@@ -106,6 +111,19 @@ class Use:
     """Says which links are on the usual paths of a group; without it, no collective brings its own."""
     made: Made = field(default_factory=dict)
     """Schedules that were made already, for who expands a step again and again."""
+    library: Library | None = None
+    """Who chooses by size, where a collective leaves that to a library."""
+    settled: Mapping[int, Settled] = field(default_factory=dict)
+    """By operation: what its groups run, where that does not follow from the size in the step."""
+    least: Algorithm | None = None
+    """Where a library chooses: let this algorithm run with the least latency and the most bandwidth that any size has.
+    """
+
+    def asked_library(self) -> Library:
+        """The library that chooses, which has to be there."""
+        if self.library is None:
+            raise GraphError("nccl chooses by the cluster it runs on: expand the step with its library")
+        return self.library
 
 
 def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
@@ -125,8 +143,34 @@ def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
         operation = collective[part]
         sat = seated.seatings[int(seating[part[0]])]
         act, name = Act(int(step.act[operation[0]])), names[int(name_of_stream[step.stream[operation[0]]])]
-        kinds += _kinds(act, name, _Meetings(operation, seated.row[step.group[operation]], sat), use)
+        met = _Meetings(operation, seated.row[step.group[operation]], sat)
+        if use.table.named(name).chooses and act is not Act.BARRIER and sat.ranks > 1:
+            kinds += _chosen(act, met, step.amount[operation] / step.repeats[operation], use)
+        else:
+            kinds += _kinds(act, name, met, use)
     return kinds
+
+
+def _chosen(act: Act, met: _Meetings, size_bytes: NDArray[np.float64], use: Use) -> Iterator[Kind]:
+    """What a library runs for every size: operations of different sizes may be of different kinds."""
+    library, servers = use.asked_library(), met.sat.servers
+    if use.mode != "fluid":
+        raise GraphError(f"nccl is not written out in {use.mode}: let its rounds flow together (fluid), or take ring")
+    if use.least is not None:
+        template = least_template_of(act, use.least, servers, library)
+        yield Kind(met.operation, met.row, met.sat.members, template, act, f"nccl {use.least}")
+        return
+    sizes, which = np.unique(size_bytes, return_inverse=True)
+    by_size = [chosen(act, library.communicator(servers), size) for size in sizes.tolist()]
+    runs = [by_size[at] for at in which.tolist()]
+    if use.settled:
+        own = (use.settled.get(one) for one in met.operation.tolist())
+        runs = [run if said is None else dict(said)[servers] for run, said in zip(runs, own, strict=True)]
+    for run in dict.fromkeys(runs):
+        here = np.array([one == run for one in runs], np.bool_)
+        template = template_of(act, run, servers, library)
+        name = f"nccl {run.algorithm}/{run.protocol}"
+        yield Kind(met.operation[here], met.row[here], met.sat.members, template, act, name)
 
 
 @dataclass(frozen=True, eq=False)

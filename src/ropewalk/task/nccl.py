@@ -8,6 +8,7 @@ looks after it receives the sum and sends it back. A transfer to the next GPU of
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,59 @@ from numpy.typing import NDArray
 from ropewalk.collectives.act import Act
 from ropewalk.collectives.double_tree import double_tree_all_reduce
 from ropewalk.collectives.group import Group
-from ropewalk.collectives.nccl import Algorithm
+from ropewalk.collectives.nccl import Algorithm, Chosen, Library, Protocol, bus_factor, runs_of
 from ropewalk.collectives.over_servers import Servers
 from ropewalk.collectives.program import Program
 from ropewalk.collectives.server_trees import server_trees
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.task.template import Template, at_once, fluid
 from ropewalk.task.transport import Transport
+
+
+@lru_cache(maxsize=256)
+def template_of(act: Act, what: Chosen, servers: Servers, library: Library) -> Template:
+    """What NCCL chose, as transfers with its latency and its ceiling.
+
+    >>> from ropewalk.collectives.nccl import Protocol, library_for
+    >>> from ropewalk.hardware import read_cluster
+    >>> ring = Chosen(Algorithm.RING, Protocol.LL, 1.0)
+    >>> made = template_of(Act.ALL_REDUCE, ring, (8,), library_for(read_cluster("dgx-h100:1")))
+    >>> round(made.start_up.max() * 1e6, 1)  # microseconds: a launch and fourteen hops
+    15.0
+    """
+    run = library.run(act, servers, what)
+    poured = nccl_template(act, run.algorithm, servers, wires_of(library, run.algorithm))
+    wire, sends = poured.wire / run.share, poured.src >= 0
+    # At its ceiling every transfer takes as long as the whole collective.
+    cap = np.full(len(wire), np.inf)
+    cap[sends] = wire[sends] * run.ceiling / bus_factor(act, sum(servers))
+    start_up = np.where(sends, run.latency_s, 0.0)
+    return replace(poured, wire=wire / what.part, start_up=start_up, cap=cap, launch_s=run.launch_s)
+
+
+def least_template_of(act: Act, algorithm: Algorithm, servers: Servers, library: Library) -> Template:
+    """No less than this does any size take that the algorithm runs; what is not there for an act runs as it can."""
+    runs = runs_of(act, library.communicator(servers))
+    names = [run.algorithm for run in runs]
+    named = next((one for one in names if one.startswith(algorithm)), names[0])  # between servers NVLS is a tree
+    whole = template_of(act, Chosen(named, Protocol.SIMPLE, 1.0), servers, library)
+    latency = min(library.run(act, servers, Chosen(one.algorithm, one.protocol, 1.0)).latency_s for one in runs)
+    return replace(whole, start_up=np.where(whole.src >= 0, latency, 0.0))
+
+
+def wires_of(library: Library, algorithm: Algorithm) -> Transport:
+    """Payload of the wires with the protocol Simple; latencies come from the run."""
+    return Transport(efficiency_inside=library.share_inside(algorithm), efficiency_across=library.rates.nic)
+
+
+def sends_of(library: Library) -> Transport:
+    """What sends from one rank to another cost, by the protocol Simple."""
+    alone = Algorithm.POINT_TO_POINT
+    inside, across = (library.run(Act.SEND, servers, Chosen(alone, Protocol.SIMPLE, 1.0)) for servers in ((2,), (1, 1)))
+    return replace(
+        wires_of(library, alone), start_up_s=inside.launch_s, round_inside_s=inside.latency_s - inside.launch_s,
+        round_across_s=across.latency_s - across.launch_s,
+    )  # fmt: skip
 
 
 def nccl_template(act: Act, algorithm: Algorithm, servers: Servers, wires: Transport) -> Template:

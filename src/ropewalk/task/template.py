@@ -52,6 +52,8 @@ class Template:
     rounds_inside: int = 0
     """Rounds that a transfer of the template stands for, within servers and across: latencies it leaves out."""
     rounds_across: int = 0
+    launch_s: float = 0.0
+    """Part of the start-up that operations launched together pay once."""
 
     def __post_init__(self) -> None:
         if len(self.route) == 0:
@@ -152,6 +154,7 @@ def _between_markers(
         dep=np.concatenate([dep, last]),
         rounds_inside=rounds_inside,
         rounds_across=rounds_across,
+        launch_s=transport.start_up_s,
     )
 
 

@@ -46,7 +46,7 @@ def settled(
     Candidates are compared by flows. Where packets are asked for, rings are run packet by packet beside what was
     chosen, and stay unless that is faster there, too.
     """
-    asked = collective_choice(use.algorithm)
+    asked = collective_choice(use.named())
     if not asked.is_open:
         return use, None
     written = replace(use_on(step, fabric, use), choice=asked)
@@ -84,7 +84,7 @@ def collectives_of(step: Step, expansion: Expansion) -> tuple[GroupCollective, .
 
 def notes_of(step: Step, use: NetworkUse, chosen: Chosen | None) -> tuple[str, ...]:
     """What whoever asked for collectives should know."""
-    choice = collective_choice(use.algorithm)
+    choice = collective_choice(use.named())
     notes = list(missing_acts(step, choice, COLLECTIVES))
     absent = [purpose for purpose, _ in choice.by_purpose if purpose not in purposes_of(step)]
     notes += [f"This step has no collectives for {', '.join(absent)}."] if absent else []

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ropewalk.collectives.choice import collective_choice
+from ropewalk.collectives.nccl import Algorithm, Generation, Library, generation_of, library_for
+from ropewalk.collectives.nccl.rates import RATES
 from ropewalk.collectives.table import COLLECTIVES, with_rings
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
+from ropewalk.hardware import Cluster
 from ropewalk.plans import Designed
 from ropewalk.progress import Count
 from ropewalk.routing import ROUTERS, Router, router_for
@@ -21,35 +24,33 @@ from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.plausibility import link_slips
 from ropewalk.task.step import Step
 from ropewalk.task.transport import Transport
+from ropewalk.workload.zoo.stacks import Stack
 
+_A100 = RATES[Generation.AMPERE]
+assert _A100.latency is not None
 NCCL_RINGS = Transport(
-    start_up_s=43e-6,
-    round_inside_s=1.83e-6,
+    start_up_s=_A100.latency.launch_s,
+    round_inside_s=_A100.latency.hop_s,
     round_across_s=6e-6,
-    efficiency_inside=0.71,
+    efficiency_inside=_A100.rings,
     efficiency_across=0.87,
 )
-"""NCCL's rings. Start-up, rounds and the part of NVLink inside a server are fitted to 77 published all-reduce times of
-2 to 8 A100s, 1 MiB to 1 GiB (mean error 6 %; vTrain's nccl-tests tables). Across servers: 350 GB/s of the 400 GB/s that
-eight NICs of 400 Gbps have, as reported for 248 servers (nccl-tests issue 283); a round there is assumed."""
-
-HOPPER_RINGS = replace(NCCL_RINGS, efficiency_inside=0.817)
-"""The same on NVLink 4: rings of eight H100s reach 367.5 of 450 GB/s (NCCL issue 1455). All else is as on A100s."""
-
-TRANSPORTS: dict[str, Transport] = {"h100": HOPPER_RINGS, "h200": HOPPER_RINGS}
-"""What rings cost by the GPU they run on; where a GPU has no line of its own, what they cost on A100s."""
+"""NCCL's rings as a single collective. Start-up and rounds are fitted to 77 published all-reduce times of 2 to 8 A100s,
+1 MiB to 1 GiB (mean error 6 %; vTrain's nccl-tests tables). Across servers: 350 GB/s of the 400 GB/s that eight NICs of
+400 Gbps have, as reported for 248 servers (nccl-tests issue 283); a round there is assumed."""
 
 
 def transport_of(gpu: str) -> Transport:
-    """What NCCL's rings cost between GPUs of this name.
+    """What NCCL's rings cost between GPUs of this name: all else is as on A100s, the share of NVLink its own.
 
     >>> transport_of("h100").efficiency_inside > transport_of("a100").efficiency_inside
     True
     """
-    return TRANSPORTS.get(gpu.lower(), NCCL_RINGS)
+    return replace(NCCL_RINGS, efficiency_inside=RATES[generation_of(gpu)].rings)
 
 
 MOST_RECORDED = 200_000
+DEFAULT = "default"
 DESIGNED = "designed"
 """What a network with routes of its own says where others name their router."""
 
@@ -59,7 +60,8 @@ class NetworkUse:
     """How transfers and collectives cross a fabric."""
 
     routing: str = "default"
-    algorithm: str = "ring"
+    algorithm: str = DEFAULT
+    """`default`: what the stack of the model calls, rings where none is known."""
     collectives: str = "fluid"
     """`fluid`: all rounds of a collective at once, their start-ups added up; `rounds`: every round written out."""
     transport: Transport | None = None
@@ -73,16 +75,41 @@ class NetworkUse:
     """How finely the network is simulated."""
     designed: Designed | None = None
     """A network that was made for a plan: its rings and its routes take the place of `routing`."""
+    library: Library | None = None
+    """Who chooses collectives by size, where that is left to a library (`nccl`); None: not known yet."""
 
-    def settled(self, gpu: str) -> NetworkUse:
-        """The same with nothing left open, for this GPU."""
-        return replace(self, transport=self.transport or transport_of(gpu))
+    def settled(self, gpu: str, cluster: Cluster) -> NetworkUse:
+        """The same for this GPU in these servers; which collectives run may still be left to the stack."""
+        # Costs that somebody gave are those of single collectives, and rounds that are written out are known ones.
+        single = self.transport is not None or self.collectives != "fluid" or self.designed is not None
+        return replace(
+            self,
+            algorithm="ring" if single and self.algorithm == DEFAULT else self.algorithm,
+            transport=self.transport or transport_of(gpu),
+            library=self.library or library_for(cluster),
+        )
+
+    def run_by(self, stack: Stack | None) -> NetworkUse:
+        """The same with the collectives that a stack calls, where they were left to it; rings where there is none."""
+        return replace(self, algorithm=self.named(stack))
+
+    def named(self, stack: Stack | None = None) -> str:
+        """The collectives by name."""
+        usual = "ring" if stack is None else stack.collectives
+        return usual if self.algorithm == DEFAULT else self.algorithm
 
     def beside_packets(self, transport: Transport) -> Transport:
         """What collectives cost beyond their bytes; headers, where the level counts them itself, do not count twice."""
         if not self.level.knows_packets:
             return transport
         return replace(transport, efficiency_across=min(1.0, transport.efficiency_across / self.level.payload_share()))
+
+    def library_beside_packets(self) -> Library | None:
+        """The library that chooses, the same way."""
+        if self.library is None or not self.level.knows_packets:
+            return self.library
+        rates = self.library.rates
+        return replace(self.library, rates=replace(rates, nic=min(1.0, rates.nic / self.level.payload_share())))
 
     def router_on(self, fabric: Fabric) -> str:
         """The name of the router, checked against the fabric."""
@@ -97,12 +124,19 @@ class NetworkUse:
         return ROUTERS[self.router_on(fabric)].make(self.seed)
 
 
-def expand_on(step: Step, fabric: Fabric, use: NetworkUse, made: Made | None = None) -> Expansion:
-    """The tasks of a step; rank r is host r of the fabric. Schedules that were `made` for it already are used again."""
-    choice = collective_choice(use.algorithm)
+def expand_on(
+    step: Step, fabric: Fabric, use: NetworkUse, made: Made | None = None, least: Algorithm | None = None
+) -> Expansion:
+    """The tasks of a step; rank r is host r of the fabric. Schedules that were `made` for it already are used again.
+
+    Where a library chooses by size, `least` has one of its algorithms run at its best, whatever the size.
+    """
+    choice = collective_choice(use.named())
     if choice.is_open:
         raise GraphError(f"algorithm {use.algorithm!r} leaves collectives open: settle them first, or name them")
-    return expanded(step, replace(use_on(step, fabric, use), choice=choice, made={} if made is None else made))
+    return expanded(
+        step, replace(use_on(step, fabric, use), choice=choice, made={} if made is None else made, least=least)
+    )
 
 
 def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
@@ -112,7 +146,7 @@ def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
         findings.add(slip)
     findings.raise_if_any()
     transport = use.beside_packets(use.transport or NCCL_RINGS)
-    return use_of(
+    used = use_of(
         step,
         np.arange(step.ranks),
         fabric,
@@ -121,11 +155,12 @@ def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
         transport=transport,
         mode=use.collectives,
     )
+    return replace(used, library=use.library_beside_packets())
 
 
 def expanded(step: Step, use: Use) -> Expansion:
     """The tasks of a step whose operations are launched as the step says."""
-    return launched_once(Expansion.of(step, use), step, use.transport)
+    return launched_once(Expansion.of(step, use), step)
 
 
 def run_on(step: Step, expansion: Expansion, fabric: Fabric, use: NetworkUse, progress: Count | None = None) -> StepRun:

@@ -77,7 +77,7 @@ def prepared(question: TrainingQuestion) -> Prepared:
     """The model, priced and split; what does not fit the model, the GPUs or their memory is refused."""
     prices = pricer(question.device, question.precision)
     gpu = gpu_in(prices.device.title) or prices.device.name  # tables of measurements know it by its title
-    settled = replace(question, network=question.network.settled(gpu))
+    settled = replace(question, network=question.network.settled(gpu, question.place))
     decided = question.decided
     by_server = decided is not None and decided.grain == SERVER
     return _with_notes((_on_servers if by_server else _on_gpus)(settled, prices))
@@ -86,6 +86,7 @@ def prepared(question: TrainingQuestion) -> Prepared:
 def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     """Every rank is a GPU."""
     strategy, workload = _sized(question)
+    question = replace(question, network=question.network.run_by(stack_of(workload)))
     check(strategy, workload, question.gpu_count)
     _check_narrow(strategy, workload, prices)
     prices = prices.sustained(workload)
@@ -93,7 +94,8 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     router = question.network.router_on(fabric)
     shares = shares_of(workload, strategy)
     order = DEFAULT_ORDER if question.order is None else question.order
-    listed = PriceList(prices, inside_of(question.place, question.network.transport, order, prices.device))
+    inside = inside_of(question.place, question.network, order, prices.device, stack_of(workload))
+    listed = PriceList(prices, inside)
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:
@@ -128,6 +130,7 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     """Every rank is a server whose GPUs act as one, and every layer has servers of its own."""
     strategy, model = question.strategy(), question.model
     workload = model if isinstance(model, Workload) else open_workload(model, None, question.sequence)
+    question = replace(question, network=question.network.run_by(stack_of(workload)))
     group = question.place.equal
     check(strategy, workload, group.count)
     prices = prices.sustained(workload)

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from ropewalk.collectives.choice import CollectiveChoice, collective_choice
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
@@ -30,14 +31,17 @@ from ropewalk.task.kinds import Made, Use
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.known import Known
 from ropewalk.task.lower.lowering import Lowered
-from ropewalk.task.lower.one_of_each import Key, kinds_of, with_related
+from ropewalk.task.lower.moves import STREAMS
+from ropewalk.task.lower.one_of_each import Key, Kinds, kinds_of, with_related
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Step
 from ropewalk.training.inside import inside_of
 from ropewalk.training.network import use_on
 from ropewalk.training.question import TrainingQuestion
+from ropewalk.training.seats import Seats
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import Stack, stack_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ class QuickSteps:
     def __init__(self, question: TrainingQuestion) -> None:
         self.prices = _prices(question)
         gpu = gpu_in(self.prices.device.title) or self.prices.device.name
-        self.question = replace(question, network=question.network.settled(gpu))
+        self.question = replace(question, network=question.network.settled(gpu, question.place))
         self.network, self.fabric = self.question.network, self.question.fabric()
         self._known: dict[Inside | None, Known] = {}
         self._workloads: dict[int, Workload] = {}
@@ -80,10 +84,11 @@ class QuickSteps:
 
     def run(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> QuickRun:
         """The step of a strategy; ranks laid out in this order, and these collectives, unless as the question says."""
+        named = self._named(strategy, algorithm)
         made = self._lowered(strategy, order)
         gang = made.one_step()
-        kinds = kinds_of(gang)
-        layout = self._layout(kinds.keys, made.roster, algorithm or self.network.algorithm)
+        kinds = self._kinds(gang, made.roster, named)
+        layout = self._layout(kinds.keys, made.roster, named)
         system = system_of_gang(gang, layout.numbers(kinds.keys)[kinds.of_operation], layout)
         run = QuickRun(strategy, gang, layout, system, run_system(system))
         check_system(system, run.times)
@@ -91,10 +96,10 @@ class QuickSteps:
 
     def read(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> GangReader:
         """The same with every task of the gang kept, to be read rank by rank."""
+        choice = self._choice(self._named(strategy, algorithm))
         made = self._lowered(strategy, order)
         gang = made.one_step()
-        kinds = kinds_of(gang)
-        choice = self._choice(algorithm or self.network.algorithm)
+        kinds = self._kinds(gang, made.roster, str(choice))
         written = written_out(kinds.keys, made.roster, lambda step: self._use(step, choice))
         layout = written.layout()
         system = system_of_gang(gang, kinds.of_operation, layout, join=False)
@@ -110,11 +115,12 @@ class QuickSteps:
             )
         placement = Placement(strategy, order or self.question.order or DEFAULT_ORDER)
         workload = self.workload(strategy.micro_batch)
-        return Lowered(workload, strategy, placement, self.known(placement.order), "stage", self.question.gpu_count)
+        known = self.known(placement.order, stack_of(workload))
+        return Lowered(workload, strategy, placement, known, "stage", self.question.gpu_count)
 
-    def known(self, order: str = DEFAULT_ORDER) -> Known:
+    def known(self, order: str, stack: Stack) -> Known:
         """What strategies have in common whose ranks are laid out in this order."""
-        inside = inside_of(self.question.place, self.network.transport, order, self.prices.device)
+        inside = inside_of(self.question.place, self.network, order, self.prices.device, stack)
         if inside not in self._known:
             self._known[inside] = Known(PriceList(self.prices, inside))
         return self._known[inside]
@@ -141,6 +147,17 @@ class QuickSteps:
         if key not in self.layouts:
             self.layouts[key] = written_out(related, roster, lambda step: self._use(step, choice)).layout()
         return self.layouts[key]
+
+    def _named(self, strategy: Strategy, algorithm: str | None) -> str:
+        """The collectives by name, also where they were left to the stack."""
+        use = self.network if algorithm is None else replace(self.network, algorithm=algorithm)
+        return use.named(stack_of(self.workload(strategy.micro_batch)))
+
+    def _kinds(self, gang: Gang, roster: Roster, algorithm: str) -> Kinds:
+        """The kinds of a gang; where a library chooses, by what it chooses for their sizes."""
+        choice = self._choice(algorithm)
+        by_library = {at for at, name in enumerate(STREAMS) if COLLECTIVES[choice.name_for(name)].chooses}
+        return kinds_of(gang, by_library, Seats(roster, self.fabric, self.network.library_beside_packets()))
 
     @staticmethod
     def _choice(algorithm: str) -> CollectiveChoice:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from slowed_clusters import SIZE, measured
 
+from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.components import components_of
 from ropewalk.expect.diagnosis import diagnosed
 from ropewalk.expect.likelihood import scores
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.expect.read.who import Measurement
 from ropewalk.expect.series import series_of
 from ropewalk.expect.settings import SETTINGS

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ropewalk.collectives.nccl import Algorithm
+from ropewalk.collectives.nccl import Algorithm, library_for
 from ropewalk.expect.benchmarks import BENCHMARKS, PRINTED
-from ropewalk.expect.prices import Prices, library_for
+from ropewalk.expect.prices import Prices
 from ropewalk.hardware import read_cluster
 
 

@@ -80,10 +80,6 @@ NVLINK_SHARE = {
 }  # fmt: skip
 """Payload that NVLink carries of its nominal rate."""
 
-NIC_SHARE = 0.94
-"""Payload that a NIC carries of its nominal rate: its developers count on 46 to 48 GB/s of 400 Gbps, 24 of 200 and 12
-of 100 (nccl-tests issues 290 and 119)."""
-
 LL_CEILING = (
     (39 * GB, 39 * GB, 20.4 * GB), (87.7 * GB, 39 * GB, 20.4 * GB), (141 * GB, 39 * GB, 20.4 * GB),
     (282 * GB, 39 * GB, 20.4 * GB),

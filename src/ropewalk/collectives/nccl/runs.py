@@ -33,6 +33,20 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True)
+class Wires:
+    """Payload bytes/s, as NCCL counts on them."""
+
+    rings: float = math.inf
+    """From a GPU to all others of its server together, in rings and trees."""
+    exchanges: float = math.inf
+    """The same where it sends to many."""
+    switches: float = math.inf
+    """The same where switches add up."""
+    nics: float = math.inf
+    """All NICs of a server that the group uses."""
+
+
+@dataclass(frozen=True)
 class Communicator:
     """Who takes part, as far as NCCL's choice depends on it."""
 
@@ -42,10 +56,11 @@ class Communicator:
     nvlink: bool = True
     """GPUs of a server are joined by NVLink, otherwise by PCI Express."""
     nics: int = 8
-    """Of a server: channels between servers."""
+    """Of a server, next to GPUs of the group: channels between servers."""
     algorithms: frozenset[Algorithm] = frozenset(Algorithm)
     """Those that are allowed, as by NCCL_ALGO."""
     protocols: frozenset[Protocol] = frozenset(Protocol)
+    wires: Wires = Wires()
 
     @property
     def ranks(self) -> int:
@@ -79,6 +94,8 @@ class Run:
     """Bus bandwidth, bytes/s, above which it does not get on any network."""
     corrected: bool = False
     """Trees have less than their bandwidth at medium sizes."""
+    launch_s: float = 0.0
+    """Part of the latency that collectives launched together pay once."""
 
     def part_at(self, size_bytes: float) -> float:
         """The part of its bandwidth that it has at this size.
@@ -91,6 +108,17 @@ class Run:
             return 1.0
         row: tuple[float, ...] = getattr(known.TREE_CORRECTIONS, self.protocol)
         return row[step]
+
+
+def bus_factor(act: Act, ranks: int) -> float:
+    """Bus bandwidth over algorithm bandwidth: what nccl-tests multiplies by.
+
+    >>> bus_factor(Act.ALL_REDUCE, 8), bus_factor(Act.ALL_GATHER, 8), bus_factor(Act.BROADCAST, 8)
+    (1.75, 0.875, 1.0)
+    """
+    if act is Act.ALL_REDUCE:
+        return 2 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if act in (Act.ALL_GATHER, Act.REDUCE_SCATTER, Act.ALL_TO_ALL) else 1.0
 
 
 def runs_of(act: Act, group: Communicator) -> list[Run]:
@@ -137,10 +165,11 @@ def _ring(act: Act, group: Communicator) -> Iterator[Run]:
         else:
             crossing = halves * (servers - 1)
             latency = (halves * (group.ranks - 1) - crossing) * inside + crossing * across
-        latency += _of(known.BASE_RING, protocol)
+        launch = _of(known.BASE_RING, protocol)
+        latency += launch
         if act is Act.ALL_REDUCE and protocol is Protocol.SIMPLE and servers > 1:
             latency *= known.PLATEAU.get(group.generation, known.USUAL_PLATEAU)
-        yield Run(Algorithm.RING, protocol, latency, *_ring_limits(group, protocol))
+        yield Run(Algorithm.RING, protocol, latency, *_ring_limits(group, protocol), launch_s=launch)
 
 
 def _ring_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]:
@@ -160,8 +189,9 @@ def _tree(act: Act, group: Communicator) -> Iterator[Run]:
     for protocol in _protocols(group):
         inside = _hop(group, protocol, known.NVLINK_TREE, known.PCI_TREE)
         hops = (group.widest - 1) * inside + levels * _of(known.NET_TREE, protocol)
-        latency = _of(known.BASE_TREE, protocol) + 2 * hops
-        yield Run(Algorithm.TREE, protocol, latency, *_tree_limits(group, protocol), corrected=True)
+        launch = _of(known.BASE_TREE, protocol)
+        limits = _tree_limits(group, protocol)
+        yield Run(Algorithm.TREE, protocol, launch + 2 * hops, *limits, corrected=True, launch_s=launch)
 
 
 def _tree_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]:
@@ -193,7 +223,7 @@ def _pat(act: Act, group: Communicator) -> Iterator[Run]:
         return
     rounds = int(math.log2(len(group.servers)))
     latency = known.BASE_PAT + rounds * known.PAT_HOP + group.ranks * known.PAT_RANK
-    yield Run(Algorithm.PAT, Protocol.SIMPLE, latency, known.PAT_SHARE)
+    yield Run(Algorithm.PAT, Protocol.SIMPLE, latency, known.PAT_SHARE, launch_s=known.BASE_PAT)
 
 
 def _nvls_ceiling(group: Communicator) -> float:
@@ -210,5 +240,5 @@ def _point_to_point(act: Act, group: Communicator) -> Iterator[Run]:
         inside = _hop(group, protocol, known.NVLINK_RING, known.PCI_RING)
         hop = inside if len(group.servers) == 1 else _of(known.NET_RING, protocol)
         share, ceiling = _ring_limits(group, protocol)
-        latency = _of(known.BASE_RING, protocol) + turns * hop
-        yield Run(Algorithm.POINT_TO_POINT, protocol, latency, share, ceiling)
+        launch = _of(known.BASE_RING, protocol)
+        yield Run(Algorithm.POINT_TO_POINT, protocol, launch + turns * hop, share, ceiling, launch_s=launch)

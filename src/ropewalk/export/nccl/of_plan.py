@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, PlanError
 from ropewalk.export.meetings import GroupMeeting, meetings_of
 from ropewalk.export.nccl.tuner import ALGORITHMS, TunerRow, to_csv
@@ -24,12 +25,16 @@ def in_nccl(meeting: GroupMeeting) -> bool:
     """Does NCCL have it? Its rings have its own order; an all-to-all is sends and receives, with nothing to choose."""
     if meeting.along_cables:
         return False
+    if COLLECTIVES[meeting.name].chooses:
+        return True
     known = ALGORITHMS.get(meeting.act.key)
     return (known is None and meeting.name == "direct") or NCCLS.get(meeting.name) in (known or ())
 
 
 def tuner_rows_of(plan: Plan) -> list[TunerRow]:
     """A row for each collective of each group that NCCL has a choice for, over the sizes that the plan sends.
+
+    Groups whose choice the plan leaves to NCCL have none.
 
     NCCL lays two channels over each ring, and there is a ring for each rank that a group has in a server.
 
@@ -43,7 +48,7 @@ def tuner_rows_of(plan: Plan) -> list[TunerRow]:
     findings = Findings(PlanError, "tuner table")
     rows: dict[tuple[str, int, int], tuple[str, TunerRow]] = {}
     for meeting in meetings_of(plan):
-        if meeting.act.key not in ALGORITHMS or not in_nccl(meeting):
+        if meeting.act.key not in ALGORITHMS or not in_nccl(meeting) or COLLECTIVES[meeting.name].chooses:
             continue
         key = meeting.act.key, len(meeting.servers), len(meeting.ranks)
         span = _at_most(meeting.least_bytes), _at_least(meeting.most_bytes)

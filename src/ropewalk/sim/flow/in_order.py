@@ -39,7 +39,7 @@ class Alone:
 
 def alone_in(layout: GangLayout) -> Alone:
     """Collectives that stop their ranks, of one class, on links that only such collectives of the same stage use."""
-    act, _, stage, _, stream = np.array(layout.keys, np.int64).T
+    act, _, stage, _, stream = np.array([key[:5] for key in layout.keys], np.int64).T
     first, tasks = layout.task_start[:-1], np.diff(layout.task_start)
     computes = (act == Act.COMPUTE) & (tasks == 1)
     compute = np.full(int(stage.max(initial=-1)) + 1, -1)

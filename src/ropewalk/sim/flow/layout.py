@@ -105,7 +105,7 @@ class GangLayout:
 
     def meeting(self, waiting: int, awaited: int) -> tuple[Ints, Ints]:
         """Copies of two kinds that have a rank in common."""
-        (_, *mine, _), (_, *theirs, _) = self.keys[waiting], self.keys[awaited]
+        mine, theirs = self.keys[waiting][1:4], self.keys[awaited][1:4]
         one, other = (
             self.roster.kinds[self.roster.kind_of(Scope(scope), stage, peer)] for scope, stage, peer in (mine, theirs)
         )

@@ -17,7 +17,7 @@ from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import System, system_of
 from ropewalk.task.expand import Expansion
 from ropewalk.task.graph import Kind
-from ropewalk.task.kinds import Use
+from ropewalk.task.kinds import Settled, Use
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.one_of_each import Key, one_of_each
 from ropewalk.task.lower.roster import Roster
@@ -64,10 +64,10 @@ def written_out(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step],
     use = use_for(step)
     if use.router is None:
         raise GraphError("a layout needs routes: expand its step with a router")
-    expansion = Expansion.of(step, use)
+    expansion = Expansion.of(step, replace(use, settled=_settled(keys, gang, place, roster)))
     routed, routes = expansion.routed(use.router)
     system = without_dominated_links(system_of(routed.graph, routes))
-    terms = _delay_terms(expansion, routed, routes, use.transport.start_up_s)
+    terms = _delay_terms(expansion, routed, routes)
     # What makes up a delay is told apart, not only its sum: an operation may stand for several.
     code = np.zeros(len(terms))
     for column in terms.T:
@@ -79,13 +79,21 @@ def written_out(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step],
     return WrittenOut(keys, roster, step, routed, routes, system, folding, terms, *ends)
 
 
-def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes, start_up_s: float) -> Floats:
+def _settled(keys: tuple[Key, ...], gang: Gang, place: Ints, roster: Roster) -> dict[int, Settled]:
+    """By operation of the step: what a library chose for the size of its kind."""
+    cuts = np.cumsum(gang.copies(roster)[place])[:-1]
+    copies = np.split(gang.numbers(roster, place), cuts)
+    return {one: key[-1] for key, several in zip(keys, copies, strict=True) if key[-1] for one in several.tolist()}
+
+
+def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes) -> Floats:
     """By task: start-up, latency for each operation, latency of the path, start-up of a launch."""
     terms = np.zeros((routed.graph.tasks, 4))
     task = np.flatnonzero(routed.graph.kind == Kind.TRANSFER)
     if len(task):
         own, each = routed.latencies(routes, task)
-        launch = np.where(starts_up(expansion, task), start_up_s, 0.0)
+        paid = expansion.launch_s[expansion.operation_of_task[task]]
+        launch = np.where(starts_up(expansion, task), paid, 0.0)
         terms[task] = np.column_stack([expansion.graph.start_up[task], each, own, launch])
     return terms
 

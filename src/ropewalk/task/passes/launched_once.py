@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ropewalk.task.expand import Expansion
 from ropewalk.task.graph import Kind
 from ropewalk.task.step import Step
-from ropewalk.task.transport import Transport
 
 
 def starts_up(expansion: Expansion, task: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -24,7 +23,7 @@ def starts_up(expansion: Expansion, task: NDArray[np.int64]) -> NDArray[np.bool_
     return begins
 
 
-def launched_once(expansion: Expansion, step: Step, transport: Transport) -> Expansion:
+def launched_once(expansion: Expansion, step: Step) -> Expansion:
     """The tasks of a step without the start-up of operations that go on with the launch before them; rounds stay.
 
     Of an operation whose rounds are written out, only transfers that wait for no other transfer have started up.
@@ -33,7 +32,7 @@ def launched_once(expansion: Expansion, step: Step, transport: Transport) -> Exp
         return expansion
     graph = expansion.graph
     task = np.flatnonzero((graph.kind == Kind.TRANSFER) & step.goes_on[expansion.operation_of_task])
-    paid = transport.start_up_s * expansion.repeats[expansion.operation_of_task[task]]
+    paid = (expansion.launch_s * expansion.repeats)[expansion.operation_of_task[task]]
     start_up = graph.start_up.copy()
     start_up[task] = np.maximum(0.0, start_up[task] - np.where(starts_up(expansion, task), paid, 0.0))
     return replace(expansion, graph=replace(graph, start_up=start_up))

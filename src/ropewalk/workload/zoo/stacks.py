@@ -41,6 +41,8 @@ class Stack:
     gradients into the buffer of the reduce-scatter."""
     counts_channels: bool = False
     """Collectives that run beside kernels under ZeRO-3 take multiprocessors from them."""
+    collectives: str = "ring"
+    """What runs collectives, unless they are named: rings with the costs of eager PyTorch, or `nccl`, NCCL's choice."""
     interpreted: float = 1.0
     """Part of the time that transformers' code takes between its calls."""
 
@@ -57,12 +59,15 @@ STACKS = Choices(
             "megatron",
             Stack(
                 fused=True, merged=True, own_code=True, accumulates=True, transformer_engine=True,
-                counts_channels=True, interpreted=0.25
+                counts_channels=True, collectives="nccl", interpreted=0.25
             ),
             "Megatron-Core with Transformer Engine",
         ),
         Choice(
-            "fsdp2", Stack(fused=True, own_code=True, copies_flat=True, counts_channels=True, interpreted=0.25),
+            "fsdp2",
+            Stack(
+                fused=True, own_code=True, copies_flat=True, counts_channels=True, collectives="nccl", interpreted=0.25
+            ),
             "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
         ),
     ),

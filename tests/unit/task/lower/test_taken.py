@@ -14,6 +14,7 @@ from ropewalk.task.lower.passes import Walk
 from ropewalk.task.step import Act
 from ropewalk.task.transport import Transport
 from ropewalk.training.inside import CHANNELS, inside_of
+from ropewalk.training.network import NetworkUse
 from ropewalk.workload.zoo import build
 
 TAKEN = 0.125
@@ -62,7 +63,7 @@ def test_nothing_is_taken_where_nothing_is_gathered_or_the_stack_does_not_count_
 
 
 def test_a_cluster_says_how_fast_its_gpus_exchange_and_what_part_a_collective_takes() -> None:
-    found = inside_of(read_cluster("dgx-h100:2"), Transport(), "dp-tp-pp", device("h100"))
+    found = inside_of(read_cluster("dgx-h100:2"), NetworkUse(transport=Transport()), "dp-tp-pp", device("h100"))
     assert found is not None
     assert (found.gpus, found.bytes_s, found.across_bytes_s, found.adjacent) == (8, 450e9, 50e9, False)
     assert found.taken == CHANNELS / 132
