@@ -1,4 +1,4 @@
-"""Parts of a step by themselves: updates of AdamW, products in FP8, attention in a window, scans of Mamba-2.
+"""Parts of a step by themselves: updates of AdamW, products in FP8, attention in a window or with dropout, scans.
 
 Rows that ropewalk has a kernel for carry its kind, form and sizes; `benchmarks/against_gpu_steps.py` prices them.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as fn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from gpu_clock import Run, Stopwatch
@@ -34,6 +35,8 @@ WINDOWS = (
     (1, 32, 8, 8192, 128, 4096), (2, 64, 8, 4096, 64, 128), (1, 16, 8, 16384, 256, 1024),
 )  # fmt: skip
 """Batch, heads, heads of keys, tokens, numbers of a head, window: Mistral, GPT-OSS, Gemma."""
+DROPPED = ((32, 16, 384, 64, False), (8, 25, 1024, 64, True), (128, 12, 197, 64, False))
+"""Batch, heads, tokens, numbers of a head, causal: attention of BERT-large, GPT-2 XL and a vision transformer."""
 SCANS = ((1, 8192, 80, 64, 128, 1), (1, 8192, 128, 64, 128, 8))
 """Batch, tokens, heads, numbers of a token in a head, of a state, groups: Mamba-2 2.7B, Nemotron-H 8B."""
 CHUNK = 128
@@ -96,6 +99,23 @@ def windows(watch: Stopwatch, device: str, *, quick: bool) -> Iterator[Row]:
         dims = (batch, heads, kv_heads, tokens, tokens, size, 1, window)
         for form, run in _both(forward, [query, key, value], differentiated=not quick):
             yield _kernel("bf16", "attention", form, dims, watch.sustained(run, 0.0 if quick else SHORT_S).seconds)
+
+
+def dropouts(watch: Stopwatch, device: str, *, quick: bool) -> Iterator[Row]:
+    """Attention that drops one score in ten, and the same without, in both precisions of the first steps."""
+    for batch, heads, tokens, size, causal in [(1, 2, 32, 16, True)] if quick else DROPPED:
+        for precision, dtype in (("bf16", torch.bfloat16), ("tf32", torch.float32)):
+            given = [torch.randn(batch, heads, tokens, size, device=device, dtype=dtype) for _ in range(3)]
+            given = [one.requires_grad_() for one in given]
+            for dropped in (0.0, 0.1):
+
+                def forward(given: Any = given, causal: bool = causal, dropped: float = dropped) -> torch.Tensor:
+                    return fn.scaled_dot_product_attention(*given, is_causal=causal, dropout_p=dropped)
+
+                dims = (batch, heads, heads, tokens, tokens, size, int(causal))
+                for form, run in _both(forward, given, differentiated=True):
+                    seconds = watch.sustained(run, 0.0 if quick else SHORT_S / 2).seconds
+                    yield _kernel(precision, "attention", form, dims, seconds, dropped=dropped)
 
 
 def scans(watch: Stopwatch, device: str, *, quick: bool) -> Iterator[Row]:
@@ -181,5 +201,5 @@ def _kernel(precision: str, kind: str, form: str, dims: tuple[int, ...], seconds
 
 
 PARTS: dict[str, Callable[..., Iterator[Row]]] = {
-    "updates": updates, "windows": windows, "scans": scans, "products": products,
+    "updates": updates, "windows": windows, "scans": scans, "products": products, "dropouts": dropouts,
 }  # fmt: skip

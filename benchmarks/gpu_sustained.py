@@ -31,7 +31,7 @@ BOTH_S, STEP_S = 3.0, 6.0
 """How long both passes, and whole steps with each optimiser, run."""
 COMPILING_S = {"eager": 2.0, "compiled": 30.0, "fsdp2": 14.0, "megatron": 14.0, "engine": 5.0}
 """Seconds until the first step, about."""
-PART_S = {"updates": 40.0, "windows": 45.0, "scans": 40.0, "products": 40.0}
+PART_S = {"updates": 40.0, "windows": 45.0, "scans": 40.0, "products": 40.0, "dropouts": 15.0}
 LONGEST = 40
 """Kernels of a step that are listed."""
 
@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes on the CPU: whether all of it runs")
     options = parser.parse_args()
     device = "cpu" if options.quick else "cuda"
+    torch.set_float32_matmul_precision("high")
     begin, watch, file = time.perf_counter(), Stopwatch(device), File(options.file, device)
     for name, takes_s, what in jobs(QUICK if options.quick else CASES):
         if options.only and not any(word in name for word in options.only.split(",")):

@@ -91,7 +91,8 @@ def _part(row: Mapping[str, Any]) -> MeasuredPart:
         return MeasuredPart(name, row["seconds"], work.seconds)
     kind, form, dims = row["kind"], row["form"], tuple(row["dims"])
     launched = getattr(Scan(*dims), form)() if kind == "scan" else (rebuilt(kind, form, dims),)
-    name = f"{kind} {form} {' '.join(map(str, dims))}, {row['precision']}"
+    dropped = f" dropout {row['dropped']:g}" if row.get("dropped") else ""
+    name = f"{kind} {form} {' '.join(map(str, dims))}{dropped}, {row['precision']}"
     return MeasuredPart(name, row["seconds"], sum(prices.alone(kernel) for kernel in launched))
 
 
