@@ -125,7 +125,7 @@ def _inside_experts(operators: Operators) -> Places:
 
 Find = Callable[[Operators], Places]
 MODULES: Choices[Choice[Find]] = Choices(
-    "part of a block to recompute",
+    "recomputed-part",
     (
         Choice("core_attn", _core, "the core of attention, from queries, keys and values to their sums"),
         Choice("mla_up_proj", _up, "from compressed queries, keys and values to those of all heads"),
