@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.tables import DescribedCommand
-from ropewalk.errors import InputError
+from ropewalk.errors import InputError, LabError
 
 if TYPE_CHECKING:
     from ropewalk.collectives.act import Act
@@ -142,12 +143,13 @@ def run_command(
 def _on_lab(name: str, question: LabQuestion) -> LabAnswer:
     """A collective on a lab that is up."""
     from ropewalk.lab.collective import collective_work
-    from ropewalk.lab.lifecycle import opened, routes_in
+    from ropewalk.lab.lifecycle import lent, opened, routes_in
     from ropewalk.lab.measure import measured
 
     with opened(name) as (state, lab), shown_progress() as progress:
         work = collective_work(lab.network, routes_in(state, lab.network), question)
-        return measured(lab, state.routing, work, question.repeats, rates=dict(state.slowed), progress=progress)
+        with lent(name) if work.brings_routes else nullcontext():
+            return measured(lab, state.routing, work, question.repeats, rates=dict(state.slowed), progress=progress)
 
 
 def _on_new_lab(request: LabRequest, work: LabWork, repeats: int) -> LabAnswer:
@@ -221,11 +223,18 @@ def status_command(
     from ropewalk.lab.lifecycle import opened
 
     if name is None:
-        found = [labs.read(one) for one in labs.names()]
+        found, damaged = [], []
+        for one in labs.names():
+            try:
+                found.append(labs.read(one))
+            except LabError as problem:
+                damaged.append(str(problem))
         if json:
             print_json([{"name": one.name, "source": one.source, "alive": one.holder.alive} for one in found])
-        else:
+        elif found or not damaged:
             print_labs(found)
+        for sentence in damaged:
+            typer.echo(sentence, err=True)
         return
     with opened(name) as (state, lab):
         counted = lab.counters()

@@ -15,6 +15,9 @@ from ropewalk.lab.process import LabRun
 from ropewalk.sim.trace import Trace
 from ropewalk.units import show_seconds
 
+MOST_MESSAGES = 5_000
+"""Messages per second up to which the process of the ranks is not the bottleneck."""
+
 
 @dataclass(frozen=True, eq=False)
 class LinkBytes:
@@ -47,6 +50,8 @@ class LabAnswer:
     """All but the first, in which connections warm up."""
     sent_bytes: NDArray[np.float64]
     """Of one run, on every link."""
+    messages: int = 0
+    """That a run sends over its connections."""
     dropped: int = 0
     """Packets that found a queue full, in all runs."""
 
@@ -123,6 +128,12 @@ class LabAnswer:
                 "and are left out" if self.trusted else "so none of them can be trusted: repeat it on a quiet machine"
             )
             said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
+        rate = self.messages / self.predicted_s
+        if rate > MOST_MESSAGES:
+            said.append(
+                f"{rate:.0f} messages per second are more than the {MOST_MESSAGES} that ranks keep up with: give a "
+                "larger --size or --scale"
+            )
         if self.dropped:
             said.append(f"{self.dropped} packets were dropped: TCP sent them again, which no prediction knows")
         if self.wrong:

@@ -41,6 +41,8 @@ def cause(name: str, fault: Fault) -> str:
                 lab.cut(cable)
             labs.write(replace(state, cut=tuple(sorted({*state.cut, *cables}))))
             return f"{fault.link} is down"
+        if state.lent and set(cables) & set(state.cut):
+            raise LabError("a run with routes of its own is under way: bring the cable up when it has ended")
         labs.write(_whole_again(state, lab, cables))
         return f"{fault.link} is up at its own speed"
 

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from ropewalk.errors import LabError
@@ -56,9 +57,27 @@ def opened(name: str) -> Iterator[tuple[LabState, Lab]]:
     state = labs.read(name)
     if not state.holder.alive:
         raise LabError(f"lab {name!r} has ended, somebody killed it: forget it with `ropewalk lab down --name {name}`")
+    document = str(labs.path_of(name))
+    if state.lent and not set(_processes_of(document, frozenset())) - {state.holder.pid}:
+        raise LabError(f"lab {name!r} has the routes of a run that was killed: take it down and up again")
     network = network_of(state)
-    with LabProcess.enter(network.fabric.nodes, state.holder.pid, str(labs.path_of(name))) as process:
+    with LabProcess.enter(network.fabric.nodes, state.holder.pid, document) as process:
         yield state, Lab(network, tables_of(network.fabric, routes_in(state, network)), process)
+
+
+@contextmanager
+def lent(name: str) -> Iterator[None]:
+    """Note that a run has routes of its own, so that nobody takes them for those of the lab if it is killed."""
+    _note_lent(name, lent=True)
+    try:
+        yield
+    finally:
+        _note_lent(name, lent=False)
+
+
+def _note_lent(name: str, *, lent: bool) -> None:
+    with labs.changing():
+        labs.write(replace(labs.read(name), lent=lent))
 
 
 def network_of(state: LabState) -> LabNetwork:

@@ -15,7 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import count, islice
 
 from ropewalk.lab.job import FIRST_PORT, PORT, LabJob
 from ropewalk.lab.namespaces import held, inside
@@ -27,6 +27,7 @@ _REQUESTS = 0
 """Standard input, on which the command that wants the run speaks."""
 _HEADER = struct.Struct("<II")
 _READ_BYTES = 1 << 18
+_BUFFERS_AT_ONCE = 64
 
 
 @dataclass
@@ -207,15 +208,19 @@ class _Run:
         return bytes(sum(size for _, size in self.job.parts[task]))
 
     def _write(self, out: Outgoing) -> None:
+        """Hand over as much as the kernel takes, headers and contents together."""
         while out.waiting:
+            some = list(islice(out.waiting, _BUFFERS_AT_ONCE))
             try:
-                sent = out.socket.send(out.waiting[0])
+                sent = out.socket.sendmsg(some)
             except BlockingIOError:
                 return
-            if sent < len(out.waiting[0]):
-                out.waiting[0] = out.waiting[0][sent:]
-                return
-            out.waiting.popleft()
+            for buffer in some:
+                if sent < len(buffer):
+                    out.waiting[0] = buffer[sent:]
+                    return
+                sent -= len(buffer)
+                out.waiting.popleft()
         self.ranks._epoll.unregister(out.socket.fileno())
 
     def _read(self, incoming: Incoming) -> None:

@@ -66,6 +66,8 @@ class LabState:
     """Cables that are down."""
     slowed: tuple[tuple[int, int], ...] = ()
     """Links at another speed than the fabric's: (link, bits per second in the lab)."""
+    lent: bool = False
+    """Whether a run with routes of its own has taken the place of the routes of the lab."""
 
 
 def folder() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,11 @@ def test_disturbed_runs_do_not_count_while_others_do():
     alone = an_answer([1.0, 2.0], disturbed=(0, 1))
     assert alone.measured_s == pytest.approx(1.5)
     assert any("none of them can be trusted" in note for note in alone.notes())
+
+
+def test_more_messages_than_ranks_keep_up_with_are_said():
+    quick = replace(an_answer([1.5]), messages=10**9)
+    assert any("messages per second" in note for note in quick.notes())
 
 
 def test_times_are_also_said_at_the_speeds_of_the_fabric():

@@ -67,6 +67,21 @@ def test_a_dead_lab_cannot_be_opened_and_is_forgotten_by_down():
     assert labs.names() == []
 
 
+def test_a_lab_with_the_routes_of_a_run_that_was_killed_is_not_used():
+    labs.write(replace(a_state(), lent=True))
+    with pytest.raises(LabError, match="take it down and up again"), opened("pod"):
+        pass
+
+
+def test_status_shows_the_other_labs_where_one_is_damaged(folder):
+    labs.write(a_state())
+    (folder / "bad.json").write_text("{}")
+    shown = CliRunner().invoke(app, ["lab", "status"])
+    assert shown.exit_code == 0
+    assert "lab pod: ring:4, 4 hosts" in shown.output
+    assert "lab bad" in shown.output
+
+
 def test_names_that_are_no_names_and_labs_that_are_not_there_are_refused():
     with pytest.raises(LabError, match="no name of a lab"):
         labs.read("../etc")
