@@ -14,13 +14,14 @@ import pytest
 
 from ropewalk.errors import LabError
 from ropewalk.fabric import LeafSpine, Ring, Torus
+from ropewalk.fabric.files import read_fabric
 from ropewalk.lab import state as labs
 from ropewalk.lab.collective import collective_work
 from ropewalk.lab.faults import DOWN, UP, Fault, cause
 from ropewalk.lab.forwarding import hashed, pinned
 from ropewalk.lab.job import LabWork, job_of_graph
 from ropewalk.lab.lab import built
-from ropewalk.lab.lifecycle import bring_up, opened, routes_in, take_down
+from ropewalk.lab.lifecycle import bring_up, opened, rewire, routes_in, take_down
 from ropewalk.lab.measure import measured
 from ropewalk.lab.namespaces import held, inside
 from ropewalk.lab.needs import missing
@@ -100,6 +101,27 @@ def test_faults_cut_slow_and_restore_links():
         assert arrives(lab, 0, 1)
     assert labs.read("test").cut == ()
     assert labs.read("test").slowed == ((5, 1_000_000),)
+
+
+@needs_root
+def test_circuits_change_while_others_carry_on(tmp_path):
+    before, after = tmp_path / "before.yaml", tmp_path / "after.yaml"
+    before.write_text("hosts: [a, b, c, d]\nlinks:\n- [a, b, 20Mbps]\n- [b, c, 20Mbps]\n- [c, d, 20Mbps]\n")
+    after.write_text("hosts: [a, b, c, d]\nlinks:\n- [d, a, 20Mbps]\n- [a, b, 10Mbps]\n- [c, d, 20Mbps]\n")
+    first, second = read_fabric(before), read_fabric(after)
+    bring_up(LabRequest("test", "before", LabNetwork(first), *routes_by_name(first, "default")))
+    with opened("test") as (_, lab):
+        assert arrives(lab, 1, 2)
+        hops = lab.counters()
+    rewire("test", second, *routes_by_name(second, "default"), dark_s=0.1)
+    assert labs.read("test").numbers == (3, 0, 2)
+    with opened("test") as (_, lab):
+        assert lab.network.rate_bits(2) == 10_000_000
+        assert arrives(lab, 1, 2)
+        counted = lab.counters()
+        assert all(counted[link].sent_bytes > 1000 for link in (1, 3, 5))  # b to a to d to c
+        assert len(hops) == len(counted) == 6
+        assert all(arrives(lab, src, dst) for src in range(4) for dst in range(4) if src != dst)
 
 
 def test_a_lab_in_a_user_namespace_is_built_changed_and_removed(folder, monkeypatch):

@@ -241,6 +241,34 @@ def status_command(
     print_links(state, lab.network, counted, json=json)
 
 
+@with_options
+def rewire_command(
+    named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED),
+    *,
+    place: ClusterOptions,
+    hosts: int | None = HOSTS,
+    routing: str | None = ROUTING,
+    seed: int = SEED,
+    delay: str = typer.Option("0s", help="How long new circuits are dark, on the fabric, such as 10ms."),
+    name: str = NAME,
+) -> None:
+    """Change the circuits of a lab while it runs, as an optical switch does: the same nodes, other links.
+
+    Example: `ropewalk lab rewire after.yaml --delay 10ms`
+
+    Cables between the same nodes stay and carry on; routes change with the circuits.
+    """
+    from ropewalk.lab import state as labs
+    from ropewalk.lab.lifecycle import rewire
+    from ropewalk.lab.request import routes_by_name
+    from ropewalk.routing import DEFAULT
+
+    fabric = fabric_named(named, place, plan=plan_named(named), hosts=hosts)
+    router, routes = routes_by_name(fabric, routing or DEFAULT, seed)
+    dark_s = units.seconds(delay) * labs.read(name).scale
+    print_labs([rewire(name, fabric, router, routes, dark_s)])
+
+
 def fault_command(
     link: str = LINK,
     down: bool = typer.Option(False, "--down", help="Take it down."),
@@ -276,4 +304,5 @@ lab_app.command("up", cls=DescribedCommand)(up_command)
 lab_app.command("run", cls=DescribedCommand)(run_command)
 lab_app.command("status", cls=DescribedCommand)(status_command)
 lab_app.command("fault", cls=DescribedCommand)(fault_command)
+lab_app.command("rewire", cls=DescribedCommand)(rewire_command)
 lab_app.command("down", cls=DescribedCommand)(down_command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ropewalk.lab.forwarding import LabTables, Table
 from ropewalk.lab.namespaces import ADDRESS_LABEL
@@ -43,8 +43,8 @@ def kernel_settings(network: LabNetwork) -> dict[str, str]:
     }
 
 
-def cable_lines(network: LabNetwork, namespace: Callable[[int], str]) -> list[str]:
-    """Make all cables, each end in the namespace of its node, which `namespace` names by a path.
+def cable_lines(network: LabNetwork, namespace: Callable[[int], str], but: Collection[int] = frozenset()) -> list[str]:
+    """Make all cables but some, each end in the namespace of its node, which `namespace` names by a path.
 
     >>> from ropewalk.fabric import Ring
     >>> print(cable_lines(LabNetwork(Ring(3).build()), lambda node: f"/ns{node}")[0].replace(" type", "\\n type"))
@@ -58,7 +58,8 @@ def cable_lines(network: LabNetwork, namespace: Callable[[int], str]) -> list[st
 
     return [
         f"link add {end(number, 0, cable.nodes[0])} type veth peer {end(number, 1, cable.nodes[1])}"
-        for number, cable in enumerate(network.cables)
+        for number, cable in network.cables.items()
+        if number not in but
     ]
 
 
@@ -100,17 +101,19 @@ def retable_lines(network: LabNetwork, before: LabTables, after: LabTables, node
         lines += [_address_line("add", node, path) for path in range(before.paths, after.paths)]
     lines += _rule_lines(after, node) + route_lines(network, after, node)
     gone = before.nodes[node].main.keys() - after.nodes[node].main.keys()
-    lines += [f"route del {destination}/32" for destination in sorted(gone)]
+    lines += [f"route flush exact {destination}/32 table main" for destination in sorted(gone)]
     if node < network.fabric.hosts:
         lines += [_address_line("del", node, path) for path in range(after.paths, before.paths)]
     return lines
 
 
-def shaping_lines(network: LabNetwork, node: int) -> list[str]:
-    """A token bucket in front of every link that a node sends."""
+def shaping_lines(network: LabNetwork, node: int, shaped: Collection[int] = frozenset()) -> list[str]:
+    """A token bucket in front of every link that a node sends; cables that have one already get their speed anew."""
     ends = ((cable, network.cables[cable].links[end]) for cable, end in network.ends_of_node[node])
     return [
-        bucket_line("add", cable, network.rate_bits(link), network.settings.queue_bytes)
+        bucket_line(
+            "replace" if cable in shaped else "add", cable, network.rate_bits(link), network.settings.queue_bytes
+        )
         for cable, link in ends
         if link >= 0
     ]
@@ -131,6 +134,12 @@ def bucket_line(verb: str, cable: int, rate_bits: int, queue_bytes: int) -> str:
 def _address_line(verb: str, host: int, path: int) -> str:
     label = f" label {ADDRESS_LABEL}" if verb == "add" else ""
     return f"addr {verb} {host_address(host, path)}/32 dev lo{label}"
+
+
+def rewire_lines(network: LabNetwork, node: int, kept: Collection[int]) -> list[str]:
+    """The new interfaces of a node, those of cables that are not kept."""
+    ends = (one for one in network.ends_of_node[node] if one[0] not in kept)
+    return [line for cable, end in ends for line in interface_lines(cable, end)]
 
 
 def _rule_lines(forwarding: LabTables, node: int) -> list[str]:

@@ -7,6 +7,7 @@ with built(LabNetwork(fabric), pinned(routes)) as lab:
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from ropewalk.lab.commands import (
     kernel_settings,
     node_lines,
     retable_lines,
+    rewire_lines,
     route_lines,
     shaping_lines,
 )
@@ -84,6 +86,27 @@ class Lab:
         nodes = range(self.network.fabric.nodes)
         batches = [(node, "ip", retable_lines(self.network, before, after, node)) for node in nodes]
         self.process.ask(batches=[(node, tool, lines) for node, tool, lines in batches if lines])
+
+    def rewired(self, network: LabNetwork, tables: LabTables, dark_s: float = 0.0) -> Lab:
+        """Other circuits between the same nodes: cables that go are unplugged, and after `dark_s` new ones are there.
+
+        Cables that stay carry on meanwhile.
+        """
+        before, after, process = self.network.cables, network.cables, self.process
+        gone = [
+            (cable.nodes[0], f"link del {interface(number)}") for number, cable in before.items() if number not in after
+        ]
+        process.ask(batches=[(node, "ip", [line]) for node, line in gone])
+        time.sleep(dark_s)
+        nodes, kept = range(network.fabric.nodes), before.keys() & after.keys()
+        if cables := cable_lines(network, lambda node: held(process.holder, node), kept):
+            process.ask(batches=[(0, "ip", cables)])
+        ends = ((node, "ip", rewire_lines(network, node, kept)) for node in nodes)
+        speeds = ((node, "tc", shaping_lines(network, node, kept)) for node in nodes)
+        process.ask(batches=[(node, tool, lines) for node, tool, lines in (*ends, *speeds) if lines])
+        changed = replace(self, network=network)
+        changed._retable(self.forwarding, tables)
+        return replace(changed, forwarding=tables)
 
     def counters(self) -> dict[int, Counted]:
         """What every link has sent, by its number in the fabric."""

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ropewalk.errors import LabError
+from ropewalk.errors import Findings, LabError
+from ropewalk.fabric import Fabric
 from ropewalk.lab import state as labs
 from ropewalk.lab.lab import Lab, built
 from ropewalk.lab.network import LabNetwork
@@ -65,6 +66,28 @@ def opened(name: str) -> Iterator[tuple[LabState, Lab]]:
         yield state, Lab(network, tables_of(network.fabric, routes_in(state, network)), process)
 
 
+def rewire(name: str, fabric: Fabric, routing: str, routes: Routes | None, dark_s: float) -> LabState:
+    """Change the circuits of a lab while it runs; `dark_s` are seconds of the lab in which new ones carry nothing."""
+    with labs.changing(), opened(name) as (state, lab):
+        findings = Findings(LabError, f"rewire of lab {name}")
+        if fabric.node_names != lab.network.fabric.node_names or fabric.hosts != lab.network.fabric.hosts:
+            findings.add(
+                f"{fabric.name} has other hosts or switches than {lab.network.fabric.name}: change links alone"
+            )
+        if state.cut or state.lent:
+            findings.add("cables are down, or a run has routes of its own: bring them up, or wait for it")
+        findings.raise_if_any()
+        network = lab.network.rewired(fabric)
+        network.check()
+        lab.rewired(network, tables_of(fabric, routes), dark_s)
+        changed = replace(
+            state, fabric=SavedFabric.of(fabric), routing=routing, numbers=network.numbers, slowed=(),
+            paths=() if routes is None else saved_paths(routes),
+        )  # fmt: skip
+        labs.write(changed)
+        return changed
+
+
 @contextmanager
 def lent(name: str) -> Iterator[None]:
     """Note that a run has routes of its own, so that nobody takes them for those of the lab if it is killed."""
@@ -81,7 +104,7 @@ def _note_lent(name: str, *, lent: bool) -> None:
 
 
 def network_of(state: LabState) -> LabNetwork:
-    return LabNetwork(state.fabric.fabric(), state.scale, state.settings)
+    return LabNetwork(state.fabric.fabric(), state.scale, state.settings, state.numbers)
 
 
 def routes_in(state: LabState, network: LabNetwork) -> Routes | None:

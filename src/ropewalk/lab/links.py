@@ -25,11 +25,11 @@ def cables_named(network: LabNetwork, text: str) -> tuple[int, ...]:
     """The cables between two nodes."""
     name, number = _split(text)
     ends, _ = _ends(network.fabric, name)
-    found = tuple(at for at, cable in enumerate(network.cables) if set(cable.nodes) == set(ends))
+    found = tuple(at for at, cable in network.cables.items() if set(cable.nodes) == set(ends))
     if not found:
         fabric = network.fabric
         beside = sorted(
-            {node for cable in network.cables if ends[0] in cable.nodes for node in cable.nodes} - {ends[0]}
+            {node for cable in network.cables.values() if ends[0] in cable.nodes for node in cable.nodes} - {ends[0]}
         )
         others = ", ".join(fabric.node_names[node] for node in beside[:6]) or "nobody"
         raise LabError(f"{fabric.name} has no link {name}: {fabric.node_names[ends[0]]} is joined with {others}")

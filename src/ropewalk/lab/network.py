@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from ropewalk.errors import Findings, LabError
 from ropewalk.fabric import Fabric
@@ -56,6 +57,8 @@ class LabNetwork:
     fabric: Fabric
     scale: float = 1.0
     settings: Settings = field(default_factory=Settings)
+    numbers: tuple[int, ...] = ()
+    """Of its cables in the order of links; from 0 on unless given. A cable that stays keeps its number."""
 
     def check(self) -> None:
         """Refuse a fabric that no machine can build, with all the reasons."""
@@ -79,27 +82,17 @@ class LabNetwork:
         findings.raise_if_any()
 
     @cached_property
-    def cables(self) -> tuple[Cable, ...]:
-        """Every link once, with an opposite link where there is one; in the order of links."""
-        ends = list(zip(self.fabric.link_src.tolist(), self.fabric.link_dst.tolist(), strict=True))
-        waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-        opposite: dict[int, int] = {}
-        for link, (src, dst) in enumerate(ends):
-            if waiting[dst, src]:
-                opposite[waiting[dst, src].popleft()] = link
-            else:
-                waiting[src, dst].append(link)
-        paired = set(opposite.values())
-        return tuple(
-            Cable(ends[link], (link, opposite.get(link, -1))) for link in range(len(ends)) if link not in paired
-        )
+    def cables(self) -> dict[int, Cable]:
+        """Every link once, with an opposite link where there is one; by number."""
+        paired = _paired(self.fabric)
+        return dict(zip(self.numbers or range(len(paired)), paired, strict=True))
 
     @cached_property
     def end_of_link(self) -> dict[int, tuple[int, int]]:
         """The cable that carries each link, and the end that sends it."""
         return {
             link: (number, end)
-            for number, cable in enumerate(self.cables)
+            for number, cable in self.cables.items()
             for end, link in enumerate(cable.links)
             if link >= 0
         }
@@ -108,10 +101,20 @@ class LabNetwork:
     def ends_of_node(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """(cable, end) of every interface of each node."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(self.fabric.nodes)]
-        for number, cable in enumerate(self.cables):
+        for number, cable in self.cables.items():
             for end, node in enumerate(cable.nodes):
                 found[node].append((number, end))
         return tuple(map(tuple, found))
+
+    def rewired(self, fabric: Fabric) -> LabNetwork:
+        """The same nodes with other links: cables between the same nodes keep their numbers, others get new ones."""
+        left: dict[frozenset[int], deque[int]] = defaultdict(deque)
+        for number, cable in self.cables.items():
+            left[frozenset(cable.nodes)].append(number)
+        fresh = count(1 + max(self.cables, default=-1))
+        known = (left[frozenset(cable.nodes)] for cable in _paired(fabric))
+        numbers = tuple(same.popleft() if same else next(fresh) for same in known)
+        return LabNetwork(fabric, self.scale, self.settings, numbers)
 
     def rate_bits(self, link: int) -> int:
         """Bits per second of a link in the lab."""
@@ -121,6 +124,23 @@ class LabNetwork:
     def injected_bits(self) -> float:
         """Bits per second that all hosts together can send."""
         return 8 * float(self.fabric.host_bandwidth().sum()) / self.scale
+
+
+def _paired(fabric: Fabric) -> list[Cable]:
+    """Links with an opposite one where there is one, in the order of links; the first end is the lower node."""
+    ends = list(zip(fabric.link_src.tolist(), fabric.link_dst.tolist(), strict=True))
+    waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+    opposite: dict[int, int] = {}
+    for link, (src, dst) in enumerate(ends):
+        if waiting[dst, src]:
+            opposite[waiting[dst, src].popleft()] = link
+        else:
+            waiting[src, dst].append(link)
+    paired = set(opposite.values())
+    cables = (Cable(ends[link], (link, opposite.get(link, -1))) for link in range(len(ends)) if link not in paired)
+    return [
+        cable if cable.nodes[0] < cable.nodes[1] else Cable(cable.nodes[::-1], cable.links[::-1]) for cable in cables
+    ]
 
 
 def interface(cable: int) -> str:

@@ -62,6 +62,8 @@ class LabState:
     routing: str
     paths: tuple[SavedPath, ...] = ()
     """Of every pair of hosts; none where the kernel hashes."""
+    numbers: tuple[int, ...] = ()
+    """Of its cables, where circuits were changed."""
     cut: tuple[int, ...] = ()
     """Cables that are down."""
     slowed: tuple[tuple[int, int], ...] = ()

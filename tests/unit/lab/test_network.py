@@ -33,9 +33,9 @@ def parallel():
 @pytest.mark.parametrize("builder", [Torus((4, 4)), LeafSpine(4, 2, 4), FatTree(4)], ids=lambda one: one.expression)
 def test_every_link_is_sent_by_one_end_of_one_cable(builder):
     network = LabNetwork(builder.build())
-    sent = [link for cable in network.cables for link in cable.links]
+    sent = [link for cable in network.cables.values() for link in cable.links]
     assert sorted(sent) == list(range(network.fabric.links))
-    for number, cable in enumerate(network.cables):
+    for number, cable in network.cables.items():
         for end, link in enumerate(cable.links):
             assert network.fabric.link_src[link] == cable.nodes[end]
             assert network.fabric.link_dst[link] == cable.nodes[1 - end]
@@ -43,13 +43,31 @@ def test_every_link_is_sent_by_one_end_of_one_cable(builder):
 
 
 def test_a_link_without_an_opposite_is_a_cable_of_which_one_end_sends():
-    assert LabNetwork(one_way_ring()).cables == (Cable((0, 1), (0, -1)), Cable((1, 2), (1, -1)), Cable((2, 0), (2, -1)))
+    cables = LabNetwork(one_way_ring()).cables
+    assert list(cables.values()) == [Cable((0, 1), (0, -1)), Cable((1, 2), (1, -1)), Cable((0, 2), (-1, 2))]
 
 
 def test_parallel_links_are_cables_of_their_own():
     network = LabNetwork(parallel())
-    assert [cable.links for cable in network.cables] == [(0, 1), (2, 3)]
+    assert [cable.links for cable in network.cables.values()] == [(0, 1), (2, 3)]
     assert [network.rate_bits(link) for link in range(4)] == [8_000_000, 8_000_000, 16_000_000, 16_000_000]
+
+
+def circuits(*pairs):
+    draft = FabricDraft("circuits")
+    draft.add_hosts(["a", "b", "c", "d"])
+    draft.add_links([src for src, _ in pairs], [dst for _, dst in pairs], 1e6)
+    return draft.freeze()
+
+
+def test_cables_between_the_same_nodes_keep_their_numbers_when_circuits_change():
+    before = LabNetwork(circuits((0, 1), (1, 2), (2, 3)))
+    after = before.rewired(circuits((2, 3), (3, 0), (1, 0), (0, 1)))
+    assert after.numbers == (2, 3, 0, 4)
+    assert after.cables[2] == Cable((2, 3), (0, 1))
+    assert after.cables[0] == Cable((0, 1), (5, 4))
+    again = after.rewired(circuits((0, 1), (1, 2), (2, 3)))
+    assert again.numbers == (0, 5, 2)
 
 
 def test_addresses_are_unique_and_private():
