@@ -11,6 +11,7 @@ from ropewalk.cli.lists import each, split, whole_number
 
 if TYPE_CHECKING:
     from ropewalk.planner.space import Space
+    from ropewalk.strategy import Strategy
 
 SPACE = "What may be chosen (lists; everything that divides unless given)"
 
@@ -55,8 +56,8 @@ class SpaceOptions:
     most: int
     explain: list[str] | None
 
-    def space(self, gpus_per_server: int) -> Space:
-        """The space that these options leave."""
+    def space(self, gpus_per_server: int, usual_strategy: Strategy) -> Space:
+        """The space that these options leave, all of it with what is usual and not searched."""
         from ropewalk.planner.space import Space
 
         usual = Space()
@@ -70,6 +71,7 @@ class SpaceOptions:
             zero=usual.zero if self.zero is None else tuple(_zero(text) for text in split(self.zero)),
             recompute=usual.recompute if self.recompute is None else split(self.recompute),
             schedules=usual.schedules if self.schedules is None else split(self.schedules),
+            usual=usual_strategy,
         )  # fmt: skip
         space.check()
         return space

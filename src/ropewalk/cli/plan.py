@@ -20,6 +20,7 @@ from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.plan_networks import compare_networks
 from ropewalk.cli.plan_options import ComparisonOptions, NetworkOptions, Outputs, PortOptions, RunOptions, SearchOptions
 from ropewalk.cli.screen import require_outputs
+from ropewalk.cli.stack_options import StackOptions
 from ropewalk.cli.wired import rewire, wire
 from ropewalk.errors import InputError
 
@@ -31,7 +32,7 @@ OF_A_RERUN = {field.name for group in (Outputs, RunOptions, PacketChoices) for f
 """Options beside `--from`: what is written, where the search runs and how finely its answer is simulated."""
 OF_PORTS = ("servers", "degree", "duplex", "single_panel")
 """Options that say that ports are to be wired."""
-OF_NETWORKS = tuple(field.name for field in fields(SpaceOptions))
+OF_NETWORKS = tuple(field.name for group in (SpaceOptions, StackOptions) for field in fields(group))
 OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
 OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain")
 """Options that are about the one network of a cluster, or about its ports."""
@@ -47,6 +48,7 @@ def plan_command(
     ),
     *,
     what: TrainedOptions,
+    stack: StackOptions,
     place: ClusterOptions,
     ports: PortOptions,
     search: SearchOptions,
@@ -81,7 +83,7 @@ def plan_command(
     refuse_plan(model, f"run it again with --from {model}, or name a model")
     if networks.named:
         refuse(given(context, OF_ONE_NETWORK), "several networks or sizes are planned for: leave it out")
-        question = _question(model, what, place, space, search, level).question
+        question = _question(model, what, stack, place, space, search, level).question
         compare_networks(context, question, ports, networks, search.engine, outputs)
         return
     if given(context, OF_PORTS) or _has_ports(place):
@@ -90,7 +92,7 @@ def plan_command(
         wire(_wiring_question(model, what, place, ports, search, against), search.engine, level, outputs)
         return
     refuse(given(context, OF_WIRING), "it is for ports to be wired: leave it out, or give --servers and --degree")
-    find_best(_question(model, what, place, space, search, level), outputs)
+    find_best(_question(model, what, stack, place, space, search, level), outputs)
 
 
 def _has_ports(place: ClusterOptions) -> bool:
@@ -125,8 +127,9 @@ def _wiring_question(
 
 
 def _question(
-    model: str, what: TrainedOptions, place: ClusterOptions, space: SpaceOptions, search: SearchOptions, level: LevelUse
-) -> Asked:
+    model: str, what: TrainedOptions, stack: StackOptions, place: ClusterOptions, space: SpaceOptions,
+    search: SearchOptions, level: LevelUse,
+) -> Asked:  # fmt: skip
     from ropewalk.planner.question import PlannerQuestion
 
     cluster = place.of_gpus(None, DEFAULT_GPUS)
@@ -136,7 +139,7 @@ def _question(
         what.batch or SAMPLES_PER_GPU * cluster.gpus,
         what.seq,
         what.dtype,
-        space.space(max(group.gpus for group in cluster.servers)),
+        space.space(max(group.gpus for group in cluster.servers), stack.usual()),
         split(search.allow),
         space.routing,
         search.seed,

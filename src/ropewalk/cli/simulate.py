@@ -18,6 +18,7 @@ from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
+from ropewalk.cli.stack_options import StackOptions
 from ropewalk.cli.step_options import GraphOptions, SplitOptions, TalkOptions, WhatIfOptions
 from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.errors import InputError
@@ -40,6 +41,7 @@ def simulate_command(
     *,
     model: ModelOptions,
     split: SplitOptions,
+    stack: StackOptions,
     gradients: OrderOptions,
     place: ClusterOptions,
     graph: GraphOptions,
@@ -95,7 +97,7 @@ def simulate_command(
     else:
         cluster = place.of_gpus(split.gpus, _gpus_of(split))
         use = replace(use, transport=overheads.transport(cluster, talk.algorithm))
-        run_model(_wired(_question(what, model, split, gradients, cluster, use, what_if)), outputs)
+        run_model(_wired(_question(what, model, split, stack, gradients, cluster, use, what_if)), outputs)
 
 
 def _gpus_of(split: SplitOptions) -> int:
@@ -108,12 +110,12 @@ def _question(
     what: str,
     model: ModelOptions,
     split: SplitOptions,
+    stack: StackOptions,
     gradients: OrderOptions,
     cluster: Cluster,
     use: NetworkUse,
     what_if: WhatIfOptions,
 ) -> TrainingQuestion:
-    from ropewalk.strategy import Strategy
     from ropewalk.training import TrainingQuestion
 
     return TrainingQuestion(
@@ -127,13 +129,11 @@ def _question(
         pipeline=split.pp,
         expert=split.ep,
         context=split.cp,
-        usual=Strategy(
+        usual=replace(
+            stack.usual(),
             fold_experts=split.fold_experts,
-            shared_overlap=split.shared_overlap,
             context_exchange=split.cp_exchange,
             sequence_parallel=split.sp,
-            tensor_overlap=split.tp_overlap,
-            narrow_weights=split.fp8_params,
             zero=split.zero,
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,

@@ -23,10 +23,6 @@ FOLD_EXPERTS = typer.Option(
     False, "--fold-experts/--no-fold-experts", rich_help_panel=SPLIT,
     help="Spread whole experts over tensor and context ranks too, not over data ranks alone.",
 )  # fmt: skip
-SHARED_OVERLAP = typer.Option(
-    False, "--shared-overlap/--no-shared-overlap", rich_help_panel=SPLIT,
-    help="Compute shared experts while tokens travel to the others and back.",
-)  # fmt: skip
 CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT)
 CP_EXCHANGE = typer.Option(
     "gather", help="How context ranks meet in attention: {context-exchanges}.", rich_help_panel=SPLIT
@@ -34,14 +30,6 @@ CP_EXCHANGE = typer.Option(
 SP = typer.Option(
     False, "--sp/--no-sp", help="Sequence parallel between tensor-parallel regions.", rich_help_panel=SPLIT
 )
-TP_OVERLAP = typer.Option(
-    True, "--tp-overlap/--no-tp-overlap", rich_help_panel=SPLIT,
-    help="Tensor-parallel communication behind products, where --stack megatron and --sp have it.",
-)  # fmt: skip
-FP8_PARAMS = typer.Option(
-    False, "--fp8-params/--no-fp8-params", rich_help_panel=SPLIT,
-    help="Weights of products in FP8 have no copy in bf16, and are gathered in 8 bits under ZeRO-1 and 2.",
-)  # fmt: skip
 ZERO = typer.Option(
     0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
 )
@@ -68,12 +56,9 @@ class SplitOptions:
     pp: int | None
     ep: int | None
     fold_experts: bool
-    shared_overlap: bool
     cp: int | None
     cp_exchange: str
     sp: bool
-    tp_overlap: bool
-    fp8_params: bool
     zero: int
     schedule: str | None
     interleave: int

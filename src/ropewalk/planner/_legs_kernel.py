@@ -16,7 +16,7 @@ from ropewalk.planner._memory_kernel import home_of, kind_of
 from ropewalk.planner._rows_kernel import WRITTEN
 from ropewalk.planner.channels import CHANNELS, IN_LAYERS
 from ropewalk.planner.columns import Column, Setting
-from ropewalk.planner.layers import Held, Launch, Seconds
+from ropewalk.planner.layers import Held, Hidden, Launch, Seconds, Walk
 from ropewalk.planner.written import WrittenRows
 from ropewalk.pointer import point_at
 
@@ -39,6 +39,10 @@ FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
 FROZEN, FROZEN_EXPERT, FROZEN_TIED = Held.FROZEN, Held.FROZEN_EXPERT, Held.FROZEN_TIED
 BLOCK = Held.BLOCK
+FORWARD_PASS, BACKWARD_PASS, AGAIN_PASS, INPUT_PASS = Walk.FORWARD, Walk.BACKWARD, Walk.AGAIN, Walk.INPUT
+BESIDE_S, HIDDEN_BYTES, HIDDEN_TIMES, ON_CHANNEL, ON_OTHER = (
+    Hidden.SECONDS, Hidden.BYTES, Hidden.TIMES, Hidden.CHANNEL, Hidden.OTHER,
+)  # fmt: skip
 GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
 HOST_OVERLAP = 3.0
 """How work of GPU and host is put together, as in `device.work`."""
@@ -51,6 +55,7 @@ class Model(NamedTuple):
     launch: Floats
     held: Floats
     met: Floats
+    hidden: Floats
     cuts: Ints
     again: Ints
 
@@ -210,7 +215,7 @@ def _write_pass(
                 lowest_dense = layer
             if copies > 1 and model.held[split, layer, EXPERTS] > 0:
                 lowest_expert = layer
-    full_dense, full_expert, computed, moves = 0.0, 0.0, 0.0, False
+    full_dense, full_expert, computed, exposed, moves = 0.0, 0.0, 0.0, 0.0, False
     seen = 0
     if sort != AHEAD:
         for layer in range(first, end):
@@ -224,13 +229,14 @@ def _write_pass(
         whole_expert = weights_expert + (model.held[split, layer, FROZEN_EXPERT] if copies > 1 else 0.0)
         gathered = gathers and (whole_dense > 0 or whole_expert > 0)
         if gathered and moves:
-            at = _close(legs, at, computed * pace, sums, costs)
-            computed, moves = 0.0, False
+            at = _close(legs, at, computed * pace + exposed, sums, costs)
+            computed, exposed, moves = 0.0, 0.0, False
         behind = seen if sort == AHEAD else seen - int(model.held[split, layer, BLOCK])
         kind = kind_of(one, again, model.held[split, layer], behind)
         seen += int(model.held[split, layer, BLOCK]) if sort == AHEAD else -int(model.held[split, layer, BLOCK])
         seconds = _layer(model, split, layer, sort, kind, sums, used, many)
         computed += seconds
+        exposed += _not_hidden(model.hidden[split, layer], sort, kind, costs, pace, used, many)
         moves = moves or sort < WEIGHTS or seconds > 0  # a layer without gradients of weights has no such pass
         by_dense, by_expert = False, False
         if reduces:
@@ -253,9 +259,9 @@ def _write_pass(
             if by_expert:
                 legs.reduce[at, 1], legs.times[at, 1] = full_expert, _times(full_expert, settings[BUCKET_BYTES])
                 full_expert = 0.0
-            at = _close(legs, at, computed * pace, sums, costs)
-            computed, moves = 0.0, False
-    return _close(legs, at, computed * pace, sums, costs) if moves else at
+            at = _close(legs, at, computed * pace + exposed, sums, costs)
+            computed, exposed, moves = 0.0, 0.0, False
+    return _close(legs, at, computed * pace + exposed, sums, costs) if moves else at
 
 
 @numba.njit(cache=True, nogil=True)
@@ -268,12 +274,12 @@ def _layer(model: Model, split: int, layer: int, sort: int, kind: int, sums: Flo
     """Seconds of one layer in a pass; bytes that it meets for are added to `sums`, those of many passes to `used`."""
     row = model.seconds[split, layer]
     if sort == AHEAD:
-        _meet(model.met[split, layer, 0], sums, used, many)
+        _meet(model.met[split, layer, FORWARD_PASS], sums, used, many)
         return float(row[FORWARD_S])
     if sort >= WEIGHTS:
         return float(row[WEIGHT_S])
-    _meet(model.met[split, layer, 1], sums, used, many)
-    _meet(model.met[split, layer, 2 + kind], sums, used, many)
+    _meet(model.met[split, layer, BACKWARD_PASS], sums, used, many)
+    _meet(model.met[split, layer, AGAIN_PASS + kind], sums, used, many)
     return float(row[AGAIN_S + kind] + (row[INPUT_S] if sort == INPUTS else row[BACKWARD_S]))
 
 
@@ -283,6 +289,37 @@ def _meet(met: Floats, sums: Floats, used: Floats, many: int) -> None:
         sums[channel, 0] += met[channel, 0]
         sums[channel, 1] += met[channel, 1]
         used[channel] += met[channel, 0] * many
+
+
+@numba.njit(cache=True, nogil=True)
+def _not_hidden(
+    hidden: Floats, sort: int, kind: int, costs: Floats, pace: float, used: Floats, many: int
+) -> float:  # fmt: skip
+    """Seconds by which what one layer exchanges in a pass is longer than the computation beside it."""
+    if hidden.shape[1] == 0 or sort >= WEIGHTS:
+        return 0.0
+    if sort == AHEAD:
+        return float(_exposed(hidden[FORWARD_PASS], costs, pace, used, many))
+    back = _exposed(hidden[INPUT_PASS if sort == INPUTS else BACKWARD_PASS], costs, pace, used, many)
+    return float(back + _exposed(hidden[AGAIN_PASS + kind], costs, pace, used, many))
+
+
+@numba.njit(cache=True, nogil=True)
+def _exposed(hidden: Floats, costs: Floats, pace: float, used: Floats, many: int) -> float:
+    """The same of one pass. Copies may hide at different times: how much later the last one is over is not counted."""
+    seconds = 0.0
+    for at in range(len(hidden)):
+        if hidden[at, HIDDEN_TIMES] == 0.0:
+            break
+        longest = 0.0
+        for column in (ON_CHANNEL, ON_OTHER):
+            channel = int(hidden[at, column])
+            if channel >= 0:
+                used[channel] += hidden[at, HIDDEN_BYTES] * many
+                alone = hidden[at, HIDDEN_TIMES] * costs[channel, 0] + hidden[at, HIDDEN_BYTES] * costs[channel, 1]
+                longest = max(longest, alone)
+        seconds += max(0.0, longest - pace * hidden[at, BESIDE_S])
+    return seconds
 
 
 @numba.njit(cache=True, nogil=True)

@@ -41,13 +41,14 @@ REPLICAS, EXPERT, TENSOR, CONTEXT = (int(Column[name]) for name in ("REPLICAS", 
 SEQUENCE, LAYOUT, LOADS = int(Column.SEQUENCE), int(Column.LAYOUT), int(Column.LOADS)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 PREFETCH, SCATTER_GATHER = int(Setting.PREFETCH), int(Setting.SCATTER_GATHER)
+SENT_LESS_BYTES = int(Setting.SENT_LESS_BYTES)
 TENSOR_GATHER, TIED_SUM = int(Channel.TENSOR_GATHER), int(Channel.TIED)
 REDUCE = np.array([int(Channel.DATA_REDUCE), int(Channel.EXPERT_REDUCE)])
 SCATTER = np.array([int(Channel.DATA_SCATTER), int(Channel.EXPERT_SCATTER)])
 GATHER = np.array([int(Channel.DATA_GATHER), int(Channel.EXPERT_GATHER)])
 SEND_ON, SEND_BACK = int(Channel.SEND_ON), int(Channel.SEND_BACK)
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
-OUTPUT = Held.OUTPUT
+OUTPUT, NARROW, NARROW_EXPERT = Held.OUTPUT, Held.NARROW, Held.NARROW_EXPERT
 
 CURSOR, ARRIVED, BEFORE, DATA, WEIGHTS_GATHERED, SENT_ON, SENT_BACK = range(7)
 """Times of a stage: what its next operation waits for, what it waits for besides, what the leg before waited for, and
@@ -296,12 +297,12 @@ def _finish(
 ) -> float:
     """Tied embeddings, the update, weights that were updated gathered again; the end of everything."""
     stages = one[STAGES]
-    held = np.zeros((stages, 4))
+    held = np.zeros((stages, 6))
     pieces, layers = len(homes), model.held.shape[1]
     for piece in range(pieces):
         stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else layers
         for layer in range(model.cuts[one[CUT] + piece], stop):
-            for at, column in enumerate((DENSE, EXPERTS, TIED, EMBEDDING)):
+            for at, column in enumerate((DENSE, EXPERTS, TIED, EMBEDDING, NARROW, NARROW_EXPERT)):
                 held[homes[piece], at] += model.held[one[SPLITTING], layer, column]
     end, size = 0.0, settings[ELEMENT_BYTES]
     for stage in range(stages):
@@ -318,9 +319,11 @@ def _finish(
         if one[ZERO] == 1 or one[ZERO] == 2:
             for sort in range(2):
                 count = held[stage, 0] + held[stage, 2] if sort == 0 else held[stage, 1]
+                narrow = held[stage, 4] - held[stage, 5] if sort == 0 else held[stage, 5]
                 if count > 0 and (replicas if sort == 0 else copies) > 1:
-                    run.used[stage, GATHER[sort]] += count * size
-                    alone, later = cost_of(costs[GATHER[sort]], count * size, 1.0)
+                    sent = count * size - min(held[stage, sort], narrow) * settings[SENT_LESS_BYTES]
+                    run.used[stage, GATHER[sort]] += sent
+                    alone, later = cost_of(costs[GATHER[sort]], sent, 1.0)
                     _chained(time[CURSOR], time[ARRIVED], time[WEIGHTS_GATHERED], alone, later, run.over)
                     end = max(end, run.over[1])
     return float(end)

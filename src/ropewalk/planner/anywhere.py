@@ -28,7 +28,8 @@ from ropewalk.planner.best_spread import spread_floor
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.free import Least, free_network
-from ropewalk.planner.layers import Launch, Seconds
+from ropewalk.planner.hidden import hidden_seconds
+from ropewalk.planner.layers import Launch, Seconds, Walk
 from ropewalk.planner.moments import Moments, moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
 from ropewalk.planner.one_ahead import waiting_floor
@@ -205,6 +206,8 @@ class Spread:
         kind, seconds, met = int(self.row[Column.RECOMPUTE]), model.seconds[split], model.met[split]
         costs = self.network.costs[self.row[Column.LAYOUT], :IN_LAYERS]
         sent = met[..., 0] @ costs[:, 1] + met[..., 1] @ costs[:, 0]
+        # What forward passes exchange beside computations may all be exposed, what the others do may all be hidden.
+        sent[:, Walk.FORWARD] += hidden_seconds(model.hidden[split][:, Walk.FORWARD], costs)
         ahead, back = seconds[:, Seconds.FORWARD], seconds[:, [Seconds.BACKWARD, Seconds.AGAIN + kind]].sum(1)
         whole = ahead + back + sent[:, 0] + sent[:, 1] + sent[:, 2 + kind]
         parts = np.maximum(_part(ahead, ahead + back), _part(ahead + sent[:, 0], whole))

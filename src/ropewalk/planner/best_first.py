@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.interrupts import unwrapped_interrupts
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,27 +58,28 @@ def best_first(
     heapq.heapify(waiting)
     best = np.inf
     try:
-        while waiting:
-            bound, sort, at = waiting[0]
-            found.bound_s = min(bound, best)
-            if bound >= best:
-                found.complete = True
-                break
-            if len(found.order) >= most:
-                break
-            if sort == REPLAY:
-                if width > 1:
-                    ahead([one for _, sort, one in heapq.nsmallest(width, waiting) if sort == REPLAY])
-                heapq.heappop(waiting)
-                found.seconds[at] = simulate(at)
-                found.order.append(at)
-                if found.seconds[at] < best:
-                    best, found.best = found.seconds[at], at
-                say(found)
-                continue
-            _replay_some(waiting, found, replay)
-        else:
-            found.bound_s, found.complete = best, True
+        with unwrapped_interrupts():
+            while waiting:
+                bound, sort, at = waiting[0]
+                found.bound_s = min(bound, best)
+                if bound >= best:
+                    found.complete = True
+                    break
+                if len(found.order) >= most:
+                    break
+                if sort == REPLAY:
+                    if width > 1:
+                        ahead([one for _, sort, one in heapq.nsmallest(width, waiting) if sort == REPLAY])
+                    heapq.heappop(waiting)
+                    found.seconds[at] = simulate(at)
+                    found.order.append(at)
+                    if found.seconds[at] < best:
+                        best, found.best = found.seconds[at], at
+                    say(found)
+                    continue
+                _replay_some(waiting, found, replay)
+            else:
+                found.bound_s, found.complete = best, True
     except KeyboardInterrupt:
         if found.best < 0:
             raise

@@ -51,7 +51,9 @@ class Setting(IntEnum):
     FREE = 7
     """May the model be cut anywhere, and gradients be reduced in any order? Then floors hold for all of these."""
     COPY_BYTES = 8
-    """Of the narrow copies of a weight, where products are narrow."""
+    """Of the narrow copies of a weight, where products are narrow, less those of the wide one where it has none."""
+    SENT_LESS_BYTES = 9
+    """What an updated weight with narrow copies alone has less, where it is gathered."""
 
 
 SETTINGS = len(Setting)

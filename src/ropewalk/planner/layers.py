@@ -70,6 +70,27 @@ class Launch:
     COUNT = 8
 
 
+class Walk:
+    """Passes through a layer in `LayerTable.met` and `hidden`; behind `AGAIN` by kind of recomputation."""
+
+    FORWARD, BACKWARD, AGAIN, INPUT = 0, 1, 2, 5
+    MET, HIDDEN = 5, 6
+    """How many there are in each: what is met for in a pass without gradients of weights is as in the whole one."""
+
+
+class Hidden:
+    """Columns of `LayerTable.hidden`: an exchange that runs beside a computation, and what waits for both."""
+
+    SECONDS, BYTES, TIMES, CHANNEL, OTHER = range(5)
+    """Of the computation; of the exchange, on which channel, and on which other one at the same time or -1."""
+    COUNT = 5
+
+
+MOST_HIDDEN = 3
+"""Such exchanges of one pass of a layer that are timed: keys and values, tokens to experts and back. Where there are
+more, the others are taken to be hidden: a bound stays one."""
+
+
 class Held:
     """Columns of `LayerTable.held`."""
 
@@ -87,7 +108,9 @@ class Held:
     """Parameters of which narrow copies are kept."""
     FROZEN, FROZEN_EXPERT, FROZEN_TIED = 16, 17, 18
     """Parameters that are never updated, those of experts, those of an embedding elsewhere."""
-    COUNT = 19
+    NARROW_EXPERT = 19
+    """Of the parameters of which narrow copies are kept, those of experts."""
+    COUNT = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +122,9 @@ class LayerTable:
     launch: Floats
     held: Floats
     met: Floats
-    """By splitting, layer, pass (forward, backward, again by kind) and channel: bytes, and how often."""
+    """By splitting, layer, pass and channel: bytes that computation waits for, and how often."""
+    hidden: Floats
+    """By splitting, layer and pass: exchanges beside computations; none where `usual` and no splitting has any."""
 
     @property
     def layers(self) -> int:
@@ -141,12 +166,14 @@ def layer_table(
 ) -> LayerTable:
     """The columns of every layer under every splitting; layers that are alike are priced once."""
     shape = len(splittings), len(workload.layers)
+    most = MOST_HIDDEN if usual is not None and hides(usual) else 0
     table = LayerTable(
         splittings,
         np.zeros((*shape, Seconds.COUNT)),
         np.zeros((*shape, Launch.COUNT)),
         np.zeros((*shape, Held.COUNT)),
-        np.zeros((*shape, 5, IN_LAYERS, 2)),
+        np.zeros((*shape, Walk.MET, IN_LAYERS, 2)),
+        np.zeros((*shape, Walk.HIDDEN, most, Hidden.COUNT)),
     )
     for row, splitting in enumerate(splittings):
         _fill(table, row, workload.at_batch(splitting.micro_batch), splitting, prices, usual)
@@ -162,7 +189,7 @@ def _fill(
         alike = id(share.layer.operators), sum(share.read)
         first = known.setdefault(alike, at)
         if first != at:
-            for columns in (table.seconds, table.launch, table.held, table.met):
+            for columns in (table.seconds, table.launch, table.held, table.met, table.hidden):
                 columns[row, at] = columns[row, first]
             continue
         variants = [replace(share, recompute=recompute) for recompute in RECOMPUTE_OF_LAYERS]
@@ -177,13 +204,17 @@ def _fill(
 
 def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList) -> None:
     pace, share = Pace(prices), variants[0]
-    seconds, launch, met = table.seconds[row, at], table.launch[row, at], table.met[row, at]
+    seconds, launch = table.seconds[row, at], table.launch[row, at]
+    met, hidden = table.met[row, at], table.hidden[row, at]
     forward, backward = forward_moves(share, strategy, pace), backward_moves(share, strategy, pace)
+    inputs = input_moves(share, strategy, pace)
     seconds[Seconds.FORWARD], seconds[Seconds.BACKWARD] = _computed(forward), _computed(backward)
-    seconds[Seconds.INPUT] = _computed(input_moves(share, strategy, pace))
+    seconds[Seconds.INPUT] = _computed(inputs)
     seconds[Seconds.WEIGHT] = _computed(weight_moves(share, strategy, pace))
-    _count(met[0], forward)
-    _count(met[1], backward)
+    for of_pass, moves in ((Walk.FORWARD, forward), (Walk.BACKWARD, backward)):
+        _count(met[of_pass], moves)
+    for of_pass, moves in ((Walk.FORWARD, forward), (Walk.BACKWARD, backward), (Walk.INPUT, inputs)):
+        _hide(hidden[of_pass], moves)
     operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
     both = prices.forward(operators) + prices.backward(operators)
     launch[Launch.GPU], launch[Launch.HOST] = both.gpu_s, both.host_s
@@ -192,7 +223,8 @@ def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy:
         launch[Launch.AGAIN_GPU + kind], launch[Launch.AGAIN_HOST + kind] = again.gpu_s, again.host_s
         moves = recompute_moves(variant, strategy, pace) if variant.recompute == "full" else []
         seconds[Seconds.AGAIN + kind] = _computed(moves) if moves else pace.forward(computed_again(variant))
-        _count(met[2 + kind], moves)
+        _count(met[Walk.AGAIN + kind], moves)
+        _hide(hidden[Walk.AGAIN + kind], moves)
     table.held[row, at, Held.COST] = both.seconds
 
 
@@ -202,8 +234,29 @@ def _computed(moves: list[Move]) -> float:
 
 def _count(met: Floats, moves: list[Move]) -> None:
     for move in moves:
-        if move.act is not Act.COMPUTE:
+        if move.act is not Act.COMPUTE and not move.beside:
             met[channel_of(move)] += move.amount, move.repeats
+
+
+def hides(usual: Strategy) -> bool:
+    """Do strategies like this one exchange something beside computations?"""
+    return usual.shared_overlap
+
+
+def _hide(hidden: Floats, moves: list[Move]) -> None:
+    """Write down what runs beside the computation behind it: one exchange, or two of as many bytes."""
+    running: list[Move] = []
+    found = []
+    for move in moves:
+        if move.beside:
+            running.append(move)
+        elif running:
+            other = int(channel_of(running[1])) if len(running) > 1 else -1
+            if move.act is Act.COMPUTE:
+                first = running[0]
+                found.append((move.amount, first.amount, first.repeats, int(channel_of(first)), other))
+            running = []
+    hidden[: len(found)] = found[: len(hidden)] if found else 0.0
 
 
 def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
@@ -212,7 +265,7 @@ def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
     held[Held.TABLE], held[Held.TENSORS] = share.table_parameters, share.tensors
     held[Held.TIED], held[Held.NARROW] = share.tied, share.narrow
     held[Held.FROZEN], held[Held.FROZEN_EXPERT] = share.frozen, share.frozen_experts
-    held[Held.FROZEN_TIED] = share.frozen_tied
+    held[Held.FROZEN_TIED], held[Held.NARROW_EXPERT] = share.frozen_tied, share.narrow_experts
     for kind, variant in enumerate(variants):
         held[Held.KEPT + kind] = kept_bytes(variant, numbers)
         held[Held.WORKING + kind] = working_bytes(variant, numbers)

@@ -23,7 +23,8 @@ from scipy.sparse.csgraph import maximum_flow
 from ropewalk.fabric import Fabric
 from ropewalk.planner.channels import Channel
 from ropewalk.planner.columns import Column, Setting
-from ropewalk.planner.layers import Held
+from ropewalk.planner.hidden import hidden_bytes
+from ropewalk.planner.layers import Held, Walk
 from ropewalk.planner.layout import Layout
 from ropewalk.planner.pricing import Priced
 
@@ -131,15 +132,20 @@ def sent_by(priced: Priced, row: Ints) -> dict[str, Sent]:
     """Bytes that a candidate with one stage exchanges in a step, at least, by kind of group."""
     one, split = priced.kernels, row[Column.SPLITTING]
     held, many, zero = one.model.held[split], int(row[Column.MICRO_BATCHES]), int(row[Column.ZERO])
-    met = one.model.met[split][:, [0, 1, 2 + int(row[Column.RECOMPUTE])], :, 0].sum((0, 1)) * many
-    found = met_by(met)
-    for name, column, still in (
-        ("data", Held.DENSE, Held.FROZEN), ("experts", Held.EXPERT, Held.FROZEN_EXPERT),
-    ):  # fmt: skip
+    walks = [Walk.FORWARD, Walk.BACKWARD, Walk.AGAIN + int(row[Column.RECOMPUTE])]
+    met = one.model.met[split][:, walks, :, 0].sum((0, 1)) + hidden_bytes(one.model.hidden[split][:, walks])
+    found = met_by(met * many)
+    for name, column, still, narrow in (
+        ("data", Held.DENSE, Held.FROZEN, Held.NARROW),
+        ("experts", Held.EXPERT, Held.FROZEN_EXPERT, Held.NARROW_EXPERT),
+    ):
         gathers = held[:, column] + held[:, still] if zero >= 3 else held[:, column]
         weights = gathers * one.settings[Setting.ELEMENT_BYTES]
         gradients = float(held[:, column].sum() * one.settings[Setting.GRADIENT_BYTES])
         whole, largest = float(weights.sum()), float(weights.max(initial=0.0))
+        if zero < 3:
+            sent_narrow = min(float(held[:, column].sum()), float(held[:, narrow].sum()))
+            whole -= sent_narrow * float(one.settings[Setting.SENT_LESS_BYTES])
         # Weights that are there from the pass before are not gathered again.
         passes = 2 if one.settings[Setting.REGATHER] > 0 else 1
         gathered = passes * many * (whole - largest) if zero >= 3 else whole if zero else gradients

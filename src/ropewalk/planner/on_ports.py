@@ -23,6 +23,7 @@ from ropewalk.codesign.wiring_for import step_of, wiring_for
 from ropewalk.engines import Engine
 from ropewalk.errors import FabricError
 from ropewalk.hardware import Cluster, Ports
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.planner.answer import Option, PlannerAnswer
 from ropewalk.planner.anywhere import floors_anywhere
 from ropewalk.planner.bounds import bound_on_ports
@@ -95,10 +96,11 @@ class _OnPorts:
     def answer(self) -> PlannerAnswer:
         """Take turns from every start, then look at the best wiring as at any network."""
         try:
-            for name, designed in regular_wirings(self.cluster).items():
-                self._turns(name, designed, regular=True)
-            for name, designed in self._starts():
-                self._turns(name, designed)
+            with unwrapped_interrupts():
+                for name, designed in regular_wirings(self.cluster).items():
+                    self._turns(name, designed, regular=True)
+                for name, designed in self._starts():
+                    self._turns(name, designed)
         except KeyboardInterrupt:
             if self.best is None:
                 raise

@@ -52,6 +52,8 @@ def waiting_floor(
     dense = ahead.weights[:, 0]
     if row[Column.ZERO] < 3 or row[Column.REPLICAS] < 2 or len(dense) < FEWEST or not (dense > 0).all():
         return floor
+    if one.model.hidden[row[Column.SPLITTING]].any():
+        return floor  # how much of a pass is spent on exchanges beside it is not known
     update_gpu, update_host = one.updates[at, 0].tolist()
     pace = pace_of(row, one.model, np.zeros(1, np.int64), 0, update_gpu, update_host)
     ahead_s = pace * ahead.computed_s.sum() + ahead.sent_s.sum()

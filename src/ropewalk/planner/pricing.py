@@ -126,7 +126,7 @@ class Prices:
     """Schedules that were made for the network."""
     inside: Inside | None = None
     """How GPUs of a server exchange what they share, where tensor ranks are in one."""
-    _tables: dict[Splitting, tuple[Floats, Floats, Floats, Floats]] = field(default_factory=dict)
+    _tables: dict[Splitting, tuple[Floats, ...]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
     _layouts: dict[tuple[Layout, str, tuple[Channel, ...] | None], LayoutCosts] = field(default_factory=dict)
     _updates: dict[tuple[float, str], float] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Prices:
         fits = total <= self.room
         network, symmetric = self._network(candidates, rows, fits, say)
         updates = self.priced_updates(stages, fits, usual)
-        model = Model(table.seconds, table.launch, table.held, table.met, cuts, again)
+        model = Model(table.seconds, table.launch, table.held, table.met, table.hidden, cuts, again)
         given = KernelInput(rows, model, written, network, settings, updates)
         floor = np.full(len(rows), np.nan)
         say("bounding steps")
@@ -184,7 +184,7 @@ class Prices:
         new = tuple(one for one in splittings if one not in self._tables)
         made = layer_table(self.workload, new, self.listed, usual)
         for at, one in enumerate(new):
-            self._tables[one] = made.seconds[at], made.launch[at], made.held[at], made.met[at]
+            self._tables[one] = made.seconds[at], made.launch[at], made.held[at], made.met[at], made.hidden[at]
         columns = zip(*(self._tables[one] for one in splittings), strict=True)
         return LayerTable(tuple(splittings), *(np.stack(column) for column in columns))
 
@@ -303,12 +303,15 @@ class Prices:
         return found
 
     def _settings(self, usual: Strategy) -> Floats:
-        size = self.listed.element_bytes
+        size, numbers = self.listed.element_bytes, self.listed.numbers
         settings = np.zeros(SETTINGS)
         settings[Setting.ELEMENT_BYTES] = size
         settings[Setting.GRADIENT_BYTES] = gradient_bytes(usual, size)
         settings[Setting.STATE_BYTES] = state_bytes(usual.optimiser, size, master_weights=usual.master_weights)
-        settings[Setting.COPY_BYTES] = self.listed.numbers.copy_bytes
+        settings[Setting.COPY_BYTES] = numbers.copy_bytes
+        if usual.narrow_weights and numbers.narrow_bytes is not None:
+            settings[Setting.COPY_BYTES] -= size
+            settings[Setting.SENT_LESS_BYTES] = 0.0 if numbers.sent_bytes is None else size - numbers.sent_bytes
         settings[Setting.BUCKET_BYTES] = usual.order.bucket_bytes
         for name in ("prefetch", "regather", "scatter_gather"):
             settings[Setting[name.upper()]] = getattr(usual, name)

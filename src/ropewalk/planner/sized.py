@@ -93,4 +93,6 @@ def state_bytes_of(row: Ints, settings: Floats, held: Floats) -> Floats:
     frozen = held[:, Held.FROZEN] / (replicas if zero >= 3 else 1)
     weights = weights + frozen + held[:, Held.FROZEN_EXPERT] / (copies if zero >= 3 else 1)
     sizes = settings[[Setting.ELEMENT_BYTES, Setting.GRADIENT_BYTES, Setting.STATE_BYTES]]
-    return np.asarray(weights * sizes[0] + gradients * sizes[1] + mine * sizes[2], np.float64)
+    # Narrow copies come on top, and where they are the only ones, wide ones are not there.
+    narrow = held[:, Held.NARROW] * min(0.0, float(settings[Setting.COPY_BYTES]))
+    return np.asarray(weights * sizes[0] + narrow + gradients * sizes[1] + mine * sizes[2], np.float64)

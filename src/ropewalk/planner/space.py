@@ -70,14 +70,10 @@ class Space:
             strangers = [str(one) for one in given if one not in known]
             if strangers or not given:
                 findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
-        if self.usual.narrow_weights:
-            findings.add("weights with narrow copies alone are not searched: try them with `ropewalk simulate`")
+        if self.usual.narrow_weights and set(self.zero) == {3}:
+            findings.add("zero 3 gathers weights wide: give some of 0, 1 and 2, or leave --fp8-params out")
         if self.usual.fold_experts:
             findings.add("folded experts are not searched: try them with `ropewalk simulate --fold-experts`")
-        if self.usual.shared_overlap:
-            findings.add(
-                "shared experts beside the exchange of tokens are not searched: try `simulate --shared-overlap`"
-            )
         if not self.schedules:
             findings.add("no schedule is given: name one, such as 1f1b")
         findings.raise_if_any()
@@ -124,7 +120,8 @@ class Candidates:
 
     def place(self, strategy: Strategy) -> int | None:
         """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
-        if strategy.parts or strategy.rows or strategy.fold_experts or strategy.shared_overlap:
+        meanwhile = self.space.usual.shared_overlap and strategy.expert > 1
+        if strategy.parts or strategy.rows or strategy.fold_experts or strategy.shared_overlap != meanwhile:
             return None
         names = self.space.recompute
         kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]
@@ -175,6 +172,7 @@ class Candidates:
         schedule = self.space.schedules[row["schedule"]]
         return replace(
             self.space.usual,
+            shared_overlap=self.space.usual.shared_overlap and row["expert"] > 1,
             data=row["data"], tensor=row["tensor"], pipeline=row["pipeline"], expert=row["expert"],
             context=row["context"], sequence_parallel=bool(row["sequence"]), zero=row["zero"],
             recompute=_kind(self.space.recompute[row["recompute"]]), micro_batch=row["micro_batch"],
@@ -229,7 +227,9 @@ def _rows(
 ) -> Iterator[Ints]:
     """Candidates of these degrees: every schedule, ZeRO stage and recomputation."""
     data, _, pipeline, _, context, _ = degrees
-    shared = [zero for zero in space.zero if zero == 0 or data * context > 1]
+    # Weights with narrow copies alone are not gathered for each pass, which sends wide ones.
+    most = 2 if space.usual.narrow_weights else 3
+    shared = [zero for zero in space.zero if zero == 0 or (data * context > 1 and zero <= most)]
     timetables = list(_timetables(space, pipeline, many, len(workload.layers), blocks))
     found = [
         (*degrees, zero, recompute, 0, micro_batch, many, schedule, each)

@@ -14,6 +14,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.engines import Engine
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
 from ropewalk.planner.anywhere import floors_anywhere, least_anywhere
 from ropewalk.planner.best_first import Searched, best_first
@@ -27,6 +28,7 @@ from ropewalk.planner.refine import FASTER, FEW_GPUS, Refinement
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Candidates, check_space, enumerate_space
 from ropewalk.planner.strands import STRANDS, alone, best_alone
+from ropewalk.planner.usual import check_usual
 from ropewalk.progress import Progress, silent
 from ropewalk.strategy.asked import asked_of
 from ropewalk.strategy.frameworks import is_runnable, runnable
@@ -86,6 +88,7 @@ class Study:
         self.say(0, None, "reading the model")
         self.workload = open_workload(question.model, 1, question.sequence)
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
+        check_usual(question.space.usual, self.workload, prices)
         gpu = gpu_in(prices.device.title) or prices.device.name
         use = question.use().settled(gpu, question.cluster).run_by(stack_of(self.workload))
         fabric = question.fabric()
@@ -144,7 +147,7 @@ class Study:
             priced.floor_s, priced.replay, lambda at: self._seconds(priced, at), most, self._tell,
             lambda next_ones: self._prepare(priced, next_ones), self.engine.workers,
         )  # fmt: skip
-        self.interrupted = not found.complete and len(found.order) < most
+        self.interrupted |= not found.complete and len(found.order) < most
         refinement = Refinement(self.prices, priced, self.simulator, self.free if free is None else free)
         if found.seconds[found.best] >= below:
             return Outcome(priced, found, self._option(priced, found.best), refinement)
@@ -196,7 +199,12 @@ class Study:
             yield "Interrupted: what is shown is the best so far."
             return
         self.say(0, None, "trying orders of gradients that no framework runs")
-        other = refinement.unrunnable_order(best)
+        try:
+            with unwrapped_interrupts():
+                other = refinement.unrunnable_order(best)
+        except KeyboardInterrupt:
+            yield "Interrupted: orders of gradients that no framework runs were not tried."
+            return
         if other is not None:
             yield (
                 f"No framework reduces gradients like this, and it would take {1 - other.seconds / best.seconds:.1%} "
@@ -209,9 +217,10 @@ class Study:
         if self.interrupted:
             return best
         try:
-            best = refinement.refined(best, self._trying)
-            for better in self._others(priced, best, refinement) if others else ():
-                best = better
+            with unwrapped_interrupts():
+                best = refinement.refined(best, self._trying)
+                for better in self._others(priced, best, refinement) if others else ():
+                    best = better
         except KeyboardInterrupt:
             self.interrupted = True
         return best
@@ -285,7 +294,8 @@ class Study:
     def _strands(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
         """What each strand makes of the plain choice alone; whoever is in a hurry is not kept."""
         try:
-            yield from self._strands_alone(priced, plain_at, plain, refinement)
+            with unwrapped_interrupts():
+                yield from self._strands_alone(priced, plain_at, plain, refinement)
         except KeyboardInterrupt:
             self.interrupted = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -114,16 +114,22 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
 
 def _check_narrow(strategy: Strategy, workload: Workload, prices: Pricer) -> None:
     """Refuse narrow weights where no product is narrow, or none is kept so."""
+    findings = Findings(StrategyError, "weights with narrow copies alone")
+    for problem in narrow_findings(strategy, workload, prices):
+        findings.add(problem)
+    findings.raise_if_any()
+
+
+def narrow_findings(strategy: Strategy, workload: Workload, prices: Pricer) -> Iterator[str]:
+    """Why weights cannot have narrow copies alone, where they shall."""
     if not strategy.narrow_weights:
         return
-    findings = Findings(StrategyError, "weights with narrow copies alone")
     if not prices.precision.is_narrow:
-        findings.add(f"{prices.precision.name} has none: give --dtype fp8, or leave --fp8-params out")
+        yield f"{prices.precision.name} has no narrow weights: give --dtype fp8, or leave --fp8-params out"
     if not stack_of(workload).transformer_engine:
-        findings.add(f"the {workload.stack or 'own'} stack keeps them wide: give --stack megatron")
+        yield f"the {workload.stack or 'own'} stack keeps weights wide: give --stack megatron"
     if strategy.zero == 3:
-        findings.add("ZeRO-3 gathers them wide: give --zero 1 or 2")
-    findings.raise_if_any()
+        yield "ZeRO-3 gathers weights wide: give --zero 1 or 2"
 
 
 def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:

@@ -80,3 +80,47 @@ def test_what_cannot_be_planned_is_refused_with_a_remedy(ropewalk):
         answer = ropewalk(*options)
         assert answer.code == 2, (options, answer.stdout)
         assert words in answer.stderr, answer.stderr
+
+
+SHARED = (
+    "plan", "deepseek-v2-lite:layers=2,hidden=512,experts_per_layer=4,choices=2", "--stack", "megatron", "--seq", 256,
+    "--cluster", "1x4", "--batch", 8, "--micro-batch", 1, "--zero", "0,1", "--tp", "1,2", "--pp", 1,
+)  # fmt: skip
+
+
+def test_what_the_stack_does_is_in_the_answer_and_the_plan_keeps_its_promise(ropewalk, tmp_path):
+    path = tmp_path / "plan.json"
+    found = ropewalk(
+        *SHARED,
+        "--ep",
+        2,
+        "--dtype",
+        "fp8-delayed",
+        "--fp8-params",
+        "--shared-overlap",
+        "--no-tp-overlap",
+        "--plan",
+        path,
+    )
+    assert found.code == 0, found.stderr
+    assert "shared experts meanwhile" in found.stdout
+    plan = json.loads(path.read_text())
+    strategy = plan["strategy"]
+    assert [strategy[name] for name in ("shared_overlap", "narrow_weights", "tensor_overlap")] == [True, True, False]
+    again = ropewalk("simulate", path, "--json")
+    assert again.code == 0, again.stderr
+    assert json.loads(again.stdout)["step_time_s"] == plan["prediction"]["step_time_s"]
+
+
+def test_what_no_strategy_for_the_model_could_have_is_refused_before_the_search(ropewalk):
+    refused = ropewalk(*SMALL, "--fp8-params", "--shared-overlap")
+    assert refused.code == 2
+    for words in (
+        "no narrow weights: give --dtype fp8",
+        "keeps weights wide: give --stack megatron",
+        "leave --shared-overlap out",
+    ):
+        assert words in refused.stderr
+    wide = ropewalk(*SMALL[:-1], "3", "--fp8-params")
+    assert wide.code == 2
+    assert "zero 3 gathers weights wide" in wide.stderr

@@ -1,0 +1,22 @@
+"""Checks of what all strategies of a search have in common, before the search."""
+
+from __future__ import annotations
+
+from ropewalk.device.pricer import Pricer
+from ropewalk.errors import Findings, PlanError
+from ropewalk.strategy.meanwhile import shared_between
+from ropewalk.strategy.strategy import Strategy
+from ropewalk.training.prepared import narrow_findings
+from ropewalk.workload.workload import Workload
+
+
+def check_usual(usual: Strategy, workload: Workload, prices: Pricer) -> None:
+    """Refuse what no strategy for this model could have, all of it at once."""
+    findings = Findings(PlanError, f"plan for {workload.name}")
+    for problem in narrow_findings(usual, workload, prices):
+        findings.add(problem)
+    if usual.shared_overlap and all(shared_between(layer.operators) is None for layer in workload.layers):
+        findings.add(
+            f"{workload.name} has no shared experts to compute while tokens travel: leave --shared-overlap out"
+        )
+    findings.raise_if_any()

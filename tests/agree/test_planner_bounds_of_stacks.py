@@ -1,0 +1,83 @@
+"""What a stack does whatever the split, in bulk prices: memory to rounding, bounds never above the simulated step."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from ropewalk.device.pricer import pricer
+from ropewalk.hardware import Cluster, Given, read_cluster
+from ropewalk.planner.anywhere import floors_of, narrow_of, spread_of
+from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.simulated import Simulator
+from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.strategy import Strategy
+from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.training.inside import inside_of
+from ropewalk.training.network import NetworkUse
+from ropewalk.workload.source import open_workload
+from ropewalk.workload.zoo.stacks import stack_of
+
+SCHEDULES = ("1f1b", "interleaved", "zb-h1")
+SHARED = "deepseek-v2-lite:layers=3,hidden=1024,stack=megatron"
+NARROW = "llama-3.2-1b:layers=3,stack=megatron"
+NARROW_EXPERTS = "mixtral-8x7b:layers=3,hidden=1024,stack=megatron"
+FAST, SLOW = read_cluster("2x4"), read_cluster("4x2", Given(nics=1, nic_bandwidth=5e9))
+B200 = read_cluster("2x4", Given(device="b200"))
+
+Case = tuple[str, Cluster, str, Strategy]
+CASES: dict[str, Case] = {
+    "shared experts meanwhile": (SHARED, FAST, "bf16", Strategy(shared_overlap=True)),
+    "shared experts that hide little": (SHARED, SLOW, "bf16", Strategy(shared_overlap=True)),
+    "weights in 8 bits alone": (NARROW, B200, "fp8-delayed", Strategy(narrow_weights=True)),
+    "weights in blocks of 8 bits alone": (NARROW, B200, "mxfp8", Strategy(narrow_weights=True)),
+    "experts in 8 bits alone": (NARROW_EXPERTS, B200, "fp8-delayed", Strategy(narrow_weights=True)),
+    "products behind what ranks gather": (NARROW, FAST, "bf16", Strategy(tensor_overlap=False)),
+}
+SEQUENCE, BATCH, CHOSEN = 512, 16, 16
+
+
+@lru_cache(maxsize=1)
+def priced(name: str) -> tuple[Prices, Priced, Simulator]:
+    model, cluster, precision, usual = CASES[name]
+    workload, listed = open_workload(model, 1, SEQUENCE), pricer(cluster.device, precision)
+    use = NetworkUse(algorithm="ring").settled(cluster.device, cluster)
+    inside = inside_of(cluster, use, DEFAULT_ORDER, listed.device, stack_of(workload))
+    prices = Prices(workload, listed, cluster.fabric(), use, inside=inside)
+    space = Space(server=cluster.servers[0].gpus, schedules=SCHEDULES, micro_batch=(1, 2), usual=usual)
+    found = prices.price(enumerate_space(space, workload, cluster.gpus, BATCH))
+    return prices, found, Simulator(PlannerQuestion(model, cluster, BATCH, SEQUENCE, precision=precision))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_bound_is_above_the_simulated_step_and_memory_is_its_own(name: str) -> None:
+    prices, found, simulator = priced(name)
+    chosen = np.random.default_rng(5).choice(np.flatnonzero(found.fits), CHOSEN, replace=False)
+    replays = found.replay(chosen)
+    exact = 0
+    for at, replay in zip(chosen.tolist(), replays.tolist(), strict=True):
+        strategy = found.strategy(at, prices.workload)
+        seconds = simulator.seconds(strategy, algorithm="ring")
+        one = np.array([at])
+        anywhere = narrow_of(prices, found, at) if strategy.pipeline == 1 else spread_of(prices, found, at)
+        for bound in (found.floor_s[at], replay, floors_of(prices, found, one, seconds)[0], anywhere):
+            assert bound <= seconds * (1 + 1e-9), strategy.said()
+        exact += seconds <= replay * (1 + 1e-3)
+        assert prices.memory_of(strategy) == pytest.approx(float(found.memory_bytes[at]), rel=1e-12)
+    assert exact >= CHOSEN // 4, "hardly any replay is the step itself"
+
+
+def test_every_candidate_has_what_is_usual_where_it_applies() -> None:
+    _, found, _ = priced("shared experts meanwhile")
+    strategies = [found.candidates.strategy(at) for at in range(len(found.candidates))]
+    assert {one.shared_overlap for one in strategies if one.expert > 1} == {True}
+    assert {one.shared_overlap for one in strategies if one.expert == 1} == {False}
+    assert all(found.candidates.place(one) is not None for one in strategies[::50])
+
+
+def test_weights_in_8_bits_alone_are_not_gathered_for_every_pass() -> None:
+    _, found, _ = priced("weights in 8 bits alone")
+    assert set(found.candidates.column("zero").tolist()) == {0, 1, 2}
