@@ -8,19 +8,17 @@ Calculon counts neither embeddings nor the output layer.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from calculon_answers import GET, Answer, Calculon
 from measure import best_cpu, cpu, machine, options, short, summary, table
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from training_step import SAMPLES, STRATEGY_GPUS, question_of, strategies
 
-GET = "git clone https://github.com/calculon-ai/calculon, then --calculon FOLDER [--calculon-python PYTHON]"
 SYSTEM = "systems/a100_80g.json"
 GPT3 = {"hidden": 12288, "feedforward": 49152, "seq_size": 2048, "attn_heads": 96, "attn_size": 128, "num_blocks": 96}
 SMALLER = {"hidden": 5120, "feedforward": 20480, "seq_size": 2048, "attn_heads": 40, "attn_size": 128, "num_blocks": 40}
@@ -29,8 +27,6 @@ RECOMPUTE = {"full": "full", "selective": "attn_only", "none": "none"}
 PUBLISHED_S = 32.0
 """Seconds of the first step on 1,024 A100s ("around 32 seconds", Megatron-LM's README). It does not name recomputation;
 the 138 TFLOP/s beside it count the forward pass twice."""
-
-Answer = dict[str, Any]
 
 
 def main() -> None:
@@ -45,7 +41,8 @@ def main() -> None:
     def theirs(model: dict[str, int], executions: list[Answer]) -> Answer | None:
         if chosen.calculon is None:
             return None
-        return _calculon(chosen.calculon, chosen.calculon_python, model, executions, 1 if chosen.quick else 3)
+        calculon = Calculon(chosen.calculon, chosen.calculon_python)
+        return calculon.answers(SYSTEM, model, executions, 1 if chosen.quick else 3)
 
     answer(question_of(next(strategies())))  # loads the kernels
     for recompute, sequence in (("full", False), ("selective", True), ("none", True)):
@@ -130,21 +127,6 @@ def _execution(
         "tensor_par_overlap": "none", "seq_par_ag_redo": False, "data_par_overlap": False, "weight_offload": False,
         "activations_offload": False, "optimizer_offload": False, "training": True,
     }  # fmt: skip
-
-
-def _calculon(folder: Path, python: str, model: dict[str, int], executions: list[Answer], repeats: int) -> Answer:
-    """Calculon's answers, from a process of its own."""
-    if not (folder / SYSTEM).is_file():
-        raise SystemExit(f"{folder} is no Calculon checkout ({SYSTEM} is not there): {GET}")
-    side = str(Path(__file__).with_name("calculon_side.py"))
-    problem = {"model": model, "system": SYSTEM, "executions": executions, "repeats": repeats}
-    finished = subprocess.run(
-        [python, side, str(folder)], input=json.dumps(problem), capture_output=True, text=True, check=False
-    )
-    if finished.returncode:
-        raise SystemExit(f"Calculon's side failed (needs numpy, psutil, pandas):\n{finished.stderr}")
-    found: Answer = json.loads(finished.stdout.splitlines()[-1])
-    return found
 
 
 if __name__ == "__main__":
