@@ -17,7 +17,7 @@ ORDER_PANEL = "Order of gradients"
 
 ORDER = typer.Option("buckets", help="{orders.described}.", rich_help_panel=ORDER_PANEL)
 BUCKET = typer.Option(
-    None, help="Gradients that are reduced at once; 0B: every layer by itself.  [default: 25MiB]",
+    None, help="Gradients that are reduced at once; 0B: every layer by itself.  [default: 25MiB, Megatron's own]",
     rich_help_panel=ORDER_PANEL,
 )  # fmt: skip
 PARTITION = typer.Option(
@@ -47,6 +47,12 @@ class OrderOptions:
     credit: str | None
     stream: bool | None
     across_steps: bool | None
+
+    @property
+    def given(self) -> bool:
+        """Was an order asked for?"""
+        told = (self.bucket, self.partition, self.credit, self.stream, self.across_steps)
+        return self.order != ORDER.default or any(one is not None for one in told)
 
     def read(self) -> Order:
         """The order of that name, with what was given besides."""

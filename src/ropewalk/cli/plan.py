@@ -131,15 +131,18 @@ def _question(
     search: SearchOptions, level: LevelUse,
 ) -> Asked:  # fmt: skip
     from ropewalk.planner.question import PlannerQuestion
+    from ropewalk.strategy.by_stack import as_run_by
+    from ropewalk.workload.zoo.stacks import stack_in
 
     cluster = place.of_gpus(None, DEFAULT_GPUS)
+    named = what.named(model, cluster)
     question = PlannerQuestion(
-        what.named(model, cluster),
+        named,
         cluster,
         what.batch or SAMPLES_PER_GPU * cluster.gpus,
         what.seq,
         what.dtype,
-        space.space(max(group.gpus for group in cluster.servers), stack.usual()),
+        space.space(max(group.gpus for group in cluster.servers), as_run_by(stack_in(named), stack.usual())),
         split(search.allow),
         space.routing,
         search.seed,

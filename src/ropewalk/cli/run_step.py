@@ -42,6 +42,7 @@ def write_table(trace: Trace, path: Path, expansion: Expansion | None = None) ->
 def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | None = None) -> None:
     """Answer the question, write the files, print the table; beside it what the plan `before` promised."""
     from ropewalk.plans import write_plan
+    from ropewalk.strategy.by_stack import gradients_in_words
     from ropewalk.training import TrainingAnswer, answer
     from ropewalk.training.planned import changes_since, plan_of
 
@@ -70,6 +71,8 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
         say(_stage_table(found))
     capacity = units.show_size(found.capacity_bytes)
     say(f"memory: {units.show_size(found.memory.most)} of {capacity} on the fullest GPU", soft_wrap=True)
+    if sent := gradients_in_words(found.strategy):
+        say(f"gradients: {sent}", soft_wrap=True)
     say(f"costs: {found.cost_source}", soft_wrap=True)
     say(f"interval: {found.expected.said()}", soft_wrap=True)
     say(f"fabric: {found.fabric.name} ({found.router}, {found.question.network.algorithm})", soft_wrap=True)

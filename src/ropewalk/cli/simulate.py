@@ -116,9 +116,11 @@ def _question(
     use: NetworkUse,
     what_if: WhatIfOptions,
 ) -> TrainingQuestion:
+    from ropewalk.strategy.by_stack import as_run_by
     from ropewalk.training import TrainingQuestion
+    from ropewalk.workload.zoo.stacks import stack_in
 
-    return TrainingQuestion(
+    asked = TrainingQuestion(
         model.named(what, cluster),
         cluster,
         batch=model.batch,
@@ -149,6 +151,8 @@ def _question(
         stragglers=_stragglers(what_if),
         memory_check=what_if.memory_check,
     )
+    settled = as_run_by(stack_in(str(asked.model)), asked.strategy(), order_given=gradients.given)
+    return replace(asked, usual=replace(asked.usual, gradient_bytes=settled.gradient_bytes, order=settled.order))
 
 
 def _wired(question: TrainingQuestion) -> TrainingQuestion:

@@ -16,9 +16,11 @@ from ropewalk.planner.answer import Option
 from ropewalk.planner.pricing import Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.space import USUAL_SCHEDULES
+from ropewalk.strategy.by_stack import as_run_by
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.workload.workload import Workload
+from ropewalk.workload.zoo.stacks import stack_of
 
 WHOLE_SEARCH = 16
 """GPUs up to which the pipeline planner looks at everything it can, in seconds."""
@@ -32,7 +34,8 @@ def proposes(question: PlannerQuestion, workload: Workload) -> bool:
     choices are narrowed by hand.
     """
     space = question.space
-    narrowed = space.tensor or space.pipeline or space.micro_batch or space.interleave or space.usual != Strategy()
+    unusual = space.usual not in (Strategy(), as_run_by(stack_of(workload), Strategy()))
+    narrowed = space.tensor or space.pipeline or space.micro_batch or space.interleave or unusual
     wanted = is_measured(workload) or "unrunnable" in question.allow
     return bool(wanted and not narrowed and question.cluster.gpus > 1 and 0 in space.zero and "none" in space.recompute)
 

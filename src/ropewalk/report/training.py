@@ -6,6 +6,7 @@ from ropewalk.device.held import device_in_words
 from ropewalk.report import quantity
 from ropewalk.report.step import step_page
 from ropewalk.report.step_bars import MemoryBar
+from ropewalk.strategy.by_stack import gradients_in_words
 from ropewalk.training import TrainingAnswer
 from ropewalk.training.collectives import GroupCollective
 
@@ -49,6 +50,7 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
         ("Routing", answer.router),
         ("Collectives", f"{asked.network.algorithm}, {asked.network.collectives}"),
         *((f"Collective of {', '.join(one.purposes)}", _runs(one)) for one in answer.collectives),
+        ("Gradients", gradients_in_words(answer.strategy)),
         ("Costs", answer.cost_source),
         ("Interval of the step time", answer.expected.said()),
         ("Seed", str(asked.network.seed)),

@@ -186,3 +186,10 @@ def test_a_file_that_is_neither_is_refused(tmp_path):
     path.write_text("hosts: [a]\n")
     with pytest.raises(InputError, match="neither a plan nor a task graph nor a model"):
         subject_of(str(path))
+
+
+def test_megatron_adds_up_gradients_in_float32_in_its_own_buckets_unless_told():
+    common = ["simulate", SMALL, "--gpus", "8", "--batch", "8", "--seq", "128", "--stack", "megatron"]
+    usual, told = run(*common), run(*common, "--bucket", "25MiB")
+    assert "gradients: 4 bytes each, buckets of 160 MB" in usual.stdout
+    assert "gradients: 4 bytes each, buckets of 26.21 MB" in told.stdout

@@ -7,6 +7,7 @@ too (its buckets, the copies around FSDP's collectives), and asked for where a s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ropewalk.choices import Choice, Choices
@@ -43,6 +44,12 @@ class Stack:
     """Collectives that run beside kernels under ZeRO-3 take multiprocessors from them."""
     collectives: str = "ring"
     """What runs collectives, unless they are named: rings with the costs of eager PyTorch, or `nccl`, NCCL's choice."""
+    gradient_bytes: float | None = None
+    """Bytes of a gradient, added up and sent, unless told; None: as many as of a weight."""
+    bucket_gradients: float = 0.0
+    """Gradients that are collected before they are reduced; 0: as PyTorch does."""
+    bucket_per_rank: float = 0.0
+    """The same for each rank that they are reduced over, where that is more."""
     interpreted: float = 1.0
     """Part of the time that transformers' code takes between its calls."""
 
@@ -59,7 +66,8 @@ STACKS = Choices(
             "megatron",
             Stack(
                 fused=True, merged=True, own_code=True, accumulates=True, transformer_engine=True,
-                counts_channels=True, collectives="nccl", interpreted=0.25
+                counts_channels=True, collectives="nccl", gradient_bytes=4.0, bucket_gradients=40e6,
+                bucket_per_rank=1e6, interpreted=0.25
             ),
             "Megatron-Core with Transformer Engine",
         ),
@@ -80,6 +88,16 @@ EAGER = STACKS["eager"].make
 def shares_out(stack: Stack) -> bool:
     """Does what a layer costs depend on whether its weights are shared out?"""
     return stack.copies_flat or stack.counts_channels
+
+
+def stack_in(text: str) -> Stack:
+    """The stack that the name of a model asks for.
+
+    >>> stack_in("llama-7b:layers=4,stack=megatron").gradient_bytes, stack_in("net.onnx").gradient_bytes
+    (4.0, None)
+    """
+    told = re.search(r"[:,]stack=([^,]+)", text)
+    return STACKS.named(told.group(1)).make if told else EAGER
 
 
 def stack_of(workload: Workload) -> Stack:
