@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,16 @@ from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
 from ropewalk.cli.lab_screen import print_labs, print_links, print_run
+from ropewalk.cli.lists import split
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.places import NAMED, fabric_named, plan_named
+from ropewalk.cli.places import NAMED, fabric_named, host_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.cli.tables import DescribedCommand
 from ropewalk.errors import InputError, LabError
 
 if TYPE_CHECKING:
     from ropewalk.collectives.act import Act
+    from ropewalk.fabric import Fabric
     from ropewalk.lab.answer import LabAnswer
     from ropewalk.lab.job import LabWork
     from ropewalk.lab.question import LabQuestion
@@ -99,6 +101,9 @@ def run_command(
     ),
     act: str = typer.Option("allreduce", help="What they do: allreduce, allgather, reducescatter, alltoall, …"),
     size: str = typer.Option("4MB", "--size", "-s", help="Bytes in the buffer of a rank."),
+    group: list[str] = typer.Option(
+        [], "--group", "-g", help="Hosts of a group, h0,h1,h2; given again, groups run at once.  [default: all hosts]"
+    ),
     segments: int = typer.Option(1, min=1, help="Pieces that follow each other down the trees of a forest."),
     shrink: float = typer.Option(1.0, min=1.0, help="Divide bytes and seconds of the step of a plan by this."),
     repeats: int = typer.Option(5, help="Runs that count; one before them warms connections up."),
@@ -123,10 +128,11 @@ def run_command(
     if named is None and place.cluster is None:
         given = {"--hosts": build.hosts, "--routing": build.routing, "--scale": build.scale, **place.typed()}
         refuse([word for word, value in given.items() if value is not None], "the lab that is up has decided it")
-        found = _on_lab(build.name, question)
+        found = _on_lab(build.name, question, group)
     else:
         request = _request(named, place, build)
-        work = _work(named, request, question, shrink, chosen=collective is not None)
+        question = replace(question, groups=_groups(request.network.fabric, group))
+        work = _work(named, request, question, shrink, chosen=collective is not None or bool(group))
         found = _on_new_lab(request, work, repeats)
     if page is not None:
         from ropewalk.report.lab import lab_page
@@ -140,13 +146,18 @@ def run_command(
         raise typer.Exit(1)
 
 
-def _on_lab(name: str, question: LabQuestion) -> LabAnswer:
+def _groups(fabric: Fabric, texts: list[str]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(host_named(fabric, text) for text in split(one)) for one in texts)
+
+
+def _on_lab(name: str, question: LabQuestion, group: list[str]) -> LabAnswer:
     """A collective on a lab that is up."""
     from ropewalk.lab.collective import collective_work
     from ropewalk.lab.lifecycle import lent, opened, routes_in
     from ropewalk.lab.measure import measured
 
     with opened(name) as (state, lab), shown_progress() as progress:
+        question = replace(question, groups=_groups(lab.network.fabric, group))
         work = collective_work(lab.network, routes_in(state, lab.network), question)
         with lent(name) if work.brings_routes else nullcontext():
             return measured(lab, state.routing, work, question.repeats, rates=dict(state.slowed), progress=progress)

@@ -50,6 +50,8 @@ class LabAnswer:
     """All but the first, in which connections warm up."""
     sent_bytes: NDArray[np.float64]
     """Of one run, on every link."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """The transfers of each group, where several run at once."""
     messages: int = 0
     """That a run sends over its connections."""
     dropped: int = 0
@@ -105,6 +107,13 @@ class LabAnswer:
         ]
         return sorted(rows, key=lambda row: (-row.predicted_bytes, row.link))
 
+    def group_times(self) -> list[tuple[float, float]]:
+        """When the last transfer of each group ended, as predicted and as the median of the runs that count."""
+        chosen = [list(tasks) for tasks in self.groups]
+        ends = [[max(run.end[task] for task in tasks) for run in self.counted] for tasks in chosen]
+        predicted = [float(self.predicted.end[tasks].max()) for tasks in chosen]
+        return [(expected, float(median(seen))) for expected, seen in zip(predicted, ends, strict=True)]
+
     def headline(self) -> str:
         """The answer in a sentence."""
         sign = f"{100 * self.error:+.1f} %"
@@ -121,6 +130,12 @@ class LabAnswer:
             said.append(f"at the speeds of the fabric (1:{1 / self.real_seconds:g}): {real}")
         if "promised_s" in self.details:
             said.append(f"the plan promises {show_seconds(self.details['promised_s'])}, without headers of packets")
+        if len(self.groups) > 1:
+            times = ", ".join(
+                f"group {at} {show_seconds(expected)} and {show_seconds(seen)}"
+                for at, (expected, seen) in enumerate(self.group_times())
+            )
+            said.append(f"predicted and measured: {times}")
         disturbed = len(self.runs) - len(self.trusted)
         if disturbed:
             reason = next(why for run in self.runs if (why := run.machine.disturbed()) is not None)
@@ -152,6 +167,7 @@ class LabAnswer:
             "measured_s": self.measured_s,
             "error": self.error,
             "spread": self.spread,
+            "group_seconds": [{"predicted_s": one, "measured_s": two} for one, two in self.group_times()],
             "data_is_right": not self.wrong,
             "dropped_packets": self.dropped,
             "runs": [

@@ -7,6 +7,7 @@ shares.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from ropewalk.errors import LabError
 from ropewalk.lab.forwarding import path_numbers
 from ropewalk.routing import Routes
 from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
+from ropewalk.task.compose import parallel
 
 ITEM_BYTES = 4
 """CheckedSums are of whole numbers of 32 bits: exact in any order."""
@@ -61,7 +63,7 @@ class Data:
     gets: NDArray[np.bool_]
     """Which ranks must end with the sum of it."""
     carried: dict[int, Carried]
-    """By task."""
+    """By task, in the order of tasks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,8 @@ class LabJob:
     parts: dict[int, tuple[Part, ...]]
     """By task."""
     congestion: str
-    data: Data | None = None
+    data: tuple[Data, ...] = ()
+    """Of every group that runs a collective."""
 
     @property
     def sent_bytes(self) -> int:
@@ -107,22 +110,25 @@ def whole_size(program: Program, size_bytes: float) -> int:
     return items * ITEM_BYTES * program.buffer_chunks
 
 
-def job_of_program(
-    program: Program, rounds: Lockstep, routes: Routes, *, congestion: str, shared: bool = False
+def job_of_programs(
+    programs: Sequence[tuple[Program, Lockstep]], routes: Routes, *, congestion: str, shared: bool = False
 ) -> LabJob:
-    """A collective as a job; with `shared`, all lanes between two hosts share a connection, which the kernel routes."""
-    graph = unroll(rounds)
-    carried = _carried(program, graph)
-    lane = {task: 0 if shared else one.src_slot % program.lanes for task, one in carried.items()}
-    every = np.arange(program.chunks)
-    items = round(rounds.arrows[0].chunk_bytes) // ITEM_BYTES
-    data = Data(program.ranks, program.lanes, items, program.pre(every), program.post(every), carried)
-    return replace(job_of_graph(graph, routes, lane, congestion), data=data)
+    """Collectives of several groups at once; with `shared`, all lanes between two hosts share a connection."""
+    graphs = [unroll(rounds) for _, rounds in programs]
+    first = np.cumsum([0, *(graph.tasks for graph in graphs)]).tolist()
+    data, lane = [], dict[int, int]()
+    for (program, rounds), graph, offset in zip(programs, graphs, first, strict=False):
+        carried = _carried(program, graph, offset)
+        lane |= {task: 0 if shared else one.src_slot % program.lanes for task, one in carried.items()}
+        every = np.arange(program.chunks)
+        items = round(rounds.arrows[0].chunk_bytes) // ITEM_BYTES
+        data.append(Data(program.ranks, program.lanes, items, program.pre(every), program.post(every), carried))
+    return replace(job_of_graph(parallel(*graphs), routes, lane, congestion), data=tuple(data))
 
 
-def _carried(program: Program, graph: TaskGraph) -> dict[int, Carried]:
+def _carried(program: Program, graph: TaskGraph, offset: int) -> dict[int, Carried]:
     """Transfers of the unrolled rounds stand in the order of rounds, and of arrows inside them."""
-    tasks = iter(np.flatnonzero(graph.kind == Kind.TRANSFER).tolist())
+    tasks = iter((np.flatnonzero(graph.kind == Kind.TRANSFER) + offset).tolist())
     found: dict[int, Carried] = {}
     for number, step in enumerate(program.rounds):
         pattern, (start, ids) = step.pattern, step.chunks()

@@ -59,6 +59,7 @@ def measured(
         predicted_bytes=_wire_bytes(lab.network, work.job, known),
         runs=runs,
         sent_bytes=sent,
+        groups=tuple(tuple(data.carried) for data in work.job.data),
         messages=sum(map(len, work.job.parts.values())),
         dropped=dropped,
     )

@@ -1,4 +1,4 @@
-"""What is to be run on a lab: a collective over all its hosts, of which size, how often."""
+"""What is to be run on a lab: a collective over all its hosts or in groups, of which size, how often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_REPEATS = 1000
 
 @dataclass(frozen=True)
 class LabQuestion:
-    """A collective between all hosts."""
+    """A collective between hosts."""
 
     collective: str = "ring"
     act: Act = Act.ALL_REDUCE
@@ -23,6 +23,8 @@ class LabQuestion:
     repeats: int = 5
     segments: int = 1
     """Pieces in which a buffer follows itself down the trees of a collective that is made for the network."""
+    groups: tuple[tuple[int, ...], ...] = ()
+    """Hosts of each group, which all run the collective at the same time; all hosts together unless given."""
 
     def check(self) -> None:
         findings = Findings(LabError, "lab run")
@@ -36,4 +38,9 @@ class LabQuestion:
             findings.add(f"{self.repeats} repeats cannot be meant: give 1 to {MOST_REPEATS}")
         if not 1 <= self.segments <= MOST_REPEATS:
             findings.add(f"{self.segments} segments cannot be meant: give 1 to {MOST_REPEATS}")
+        seated = [host for group in self.groups for host in group]
+        if len(seated) > len(set(seated)):
+            findings.add("a host is in two groups, or twice in one: give every host to one group")
+        if any(len(group) < 2 for group in self.groups):
+            findings.add("a group has one host: give two or more to each")
         findings.raise_if_any()

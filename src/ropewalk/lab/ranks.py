@@ -107,7 +107,7 @@ class Ranks:
         """Start and end of every task, and everything that is wrong with the data afterwards."""
         run = _Run(self, limit_s)
         run.loop()
-        return run.start, run.end, run.sums.wrong() if run.sums is not None else []
+        return run.start, run.end, [wrong for sums in run.sums for wrong in sums.wrong()]
 
 
 class _Run:
@@ -119,7 +119,8 @@ class _Run:
         self.start, self.end = [-1.0] * tasks, [-1.0] * tasks
         self.waits = list(ranks._waits)
         self.left = tasks
-        self.sums = None if self.job.data is None else CheckedSums(self.job.data)
+        self.sums = [CheckedSums(data) for data in self.job.data]
+        self.sums_of = {task: sums for sums in self.sums for task in sums.data.carried}
         self.parts: dict[int, dict[int, bytes]] = defaultdict(dict)
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.number = count()
@@ -203,8 +204,8 @@ class _Run:
                 self.ranks._epoll.register(out.socket.fileno(), select.EPOLLOUT)
 
     def _content(self, task: int) -> bytes:
-        if self.sums is not None:
-            return self.sums.sent(task)
+        if task in self.sums_of:
+            return self.sums_of[task].sent(task)
         return bytes(sum(size for _, size in self.job.parts[task]))
 
     def _write(self, out: Outgoing) -> None:
@@ -253,8 +254,8 @@ class _Run:
         if len(self.parts[task]) == len(self.job.parts[task]):
             whole = b"".join(self.parts[task][connection] for connection, _ in self.job.parts[task])
             del self.parts[task]
-            if self.sums is not None:
-                self.sums.arrived(task, whole)
+            if task in self.sums_of:
+                self.sums_of[task].arrived(task, whole)
             self._done(task)
 
     def _done(self, task: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ropewalk.collectives.act import Act
+from ropewalk.errors import LabError
 from ropewalk.fabric import IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.lab.answer import LabAnswer
 from ropewalk.lab.collective import collective_work
@@ -27,15 +28,18 @@ from ropewalk.sim import simulate
 from ropewalk.task import Kind, Sketch
 
 
-def job_on(builder, collective, act=Act.ALL_REDUCE, size=600, routing="default"):
+def job_on(builder, collective, act=Act.ALL_REDUCE, size=600, routing="default", groups=()):
     network = LabNetwork(builder.build())
-    work = collective_work(network, routes_by_name(network.fabric, routing)[1], LabQuestion(collective, act, size))
+    question = LabQuestion(collective, act, size, groups=groups)
+    work = collective_work(network, routes_by_name(network.fabric, routing)[1], question)
     return work.job, work.routes
 
 
 def replayed(job, seed):
     """The data after a run in which whatever is under way arrives in any order."""
-    random, sums, graph = np.random.default_rng(seed), CheckedSums(job.data), job.graph
+    random, graph = np.random.default_rng(seed), job.graph
+    every = [CheckedSums(data) for data in job.data]
+    sums_of = {task: sums for sums in every for task in sums.data.carried}
     waits = np.diff(graph.dep_start).tolist()
     after = [[] for _ in range(graph.tasks)]
     for task in range(graph.tasks):
@@ -45,17 +49,17 @@ def replayed(job, seed):
     ready = [task for task, count in enumerate(waits) if not count]
     while ready or under_way:
         for task in ready:
-            under_way[task] = sums.sent(task) if graph.kind[task] == Kind.TRANSFER else None
+            under_way[task] = sums_of[task].sent(task) if graph.kind[task] == Kind.TRANSFER else None
         ready = []
         task = list(under_way)[random.integers(len(under_way))]
         content = under_way.pop(task)
         if content is not None:
-            sums.arrived(task, content)
+            sums_of[task].arrived(task, content)
         for later in after[task]:
             waits[later] -= 1
             if not waits[later]:
                 ready.append(later)
-    return sums
+    return every
 
 
 CASES = [
@@ -76,12 +80,28 @@ CASES = [
 def test_sums_are_right_in_whatever_order_transfers_arrive(builder, collective, act):
     job, _ = job_on(builder, collective, act)
     for seed in range(3):
-        assert replayed(job, seed).wrong() == []
+        assert [sums.wrong() for sums in replayed(job, seed)] == [[]]
+
+
+def test_groups_at_once_have_sums_of_their_own():
+    job, _ = job_on(LeafSpine(2, 2, 3), "ring", groups=((0, 3, 1), (5, 2)))
+    assert [data.ranks for data in job.data] == [3, 2]
+    assert [sums.wrong() for sums in replayed(job, 1)] == [[], []]
+    hosts = [{(job.graph.place[task], job.graph.peer[task]) for task in data.carried} for data in job.data]
+    assert {end for pair in hosts[0] for end in pair} == {0, 1, 3}
+    assert {end for pair in hosts[1] for end in pair} == {2, 5}
+
+
+def test_groups_that_share_a_host_are_refused():
+    with pytest.raises(LabError, match="give every host to one group"):
+        LabQuestion("ring", groups=((0, 1), (1, 2))).check()
+    with pytest.raises(LabError, match="two or more"):
+        LabQuestion("ring", groups=((0,),)).check()
 
 
 def test_a_wrong_number_is_found():
     job, _ = job_on(IdealSwitch(3), "ring")
-    sums = replayed(job, 0)
+    (sums,) = replayed(job, 0)
     sums.held[1][0] = sums.held[1][0] + 1
     assert sums.wrong() == ["rank 1 has a wrong sum of chunk 0"]
 
