@@ -164,6 +164,12 @@ class Strategy:
         return named is not None and named.splits_backward
 
     @property
+    def side_by_side(self) -> bool:
+        """Do a forward and a backward pass run side by side?"""
+        named = TIMETABLES.get(self.schedule)
+        return not self.rows and named is not None and named.side_by_side
+
+    @property
     def replicas(self) -> int:
         """Ranks that hold the same weights: data and context parallelism copy them, and so do some timetables."""
         return self.data * self.context * self.copies

@@ -32,6 +32,8 @@ class TimetableChoice(Choice[Callable[..., Timetable]]):
     """Into how many pieces for each device the model is cut, unless said otherwise."""
     splits_backward: bool = False
     """Does it need gradients of weights apart from those of inputs?"""
+    side_by_side: bool = False
+    """Do a forward and a backward pass run side by side?"""
     copies: int = 1
     """How many copies of the model devices keep."""
     any_pieces: bool = False
@@ -66,7 +68,7 @@ TIMETABLES = Choices(
         TimetableChoice("1f1b-overlap", side_by_side, "a forward and a backward pass side by side: what one sends to "
                         "experts the other computes meanwhile", title="1F1B, passes side by side", colour=BROWN,
                         where="pipelines of any depth, also of one stage",
-                        any_pieces=True, searched=False),
+                        side_by_side=True, any_pieces=True, searched=False),
         TimetableChoice("zb-v", zero_bubble_v, "weight gradients deferred, two pieces per device in a V",
                         where="pipelines of 2 or more", title="ZB-V", colour=PINK, pieces_each=2, splits_backward=True),
         TimetableChoice("zb-auto", _for_equal_passes, "weight gradients deferred, the best order for the times of a "
@@ -74,10 +76,11 @@ TIMETABLES = Choices(
                         fitted=True),
         TimetableChoice("dualpipe", dual_pipe, "micro-batches from both ends of two copies, passes side by side",
                         where="even pipelines, an even number of micro-batches, 2 or more per device",
-                        title="DualPipe", colour=PURPLE, splits_backward=True, copies=2, searched=False),
+                        title="DualPipe", colour=PURPLE, splits_backward=True, side_by_side=True, copies=2,
+                        searched=False),
         TimetableChoice("dualpipev", dual_pipe_v, "two pieces per device in a V, passes side by side",
                         where="pipelines of 2 or more, 2 or more micro-batches per device", title="DualPipeV",
-                        colour=SKY, pieces_each=2, splits_backward=True, searched=False),
+                        colour=SKY, pieces_each=2, splits_backward=True, side_by_side=True, searched=False),
     ),
     error=StrategyError,
 )  # fmt: skip

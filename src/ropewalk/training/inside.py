@@ -37,6 +37,5 @@ def inside_of(cluster: Cluster, use: NetworkUse, order: str, gpu: Device, stack:
         least = chosen(Act.ALL_GATHER, use.library.communicator(together), 1.0)
         start_up = use.library.run(Act.ALL_GATHER, together, least).latency_s
         inside, across = use.library.rates.rings, use.library.rates.nic
-    return Inside(
-        gpus, slowest * inside, start_up, order.startswith("tp"), outside * across, CHANNELS / gpu.multiprocessors
-    )
+    taken = CHANNELS / gpu.multiprocessors if stack.counts_channels else 0.0
+    return Inside(gpus, slowest * inside, start_up, order.startswith("tp"), outside * across, taken)

@@ -22,7 +22,7 @@ def _as_passes_see(view: Strategy) -> Hashable:
     """What the passes of a stage depend on, beside its layers."""
     return (
         view.zero, view.regather, view.recompute == "stage", view.splits_backward, view.replicas, view.expert_replicas,
-        view.order.bucket_bytes, view.gradient_bytes, view.tensor_overlap,
+        view.order.bucket_bytes, view.gradient_bytes, view.tensor_overlap, view.side_by_side,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ropewalk.task.lower.moves import (
     recompute_moves,
     weight_moves,
 )
+from ropewalk.task.lower.taken import beside_exchanges, beside_reduces
 from ropewalk.task.step import Act
 from ropewalk.timetable.passes import Pass
 
@@ -163,7 +164,11 @@ def passes_of(
         # Gradients of weights need no weights: nothing is gathered for them.
         plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", join)
         reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", join)
-    return Passes(plain, reducing)
+    plain, reducing = (
+        {kind: beside_exchanges(legs, strategy, walks.prices) for kind, legs in some.items()}
+        for some in (plain, reducing)
+    )
+    return Passes(plain, {kind: beside_reduces(legs, strategy, walks.prices) for kind, legs in reducing.items()})
 
 
 def _legs(

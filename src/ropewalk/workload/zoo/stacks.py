@@ -41,7 +41,7 @@ class Stack:
     """Weights that are shared out (ZeRO-3) are copied from the buffer of the all-gather into tensors of their own, and
     gradients into the buffer of the reduce-scatter."""
     counts_channels: bool = False
-    """Collectives that run beside kernels under ZeRO-3 take multiprocessors from them."""
+    """Collectives that run beside kernels take multiprocessors from them."""
     collectives: str = "ring"
     """What runs collectives, unless they are named: rings with the costs of eager PyTorch, or `nccl`, NCCL's choice."""
     gradient_bytes: float | None = None

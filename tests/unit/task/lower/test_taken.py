@@ -7,15 +7,17 @@ import pytest
 from ropewalk.device.device import device
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import read_cluster
-from ropewalk.strategy import PriceList, Strategy, shares_of
+from ropewalk.strategy import Order, PriceList, Strategy, shares_of
 from ropewalk.strategy.prices import Inside, Pace
 from ropewalk.task.lower.moves import backward_moves, forward_moves
-from ropewalk.task.lower.passes import Walk
+from ropewalk.task.lower.passes import Walk, Walks, passes_of
 from ropewalk.task.step import Act
 from ropewalk.task.transport import Transport
+from ropewalk.timetable.passes import Pass
 from ropewalk.training.inside import CHANNELS, inside_of
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.zoo import build
+from ropewalk.workload.zoo.stacks import STACKS
 
 TAKEN = 0.125
 WEIGHTS = 2048 * (2048 + 2 * 512) + 2048 * 2048 + 3 * 2048 * 8192 + 2 * 2048
@@ -63,7 +65,45 @@ def test_nothing_is_taken_where_nothing_is_gathered_or_the_stack_does_not_count_
 
 
 def test_a_cluster_says_how_fast_its_gpus_exchange_and_what_part_a_collective_takes() -> None:
-    found = inside_of(read_cluster("dgx-h100:2"), NetworkUse(transport=Transport()), "dp-tp-pp", device("h100"))
+    found = inside_of(
+        read_cluster("dgx-h100:2"),
+        NetworkUse(transport=Transport()),
+        "dp-tp-pp",
+        device("h100"),
+        STACKS["megatron"].make,
+    )
     assert found is not None
     assert (found.gpus, found.bytes_s, found.across_bytes_s, found.adjacent) == (8, 450e9, 50e9, False)
     assert found.taken == CHANNELS / 132
+
+
+def lowered(strategy: Strategy, inside: Inside, pick: Pass, *, reduces: bool, model: str = "llama-3.2-1b") -> float:
+    """Seconds that a stage computes in a pass."""
+    shares = shares_of(build(f"{model}:layers=4,stack=megatron", 1, 2048), strategy)
+    walks = Walks(Pace(PriceList(pricer("h100"), inside)))
+    made = passes_of(range(len(shares)), shares, strategy, walks, "stage 0", condense=True)
+    legs = made.legs(pick, reduces=reduces)
+    return sum(move.amount for leg in legs for move in leg.moves if move.act is Act.COMPUTE)
+
+
+def test_gradients_take_from_the_layers_behind_them_in_the_pass_that_reduces_them() -> None:
+    fast, strategy = 1e13, Strategy(data=2, zero=1, order=Order(fusion=1.0))
+    there, none = (Inside(2, fast, 0.0, across_bytes_s=fast, taken=part) for part in (TAKEN, 0.0))
+    more = [
+        lowered(strategy, there, Pass.BACKWARD, reduces=one) - lowered(strategy, none, Pass.BACKWARD, reduces=one)
+        for one in (False, True)
+    ]
+    # Of two ranks each sends half of the gradients of four blocks, two bytes each; the embedding's are the last.
+    assert more[0] == 0
+    assert more[1] == pytest.approx(TAKEN * 4 * WEIGHTS / fast, rel=1e-3)
+
+
+def test_of_passes_side_by_side_exchanges_of_one_take_from_the_other() -> None:
+    mixture, fast = "qwen3-30b-a3b", 1e13
+    there, none = (Inside(8, fast, 0.0, across_bytes_s=fast, taken=part) for part in (TAKEN, 0.0))
+    for schedule, takes in (("1f1b", False), ("1f1b-overlap", True)):
+        strategy = Strategy(data=8, expert=8, schedule=schedule)
+        with_it, without = (
+            lowered(strategy, inside, Pass.FORWARD, reduces=False, model=mixture) for inside in (there, none)
+        )
+        assert (with_it > without) is takes
