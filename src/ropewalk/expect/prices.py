@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ropewalk.collectives.act import Act
 from ropewalk.collectives.nccl import Algorithm, Communicator, Library, Run, chosen
+from ropewalk.collectives.nccl.embedded import rings_along_links
 from ropewalk.expect.benchmarks import Benchmark
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import Cluster
@@ -175,4 +176,6 @@ class Prices:
         """The transfers of a group, and its members in the order of the template."""
         seating = self.seated(group)
         wires = wires_of(self.library, algorithm)
-        return nccl_template(benchmark.make, algorithm, seating.servers, wires), seating.members
+        members = seating.members
+        cycles = rings_along_links(self.fabric, members[0]) if len(seating.servers) == 1 else ()
+        return nccl_template(benchmark.make, algorithm, seating.servers, wires, cycles), members

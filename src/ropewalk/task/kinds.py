@@ -16,6 +16,7 @@ from ropewalk.choices import Choices
 from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.collectives.group import Group
 from ropewalk.collectives.nccl import Algorithm, Chosen, Library, chosen
+from ropewalk.collectives.nccl.embedded import Cycles, joined_directly, rings_along_links
 from ropewalk.collectives.over_servers import SEGMENTS, Servers
 from ropewalk.collectives.table import Collective, beside
 from ropewalk.errors import GraphError
@@ -167,10 +168,21 @@ def _chosen(act: Act, met: _Meetings, size_bytes: NDArray[np.float64], use: Use)
         own = (use.settled.get(one) for one in met.operation.tolist())
         runs = [run if said is None else dict(said)[servers] for run, said in zip(runs, own, strict=True)]
     for run in dict.fromkeys(runs):
-        here = np.array([one == run for one in runs], np.bool_)
-        template = template_of(act, run, servers, library)
-        name = f"nccl {run.algorithm}/{run.protocol}"
-        yield Kind(met.operation[here], met.row[here], met.sat.members, template, act, name)
+        name, mine = f"nccl {run.algorithm}/{run.protocol}", np.array([one == run for one in runs], np.bool_)
+        for cycles, rows in _along_links(met, use).items():
+            here = mine & np.isin(met.row, rows)
+            template = template_of(act, run, servers, library, cycles)
+            yield Kind(met.operation[here], met.row[here], met.sat.members, template, act, name)
+
+
+def _along_links(met: _Meetings, use: Use) -> dict[Cycles, list[int]]:
+    """Rows of groups by the rings that NCCL lays along the links of their server, where no switch joins its GPUs."""
+    if len(met.sat.servers) > 1 or not joined_directly(use.fabric):
+        return {(): list(range(len(met.sat.members)))}
+    found: dict[Cycles, list[int]] = {}
+    for row, members in enumerate(met.sat.members):
+        found.setdefault(rings_along_links(use.fabric, use.host[members]), []).append(row)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,10 @@ from ropewalk.collectives.act import Act
 from ropewalk.collectives.double_tree import double_tree_all_reduce
 from ropewalk.collectives.group import Group
 from ropewalk.collectives.nccl import Algorithm, Chosen, Library, Protocol, bus_factor, runs_of
+from ropewalk.collectives.nccl.embedded import Cycles
 from ropewalk.collectives.over_servers import Servers
 from ropewalk.collectives.program import Program
+from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from ropewalk.collectives.server_trees import server_trees
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.task.template import Template, at_once, fluid
@@ -26,8 +28,8 @@ from ropewalk.task.transport import Transport
 
 
 @lru_cache(maxsize=256)
-def template_of(act: Act, what: Chosen, servers: Servers, library: Library) -> Template:
-    """What NCCL chose, as transfers with its latency and its ceiling.
+def template_of(act: Act, what: Chosen, servers: Servers, library: Library, cycles: Cycles = ()) -> Template:
+    """What NCCL chose, as transfers with its latency and its ceiling; `cycles` are rings along links of a server.
 
     >>> from ropewalk.collectives.nccl import Protocol, library_for
     >>> from ropewalk.hardware import read_cluster
@@ -37,7 +39,7 @@ def template_of(act: Act, what: Chosen, servers: Servers, library: Library) -> T
     15.0
     """
     run = library.run(act, servers, what)
-    poured = nccl_template(act, run.algorithm, servers, wires_of(library, run.algorithm))
+    poured = nccl_template(act, run.algorithm, servers, wires_of(library, run.algorithm), cycles)
     wire, sends = poured.wire / run.share, poured.src >= 0
     # At its ceiling every transfer takes as long as the whole collective.
     cap = np.full(len(wire), np.inf)
@@ -71,8 +73,10 @@ def sends_of(library: Library) -> Transport:
     )  # fmt: skip
 
 
-def nccl_template(act: Act, algorithm: Algorithm, servers: Servers, wires: Transport) -> Template:
+def nccl_template(act: Act, algorithm: Algorithm, servers: Servers, wires: Transport, cycles: Cycles = ()) -> Template:
     """A collective of ranks that sit so in servers; latencies of hops are left to who knows the protocol.
+
+    Inside a server whose GPUs are joined directly, rings and chains follow `cycles` along its links.
 
     >>> ring = nccl_template(Act.ALL_REDUCE, Algorithm.RING, (8,), Transport())
     >>> nvls = nccl_template(Act.ALL_REDUCE, Algorithm.NVLS, (8,), Transport())
@@ -81,12 +85,30 @@ def nccl_template(act: Act, algorithm: Algorithm, servers: Servers, wires: Trans
     """
     if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
         return _nvls(servers, wires)
+    if cycles and algorithm is Algorithm.TREE:
+        return _chains(cycles, servers, wires)
+    if cycles and algorithm is Algorithm.RING and act in _HALVES:
+        return _poured(_HALVES[act](cycles, both_ways=True), servers, wires)
     if algorithm is Algorithm.TREE:
         return _poured(server_trees(servers), servers, wires)
     if act is Act.SEND:
         return _around(servers, wires)
     name = "direct" if act is Act.ALL_TO_ALL else str(algorithm)
     return _poured(COLLECTIVES[name].program(act, Group(servers)), servers, wires)
+
+
+_HALVES = {
+    Act.ALL_REDUCE: ring_all_reduce, Act.ALL_GATHER: ring_all_gather, Act.REDUCE_SCATTER: ring_reduce_scatter,
+}  # fmt: skip
+
+
+def _chains(cycles: Cycles, servers: Servers, wires: Transport) -> Template:
+    """Sums go up a chain along every ring and the result comes down, each with an equal part of the buffer."""
+    up = np.concatenate([np.column_stack([order[:-1], order[1:]]) for order in map(np.array, cycles)])
+    src, dst = np.concatenate([up, up[:, ::-1]]).T
+    pair, number = np.unique(src * sum(servers) + dst, return_inverse=True)
+    carried = np.bincount(number) / len(cycles)
+    return at_once(*np.divmod(pair, sum(servers)), carried, servers, wires)
 
 
 def _poured(program: Program, servers: Servers, wires: Transport) -> Template:
