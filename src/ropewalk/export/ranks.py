@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ropewalk.plans import Plan
-from ropewalk.strategy import Placement
+from ropewalk.strategy import Placement, Strategy
 from ropewalk.strategy.placement import AXES, DEFAULT_ORDER
 
 COLUMNS = ("rank", "node", "slot", "server", "gpu", *AXES)
@@ -49,11 +49,20 @@ def seats_of(plan: Plan) -> list[RankPlace]:
     usual = Placement(plan.strategy, DEFAULT_ORDER).grid
     rank_of_gpu = np.empty(own.size, np.int64)
     rank_of_gpu[own.ravel()] = usual.ravel()
-    place = {int(gpu): tuple(map(int, at)) for gpu, at in zip(own.ravel(), np.ndindex(own.shape), strict=True)}
+    every = zip(own.ravel(), np.ndindex(own.shape), strict=True)
+    place = {int(gpu): _with_expert(plan.strategy, at, own.shape) for gpu, at in every}
     return [
         RankPlace(int(rank_of_gpu[number]), node, slot, server, gpu, place[number])
         for number, (node, slot, server, gpu) in enumerate(_working(plan)[: own.size])
     ]
+
+
+def _with_expert(strategy: Strategy, at: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Coordinates of a rank; folded experts are counted over its data, context and tensor ranks in a row."""
+    stage, data, expert, context, tensor = at
+    if strategy.fold_experts:
+        expert = ((data * shape[3] + context) * shape[4] + tensor) % strategy.expert
+    return stage, data, expert, context, tensor
 
 
 def ranks_csv(plan: Plan) -> str:

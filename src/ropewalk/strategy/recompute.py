@@ -197,6 +197,8 @@ def given_up(operators: Operators, modules: tuple[str, ...], split: Split) -> tu
     """
     gone: set[int] = set()
     kept = 0.0
+    if not modules:
+        return gone, kept
     core = tuple(operators[place] for place in _core(operators))
     if "core_attn" in modules and core:
         gone |= set(_core(operators))

@@ -9,6 +9,7 @@ from tiny_models import FlopPrices, transformer
 
 from ropewalk.errors import StrategyError
 from ropewalk.export.megatron import megatron_arguments
+from ropewalk.export.ranks import seats_of
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.plans import ModelUse, Plan, read_plan, write_plan
 from ropewalk.strategy import Placement, Strategy, check
@@ -131,6 +132,11 @@ def test_a_plan_file_keeps_folded_experts(tmp_path):
 def test_megatron_is_told_that_experts_are_not_split():
     plan = Plan(ModelUse("mixtral-8x7b"), read_cluster("1x8"), replace(FOLDED, context=1, data=4))
     assert "--expert-tensor-parallel-size 1" in megatron_arguments(plan)
+
+
+def test_rank_files_say_which_experts_a_rank_has():
+    plan = Plan(ModelUse(MODEL), read_cluster("1x8"), FOLDED)
+    assert [seat.coordinates[2] for seat in seats_of(plan)] == [0, 1, 2, 3] * 2
 
 
 @pytest.mark.parametrize(
