@@ -28,6 +28,7 @@ CALIBRATION_STRIDE = 10
 
 CALIBRATION_IDS = {"g00069", "g00084"}
 """Rows from which NCCL's share of NVLink on an H100 and of a NIC were taken."""
+GPT2_WORDS = 50257
 ONE_BUCKET = 1e13
 """Bytes of a bucket that all gradients of any model fit in."""
 
@@ -107,10 +108,12 @@ def is_calibration(run: PublishedRun) -> bool:
 def vtrain(run: PublishedRun) -> TrainingQuestion:
     """Megatron-DeepSpeed on A100s: gradients reduced after the backward pass, in DeepSpeed's buckets of 5e8 elements.
 
-    Vocabulary: GPT-2's, padded to 51,200 as Megatron does. The cluster has 800 Gbps a server.
+    Vocabulary: GPT-2's 50,257 words, cut into parts for tensor ranks and not padded, as vTrain's own configuration has
+    it: one tensor rank multiplies by an odd width. The cluster has 800 Gbps a server.
     """
     usual = Strategy(order=Order(1e9, overlap=False), recompute=run.recompute or "none")
-    return _megatron(run, usual, nic_bandwidth=12.5e9)
+    words = run.tensor * (GPT2_WORDS // run.tensor)
+    return _megatron(replace(run, vocabulary=words), usual, nic_bandwidth=12.5e9)
 
 
 def korthikanti(run: PublishedRun) -> TrainingQuestion:
@@ -152,7 +155,7 @@ def _megatron(run: PublishedRun, usual: Strategy, nic_bandwidth: float) -> Train
 
 
 def llm_foundry(run: PublishedRun) -> TrainingQuestion:
-    """MPT under PyTorch's FSDP: every block gathered before each of its passes, gradients scattered behind.
+    """MPT under PyTorch's first FSDP: every block gathered before each of its passes, gradients scattered behind.
 
     `bf16` is Composer's PURE mode, which reduces gradients in bf16; `amp_bf16` its DEFAULT mode, which reduces them in
     float32. Servers have 1600 Gbps (A100) or, as H100 servers usually do, 3200 Gbps (not stated in the tables).
@@ -163,8 +166,9 @@ def llm_foundry(run: PublishedRun) -> TrainingQuestion:
     )  # fmt: skip
     device = {"a100_80gb": "a100", "a100_40gb": "a100-40gb", "h100_80gb": "h100"}[run.accelerator]
     return TrainingQuestion(
-        f"{run.model}:positions={run.sequence}", read_cluster(given=Given(run.gpus, held_to(device))), data=run.data,
-        usual=usual, batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence, memory_check=False,
+        f"{run.model}:positions={run.sequence},stack=fsdp", read_cluster(given=Given(run.gpus, held_to(device))),
+        data=run.data, usual=usual, batch=run.batch, micro_batch=run.micro_batch, sequence=run.sequence,
+        memory_check=False,
     )  # fmt: skip
 
 

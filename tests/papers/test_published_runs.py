@@ -38,7 +38,7 @@ def predictions(name: str) -> list[Prediction]:
 @pytest.mark.parametrize(
     ("name", "rows", "mape", "bias"),
     [
-        ("vtrain-single", 161, 0.11, 0.06),
+        ("vtrain-single", 161, 0.07, 0.02),
         ("vtrain-multi", 11, 0.09, 0.05),
         ("korthikanti", 4, 0.06, 0.05),
         ("narayanan", 7, 0.05, 0.04),
@@ -55,7 +55,8 @@ def test_steps_of_fsdp_are_predicted_where_attention_is_a_small_part_and_its_spe
     found = predictions("llm-foundry")
     assert len(found) == 74
     short = [one for one in found if one.run.accelerator.startswith("a100") and one.run.sequence <= 2048]
-    assert agreement(short).mape < 0.09
+    assert agreement(short).mape < 0.075
+    assert abs(agreement(short).mean) < 0.04
     factors, slower = with_slower_attention(found)
     assert 1.3 < factors["a100"] < 2.5  # Dao, FlashAttention-2, 2023: against FlashAttention in Triton
     assert agreement(slower).mape < 0.09 < 0.16 < agreement(found).mape
@@ -78,5 +79,5 @@ def test_the_transport_fits_the_all_reduces_it_was_fitted_to():
 
 def test_the_host_factor_is_the_one_fitted_to_every_tenth_single_node_run():
     assert len(calibration_rows()) == 18
-    best, _ = fit_host_factor([2.25, 2.45, 2.65])
+    best, _ = fit_host_factor([2.2, 2.35, 2.5])
     assert device("a100").host_factor == best

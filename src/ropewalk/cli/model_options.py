@@ -26,7 +26,8 @@ DTYPE = typer.Option(
 )
 STACK = typer.Option(
     None,
-    help="What runs a model of the zoo: eager (unless given), compiled, megatron or fsdp2; see `ropewalk list stacks`.",
+    help="What runs a model of the zoo: eager (unless given), compiled, megatron, fsdp or fsdp2; see `ropewalk list "
+    "stacks`.",
     rich_help_panel=MODEL,
 )
 DISPATCH = typer.Option(

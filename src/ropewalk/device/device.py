@@ -71,6 +71,10 @@ RATES = {"fp8-delayed": "fp8"}
 """Precisions whose products run at the rate of another."""
 
 
+FLOPS_PER_CYCLE = {"Volta": 1024, "Ampere": 2048, "Hopper": 4096, "Blackwell": 8192}
+"""FLOP of dense 16-bit products that a multiprocessor does in a cycle, by architecture (NVIDIA's white papers)."""
+
+
 @dataclass(frozen=True)
 class Device:
     """One accelerator."""
@@ -127,6 +131,17 @@ class Device:
 
     def _reads_either_way(self, precision: Precision) -> bool:
         return "mxfp8" in self.peak_flops and not precision.blocks
+
+    @property
+    def cycles_per_s(self) -> float | None:
+        """Cycles of all multiprocessors together in a second, as the stated peak has them; None where not known.
+
+        >>> a100, h100 = device("a100").cycles_per_s, device("h100").cycles_per_s
+        >>> round(a100 / 108 / 1e6), round(h100 / 132 / 1e6)
+        (1411, 1829)
+        """
+        each = FLOPS_PER_CYCLE.get(self.architecture)
+        return None if each is None else self.peak_flops["fp16"] / each
 
     def peak(self, precision: Precision) -> float:
         rate = RATES.get(precision.name, precision.name)

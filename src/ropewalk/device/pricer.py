@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ropewalk.device.device import Device, Precision, device, precision, unlimited
 from ropewalk.device.numbers import Numbers
-from ropewalk.device.roofline import roofline
-from ropewalk.device.table import CostTable, read_table
+from ropewalk.device.roofline import is_limited_by_memory, roofline
+from ropewalk.device.table import CostTable, has_odd_width, read_table
 from ropewalk.device.update import UPDATES
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
@@ -82,7 +82,7 @@ class Pricer:
         numbers = self.precision.of(kernel)
         ratio, best = self.table.ratio(kernel, numbers.measured_as), roofline(kernel, self.device, numbers)
         if kernel.kind in PRODUCTS:
-            return ratio * best / self.clock
+            return ratio * (self._waiting_for_loads(kernel, numbers) or best) / self.clock
         return max(ratio * best, best + (ratio - 1) * self._on_as_many(kernel, numbers))
 
     def _on_as_many(self, kernel: Kernel, numbers: Precision) -> float:
@@ -93,6 +93,21 @@ class Pricer:
         """
         measured = self.table.device
         return roofline(kernel, measured, numbers) * measured.multiprocessors / self.device.multiprocessors
+
+    def _waiting_for_loads(self, kernel: Kernel, numbers: Precision) -> float | None:
+        """Roofline of a product of odd widths on another architecture than the measured one; None for all others.
+
+        Odd widths cannot be copied in wide pieces: such products wait for their loads, of which multiprocessors issue
+        as many in a cycle on every architecture, however much their tensor cores multiply meanwhile.
+        """
+        here, measured = self.device, self.table.device
+        cycles, measured_cycles = here.cycles_per_s, measured.cycles_per_s
+        if cycles is None or measured_cycles is None or here.architecture == measured.architecture:
+            return None
+        if not has_odd_width(kernel) or is_limited_by_memory(kernel, here, numbers):
+            return None
+        loading_s = roofline(kernel, measured, numbers) - measured.launch_s
+        return here.launch_s + loading_s * measured_cycles / cycles
 
     def _narrowing(self, kernel: Kernel) -> list[Kernel]:
         """What makes the operands of a product narrow: its input, or the gradient of its result for both gradients.

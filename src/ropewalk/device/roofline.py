@@ -30,8 +30,20 @@ LEAST_INNER = 512
 
 def roofline(kernel: Kernel, device: Device, precision: Precision) -> float:
     """Seconds of a kernel on a device if nothing but quantisation holds it back."""
-    moving = kernel.moved_bytes(precision.element_bytes) / (device.memory_bandwidth * device.streaming)
-    return device.launch_s + max(_ARITHMETIC.get(kernel.kind, _none)(kernel, device, precision), moving)
+    return device.launch_s + max(_arithmetic(kernel, device, precision), _moving(kernel, device, precision))
+
+
+def is_limited_by_memory(kernel: Kernel, device: Device, precision: Precision) -> bool:
+    """Does moving its numbers take longer than its arithmetic?"""
+    return _moving(kernel, device, precision) > _arithmetic(kernel, device, precision)
+
+
+def _moving(kernel: Kernel, device: Device, precision: Precision) -> float:
+    return kernel.moved_bytes(precision.element_bytes) / (device.memory_bandwidth * device.streaming)
+
+
+def _arithmetic(kernel: Kernel, device: Device, precision: Precision) -> float:
+    return _ARITHMETIC.get(kernel.kind, _none)(kernel, device, precision)
 
 
 def _none(kernel: Kernel, device: Device, precision: Precision) -> float:

@@ -136,9 +136,18 @@ APART = 4.0
 
 def _matmul_place(kernel: Kernel) -> list[float]:
     """Lengths along which memory is read in 16-byte pieces differ from odd ones, which need other kernels."""
+    return [*_sizes(kernel), *(APART * _oddness(length) for length in _contiguous(kernel))]
+
+
+def _contiguous(kernel: Kernel) -> tuple[int, int]:
+    """Lengths along which the memory of a product is read."""
     _, rows, columns, inner = kernel.dims
-    contiguous = {"forward": (inner, columns), "input_grad": (inner, columns), "weight_grad": (rows, columns)}
-    return [*_sizes(kernel), *(APART * _oddness(length) for length in contiguous[kernel.form])]
+    return (rows, columns) if kernel.form == "weight_grad" else (inner, columns)
+
+
+def has_odd_width(kernel: Kernel) -> bool:
+    """Is this a product along whose lengths memory cannot be read in 16-byte pieces?"""
+    return kernel.kind == "matmul" and any(map(_oddness, _contiguous(kernel)))
 
 
 def _oddness(length: int) -> float:

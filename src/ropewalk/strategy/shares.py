@@ -185,8 +185,9 @@ def _shared_out(share: Share, strategy: Strategy, stack: Stack) -> Share:
     if strategy.zero < 3 or not dense + experts + still + idle:
         return share
     copies = FlatCopies(
-        dense + experts, strategy.regather, strategy.gradient_bytes, still + idle, stack.copies_flat, strategy.replicas
-    )
+        dense + experts, strategy.regather, strategy.gradient_bytes, still + idle, stack.copies_flat, strategy.replicas,
+        stack.divides_flat,
+    )  # fmt: skip
     return replace(share, layer=replace(share.layer, operators=(copies, *share.layer.operators)))
 
 

@@ -11,16 +11,20 @@ from ropewalk.workload.operator import Operator, Split
 
 @dataclass(frozen=True)
 class FlatCopies(Operator):
-    """What PyTorch's FSDP2 copies on the stream of the kernels, around the collectives of one layer.
+    """What PyTorch's FSDP copies on the stream of the kernels, around the collectives of one layer.
 
-    An all-gather leaves the shards of all ranks one after the other; every weight is copied out of them before a pass
-    that was gathered for. Behind the backward pass gradients are copied into the buffer of the reduce-scatter, in the
-    numbers in which they are summed. Copies of a rank's own shard are too small to count. Other stacks gather into
-    place; their kernels only run beside the collectives.
+    In FSDP2 an all-gather leaves the shards of all ranks one after the other; every weight is copied out of them before
+    a pass that was gathered for. Behind the backward pass gradients are copied into the buffer of the reduce-scatter,
+    in the numbers in which they are summed. The first FSDP gathers into place; gradients are joined into one tensor,
+    cast to the numbers in which they are summed, and divided there. Copies of a rank's own shard are too small to
+    count. Other stacks copy nothing; their kernels only run beside the collectives.
 
     >>> copies = FlatCopies(1000, again=True, reduced_bytes=4.0)
     >>> [kernel.moved_bytes(2) for kernel in (*copies.forward(), *copies.backward())]
     [4000.0, 4000.0, 6000.0]
+    >>> first = FlatCopies(1000, again=True, reduced_bytes=4.0, divided=True)
+    >>> [kernel.moved_bytes(2) for kernel in (*first.forward(), *first.backward())]
+    [4000.0, 6000.0, 8000.0]
     """
 
     elements: int
@@ -34,16 +38,30 @@ class FlatCopies(Operator):
     """Are they copied at all?"""
     ranks: int = 1
     """Ranks that share them out."""
+    divided: bool = False
+    """As the first FSDP does it: weights are gathered into place, gradients are joined, cast and divided."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (k.pointwise("cat", self.elements + self.frozen),) if self.copied else ()
+        return (k.pointwise("cat", self.elements + self.frozen),) if self.copied and not self.divided else ()
 
     def backward(self) -> tuple[Kernel, ...]:
         if not self.elements or not self.copied:
             return self.forward() if self.again else ()
+        if self.divided:
+            return self._divided()
         written = (self.elements, 0.0) if self.reduced_bytes is None else (0.0, self.reduced_bytes * self.elements)
         filled = Kernel("pointwise", "cat", (self.elements, 1, 1), self.elements, self.elements, *written)
         return (*(self.forward() if self.again else ()), filled)
+
+    def _divided(self) -> tuple[Kernel, ...]:
+        """Gradients joined, cast where they are summed in other numbers, and divided by some of the ranks."""
+        joined = k.pointwise("cat", self.elements)
+        if self.reduced_bytes is None:
+            return joined, k.pointwise("map", self.elements)
+        wide = self.reduced_bytes * self.elements
+        dims = (self.elements, 1, 1)
+        cast = Kernel("pointwise", "map", dims, self.elements, self.elements, bytes_fixed=wide)
+        return joined, cast, Kernel("pointwise", "map", dims, self.elements, bytes_fixed=2 * wide)
 
     def split(self, split: Split) -> FlatCopies:
         return self

@@ -1,7 +1,10 @@
 import pytest
 
 from ropewalk.device.device import DEVICES, PRECISIONS, device, precision
+from ropewalk.device.pricer import pricer
+from ropewalk.device.roofline import roofline
 from ropewalk.errors import DeviceError
+from ropewalk.workload import kernel as k
 
 
 @pytest.mark.parametrize("name", ["v100", "a100", "h100", "h200", "b200", "mi250", "mi300x", "cpu"])
@@ -34,3 +37,18 @@ def test_rates_grow_as_numbers_shrink():
             (PRECISIONS[name].element_bytes, rate) for name, rate in found.peak_flops.items() if name in PRECISIONS
         )
         assert by_bytes[0][1] >= by_bytes[-1][1], found.name
+
+
+@pytest.mark.parametrize(("name", "faster"), [("a100", 312 / 989 * 4096 / 2048), ("b200", 2250 / 989 * 4096 / 8192)])
+def test_products_of_odd_widths_scale_with_cycles_and_others_with_tensor_cores(name: str, faster: float) -> None:
+    odd, even = (k.matmul("forward", 8192, words, 2048) for words in (50257, 51200))
+    here, there = pricer("h200"), pricer(name)
+    assert there.kernel(odd) == pytest.approx(here.kernel(odd) / faster, rel=1e-3)
+    assert there.kernel(even) != pytest.approx(here.kernel(even) / faster, rel=0.2)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("mi300x", 8192), ("h100", 8192), ("a100", 1)])
+def test_odd_widths_of_other_makers_of_the_same_architecture_and_of_few_rows_scale_by_their_roofline(name, rows):
+    odd, there = k.matmul("forward", rows, 50257, 2048), pricer(name)
+    ratio = there.table.ratio(odd, "bf16")
+    assert there.kernel(odd) == pytest.approx(ratio * roofline(odd, there.device, there.precision))

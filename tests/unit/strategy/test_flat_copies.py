@@ -37,6 +37,12 @@ def test_gradients_summed_in_float32_are_written_in_float32() -> None:
     assert copied_bytes(block(Strategy(data=4, zero=3, gradient_bytes=4.0))) == [4 * WEIGHTS, 4 * WEIGHTS, 6 * WEIGHTS]
 
 
+def test_the_first_fsdp_gathers_into_place_and_joins_and_divides_gradients() -> None:
+    assert copied_bytes(block(Strategy(data=4, zero=3), "fsdp")) == [4 * WEIGHTS, 4 * WEIGHTS]
+    wide = block(Strategy(data=4, zero=3, gradient_bytes=4.0), "fsdp")
+    assert copied_bytes(wide) == [4 * WEIGHTS, 6 * WEIGHTS, 8 * WEIGHTS]  # joined, cast, divided
+
+
 def test_weights_that_are_kept_are_copied_once() -> None:
     assert copied_bytes(block(Strategy(data=4, zero=3, regather=False))) == [4 * WEIGHTS, 4 * WEIGHTS]
 

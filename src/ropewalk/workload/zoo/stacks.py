@@ -40,6 +40,8 @@ class Stack:
     copies_flat: bool = False
     """Weights that are shared out (ZeRO-3) are copied from the buffer of the all-gather into tensors of their own, and
     gradients into the buffer of the reduce-scatter."""
+    divides_flat: bool = False
+    """Of these copies, only those of gradients, which are cast and divided as well: PyTorch's first FSDP."""
     counts_channels: bool = False
     """Collectives that run beside kernels take multiprocessors from them."""
     collectives: str = "ring"
@@ -70,6 +72,10 @@ STACKS = Choices(
                 bucket_per_rank=1e6, interpreted=0.25
             ),
             "Megatron-Core with Transformer Engine",
+        ),
+        Choice(
+            "fsdp", Stack(copies_flat=True, divides_flat=True, counts_channels=True),
+            "the model's own code, weights shared out by PyTorch's first FSDP, as in 2023",
         ),
         Choice(
             "fsdp2",

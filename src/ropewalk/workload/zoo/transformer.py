@@ -59,7 +59,9 @@ STYLES = {
     "megatron": Style(
         megatron.layers, megatron.SHAPES["megatron-22b"], attention="written", stacks=(DEFAULT_STACK, "megatron")
     ),
-    "mpt": Style(mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False, stacks=(DEFAULT_STACK, "megatron", "fsdp2")),
+    "mpt": Style(
+        mpt.layers, mpt.SHAPES["mpt-125m"], dropout=False, stacks=(DEFAULT_STACK, "megatron", "fsdp", "fsdp2")
+    ),
     "parallel": Style(
         parallel.layers,
         parallel.SHAPES["falcon-7b"],
