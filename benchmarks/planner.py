@@ -40,7 +40,7 @@ LARGE = {
 def measured(name: str, model: str, place: str, batch: int, sequence: int, space: Space) -> None:
     cluster, workload = read_cluster(place), open_workload(model, 1, sequence)
     prices = pricer(cluster.device)
-    use = NetworkUse().settled(gpu_in(prices.device.title) or prices.device.name)
+    use = NetworkUse(algorithm="ring").settled(gpu_in(prices.device.title) or prices.device.name, cluster)
     fabric = cluster.fabric()
     Prices(workload, prices, fabric, use).price(
         enumerate_space(Space(tensor=(8,), micro_batch=(1,)), workload, cluster.gpus, batch)

@@ -216,10 +216,11 @@ def all_reduce_s(run: PublishedRun) -> float:
         run.gpus, wiring.gpu, min(run.gpus, run.gpus_per_server), nic_bandwidth=wiring.nic_bandwidth,
         nvlink_bandwidth=PAIR_OF_MI300X if pair else wiring.nvlink_bandwidth,
     )  # fmt: skip
-    fabric = read_cluster(given=given).fabric()
+    cluster = read_cluster(given=given)
+    fabric = cluster.fabric()
     sketch = StepSketch(run.gpus)
     sketch.collective(Act.ALL_REDUCE, range(run.gpus), float(run.bytes))
-    use, step = NetworkUse().settled(wiring.gpu), sketch.step()
+    use, step = NetworkUse(algorithm="ring").settled(wiring.gpu, cluster), sketch.step()
     return run_on(step, expand_on(step, fabric, use), fabric, use).trace.makespan
 
 
