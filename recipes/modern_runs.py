@@ -55,6 +55,10 @@ MODELS = {
 those of Llama's."""
 GPUS = {"H100-80GB": "h100", "H100": "h100", "B200": "b200", "B300": "b300", "GB200": "gb200", "GB300": "gb300"}
 PRECISION = {"bf16": "bf16", "fp8": "fp8", "fp8-cs": "fp8", "fp8-mx": "mxfp8", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
+PREDICTED_LAYERS = {"DeepSeekV3": 1, "Nemotron_3_Super": 2}
+"""Layers that predict tokens behind the next one; the second of Nemotron 3 Super is the first once more."""
+LEFT_FOR_THE_LAST = {"DeepSeekV3": 61, "Kimi_K2": 61}
+"""Blocks of models that Megatron-Bridge cuts unevenly (`set_deepseek_v3_pipeline_model_parallel_layout`)."""
 LORA_RANK = 16
 """Of adapters on all linear layers of a block, which rows do not say; half or twice of it changes a step by 1 %."""
 IN_ONE_DOMAIN = 64
@@ -183,6 +187,8 @@ class ModernRun:
     """Of a step."""
     simumax_s: float
     """As SimuMax predicts it; 0 where it does not say."""
+    remark: str = ""
+    """What its source says behind the model's name."""
 
     @property
     def said(self) -> str:
@@ -229,6 +235,13 @@ class ModernRun:
         return next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
 
     @property
+    def predicted_layers(self) -> int:
+        """Layers that predict further tokens, as recipes of Megatron-Bridge have them (src/megatron/bridge/recipes)."""
+        if not self.software.startswith(MEGATRON_BRIDGE) or self.remark == "w/o MTP":
+            return 0
+        return PREDICTED_LAYERS.get(self.model, 0)
+
+    @property
     def dense_graphs(self) -> str:
         """Parts of Llama that recipes of Megatron-Bridge run as CUDA graphs (tags v0.2.0 to v0.5.0, configs/llama).
 
@@ -262,6 +275,7 @@ class ModernRun:
         options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
         options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) or stack == "fsdp2" else []
         options += [f"graphs={self.dense_graphs}"] if self.dense_graphs else []
+        options += [f"mtp={self.predicted_layers}"] if self.predicted_layers else []
         options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 
@@ -330,10 +344,16 @@ def megatron_bridge(run: ModernRun) -> Strategy:
 def _evenly(run: ModernRun) -> tuple[int, ...] | None:
     """Blocks are cut evenly as Megatron-Core does, embedding and head on top, or counted as a block each.
 
-    Where neither divides, recipes bring layouts, which are not told here: such pipelines are balanced by cost.
+    Where neither divides, recipes bring layouts: the 61 blocks of DeepSeek-V3 and Kimi K2 are cut as if there were some
+    more, and the last piece has what is left, what predicts further tokens and the losses. Others are not told here:
+    such pipelines are balanced by cost.
     """
     if run.pipeline == 1:
         return None
+    if run.model in LEFT_FOR_THE_LAST:
+        pieces = run.pipeline * run.interleave
+        each = -(-LEFT_FOR_THE_LAST[run.model] // pieces)
+        return (0, *(1 + each * piece for piece in range(1, pieces)))
     blocks, pieces = len(open_workload(run.workload(), 1, run.sequence).layers) - 2, run.pipeline * run.interleave
     if blocks % pieces == 0:
         return (0, *(1 + blocks // pieces * piece for piece in range(1, pieces)))
@@ -402,5 +422,5 @@ def _run(row: dict[str, str]) -> ModernRun:
         *(number[name] for name in ("tp", "pp", "cp", "ep", "vp")), int(sharded) if sharded.isdecimal() else 0,
         row["precision"].lower(),
         value if row["unit"] == "s" else batch * sequence / (value * gpus),
-        float(extra.get("simumax_ms", 0)) / 1e3,
+        float(extra.get("simumax_ms", 0)) / 1e3, model.partition(" (")[2].rstrip(")"),
     )  # fmt: skip

@@ -35,22 +35,22 @@ def errors() -> dict[tuple[str, str], float]:
 
 def test_no_mixture_is_far_off(errors):
     assert len(errors) >= 10
-    assert all(abs(error) < 0.36 for error in errors.values()), errors
+    assert all(abs(error) < 0.27 for error in errors.values()), errors
 
 
 def test_mixtures_on_average(errors):
     """The target is 12 % and a bias of 4 %: not reached (docs/validation.md)."""
-    assert sum(map(abs, errors.values())) / len(errors) < 0.22
-    assert -0.22 < sum(errors.values()) / len(errors) < 0.05
+    assert sum(map(abs, errors.values())) / len(errors) < 0.155
+    assert -0.155 < sum(errors.values()) / len(errors) < 0.05
 
 
-FOLDED = {"g02347": 0.17, "g02131": 0.30, "g02229": 0.30, "g02085": 0.48}
+FOLDED = {"g02347": 0.17, "g02131": 0.20, "g02229": 0.27, "g02085": 0.39}
 """Runs with experts on tensor ranks too, and how far off they may be: as they were when these could be said first."""
 
 
 @pytest.mark.parametrize("name", FOLDED)
 def test_runs_with_experts_on_tensor_ranks_too_are_as_far_off_as_they_were(name):
-    """All are predicted too fast, as other mixtures are; layers that predict further tokens are not modelled."""
+    """All are predicted too fast, as other mixtures are."""
     run = next(run for run in modern_runs() if run.id == name)
     assert run.folds
     assert run.data % run.expert  # what the data ranks alone could not hold

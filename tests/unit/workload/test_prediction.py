@@ -47,3 +47,13 @@ def test_the_last_stage_holds_a_copy_of_the_table() -> None:
 def test_a_head_that_is_the_table_is_refused() -> None:
     with pytest.raises(WorkloadError, match="mtp=1 needs a head that is not the table of words: give tied=false"):
         build(f"{SMALL},mtp=1,tied=true", 1)
+
+
+def test_a_model_of_a_pattern_predicts_by_attention_and_experts() -> None:
+    small = "nemotron-3-super:pattern=M*E,hidden=64,heads=4,kv_heads=2,vocabulary=256,scan_heads=8"
+    plain, deep = (build(f"{small},stack=megatron,mtp={depth}", 1, 32) for depth in (0, 2))
+    _, _, attention, experts, _ = plain.layers
+    joint, norms = 2 * 64 * 64, 3 * 64
+    added = attention.parameters() + experts.parameters() + joint + norms
+    assert deep.parameters() - plain.parameters() == 2 * added
+    assert [layer.name for layer in deep.layers[-3:]] == ["prediction 0", "prediction 1", "head"]

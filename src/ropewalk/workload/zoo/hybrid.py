@@ -96,6 +96,11 @@ def layers(shape: Transformer, hybrid: Hybrid, run: Run) -> list[Layer]:
     return llama.between_words(shape, run, [made[letter] for letter in hybrid.pattern])
 
 
+def predicting(shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
+    """What predicts tokens behind the next one: attention and experts (Nemotron 3 Super)."""
+    return _layer("*", shape, hybrid, run) + _layer("E" if hybrid.experts else "-", shape, hybrid, run)
+
+
 def _layer(letter: str, shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
     if letter == "M":
         return mamba(shape, hybrid, run)

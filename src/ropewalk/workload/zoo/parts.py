@@ -47,17 +47,18 @@ def stacked(
 ) -> list[Layer]:
     """Blocks, each with its kind, between what makes vectors of words and what makes a loss of them."""
     elements = run.tokens * hidden
-
-    def written(operators: Operators) -> Operators:
-        kept = tuple(as_kept_by(run.stack, operator) for operator in operators)
-        return launched_at_once(kept) if STEP in run.graphs else kept
-
-    made = {kind: written(block) for kind, block in blocks}
+    made = {kind: as_run(run, block) for kind, block in blocks}
     return [
-        Layer("embedding", written(embedding), elements, kind="embedding"),
+        Layer("embedding", as_run(run, embedding), elements, kind="embedding"),
         *(Layer(f"block {number}", made[kind], elements, kind=kind) for number, (kind, _) in enumerate(blocks)),
-        Layer("head", written(head), 1, kind="head"),
+        Layer("head", as_run(run, head), 1, kind="head"),
     ]
+
+
+def as_run(run: Run, operators: Operators) -> Operators:
+    """The same operators as the stack keeps them, and as it launches them."""
+    kept = tuple(as_kept_by(run.stack, operator) for operator in operators)
+    return launched_at_once(kept) if STEP in run.graphs else kept
 
 
 def as_kept_by(stack: Stack, operator: Operator) -> Operator:

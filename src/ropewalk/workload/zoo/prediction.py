@@ -16,26 +16,31 @@ from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.zoo.gpt import causal_loss
 from ropewalk.workload.zoo.llama import norm
-from ropewalk.workload.zoo.parts import Operators, Run, as_kept_by, fan_in, leave
+from ropewalk.workload.zoo.parts import Operators, Run, as_run, fan_in, leave
 from ropewalk.workload.zoo.shape import Transformer
 from ropewalk.workload.zoo.trail import joined
 
 
-def added(name: str, layers: list[Layer], shape: Transformer, run: Run, depth: int) -> list[Layer]:
-    """The model with `depth` such layers behind its last block, and a loss for each in its head."""
+def added(
+    name: str, layers: list[Layer], shape: Transformer, run: Run, depth: int, block: Operators = ()
+) -> list[Layer]:
+    """The model with `depth` such layers behind its last block, and a loss for each in its head.
+
+    Each runs a block like the last one unless another is given.
+    """
     if not depth:
         return layers
     if shape.tied:
         raise WorkloadError(f"model {name}: mtp={depth} needs a head that is not the table of words: give tied=false")
-    *before, block, head = layers
-    operators = tuple(as_kept_by(run.stack, one) for one in _entrance(shape, run)) + block.operators
+    *before, last, head = layers
+    operators = as_run(run, _entrance(shape, run)) + (as_run(run, block) or last.operators)
     # What every layer before has made goes along to the head.
     further = [
-        Layer(f"prediction {number}", operators, (number + 2) * block.output_elements, kind="prediction block")
+        Layer(f"prediction {number}", operators, (number + 2) * last.output_elements, kind="prediction block")
         for number in range(depth)
     ]
-    losses = tuple(as_kept_by(run.stack, one) for one in _loss(shape, run)) * depth
-    return [*before, block, *further, replace(head, operators=head.operators + losses)]
+    losses = as_run(run, _loss(shape, run)) * depth
+    return [*before, last, *further, replace(head, operators=head.operators + losses)]
 
 
 def _entrance(shape: Transformer, run: Run) -> Operators:

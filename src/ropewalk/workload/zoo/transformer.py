@@ -173,7 +173,8 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
-        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, graphs: str = "", **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, mtp: int = 0, graphs: str = "",
+        **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
         changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
@@ -185,11 +186,13 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
         runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
         run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
         made = resized(name, shape, {**own, "layers": len(pattern)})
-        return adapters.added(hybrid.layers(made, kept, run), lora, run.stack)
+        block = hybrid.predicting(made, kept, run)
+        layers = prediction.added(name, hybrid.layers(made, kept, run), made, run, mtp, block)
+        return adapters.added(layers, lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0,
-        "graphs": "",
+        "mtp": 0, "graphs": "",
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
