@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
+from ropewalk.lab.commands import burst_bytes
 from ropewalk.lab.process import LabRun
 from ropewalk.sim.trace import Trace
 from ropewalk.units import show_seconds
 
+MOST_FREE = 0.02
+"""Part of its bytes that a link may pass faster than its speed before a reader is told."""
 MOST_MESSAGES = 5_000
 """Messages per second up to which the process of the ranks is not the bottleneck."""
 
@@ -107,6 +110,15 @@ class LabAnswer:
         ]
         return sorted(rows, key=lambda row: (-row.predicted_bytes, row.link))
 
+    def free_share(self) -> float:
+        """The part of the bytes of the fullest link that its token bucket, full at the start, lets pass at once."""
+        time_of = self.predicted_bytes / self.wire_speed
+        fullest = int(np.argmax(time_of))
+        if not self.predicted_bytes[fullest]:
+            return 0.0
+        bucket = burst_bytes(round(8 * float(self.wire_speed[fullest])))
+        return min(1.0, bucket / float(self.predicted_bytes[fullest]))
+
     def group_times(self) -> list[tuple[float, float]]:
         """When the last transfer of each group ended, as predicted and as the median of the runs that count."""
         chosen = [list(tasks) for tasks in self.groups]
@@ -143,6 +155,11 @@ class LabAnswer:
                 "and are left out" if self.trusted else "so none of them can be trusted: repeat it on a quiet machine"
             )
             said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
+        if (free := self.free_share()) > MOST_FREE:
+            said.append(
+                f"full buckets let the fullest link pass {100 * free:.0f} % of its bytes at once, so times are up to "
+                "as much too short: give a larger --size"
+            )
         rate = self.messages / self.predicted_s
         if rate > MOST_MESSAGES:
             said.append(

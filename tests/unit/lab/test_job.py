@@ -169,6 +169,13 @@ def test_more_messages_than_ranks_keep_up_with_are_said():
     assert any("messages per second" in note for note in quick.notes())
 
 
+def test_what_full_buckets_let_pass_at_once_is_said():
+    small, large = an_answer([1.5]), replace(an_answer([1.5]), predicted_bytes=np.full(6, 1e8))
+    assert small.free_share() == 1.0
+    assert any("full buckets" in note for note in small.notes())
+    assert not any("full buckets" in note for note in large.notes())
+
+
 def test_times_are_also_said_at_the_speeds_of_the_fabric():
     assert any("(1:5000)" in note and "300 us" in note for note in an_answer([1.5]).notes())
 

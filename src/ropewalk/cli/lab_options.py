@@ -1,0 +1,82 @@
+"""Options of labs: what is built, how it is routed and scaled, what it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.idle_options import refuse
+from ropewalk.cli.places import fabric_named, plan_named
+from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from ropewalk.fabric import Fabric
+    from ropewalk.lab.request import LabRequest
+    from ropewalk.routing import Routes
+
+NAME = typer.Option("lab", "--name", "-n", help="The lab, where there are several.")
+HOSTS = typer.Option(None, min=1, help="Hosts, where only a family is named.")
+ROUTING = typer.Option(
+    None, help="Routes: {routers}, or hash (the kernel's own ECMP).  [default: the best for the fabric]"
+)
+SEED = typer.Option(0, help="Of routers that hash.")
+SCALE = typer.Option(
+    None, help="Build links at one part in so many of their speed, 1:5000.  [default: what this machine carries]"
+)
+
+
+@dataclass(frozen=True)
+class RouteOptions:
+    """Which lab, on which routes."""
+
+    hosts: int | None
+    routing: str | None
+    seed: int
+    name: str
+
+    def fabric(self, named: str | None, place: ClusterOptions) -> tuple[Fabric, str, Routes | None]:
+        """The fabric that is named, with the routes of the plan that it comes from, or of the router."""
+        from ropewalk.lab.request import routes_by_name, routes_of_plan
+        from ropewalk.routing import DEFAULT
+
+        plan = plan_named(named)
+        fabric = fabric_named(named, place, plan=plan, hosts=self.hosts)
+        if plan is None:
+            return fabric, *routes_by_name(fabric, self.routing or DEFAULT, self.seed)
+        refuse(["--routing"] if self.routing else [], f"{named} is a plan and says it: leave it out")
+        return fabric, *routes_of_plan(plan, fabric)
+
+
+@dataclass(frozen=True)
+class BuildOptions(RouteOptions):
+    """How a lab is built, and what it is called."""
+
+    scale: str | None
+
+    def typed(self) -> dict[str, object]:
+        """What only a new lab can be told, as it is typed."""
+        return {"--hosts": self.hosts, "--routing": self.routing, "--scale": self.scale}
+
+    def request(self, named: str | None, place: ClusterOptions) -> LabRequest:
+        """What is to be built; says what the machine carries."""
+        from ropewalk.lab.request import LabRequest, scaled
+
+        fabric, router, routes = self.fabric(named, place)
+        network, capacity = scaled(fabric, None if self.scale is None else scale_named(self.scale))
+        typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
+        return LabRequest(self.name, named or str(place.cluster), network, router, routes)
+
+
+def scale_named(text: str) -> float:
+    """1:5000 and 5000 are the same.
+
+    >>> scale_named("1:5000"), scale_named("2.5")
+    (5000.0, 2.5)
+    """
+    try:
+        return float(text.removeprefix("1:"))
+    except ValueError:
+        raise InputError(f"--scale {text} is not a number: write it like 1:5000") from None
