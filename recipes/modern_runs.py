@@ -60,7 +60,8 @@ PREDICTED_LAYERS = {"DeepSeekV3": 1, "Nemotron_3_Super": 2}
 LEFT_FOR_THE_LAST = {"DeepSeekV3": 61, "Kimi_K2": 61}
 """Blocks of models that Megatron-Bridge cuts unevenly (`set_deepseek_v3_pipeline_model_parallel_layout`)."""
 LORA_RANK = 16
-"""Of adapters on all linear layers of a block, which rows do not say; half or twice of it changes a step by 1 %."""
+"""Of adapters, which rows do not say; half or twice of it changes a step by 1 %. They are on all linear layers of a
+block in recipes of AutoModel, on queries, keys and values alone in those of Megatron-Bridge."""
 IN_ONE_DOMAIN = 64
 """GPUs of an NVL72 that jobs of powers of two use."""
 WHOLE_SEQUENCES = ("Qwen2.5 32B", "Qwen2.5 32B 2-node")
@@ -272,7 +273,8 @@ class ModernRun:
         model = MODELS[self.model]
         stack = "fsdp2" if self.software.startswith(AUTOMODEL) and self.is_dense else "megatron"
         options = [f"layers={self.layers}"] if self.layers else []
-        options += [f"lora={LORA_RANK}"] if "LoRA" in self.task else []
+        if "LoRA" in self.task:
+            options += [f"lora={LORA_RANK}", *(["lora_on=qkv"] if self.software.startswith(MEGATRON_BRIDGE) else [])]
         options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) or stack == "fsdp2" else []
         options += [f"graphs={self.dense_graphs}"] if self.dense_graphs else []
         options += [f"mtp={self.predicted_layers}"] if self.predicted_layers else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.device.numbers import Numbers
+from ropewalk.errors import WorkloadError
 from ropewalk.strategy import Strategy
 from ropewalk.strategy.memory import memory
 from ropewalk.strategy.shares import shares_of
@@ -13,6 +14,7 @@ from ropewalk.task.lower.passes import buckets
 from ropewalk.workload.files import read_workload, write_workload
 from ropewalk.workload.kernel import PRODUCTS
 from ropewalk.workload.operator import Split
+from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo import build
 
@@ -106,3 +108,16 @@ def test_a_model_with_adapters_is_written_and_read(tmp_path) -> None:
     model = build(f"{TINY},lora=4", 1, 32)
     write_workload(model, tmp_path / "model.yaml")
     assert read_workload(tmp_path / "model.yaml").trained_parameters() == model.trained_parameters()
+
+
+def test_adapters_may_stand_on_queries_keys_and_values_alone():
+    every, some = (
+        open_workload(f"llama3-8b:layers=1,lora=16,stack=megatron,lora_on={where}", 1, 128) for where in ("all", "qkv")
+    )
+    assert some.trained_parameters() == 16 * (4096 + 6144)
+    assert every.trained_parameters() > 4 * some.trained_parameters()
+
+
+def test_adapters_stand_nowhere_else():
+    with pytest.raises(WorkloadError, match=r"there are no adapters on 'ffn': give lora_on=all or lora_on=qkv"):
+        open_workload("llama3-8b:layers=1,lora=16,lora_on=ffn", 1, 128)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ropewalk.errors import WorkloadError
 from ropewalk.workload.adapted import Adapted, bare
-from ropewalk.workload.dense import Linear
+from ropewalk.workload.attention import FusedAttention
+from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.operator import Operator, Role
@@ -26,18 +28,33 @@ OUTPUT_ROLES = {Role.COLUMNS: Role.INSIDE, Role.ROWS: Role.WHOLE}
 """What tensor parallelism does to the input and to the output of a linear layer, by its role; OUTSIDE stays it."""
 
 
-def added(layers: list[Layer], rank: int, stack: Stack) -> list[Layer]:
+ALL, IN_FRONT = "all", "qkv"
+"""Which linear layers of a block have adapters: all, or those that make queries, keys and values."""
+
+
+def added(layers: list[Layer], rank: int, stack: Stack, on: str = ALL) -> list[Layer]:
     """The model with adapters of this rank in its blocks and all else frozen; as it is for rank 0."""
+    if on not in (ALL, IN_FRONT):
+        raise WorkloadError(f"there are no adapters on {on!r}: give lora_on={ALL} or lora_on={IN_FRONT}")
     if not rank:
         return layers
     made: dict[int, Operators] = {}
     for layer in layers:
         if id(layer.operators) not in made:
             narrow = rank if layer.kind.endswith("block") else 0
+            last = len(layer.operators) if on == ALL else _attention_at(layer.operators)
             made[id(layer.operators)] = tuple(
-                one for operator in layer.operators for one in _beside(operator, narrow, stack)
+                one
+                for at, operator in enumerate(layer.operators)
+                for one in _beside(operator, narrow if at < last else 0, stack)
             )
     return [replace(layer, operators=made[id(layer.operators)]) for layer in layers]
+
+
+def _attention_at(operators: Operators) -> int:
+    """Where tokens first meet; 0 where they do not."""
+    found = (at for at, one in enumerate(operators) if isinstance(bare(one), FusedAttention | Product))
+    return next(found, 0)
 
 
 def _beside(operator: Operator, rank: int, stack: Stack) -> Operators:

@@ -120,12 +120,13 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     def make(
         name: str, batch: int, length: int, *, attention: str = "", dropout: bool = how.dropout,
-        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, graphs: str = "", **sizes: Option,
+        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, lora_on: str = adapters.ALL,
+        graphs: str = "", **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         usual = how.attention if stack == DEFAULT_STACK else "fused"
         runner = running(name, stack, how.stacks, loss_fusion=loss_fusion)
         run = Run(batch, length, known(name, attention or usual), dropout, runner, graphs_named(graphs))
-        return adapters.added(how.layers(resized(name, shape, sizes), run), lora, run.stack)
+        return adapters.added(how.layers(resized(name, shape, sizes), run), lora, run.stack, lora_on)
 
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=options(shape, how),
@@ -210,7 +211,8 @@ STATES = {"scan_heads": "heads", "scan_size": "size", "state": "state", "groups"
 
 def options(shape: Transformer, style: Style) -> dict[str, Option]:
     own: dict[str, Option] = {
-        "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0, "graphs": "",
+        "attention": style.attention, "dropout": style.dropout, "stack": DEFAULT_STACK, "lora": 0,
+        "lora_on": adapters.ALL, "graphs": "",
     }  # fmt: skip
     if style.causal and "megatron" in style.stacks:
         own["loss_fusion"] = True
