@@ -18,6 +18,7 @@ from ropewalk.fabric.dragonfly import Dragonfly
 from ropewalk.fabric.fabric import Builder
 from ropewalk.fabric.fat_tree import FatTree
 from ropewalk.fabric.hypercube import Hypercube
+from ropewalk.fabric.in_server import NVLINK_P100, CubeMesh, PcieTree
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.random_regular import RandomRegular
 from ropewalk.fabric.switch import IdealSwitch
@@ -73,6 +74,19 @@ def _sized_h100(hosts: int) -> Dgx | None:
     return _h100(found.servers) if found else None
 
 
+def _p100(gpus: int) -> CubeMesh:
+    return CubeMesh(gpus, NVLINK_P100, twice=False)
+
+
+def _cube_mesh(hosts: int) -> CubeMesh | None:
+    return CubeMesh(hosts) if 2 <= hosts <= 8 else None
+
+
+def _pcie(hosts: int) -> PcieTree | None:
+    return PcieTree(hosts) if hosts >= 8 and hosts % 8 == 0 else None
+
+
+_UP_TO_EIGHT = "2 to 8"
 _SERVERS, _EIGHTS = "SERVERS[,GPUS[,RAILS[,SPINES]]]", "multiples of 8"
 _TWO_OR_MORE, _FIVE_OR_MORE, _SIDES = "2 or more", "5 or more", "products of sides of at least 2"
 
@@ -115,6 +129,12 @@ FAMILIES = Choices(
                usage=_SERVERS, sizes=_EIGHTS),
         family("dgx-h100", _h100, "servers of eight H100s on NVSwitch, rails of NICs between servers",
                example="dgx-h100:4", sized=_sized_h100, numbers=(1, 4), usage=_SERVERS, sizes=_EIGHTS),
+        family("dgx-1v", CubeMesh, "one server of V100s whose NVLinks are a hybrid cube mesh, without a switch",
+               usage="GPUS", example="dgx-1v:8", sizes=_UP_TO_EIGHT, sized=_cube_mesh),
+        family("dgx-1p", _p100, "the same of P100s, which have four NVLinks", usage="GPUS", example="dgx-1p:8",
+               sizes=_UP_TO_EIGHT, sized=lambda hosts: None if _cube_mesh(hosts) is None else _p100(hosts)),
+        family("pcie", PcieTree, "one server whose GPUs are on switches of PCI Express below two CPUs",
+               usage="GPUS[,GPUS_PER_SWITCH[,CPUS]]", example="pcie:8", sizes=_EIGHTS, sized=_pcie, numbers=(1, 3)),
     ),
     error=FabricError,
     plural="fabrics",

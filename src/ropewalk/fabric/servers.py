@@ -14,13 +14,16 @@ from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.expression import MOST_HOSTS, builder, fabric, has_open_size, is_path, ratio_of, sizing_of
 from ropewalk.fabric.fabric import Builder, Fabric
 from ropewalk.fabric.families import FAMILIES
+from ropewalk.fabric.in_server import PcieTree
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.rails import RAIL_ONLY, RailSwitches
 from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup, ports_of
 
 WIDEST_LEAF = 64
 """Ports of a leaf that go down, where half of the ports of a switch of radix 128 do."""
-WHOLE_SERVERS = ("dgx", "dgx-a100", "dgx-h100")
+ONE_SERVER = ("dgx-1v", "dgx-1p", "pcie")
+"""Families whose fabrics are the links inside one server."""
+WHOLE_SERVERS = ("dgx", "dgx-a100", "dgx-h100", *ONE_SERVER)
 """Families whose fabrics hold the servers themselves."""
 
 
@@ -57,10 +60,12 @@ def whole_servers(
         return found if found.server is not None else None
     if text.partition(":")[0] not in WHOLE_SERVERS:
         return None
-    bandwidth = groups[0].nic_bandwidth if groups else None
+    bandwidth = groups[0].nic_bandwidth if groups and text.partition(":")[0] not in ONE_SERVER else None
     made = builder(text, bandwidth, latency, hosts=gpus if has_open_size(text) else None)
     if isinstance(made, Dgx) and groups:
         made = replace(made, nvlink_bandwidth=groups[0].nvlink_bandwidth)
+    elif isinstance(made, PcieTree) and groups:
+        made = replace(made, bandwidth=groups[0].nvlink_bandwidth)
     return made.build()
 
 

@@ -15,6 +15,7 @@ from ropewalk.errors import FabricError, Findings, InputError
 from ropewalk.fabric.dgx import Dgx
 from ropewalk.fabric.expression import builder, fabric, has_open_size, is_path, sizing_of
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH, Fabric
+from ropewalk.fabric.in_server import CubeMesh, PcieTree
 from ropewalk.fabric.interconnect import INTERCONNECTS, Interconnect, gpu_in, interconnect
 from ropewalk.fabric.rails import RAIL_ONLY
 from ropewalk.fabric.servers import WHOLE_SERVERS
@@ -55,6 +56,8 @@ def outside_of(network: str | Ports | None, gpus: int | None = None) -> Outside:
         return _of_fabric(fabric(text))
     if text.partition(":")[0] in WHOLE_SERVERS:
         made = builder(text, hosts=gpus if has_open_size(text) else None)
+        if isinstance(made, (CubeMesh, PcieTree)):
+            return Outside(nvlink_bandwidth=made.inside_bandwidth, sizes=(made.hosts,))
         assert isinstance(made, Dgx)
         return Outside(None, made.bandwidth, made.nvlink_bandwidth, (made.gpus,) * made.servers)
     if text and text != RAIL_ONLY and has_open_size(text):

@@ -57,6 +57,24 @@ def test_a_dgx_1_fills_all_six_nvlinks_and_a_step_takes_what_expect_says():
     assert took == pytest.approx(expected.seconds, rel=1e-3)
 
 
+def test_names_of_servers_are_their_files():
+    named, filed = fabric("dgx-1v:8"), fabric(DGX_1V)
+    links = [sorted(zip(one.link_src, one.link_dst, one.bandwidth, strict=True)) for one in (named, filed)]
+    assert links[0] == links[1]
+
+
+@pytest.mark.parametrize(
+    ("device", "network", "busbw"),
+    [("p100", "dgx-1p:8", 0.8 * 80e9), ("v100", "dgx-1v:4", 0.8 * 100e9), ("l40s", "pcie:8,2", 12 / 15.75 * 22e9)],
+)
+def test_rings_in_a_server_are_as_fast_as_its_narrowest_place(device, network, busbw):
+    gpus = fabric(network).hosts
+    cluster = read_cluster(f"1x{gpus}", Given(device=device, network=network))
+    prices, size = Prices(cluster, library_for(cluster)), 1 << 32
+    expected = prices.expected(BENCHMARKS["all_reduce"], size, prices.everyone)
+    assert size * BENCHMARKS["all_reduce"].factor(gpus) / expected.bytes_s == pytest.approx(busbw, rel=1e-3)
+
+
 def test_chains_along_rings_send_every_part_up_and_down_once():
     cycles = rings_along_links(fabric(DGX_1V), np.arange(8, dtype=np.int32))
     made = nccl_template(Act.ALL_REDUCE, Algorithm.TREE, (8,), Transport(), cycles)

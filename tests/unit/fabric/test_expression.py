@@ -23,6 +23,7 @@ from ropewalk.fabric import (
 from ropewalk.fabric.expression import builder, fabric, nearest
 from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.files import to_yaml
+from ropewalk.fabric.in_server import CubeMesh, PcieTree
 
 WRITTEN = {
     "fat-tree:8": FatTree(8),
@@ -46,6 +47,9 @@ WRITTEN = {
     "dgx-a100:2,8,4": Dgx(2, rails=4),
     "dgx-a100:2,8,8,1": Dgx(2, spines=1),
     "dgx-h100:4": Dgx(4, nvlink_bandwidth=450e9, bandwidth=50e9),
+    "dgx-1v:8": CubeMesh(),
+    "dgx-1p:4": CubeMesh(4, 20e9, twice=False),
+    "pcie:8,2,2": PcieTree(8, 2),
 }
 
 
