@@ -122,8 +122,24 @@ def read_jobs(path: Path, asked: ReplayOptions, plant: Plant) -> ListedJobs:
     if drawn:
         notes.append(f"{drawn} of {len(jobs)} jobs name no model and get one of the published mix")
     iteration_s = None if asked.iteration_time is None else units.seconds(asked.iteration_time)
+    notes += _about_steps(jobs, iteration_s)
     found = jobs_of(jobs, plant, seed=asked.seed, iteration_s=iteration_s, subject=f"trace {path}")
     return ListedJobs(found, warnings, notes)
+
+
+def _about_steps(jobs: Sequence[TraceJob], iteration_s: float | None) -> list[str]:
+    """On which GPUs and by which stack the steps of jobs are priced that say what they train."""
+    from ropewalk.device.held import device_in_words
+    from ropewalk.tenancy.of_trace import gpu_of_job, is_lowered
+
+    lowered = [job for job in jobs if is_lowered(job, iteration_s)]
+    if not lowered:
+        return []
+    gpus = ", ".join(dict.fromkeys(device_in_words(gpu_of_job(job)) for job in lowered))
+    return [
+        f"{len(lowered)} of {len(jobs)} jobs take as long as steps of their models on {gpus}, eager stack unless a "
+        "model names another"
+    ]
 
 
 def _about_models(jobs: Sequence[TraceJob]) -> list[str]:

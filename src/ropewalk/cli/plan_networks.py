@@ -65,6 +65,7 @@ def print_networks(answer: NetworksAnswer) -> None:
     print_whole(_table(answer))
     compared = answer.comparison
     say(f"dollars are of the {compared.dollars_of} (price list {compared.prices})", soft_wrap=True)
+    say(f"costs: {answer.best.planned.training.cost_source}", soft_wrap=True)
     for one in answer.found:
         for line in _remarks(one):
             say(f"{one.name}: {line}", soft_wrap=True)

@@ -121,7 +121,7 @@ class _Filler:
     _places: dict[int, Allocation] = field(default_factory=dict)
 
     def job(self, number: int, job: TraceJob) -> Job:
-        if self._is_lowered(job):
+        if is_lowered(job, self.iteration_s):
             iterations, work = self._lowered(job)
         else:
             iterations, quiet_s = self._iterations(job)
@@ -135,11 +135,6 @@ class _Filler:
             deadline_s=job.deadline_s,
             expected_s=job.expected_s,
         )
-
-    def _is_lowered(self, job: TraceJob) -> bool:
-        """Does it say what it trains, and nothing that would be easier to go by?"""
-        timed = job.duration_s is not None or job.compute_s is not None or self.iteration_s is not None
-        return job.is_split or (job.model is not None and not timed)
 
     def _lowered(self, job: TraceJob) -> tuple[float, Work]:
         """(iterations, work) of a job whose model is lowered to a step; a duration is as many steps as fit."""
@@ -229,10 +224,21 @@ def lowered_work(job: TraceJob) -> Work:
         str(job.model),
         batch,
         derive(job.gpus, degrees, batch=batch * copies),
-        device=held_to(job.device or DEVICE),
+        device=gpu_of_job(job),
         all_reduce=_checked(job.collective or ALL_REDUCE),
     )
     return work_of_model(model, job.gpus)
+
+
+def is_lowered(job: TraceJob, iteration_s: float | None) -> bool:
+    """Does it say what it trains, and nothing that would be easier to go by?"""
+    timed = job.duration_s is not None or job.compute_s is not None or iteration_s is not None
+    return job.is_split or (job.model is not None and not timed)
+
+
+def gpu_of_job(job: TraceJob) -> str:
+    """The GPU that the model of a job is priced on, held to its published power limit unless its name says another."""
+    return held_to(job.device or DEVICE)
 
 
 def is_drawn(job: TraceJob) -> bool:

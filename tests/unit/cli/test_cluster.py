@@ -223,6 +223,13 @@ def test_the_table_of_a_replay_fits_a_terminal_of_eighty_columns(run, tmp_path, 
     assert "…" not in told
 
 
+def test_jobs_that_are_timed_by_their_models_say_clock_and_stack(run, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("name,gpus,arrival_s,iterations,model\na,4,0,10,alexnet\n")
+    told = " ".join(run(path, *SMALL).stdout.split())
+    assert "1 of 1 jobs take as long as steps of their models on h200 at 700 W, eager stack unless" in told
+
+
 def test_rules_are_one_for_every_gpu_on_the_leaf(run, tmp_path):
     state, out = tmp_path / "state.json", tmp_path / "files"
     run("allocate", *SMALL, "--gpus", 8, "--job", "a", "--save", state)
