@@ -140,8 +140,8 @@ class LabAnswer:
         if self.real_seconds != 1:
             real = " and ".join(show_seconds(one * self.real_seconds) for one in (self.predicted_s, self.measured_s))
             said.append(f"at the speeds of the fabric (1:{1 / self.real_seconds:g}): {real}")
-        if "promised_s" in self.details:
-            said.append(f"the plan promises {show_seconds(self.details['promised_s'])}, without headers of packets")
+        if "step_s" in self.details:
+            said.append(f"without headers of packets the step is simulated at {show_seconds(self.details['step_s'])}")
         if len(self.groups) > 1:
             times = ", ".join(
                 f"group {at} {show_seconds(expected)} and {show_seconds(seen)}"
@@ -158,13 +158,13 @@ class LabAnswer:
         if (free := self.free_share()) > MOST_FREE:
             said.append(
                 f"full buckets let the fullest link pass {100 * free:.0f} % of its bytes at once, so times are up to "
-                "as much too short: give a larger --size"
+                "as much too short: run more bytes"
             )
         rate = self.messages / self.predicted_s
         if rate > MOST_MESSAGES:
             said.append(
                 f"{rate:.0f} messages per second are more than the {MOST_MESSAGES} that ranks keep up with: give a "
-                "larger --size or --scale"
+                "larger --size or --scale, or a smaller --shrink"
             )
         if self.dropped:
             said.append(f"{self.dropped} packets were dropped: TCP sent them again, which no prediction knows")

@@ -33,7 +33,7 @@ def step_work(network: LabNetwork, plan: Plan, shrink: float = 1.0) -> LabWork:
     if graph.tasks > MOST_TASKS:
         raise LabError(f"the step has {graph.tasks} tasks, and a lab runs at most {MOST_TASKS}: plan for fewer GPUs")
     job = job_of_graph(in_lab(trace, network.scale, shrink), trace.routes, lanes_of(trace), network.settings.congestion)
-    details = {"model": plan.model.name, "shrink": shrink, "promised_s": trace.makespan}
+    details = {"model": plan.model.name, "shrink": shrink, "step_s": trace.makespan}
     return LabWork(f"step of {plan.model.name}", details, job, trace.routes, True, shrink / network.scale)
 
 
