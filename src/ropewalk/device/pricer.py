@@ -8,6 +8,7 @@ are exchanged. `source` says which of the two it was.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import as_file, files
@@ -147,14 +148,16 @@ class Pricer:
             return 1.0
         batch = max(1, BUSY_TOKENS // workload.sequence) if workload.sequence else BUSY_SAMPLES
         sized = workload if workload.resize is None else _with_busy_experts(workload.at_batch(batch), batch)
-        operators = [operator for layer in sized.layers for operator in layer.operators]
-        clocked_s = joules = 0.0
-        for kernel in self._in_both_passes(self._padded(operators)):
-            numbers = self.precision.of(kernel)
-            joules += power.joules(kernel, numbers.name, numbers.element_bytes)
-            if kernel.kind in PRODUCTS:
-                clocked_s += self.alone(kernel)
-        whole_s = (self.forward_work(operators) + self.backward_work(operators)).gpu_s
+        alike = Counter(id(layer.operators) for layer in sized.layers)
+        clocked_s = whole_s = joules = 0.0
+        for operators in {id(layer.operators): layer.operators for layer in sized.layers}.values():
+            times = alike[id(operators)]
+            for kernel in self._in_both_passes(self._padded(operators)):
+                numbers = self.precision.of(kernel)
+                joules += times * power.joules(kernel, numbers.name, numbers.element_bytes)
+                if kernel.kind in PRODUCTS:
+                    clocked_s += times * self.alone(kernel)
+            whole_s += times * (self.forward_work(operators) + self.backward_work(operators)).gpu_s
         return power.clock(clocked_s, whole_s - clocked_s, joules)
 
     def _in_both_passes(self, operators: Iterable[Operator]) -> Iterator[Kernel]:
