@@ -25,11 +25,12 @@ def one_of_each(words: str) -> list[ModernRun]:
 @pytest.mark.parametrize(
     ("sets", "rows", "mean", "bias"),
     [
-        ("B200 dense bf16", 2, 0.07, 0.07),
+        ("B200 dense bf16", 2, 0.05, 0.04),
         ("H100 dense bf16", 5, 0.08, 0.04),
-        ("H100 dense fp8", 3, 0.05, 0.05),
-        ("GB200 dense fp8, GB200 dense mxfp8", 6, 0.08, 0.05),
-        ("GB300 dense fp8, GB300 dense mxfp8", 5, 0.08, 0.07),
+        ("H100 dense fp8", 3, 0.05, 0.04),
+        ("GB200 dense fp8, GB200 dense mxfp8", 6, 0.06, 0.04),
+        ("GB300 dense fp8, GB300 dense mxfp8", 5, 0.08, 0.05),
+        ("GB200 dense nvfp4, GB300 dense nvfp4", 2, 0.12, 0.12),
     ],
 )
 def test_dense_runs_are_met(sets, rows, mean, bias):
