@@ -14,7 +14,7 @@ from ropewalk.report.drawing import draw
 from ropewalk.report.lab_charts import flows_chart, runs_chart
 from ropewalk.report.link_classes import by_utilisation
 from ropewalk.report.page import render
-from ropewalk.report.timeline import timeline
+from ropewalk.report.timeline import time_unit, timeline
 from ropewalk.sim import Trace
 
 MOST_LISTED = 1000
@@ -45,11 +45,17 @@ def seen(answer: LabAnswer) -> Trace:
 
 
 def _timelines(answer: LabAnswer) -> list[Chart]:
-    """The same transfers twice, on their own clocks."""
+    """The same transfers twice: as predicted and as measured, over the same span of time."""
     nothing = np.zeros(0, np.int64)
     drawn = (("predicted", answer.predicted), ("measured", seen(answer)))
-    charts = [(key, timeline(trace, nothing)) for key, trace in drawn]
-    return [replace(chart, key=key, legend=()) for key, chart in charts if chart is not None]
+    longest = max(trace.makespan for _, trace in drawn)
+    charts = []
+    for key, trace in drawn:
+        chart = timeline(trace, nothing)
+        if chart is not None:
+            chart.views[0].figure["layout"]["xaxis"]["range"] = [0, longest / time_unit(trace.makespan)[0]]
+            charts.append(replace(chart, key=key, legend=()))
+    return charts
 
 
 def _load(answer: LabAnswer) -> NDArray[np.float64]:
@@ -65,5 +71,5 @@ def _facts(answer: LabAnswer) -> list[tuple[str, str]]:
         ("Fabric", answer.fabric.name),
         ("Routing", answer.routing),
         ("A second of the lab is on the fabric", quantity.seconds(answer.real_seconds)),
-        ("Runs that count", f"{len(answer.counted)} of {len(answer.runs)}"),
+        ("Undisturbed runs", f"{len(answer.trusted)} of {len(answer.runs)}"),
     ]

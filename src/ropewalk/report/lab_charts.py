@@ -11,7 +11,7 @@ from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.task import Kind
 
-MOST_FLOWS = 5_000
+MOST_FLOWS = 2_000
 
 
 def runs_chart(answer: LabAnswer) -> Chart:
@@ -56,7 +56,7 @@ def flows_chart(answer: LabAnswer) -> Chart:
     expected, ended = answer.predicted.end[shown], np.array(answer.typical.end)[shown]
     ends = zip(graph.place[shown].tolist(), graph.peer[shown].tolist(), expected.tolist(), ended.tolist(), strict=True)
     points: Figure = {
-        "type": "scattergl", "mode": "markers", "x": expected.tolist(), "y": ended.tolist(),
+        "type": "scatter", "mode": "markers", "x": expected.tolist(), "y": ended.tolist(),
         "marker": {"color": colours.ACCENT.light, "size": 5, "opacity": 0.6},
         "customdata": [
             f"{plain(fabric.node_names[src])} to {plain(fabric.node_names[dst])}<br>predicted "
