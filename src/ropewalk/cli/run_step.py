@@ -93,7 +93,7 @@ def _of_one_of_each(question: TrainingQuestion, outputs: StepOutputs) -> StepAns
     plain = not (network.level.knows_packets or question.jitter or question.stragglers)
     if outputs.every_rank or question.gpu_count <= ALL_RANKS or not plain:
         return None
-    if collective_choice(network.algorithm).is_open or not QuickSteps.covers(question.strategy()):
+    if collective_choice(network.named()).is_open or not QuickSteps.covers(question.strategy()):
         return None
     return quick_answer(QuickSteps(question), question)
 
