@@ -17,10 +17,12 @@ from measure import best_cpu, cpu, machine, options, short, summary, table
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import read_cluster
 from ropewalk.strategy import Strategy, check, memory
+from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.training import TrainingQuestion
 from ropewalk.training.network import expand_on, run_on
 from ropewalk.training.prepared import prepared
 from ropewalk.training.quick import QuickSteps
+from ropewalk.workload.zoo.stacks import stack_of
 
 MODEL, SEQUENCE = "llama3-70b", 8192
 SEED = 0
@@ -90,9 +92,10 @@ def _drawn(sort: Sort, quick: QuickSteps) -> list[Strategy]:
 
 
 def _fitting(strategies: list[Strategy], quick: QuickSteps) -> Iterator[Strategy]:
-    known, most = quick.known, quick.prices.device.memory_bytes
+    most = quick.prices.device.memory_bytes
     for strategy in strategies:
         workload = quick.workload(strategy.micro_batch)
+        known = quick.known(DEFAULT_ORDER, stack_of(workload))
         try:
             check(strategy, workload, quick.question.gpu_count)
         except StrategyError:

@@ -75,6 +75,8 @@ class QuickSteps:
         self.question = replace(question, network=question.network.settled(gpu, question.place))
         self.network, self.fabric = self.question.network, self.question.fabric()
         self._known: dict[Inside | None, Known] = {}
+        self._insides: dict[tuple[str, Stack], Inside | None] = {}
+        self._seats: dict[Hashable, Seats] = {}
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
         self.made: Made = {}
@@ -120,7 +122,10 @@ class QuickSteps:
 
     def known(self, order: str, stack: Stack) -> Known:
         """What strategies have in common whose ranks are laid out in this order."""
-        inside = inside_of(self.question.place, self.network, order, self.prices.device, stack)
+        laid = order, stack
+        if laid not in self._insides:
+            self._insides[laid] = inside_of(self.question.place, self.network, order, self.prices.device, stack)
+        inside = self._insides[laid]
         if inside not in self._known:
             self._known[inside] = Known(PriceList(self.prices, inside))
         return self._known[inside]
@@ -142,8 +147,7 @@ class QuickSteps:
         """The classes of these kinds of operations; they depend on who is where, not on how much there is to do."""
         choice = self._choice(algorithm)
         related = with_related(keys, choice)
-        where = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
-        key = related, where, roster.folded, roster.parts_of_columns, algorithm
+        key = related, _where(roster), algorithm
         if key not in self.layouts:
             self.layouts[key] = written_out(related, roster, lambda step: self._use(step, choice)).layout()
         return self.layouts[key]
@@ -157,7 +161,12 @@ class QuickSteps:
         """The kinds of a gang; where a library chooses, by what it chooses for their sizes."""
         choice = self._choice(algorithm)
         by_library = {at for at, name in enumerate(STREAMS) if COLLECTIVES[choice.name_for(name)].chooses}
-        return kinds_of(gang, by_library, Seats(roster, self.fabric, self.network.library_beside_packets()))
+        if not by_library:
+            return kinds_of(gang)
+        where = _where(roster)
+        if where not in self._seats:
+            self._seats[where] = Seats(roster, self.fabric, self.network.library_beside_packets())
+        return kinds_of(gang, by_library, self._seats[where])
 
     @staticmethod
     def _choice(algorithm: str) -> CollectiveChoice:
@@ -172,6 +181,12 @@ class QuickSteps:
         if key not in self._uses:
             self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice, made=self.made)
         return self._uses[key]
+
+
+def _where(roster: Roster) -> Hashable:
+    """Who is where."""
+    grids = tuple((grid.shape, grid.tobytes()) for grid in roster.grids)
+    return grids, roster.folded, roster.parts_of_columns
 
 
 def _prices(question: TrainingQuestion) -> Pricer:

@@ -22,12 +22,18 @@ class Seats:
         self.roster, self.library = roster, library
         self.server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
         self._sat: dict[tuple[Scope, int, int], tuple[Servers, ...]] = {}
+        self._chosen: dict[tuple[Act, Scope, int, int, float], Settled] = {}
 
     def __call__(self, act: Act, scope: Scope, stage: int, peer: int, size_bytes: float) -> Settled:
         """The choice for each way in which groups of this scope sit."""
+        key = act, scope, stage, peer, size_bytes
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(act, (scope, stage, peer), size_bytes)
+        return self._chosen[key]
+
+    def _choose(self, act: Act, where: tuple[Scope, int, int], size_bytes: float) -> Settled:
         if self.library is None:
             raise GraphError("nccl chooses by the cluster it runs on: settle the use of the network first")
-        where = scope, stage, peer
         if where not in self._sat:
             found = seat(self.roster.members(*where), self.server)
             self._sat[where] = tuple(one.servers for one in found.seatings)
