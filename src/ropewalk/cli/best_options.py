@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk.cli.lists import each, split, whole_number
+from ropewalk.cli.lists import each, not_empty, split, whole_number
 
 if TYPE_CHECKING:
     from ropewalk.planner.space import Space
@@ -19,6 +19,14 @@ TP = typer.Option(None, metavar="LIST", help="Tensor degrees, such as 1,2,4,8.",
 PP = typer.Option(None, metavar="LIST", help="Pipeline degrees.", rich_help_panel=SPACE)
 CP = typer.Option(None, metavar="LIST", help="Context degrees.", rich_help_panel=SPACE)
 EP = typer.Option(None, metavar="LIST", help="Expert degrees.", rich_help_panel=SPACE)
+CP_EXCHANGE = typer.Option(
+    None, metavar="LIST", help="How context ranks meet in attention, of {context-exchanges}.  [default: gather; all of "
+    "them for samples of 16,384 tokens or more]", rich_help_panel=SPACE,
+)  # fmt: skip
+FOLD_EXPERTS = typer.Option(
+    None, "--fold-experts/--no-fold-experts", rich_help_panel=SPACE,
+    help="Whole experts over tensor and context ranks too, or over data ranks alone.  [default: both]",
+)  # fmt: skip
 MICRO_BATCH = typer.Option(None, metavar="LIST", help="Samples of a micro-batch.", rich_help_panel=SPACE)
 INTERLEAVE = typer.Option(None, metavar="LIST", help="Pieces of the model per stage.", rich_help_panel=SPACE)
 ZERO = typer.Option(None, metavar="LIST", help="ZeRO stages, of 0,1,2,3.", rich_help_panel=SPACE)
@@ -47,6 +55,8 @@ class SpaceOptions:
     pp: str | None
     cp: str | None
     ep: str | None
+    cp_exchange: str | None
+    fold_experts: bool | None
     micro_batch: str | None
     interleave: str | None
     zero: str | None
@@ -71,6 +81,8 @@ class SpaceOptions:
             zero=usual.zero if self.zero is None else tuple(_zero(text) for text in split(self.zero)),
             recompute=usual.recompute if self.recompute is None else split(self.recompute),
             schedules=usual.schedules if self.schedules is None else split(self.schedules),
+            exchange=() if self.cp_exchange is None else not_empty(split(self.cp_exchange), "--cp-exchange"),
+            fold=usual.fold if self.fold_experts is None else (self.fold_experts,),
             usual=usual_strategy,
         )  # fmt: skip
         space.check()

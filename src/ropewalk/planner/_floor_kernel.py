@@ -1,7 +1,7 @@
 """A floor under the step of a candidate without replaying it: fill, work and drain of every stage, and busy links.
 
-It never exceeds the replay, and costs a fraction of it: only candidates whose floor is low need to be replayed. Legs
-are those of the replay.
+It never exceeds the replay, and costs a fraction of it: only candidates whose floor is low need to be replayed. Legs,
+and what of their exchanges hides behind computations, are those of the replay.
 """
 
 from __future__ import annotations

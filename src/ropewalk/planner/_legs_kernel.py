@@ -30,7 +30,8 @@ SORTS = 6
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, ZERO = int(Column.MICRO_BATCHES), int(Column.ZERO)
 RULE, WRITTEN_AT = int(Column.RULE), int(Column.WRITTEN)
-REPLICAS, EXPERT, LAYOUT, AGAIN = (int(Column[name]) for name in ("REPLICAS", "EXPERT", "LAYOUT", "AGAIN"))
+REPLICAS, EXPERT_COPIES, LAYOUT = int(Column.REPLICAS), int(Column.EXPERT_COPIES), int(Column.LAYOUT)
+AGAIN = int(Column.AGAIN)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 BUCKET_BYTES, REGATHER, FREE = int(Setting.BUCKET_BYTES), int(Setting.REGATHER), int(Setting.FREE)
 FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
@@ -205,7 +206,7 @@ def _write_pass(
 ) -> int:  # fmt: skip
     """The legs of one pass of one piece; gives back where the next pass is written."""
     split, zero, first, again = one[SPLITTING], one[ZERO], model.cuts[one[CUT] + piece], model.again[one[AGAIN] + piece]
-    replicas, copies = one[REPLICAS], one[REPLICAS] // one[EXPERT]
+    replicas, copies = one[REPLICAS], one[EXPERT_COPIES]
     gathers = zero >= 3 and (sort == AHEAD or (settings[REGATHER] > 0 and (sort < WEIGHTS)))
     reduces = sort in (BACK_REDUCING, WEIGHTS_REDUCING)
     lowest_dense, lowest_expert = -1, -1

@@ -17,7 +17,8 @@ Ints = NDArray[np.int64]
 
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_BATCHES", "RULE", "WRITTEN", "ZERO"))
-RECOMPUTE, AGAIN, REPLICAS, EXPERT = (int(Column[name]) for name in ("RECOMPUTE", "AGAIN", "REPLICAS", "EXPERT"))
+RECOMPUTE, AGAIN, REPLICAS = (int(Column[name]) for name in ("RECOMPUTE", "AGAIN", "REPLICAS"))
+EXPERT_COPIES = int(Column.EXPERT_COPIES)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 STATE_BYTES, PREFETCH, REGATHER = int(Setting.STATE_BYTES), int(Setting.PREFETCH), int(Setting.REGATHER)
 COPY_BYTES = int(Setting.COPY_BYTES)
@@ -85,7 +86,7 @@ def _states(
 ) -> float:
     """Bytes of weights, gradients and optimiser state of a stage."""
     layers, pieces = held.shape[1], one[STAGES] * one[PIECES_EACH]
-    replicas, copies = one[REPLICAS], max(1, one[REPLICAS] // one[EXPERT])
+    replicas, copies = one[REPLICAS], one[EXPERT_COPIES]
     trained, mine, tensors, tied, has_embedding = 0.0, 0.0, 0.0, 0.0, False
     frozen, mine_frozen, frozen_tied = 0.0, 0.0, 0.0
     largest, second, most = 0.0, 0.0, 0.0

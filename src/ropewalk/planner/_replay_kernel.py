@@ -37,7 +37,8 @@ Ints = NDArray[np.int64]
 
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_BATCHES", "RULE", "WRITTEN", "ZERO"))
-REPLICAS, EXPERT, TENSOR, CONTEXT = (int(Column[name]) for name in ("REPLICAS", "EXPERT", "TENSOR", "CONTEXT"))
+REPLICAS, EXPERT_COPIES = int(Column.REPLICAS), int(Column.EXPERT_COPIES)
+TENSOR, CONTEXT = int(Column.TENSOR), int(Column.CONTEXT)
 SEQUENCE, LAYOUT, LOADS = int(Column.SEQUENCE), int(Column.LAYOUT), int(Column.LOADS)
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 PREFETCH, SCATTER_GATHER = int(Setting.PREFETCH), int(Setting.SCATTER_GATHER)
@@ -309,7 +310,7 @@ def _finish(
         if held[stage, 3] > 0:
             held[stage, 2] = 0.0  # the embedding itself is here
     _tie(one, network, settings, held, run)
-    replicas, copies = one[REPLICAS], one[REPLICAS] // one[EXPERT]
+    replicas, copies = one[REPLICAS], one[EXPERT_COPIES]
     for stage in range(stages):
         time, costs = run.time[stage], network.costs[one[LAYOUT] + stage]
         end = max(end, time[SENT_ON, 1], time[SENT_BACK, 1])

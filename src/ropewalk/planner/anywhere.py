@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 KEPT_BY = [int(Column[name]) for name in ("STAGES", "MICRO_BATCHES", "PIECES_EACH", "RULE", "WRITTEN")]
-BLOCK_BY = [int(Column[name]) for name in ("SPLITTING", "RECOMPUTE", "ZERO", "REPLICAS", "EXPERT")]
+BLOCK_BY = [int(Column[name]) for name in ("SPLITTING", "RECOMPUTE", "ZERO", "REPLICAS", "EXPERT_COPIES")]
 """What the memory of a candidate follows from."""
 MOST_SPREAD = 400
 """Candidates whose blocks are spread, lowest floor first."""
@@ -88,7 +88,7 @@ def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
     """The floor of a candidate with one stage under what must get through the narrowest cuts of the network."""
     layouts, which = priced.candidates.layouts
     layout = layouts[which[at]]
-    if prices.by_data or layout.data * layout.context * layout.tensor != prices.fabric.hosts:
+    if prices.by_data or layout.folded or layout.data * layout.context * layout.tensor != prices.fabric.hosts:
         return 0.0
     wire, into = Least.of(prices.use).wire, narrowest(prices.fabric)
     rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use)

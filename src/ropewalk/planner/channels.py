@@ -16,21 +16,23 @@ class Channel(IntEnum):
     TENSOR_SCATTER = 2
     CONTEXT_GATHER = 3
     CONTEXT_SCATTER = 4
-    EXPERT = 5
-    TABLES = 6
-    DATA_REDUCE = 7
-    DATA_SCATTER = 8
-    DATA_GATHER = 9
-    EXPERT_REDUCE = 10
-    EXPERT_SCATTER = 11
-    EXPERT_GATHER = 12
-    SEND_ON = 13
+    HEADS = 5
+    """Heads of the whole sequence for parts of it of all heads, and back."""
+    EXPERT = 6
+    TABLES = 7
+    DATA_REDUCE = 8
+    DATA_SCATTER = 9
+    DATA_GATHER = 10
+    EXPERT_REDUCE = 11
+    EXPERT_SCATTER = 12
+    EXPERT_GATHER = 13
+    SEND_ON = 14
     """To the stage behind, the first behind the last."""
-    SEND_BACK = 14
-    TIED = 15
+    SEND_BACK = 15
+    TIED = 16
 
 
-IN_LAYERS = 7
+IN_LAYERS = 8
 """How many channels stop the computation of a layer."""
 CHANNELS = len(Channel)
 
@@ -40,6 +42,7 @@ _OF_MOVE: dict[tuple[Scope, Act, int], Channel] = {
     (Scope.TENSOR, Act.REDUCE_SCATTER, STREAM["tensor"]): Channel.TENSOR_SCATTER,
     (Scope.CONTEXT, Act.ALL_GATHER, STREAM["context"]): Channel.CONTEXT_GATHER,
     (Scope.CONTEXT, Act.REDUCE_SCATTER, STREAM["context"]): Channel.CONTEXT_SCATTER,
+    (Scope.CONTEXT, Act.ALL_TO_ALL, STREAM["context"]): Channel.HEADS,
     (Scope.EXPERT, Act.ALL_TO_ALL, STREAM["expert"]): Channel.EXPERT,
     (Scope.DATA, Act.ALL_TO_ALL, STREAM["tables"]): Channel.TABLES,
     (Scope.DATA, Act.ALL_REDUCE, STREAM["data"]): Channel.DATA_REDUCE,

@@ -25,7 +25,8 @@ class Column(IntEnum):
     AGAIN = 9
     """Where the numbers of blocks at the head of its pieces that are computed again in full begin in their list."""
     REPLICAS = 10
-    EXPERT = 11
+    EXPERT_COPIES = 11
+    """Ranks that hold the same experts."""
     TENSOR = 12
     CONTEXT = 13
     SEQUENCE = 14

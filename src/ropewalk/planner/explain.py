@@ -12,7 +12,7 @@ from ropewalk.errors import InputError, PlanError
 from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space
+from ropewalk.planner.space import EXCHANGE_NAMES, Space
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.frameworks import runnable
@@ -72,14 +72,23 @@ def named(asked: str, space: Space) -> dict[str, int]:
         name, number = (met.group(1), met.group(2)) if met else (word, None)
         if name in DEGREES and number is not None:
             found[DEGREES[name]] = int(number)
-        elif word == "sp":
-            found["sequence"] = 1
+        elif word in ("sp", "folded"):
+            found["sequence" if word == "sp" else "folded"] = 1
+        elif word in EXCHANGE_NAMES:
+            found["exchange"] = EXCHANGE_NAMES.index(word)
         elif word in space.schedules:
             found["schedule"] = space.schedules.index(word)
         elif word in space.recompute:
             found["recompute"] = space.recompute.index(word)
         else:
-            known = [*(f"{key} N" for key in DEGREES), "sp", *space.schedules, *space.recompute]
+            known = [
+                *(f"{key} N" for key in DEGREES),
+                "sp",
+                "folded",
+                *EXCHANGE_NAMES,
+                *space.schedules,
+                *space.recompute,
+            ]
             raise PlanError(f"cannot explain {word!r}: write some of {', '.join(known)}, such as 'tp 4, pp 8'")
     return found
 
@@ -97,7 +106,8 @@ def _absent(answer: PlannerAnswer, asked: str) -> str:
         expert=asks.get("expert", 1), sequence_parallel=bool(asks.get("sequence")), zero=asks.get("zero", 0),
         micro_batch=micro_batch, micro_batches=max(1, question.batch // (data * micro_batch)),
         schedule=question.space.schedules[asks.get("schedule", 0)] if pipeline > 1 else "1f1b",
-        interleave=asks.get("interleave", 1),
+        interleave=asks.get("interleave", 1), fold_experts=bool(asks.get("folded")),
+        context_exchange=EXCHANGE_NAMES[asks.get("exchange", 0)],
     )  # fmt: skip
     try:
         check(plan, workload.at_batch(micro_batch), question.cluster.gpus)

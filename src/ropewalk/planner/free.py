@@ -71,11 +71,11 @@ def _least(layout: Layout, least: Least, leaving: float) -> np.ndarray[tuple[int
     replicas = layout.data * layout.context
     ranks = {
         **dict.fromkeys((Channel.TENSOR_REDUCE, Channel.TENSOR_GATHER, Channel.TENSOR_SCATTER), layout.tensor),
-        **dict.fromkeys((Channel.CONTEXT_GATHER, Channel.CONTEXT_SCATTER), layout.context),
+        **dict.fromkeys((Channel.CONTEXT_GATHER, Channel.CONTEXT_SCATTER, Channel.HEADS), layout.context),
         Channel.EXPERT: layout.expert, Channel.TABLES: layout.data,
         **dict.fromkeys((Channel.DATA_REDUCE, Channel.DATA_SCATTER, Channel.DATA_GATHER), replicas),
         **dict.fromkeys(
-            (Channel.EXPERT_REDUCE, Channel.EXPERT_SCATTER, Channel.EXPERT_GATHER), replicas // layout.expert
+            (Channel.EXPERT_REDUCE, Channel.EXPERT_SCATTER, Channel.EXPERT_GATHER), layout.expert_copies
         ),
         Channel.TIED: 2,
     }  # fmt: skip

@@ -16,7 +16,7 @@ def hidden_bytes(hidden: Floats) -> Floats:
 
     >>> once, twice = [0.1, 8.0, 1.0, 3.0, -1.0], [0.2, 5.0, 1.0, 3.0, 4.0]
     >>> hidden_bytes(np.array([[[once]], [[twice]]])).tolist()
-    [0.0, 0.0, 0.0, 13.0, 5.0, 0.0, 0.0]
+    [0.0, 0.0, 0.0, 13.0, 5.0, 0.0, 0.0, 0.0]
     """
     found = np.zeros(IN_LAYERS)
     for column in (Hidden.CHANNEL, Hidden.OTHER):

@@ -17,6 +17,7 @@ from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
+from ropewalk.workload.operator import GATHER, RING, part
 from ropewalk.workload.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -37,20 +38,43 @@ class Splitting(NamedTuple):
     data: int = 1
     """Counts where embedding tables are spread over data ranks, otherwise 1."""
     shared_out: int = 0
-    """Counts where it matters that data ranks share weights out (ZeRO-3): 1 those of all ranks, 2 experts too."""
+    """Counts where it matters that data ranks share weights out (ZeRO-3): 1 those of all ranks, 2 experts too, 3
+    experts alone."""
     across: bool = False
     """Are these ranks in several servers?"""
+    exchange: str = GATHER
+    """How the ranks of a sequence meet in attention."""
+    folded: bool = False
+    """Are experts spread over tensor and context ranks too?"""
 
     def strategy(self, usual: Strategy | None = None) -> Strategy:
         """A strategy that splits layers like this."""
+        return replace(
+            usual or Strategy(), data=self._folded_data if self.folded else self._data,
+            tensor=self.tensor, sequence_parallel=self.sequence, context=self.context, expert=self.expert,
+            micro_batch=self.micro_batch, zero=3 if self.shared_out else 0, context_exchange=self.exchange,
+            fold_experts=self.folded,
+        )  # fmt: skip
+
+    @property
+    def _data(self) -> int:
+        """A number of data ranks that share weights out like this."""
         data, copies = max(self.data, self.expert), 1
         if self.shared_out == 2 and self.data == 1:
             copies = MANY if self.across else 1 if self.context > 1 else 2
-        return replace(
-            usual or Strategy(), data=data * copies,
-            tensor=self.tensor, sequence_parallel=self.sequence, context=self.context, expert=self.expert,
-            micro_batch=self.micro_batch, zero=3 if self.shared_out else 0,
-        )  # fmt: skip
+        return data * copies
+
+    @property
+    def _folded_data(self) -> int:
+        """The same where tensor and context ranks have experts of their own."""
+        together = self.tensor * self.context
+        if self.shared_out == 1:
+            return self.expert // together
+        if self.shared_out == 3:
+            return 1
+        if self.shared_out == 2:
+            return self.expert * MANY if self.across else max(1 + (self.context == 1), part(2 * self.expert, together))
+        return self.expert
 
 
 class Seconds:
@@ -166,7 +190,8 @@ def layer_table(
 ) -> LayerTable:
     """The columns of every layer under every splitting; layers that are alike are priced once."""
     shape = len(splittings), len(workload.layers)
-    most = MOST_HIDDEN if usual is not None and hides(usual) else 0
+    ring = any(one.exchange == RING for one in splittings)
+    most = MOST_HIDDEN if ring or (usual is not None and usual.shared_overlap) else 0
     table = LayerTable(
         splittings,
         np.zeros((*shape, Seconds.COUNT)),
@@ -236,11 +261,6 @@ def _count(met: Floats, moves: list[Move]) -> None:
     for move in moves:
         if move.act is not Act.COMPUTE and not move.beside:
             met[channel_of(move)] += move.amount, move.repeats
-
-
-def hides(usual: Strategy) -> bool:
-    """Do strategies like this one exchange something beside computations?"""
-    return usual.shared_overlap
 
 
 def _hide(hidden: Floats, moves: list[Move]) -> None:

@@ -49,25 +49,37 @@ class Layout(NamedTuple):
     context: int = 1
     tensor: int = 1
     order: str = DEFAULT_ORDER
+    folded: bool = False
+    """Are experts spread over tensor and context ranks too?"""
 
     @property
     def strategy(self) -> Strategy:
         return Strategy(
-            data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert, context=self.context
-        )
+            data=self.data, tensor=self.tensor, pipeline=self.pipeline, expert=self.expert, context=self.context,
+            fold_experts=self.folded,
+        )  # fmt: skip
 
-    def channels(self, *, experts: bool, tables: bool, tied: bool) -> list[Channel]:
-        """What ranks communicate for in this layout of a model that has experts, tables, a tied embedding."""
-        replicas = self.data * self.context
+    @property
+    def expert_copies(self) -> int:
+        """Ranks that hold the same experts."""
+        return self.strategy.expert_replicas
+
+    def channels(self, *, experts: bool, tables: bool, tied: bool, heads: bool) -> list[Channel]:
+        """What ranks communicate for in this layout of a model that has experts, tables, a tied embedding.
+
+        `heads`: may context ranks exchange them?
+        """
+        replicas, copies = self.data * self.context, self.expert_copies
         wanted = {
             Channel.TENSOR_REDUCE: self.tensor > 1, Channel.TENSOR_GATHER: self.tensor > 1,
             Channel.TENSOR_SCATTER: self.tensor > 1,
             Channel.CONTEXT_GATHER: self.context > 1, Channel.CONTEXT_SCATTER: self.context > 1,
+            Channel.HEADS: heads and self.context > 1,
             Channel.EXPERT: experts and self.expert > 1, Channel.TABLES: tables and self.data > 1,
             Channel.DATA_REDUCE: replicas > 1, Channel.DATA_SCATTER: replicas > 1, Channel.DATA_GATHER: replicas > 1,
-            Channel.EXPERT_REDUCE: experts and replicas > self.expert,
-            Channel.EXPERT_SCATTER: experts and replicas > self.expert,
-            Channel.EXPERT_GATHER: experts and replicas > self.expert,
+            Channel.EXPERT_REDUCE: experts and copies > 1,
+            Channel.EXPERT_SCATTER: experts and copies > 1,
+            Channel.EXPERT_GATHER: experts and copies > 1,
             Channel.SEND_ON: self.pipeline > 1, Channel.SEND_BACK: self.pipeline > 1,
             Channel.TIED: tied and self.pipeline > 1,
         }  # fmt: skip

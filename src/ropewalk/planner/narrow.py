@@ -158,6 +158,9 @@ def met_by(met: Floats) -> dict[str, Sent]:
     reduced = float(met[Channel.TENSOR_REDUCE])
     return {
         "tensor": Sent(reduced + float(met[Channel.TENSOR_GATHER]), reduced + float(met[Channel.TENSOR_SCATTER])),
-        "context": Sent(float(met[Channel.CONTEXT_GATHER]), float(met[Channel.CONTEXT_SCATTER])),
+        "context": Sent(
+            float(met[Channel.CONTEXT_GATHER] + met[Channel.HEADS]),
+            float(met[Channel.CONTEXT_SCATTER] + met[Channel.HEADS]),
+        ),
         "all": Sent(float(met[Channel.EXPERT]), float(met[Channel.EXPERT])),
     }

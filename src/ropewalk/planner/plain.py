@@ -26,6 +26,7 @@ def plain_choice(priced: Priced) -> int:
     keys = [
         column("zero"), column("recompute"), unusual, column("context"), column("sequence"),
         column("tensor") * column("pipeline"), column("pipeline"), column("expert"), column("micro_batch"),
+        column("exchange"), column("folded"),
     ]  # fmt: skip
     order = np.lexsort([np.asarray(key)[fits] for key in reversed(keys)])
     return int(fits[order[0]])

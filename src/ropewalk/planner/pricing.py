@@ -35,6 +35,7 @@ from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.kinds import Made
 from ropewalk.timetable.named import timetable
 from ropewalk.training.network import NetworkUse
+from ropewalk.workload.operator import ULYSSES
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo.stacks import shares_out, stack_of
 
@@ -186,7 +187,10 @@ class Prices:
         for at, one in enumerate(new):
             self._tables[one] = made.seconds[at], made.launch[at], made.held[at], made.met[at], made.hidden[at]
         columns = zip(*(self._tables[one] for one in splittings), strict=True)
-        return LayerTable(tuple(splittings), *(np.stack(column) for column in columns))
+        most = max((len(self._tables[one][-1][0, 0]) for one in splittings), default=0)
+        *others, hidden = (list(column) for column in columns)
+        widened = [np.pad(one, ((0, 0), (0, 0), (0, most - one.shape[2]), (0, 0))) for one in hidden]
+        return LayerTable(tuple(splittings), *(np.stack(column) for column in (*others, widened)))
 
     def cut(self, splitting: Splitting, held: Floats, pieces: int) -> Ints:
         """The first layer of each piece, as `strategy.stages.cut` balances them."""
@@ -205,11 +209,12 @@ class Prices:
         rows[:, Column.SPLITTING] = which
         for name, source in (
             ("STAGES", "pipeline"), ("MICRO_BATCHES", "micro_batches"), ("ZERO", "zero"),
-            ("EXPERT", "expert"), ("TENSOR", "tensor"), ("CONTEXT", "context"), ("SEQUENCE", "sequence"),
+            ("TENSOR", "tensor"), ("CONTEXT", "context"), ("SEQUENCE", "sequence"),
             ("PIECES_EACH", "interleave"),
         ):  # fmt: skip
             rows[:, Column[name]] = column(source)
         rows[:, Column.REPLICAS] = column("data") * column("context")
+        rows[:, Column.EXPERT_COPIES] = candidates.expert_copies
         kinds = np.array(
             [0 if name == BLOCKS else RECOMPUTE_OF_LAYERS.index(name) for name in candidates.space.recompute]
         )
@@ -290,7 +295,8 @@ class Prices:
         """What ranks of this model communicate for in a layout."""
         held = next(iter(self._tables.values()))[2]
         experts, tied = bool(held[:, [Held.EXPERT, Held.FROZEN_EXPERT]].any()), bool(held[:, Held.TIED].any())
-        return layout.channels(experts=experts, tables=self.by_data, tied=tied)
+        heads = any(one.exchange == ULYSSES for one in self._tables)
+        return layout.channels(experts=experts, tables=self.by_data, tied=tied, heads=heads)
 
     def priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:
         """Seconds of GPU and host in which every stage updates its parameters; each number of them is priced once."""

@@ -44,7 +44,7 @@ PURPOSES: dict[str, tuple[Channel, ...]] = {
     "data": (Channel.DATA_REDUCE, Channel.DATA_SCATTER, Channel.EXPERT_REDUCE, Channel.EXPERT_SCATTER),
     "zero": (Channel.DATA_GATHER, Channel.EXPERT_GATHER),
     "tensor": (Channel.TENSOR_REDUCE, Channel.TENSOR_GATHER, Channel.TENSOR_SCATTER),
-    "context": (Channel.CONTEXT_GATHER, Channel.CONTEXT_SCATTER),
+    "context": (Channel.CONTEXT_GATHER, Channel.CONTEXT_SCATTER, Channel.HEADS),
     "expert": (Channel.EXPERT,),
     "tables": (Channel.TABLES,),
 }
@@ -152,8 +152,9 @@ class Refinement:
         """By purpose, algorithms that cost less than the one it has, cheapest per byte first."""
         strategy, chosen = option.strategy, collective_choice(option.algorithm)
         layout = Layout(
-            strategy.pipeline, strategy.data, strategy.expert, strategy.context, strategy.tensor, option.placement
-        )
+            strategy.pipeline, strategy.data, strategy.expert, strategy.context, strategy.tensor, option.placement,
+            strategy.fold_experts,
+        )  # fmt: skip
         used = self.prices.channels(layout)
         for purpose, channels in PURPOSES.items():
             idle = purpose == "zero" and strategy.zero == 0

@@ -87,7 +87,7 @@ def state_bytes_of(row: Ints, settings: Floats, held: Floats) -> Floats:
     """
     zero, replicas = int(row[Column.ZERO]), int(row[Column.REPLICAS])
     size = held[:, [Held.DENSE, Held.EXPERT, Held.TABLE]].sum(1)
-    copies = max(1, replicas // int(row[Column.EXPERT]))
+    copies = int(row[Column.EXPERT_COPIES])
     shared = held[:, Held.DENSE] / replicas + held[:, Held.EXPERT] / copies + held[:, Held.TABLE]
     mine, weights, gradients = (shared if zero >= stage else size for stage in (1, 3, 2))
     frozen = held[:, Held.FROZEN] / (replicas if zero >= 3 else 1)

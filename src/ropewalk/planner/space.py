@@ -15,10 +15,12 @@ from ropewalk.errors import Findings, PlanError
 from ropewalk.planner.layers import Splitting, repeating
 from ropewalk.planner.layout import Layout
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
+from ropewalk.strategy.context import EXCHANGES
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.strategy.strategy import LayerChoice, Strategy
 from ropewalk.timetable.named import TIMETABLES
+from ropewalk.workload.operator import GATHER, RING
 from ropewalk.workload.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -29,6 +31,11 @@ BLOCKS = "blocks"
 """Recompute as many blocks at the head of every piece as it takes to fit into memory, in full, and nothing else."""
 USUAL_SCHEDULES = tuple(name for name, one in TIMETABLES.items() if one.searched and one.copies == 1 and not one.fitted)
 """Timetables that follow from the numbers of stages and micro-batches alone and keep one copy of the model."""
+LONG = 16_384
+"""Tokens of a sample from which all exchanges of context ranks are searched, unless they are given: what shorter ones
+gather takes little of a step."""
+EXCHANGE_NAMES = tuple(EXCHANGES)
+"""What the numbers in the column `exchange` stand for."""
 LEAST_TOKENS = 4096
 """Tokens of a sample that each context rank keeps at least, unless context degrees are given."""
 
@@ -50,6 +57,10 @@ class Space:
     micro_batch: Numbers = ()
     interleave: Numbers = ()
     sequence: tuple[bool, ...] = (False, True)
+    exchange: tuple[str, ...] = ()
+    """How context ranks meet in attention; unless given all of `EXCHANGES` for long sequences, a gather for others."""
+    fold: tuple[bool, ...] = (False, True)
+    """Are experts that are spread over ranks spread over tensor and context ranks too?"""
     zero: Numbers = (0, 1, 2, 3)
     recompute: tuple[str, ...] = (*RECOMPUTE_OF_LAYERS, BLOCKS)
     schedules: tuple[str, ...] = USUAL_SCHEDULES
@@ -72,8 +83,9 @@ class Space:
                 findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
         if self.usual.narrow_weights and set(self.zero) == {3}:
             findings.add("zero 3 gathers weights wide: give some of 0, 1 and 2, or leave --fp8-params out")
-        if self.usual.fold_experts:
-            findings.add("folded experts are not searched: try them with `ropewalk simulate --fold-experts`")
+        for name in self.exchange:
+            if name not in EXCHANGES:
+                findings.add(EXCHANGES.unknown(name))
         if not self.schedules:
             findings.add("no schedule is given: name one, such as 1f1b")
         findings.raise_if_any()
@@ -81,7 +93,7 @@ class Space:
 
 COLUMNS = (
     "data", "tensor", "pipeline", "expert", "context", "sequence", "zero", "recompute", "again", "micro_batch",
-    "micro_batches", "schedule", "interleave",
+    "micro_batches", "schedule", "interleave", "exchange", "folded",
 )  # fmt: skip
 """Names of the columns of `Candidates.table`; `again`: blocks recomputed in full at the head of every piece."""
 
@@ -121,7 +133,7 @@ class Candidates:
     def place(self, strategy: Strategy) -> int | None:
         """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
         meanwhile = self.space.usual.shared_overlap and strategy.expert > 1
-        if strategy.parts or strategy.rows or strategy.fold_experts or strategy.shared_overlap != meanwhile:
+        if strategy.parts or strategy.rows or strategy.shared_overlap != meanwhile:
             return None
         names = self.space.recompute
         kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]
@@ -134,9 +146,11 @@ class Candidates:
             ("data", strategy.data), ("tensor", strategy.tensor), ("pipeline", strategy.pipeline),
             ("expert", strategy.expert), ("context", strategy.context), ("zero", strategy.zero),
             ("sequence", int(strategy.sequence_parallel)), ("micro_batch", strategy.micro_batch),
-            ("micro_batches", strategy.micro_batches), ("interleave", pieces),
+            ("micro_batches", strategy.micro_batches), ("interleave", pieces), ("folded", int(strategy.fold_experts)),
         ):  # fmt: skip
             same &= self.column(name) == value
+        if strategy.context > 1:
+            same &= self.column("exchange") == EXCHANGE_NAMES.index(strategy.context_exchange)
         found = np.flatnonzero(same)
         # Of those that recompute nothing and those that recompute blocks, the first may be cut into the second.
         return int(found[np.argsort(self.by_block[found], kind="stable")[0]]) if len(found) else None
@@ -144,9 +158,16 @@ class Candidates:
     @cached_property
     def layouts(self) -> tuple[list[Layout], Ints]:
         """The layouts that there are, and which of them each candidate has."""
-        names = ("pipeline", "data", "expert", "context", "tensor")
+        names = ("pipeline", "data", "expert", "context", "tensor", "folded")
         rows, which = np.unique(np.column_stack([self.column(name) for name in names]), axis=0, return_inverse=True)
-        return [Layout(p, d, e, c, t, self.space.order) for p, d, e, c, t in rows.tolist()], which.ravel()
+        found = [Layout(p, d, e, c, t, self.space.order, bool(folded)) for p, d, e, c, t, folded in rows.tolist()]
+        return found, which.ravel()
+
+    @property
+    def expert_copies(self) -> Ints:
+        """Ranks that hold the same experts."""
+        folded = np.where(self.column("folded"), self.column("tensor"), 1)
+        return self.column("data") * self.column("context") * folded // self.column("expert")
 
     def splittings(self, *, by_data: bool, by_zero: int) -> tuple[list[Splitting], Ints]:
         """The manners of splitting layers that there are, and which of them each candidate has.
@@ -155,14 +176,27 @@ class Candidates:
         """
         data = self.column("data") if by_data else np.ones(len(self), np.int64)
         replicas = self.column("data") * self.column("context")
-        shared = (replicas > 1).astype(np.int64) + (replicas > self.column("expert"))
+        experts_too = self.expert_copies > 1
+        shared = np.where(replicas > 1, 1 + experts_too, 3 * experts_too)
         shared[(self.column("zero") < 3) | (not by_zero)] = 0
         across = (shared > 0) & (replicas > np.maximum(1, by_zero // self.column("tensor")))
         columns = [self.column(name) for name in ("micro_batch", "tensor", "sequence", "context", "expert")]
-        rows, which = np.unique(np.column_stack([*columns, data, shared, across]), axis=0, return_inverse=True)
+        columns += [data, shared, across.astype(np.int64), self.column("exchange"), self.column("folded")]
+        rows, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
         made = [
-            Splitting(size, tensor, bool(sequence), context, expert, data, shared, bool(across))
-            for size, tensor, sequence, context, expert, data, shared, across in rows.tolist()
+            Splitting(
+                size,
+                tensor,
+                bool(sequence),
+                context,
+                expert,
+                data,
+                shared,
+                bool(across),
+                EXCHANGE_NAMES[exchange],
+                bool(folded),
+            )
+            for size, tensor, sequence, context, expert, data, shared, across, exchange, folded in rows.tolist()
         ]
         return made, which.ravel()
 
@@ -173,6 +207,8 @@ class Candidates:
         return replace(
             self.space.usual,
             shared_overlap=self.space.usual.shared_overlap and row["expert"] > 1,
+            context_exchange=EXCHANGE_NAMES[row["exchange"]],
+            fold_experts=bool(row["folded"]),
             data=row["data"], tensor=row["tensor"], pipeline=row["pipeline"], expert=row["expert"],
             context=row["context"], sequence_parallel=bool(row["sequence"]), zero=row["zero"],
             recompute=_kind(self.space.recompute[row["recompute"]]), micro_batch=row["micro_batch"],
@@ -207,33 +243,34 @@ def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> 
     """Every strategy of the space that the model, the GPUs and the batch allow, memory aside."""
     rows: list[Ints] = []
     blocks = sum(repeating(workload))
-    for degrees in _degrees(space, workload, gpus):
-        tensor, context, pipeline, expert, sequence = degrees
+    for tensor, context, pipeline, expert, sequence, met in _degrees(space, workload, gpus):
         data = gpus // (tensor * context * pipeline)
         if batch % data:
             continue
         for micro_batch in _divisors(space.micro_batch, batch // data):
             many = batch // data // micro_batch
             if many <= MOST_MICRO_BATCHES:
-                rows += _rows(
-                    space, workload, (data, tensor, pipeline, expert, context, sequence), micro_batch, many, blocks
-                )
+                degrees = (data, tensor, pipeline, expert, context, sequence)
+                rows += _rows(space, workload, degrees, met, micro_batch, many, blocks)
     table = np.concatenate(rows) if rows else np.zeros((0, len(COLUMNS)), np.int64)
     return Candidates(space, table)
 
 
 def _rows(
-    space: Space, workload: Workload, degrees: tuple[int, ...], micro_batch: int, many: int, blocks: int
+    space: Space, workload: Workload, degrees: Numbers, met: tuple[int, int], micro_batch: int, many: int, blocks: int
 ) -> Iterator[Ints]:
-    """Candidates of these degrees: every schedule, ZeRO stage and recomputation."""
-    data, _, pipeline, _, context, _ = degrees
+    """Candidates of these degrees whose ranks meet like this: every schedule, ZeRO stage and recomputation."""
+    data, tensor, pipeline, expert, context, _ = degrees
+    together = max(data * context, data * context * (tensor if met[1] else 1) // expert)
     # Weights with narrow copies alone are not gathered for each pass, which sends wide ones.
     most = 2 if space.usual.narrow_weights else 3
-    shared = [zero for zero in space.zero if zero == 0 or (data * context > 1 and zero <= most)]
+    shared = [zero for zero in space.zero if zero == 0 or (together > 1 and zero <= most)]
     timetables = list(_timetables(space, pipeline, many, len(workload.layers), blocks))
+    ring = EXCHANGE_NAMES[met[0]] == RING
+    again = [at for at, name in enumerate(space.recompute) if not (ring and name == "selective")]
     found = [
-        (*degrees, zero, recompute, 0, micro_batch, many, schedule, each)
-        for zero, recompute, (schedule, each) in product(shared, range(len(space.recompute)), timetables)
+        (*degrees, zero, recompute, 0, micro_batch, many, schedule, each, *met)
+        for zero, recompute, (schedule, each) in product(shared, again, timetables)
     ]
     if found:
         yield np.array(found, np.int64)
@@ -256,34 +293,58 @@ def _timetables(space: Space, pipeline: int, many: int, layers: int, blocks: int
             yield number, named.pieces_each
 
 
-def _degrees(space: Space, workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Tensor, context, pipeline, expert degree and sequence parallelism that fit the model and the GPUs."""
+def _degrees(
+    space: Space, workload: Workload, gpus: int
+) -> Iterator[tuple[int, int, int, int, int, tuple[int, int]]]:  # fmt: skip
+    """Tensor, context, pipeline, expert degree and sequence parallelism that fit the model and the GPUs.
+
+    Behind them by number how context ranks meet, and whether experts are folded.
+    """
     layers = len(workload.layers)
     # Of layers that are alike, one is enough to see what divides.
     alike = {layer.operators: layer for layer in workload.layers}
     some = replace(workload, layers=tuple(replace(layer, inputs=()) for layer in alike.values()))
     # Skip connections only add to what a piece waits for, so what is said about sends between neighbours is a bound.
     row = all(at - 1 in layer.inputs for at, layer in enumerate(workload.layers) if at)
+    searched = space.exchange or (EXCHANGE_NAMES if workload.sequence >= LONG else (GATHER,))
     inside = [one for one in _divisors(space.tensor, gpus) if space.tensor or space.server % one == 0]
     contexts = [one for one in _divisors(space.context, gpus) if space.context or _roomy(one, workload.sequence)]
     for tensor, context in product(inside, contexts):
-        if gpus % (tensor * context) or not _fits(some, tensor, context, 1, False):
+        if gpus % (tensor * context):
             continue
+        split = Strategy(tensor=tensor, context=context)
+        exchanges = [
+            EXCHANGE_NAMES.index(name) for name in (searched if context > 1 else (GATHER,))
+            if _fits(some, replace(split, context_exchange=name))
+        ]  # fmt: skip
         rest = gpus // (tensor * context)
-        for pipeline in _divisors(space.pipeline, rest):
+        for pipeline in _divisors(space.pipeline, rest) if exchanges else ():
             if pipeline > layers or (pipeline > 1 and not row):
                 continue
-            for expert in _divisors(space.expert, rest // pipeline):
-                for sequence in space.sequence:
-                    if sequence and tensor == 1:
-                        continue
-                    if (expert == 1 and not sequence) or _fits(some, tensor, context, expert, sequence):
-                        yield tensor, context, pipeline, expert, int(sequence)
+            for expert, sequence, folded in _spread(space, some, split, rest // pipeline):
+                for exchange in exchanges:
+                    yield tensor, context, pipeline, expert, int(sequence), (exchange, int(folded))
 
 
-def _fits(workload: Workload, tensor: int, context: int, expert: int, sequence: bool) -> bool:
+def _spread(space: Space, workload: Workload, split: Strategy, data: int) -> Iterator[tuple[int, bool, bool]]:
+    """Expert degrees, with sequence parallelism or without, folded or not."""
+    together = split.tensor * split.context
+    kinds = dict.fromkeys(folded and together > 1 for folded in space.fold)
+    for folded in kinds:
+        for expert in _divisors(space.expert, data * together if folded else data):
+            if folded and expert == 1 and False in kinds:
+                continue  # nothing is spread, folded or not
+            for sequence in space.sequence:
+                if sequence and split.tensor == 1:
+                    continue
+                plan = replace(split, data=data if folded else expert, expert=expert, sequence_parallel=sequence)
+                plan = replace(plan, fold_experts=folded and expert > 1)
+                if (expert == 1 and not sequence) or _fits(workload, plan):
+                    yield expert, sequence, folded and expert > 1
+
+
+def _fits(workload: Workload, plan: Strategy) -> bool:
     """Does what ranks share divide over them? The rules are those of every strategy."""
-    plan = Strategy(data=expert, tensor=tensor, context=context, expert=expert, sequence_parallel=sequence)
     return not any(True for _ in degree_findings(plan, workload))
 
 

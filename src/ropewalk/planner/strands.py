@@ -24,7 +24,11 @@ class StrandOfSpace:
 
 
 STRANDS = (
-    StrandOfSpace("degrees", "how many ranks of each sort", ("data", "tensor", "pipeline", "expert", "context")),
+    StrandOfSpace(
+        "degrees",
+        "how many ranks of each sort, and how they meet",
+        ("data", "tensor", "pipeline", "expert", "context", "exchange", "folded"),
+    ),
     StrandOfSpace("micro-batch", "samples that run together", ("micro_batch",)),
     StrandOfSpace("schedule", "the order of passes", ("schedule", "interleave")),
     StrandOfSpace("sharding", "what data ranks share out (ZeRO)", ("zero",)),

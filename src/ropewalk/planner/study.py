@@ -88,7 +88,7 @@ class Study:
         self.say(0, None, "reading the model")
         self.workload = open_workload(question.model, 1, question.sequence)
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
-        check_usual(question.space.usual, self.workload, prices)
+        check_usual(question.space, self.workload, prices)
         gpu = gpu_in(prices.device.title) or prices.device.name
         use = question.use().settled(gpu, question.cluster).run_by(stack_of(self.workload))
         fabric = question.fabric()
@@ -341,6 +341,7 @@ def runnable_ones(candidates: Candidates, workload: Workload) -> NDArray[np.int6
         column("tensor") > 1, column("sequence"), column("context"), column("expert") > 1, column("pipeline") > 1,
         column("schedule"), column("micro_batches") % column("pipeline") == 0, column("micro_batches") > 1,
         column("zero"), column("recompute"), column("data") * column("context") > 1, column("interleave"),
+        column("exchange"), column("folded"),
     ]  # fmt: skip
     _, first, which = np.unique(np.column_stack(facts), axis=0, return_index=True, return_inverse=True)
     can = [is_runnable(asked_of(candidates.strategy(at), workload)) for at in first.tolist()]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from ropewalk.device.pricer import Pricer
 from ropewalk.errors import Findings, PlanError
+from ropewalk.planner.space import Space
 from ropewalk.strategy.meanwhile import shared_between
-from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.prepared import narrow_findings
+from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.workload import Workload
 
 
-def check_usual(usual: Strategy, workload: Workload, prices: Pricer) -> None:
+def check_usual(space: Space, workload: Workload, prices: Pricer) -> None:
     """Refuse what no strategy for this model could have, all of it at once."""
+    usual = space.usual
     findings = Findings(PlanError, f"plan for {workload.name}")
     for problem in narrow_findings(usual, workload, prices):
         findings.add(problem)
@@ -19,4 +21,6 @@ def check_usual(usual: Strategy, workload: Workload, prices: Pricer) -> None:
         findings.add(
             f"{workload.name} has no shared experts to compute while tokens travel: leave --shared-overlap out"
         )
+    if False not in space.fold and not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
+        findings.add(f"{workload.name} has no experts to fold over tensor and context ranks: leave --fold-experts out")
     findings.raise_if_any()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ropewalk.palette import SERIES, Colour
 from ropewalk.planner.answer import PlannerAnswer
-from ropewalk.planner.space import BLOCKS
+from ropewalk.planner.space import BLOCKS, EXCHANGE_NAMES
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import embedded
 from ropewalk.timetable.named import TIMETABLES
@@ -212,6 +212,8 @@ def _columns(answer: PlannerAnswer, chosen: Ints) -> tuple[Column, ...]:
         degree("Pipeline", "pipeline", "pp"),
         degree("Context", "context", "cp"),
         degree("Expert", "expert", "ep"),
+        _column("", (of("folded"),), lambda one: "", lambda one: "folded experts" if one else ""),
+        _column("", (of("exchange"),), lambda one: "", lambda one: f"{EXCHANGE_NAMES[one]} attention" if one else ""),
         _column("Sequence", (of("sequence"),), lambda one: "on" if one else "off",
                 lambda one: "sequence parallel" if one else ""),
         _column("ZeRO", (of("zero"),), lambda one: f"{one}", lambda one: f"zero {one}" if one else ""),
