@@ -76,6 +76,12 @@ class Space:
                 findings.add(TIMETABLES.unknown(name))
             elif TIMETABLES[name].copies > 1:
                 findings.add(f"schedule {name} keeps two copies of the model: try it with `ropewalk simulate`")
+            elif not TIMETABLES[name].searched:
+                # A replay runs the passes of a stage one after the other: its time would be no bound.
+                findings.add(
+                    f"schedule {name} runs passes side by side, which is not searched: leave it out, or try it with "
+                    f"`ropewalk simulate --schedule {name}`"
+                )
         kinds = (*RECOMPUTE_OF_LAYERS, BLOCKS)
         for what, given, known in (("recompute", self.recompute, kinds), ("zero", self.zero, (0, 1, 2, 3))):
             strangers = [str(one) for one in given if one not in known]

@@ -72,6 +72,7 @@ def test_what_cannot_be_planned_is_refused_with_a_remedy(ropewalk):
         (("plan", "gpt2", "--cluster", "1x8", "--batch", 7, "--tp", 1, "--pp", 1), "multiple of 8"),
         (("plan", "megatron-530b", "--cluster", "1x8", "--batch", 8), "comes nearest and needs"),
         (("plan", "gpt2", "--cluster", "1x4", "--schedules", "dualpipe"), "two copies"),
+        (("plan", "gpt2", "--cluster", "1x4", "--schedules", "1f1b-overlap"), "simulate --schedule 1f1b-overlap"),
         (("plan", "gpt2", "--cluster", "1x4", "--zero", "7"), "use some of 0, 1, 2, 3"),
         (("plan", "gpt2", "--cluster", "1x4", "--allow", "magic"), "unrunnable"),
         (("plan", "gpt2", "--cluster", "1x4", "--batch", 99999999999999), "give at most 1,000,000,000"),
