@@ -84,8 +84,6 @@ def ranked(choice: ModernRun) -> Ranked | str:
 
     Recomputation is not published: the fastest that fits is taken.
     """
-    if choice.folds:
-        return "experts spread over tensor ranks too, which is not searched"
     study, found = searched(question_of(choice))
     priced, mine = found.priced, _matching(choice, found.priced)
     if not len(mine):
@@ -109,7 +107,8 @@ def _matching(choice: ModernRun, priced: Priced) -> NDArray[np.int64]:
     wanted = {
         "tensor": choice.tensor, "pipeline": choice.pipeline, "context": choice.context, "expert": choice.expert,
         "sequence": int(choice.tensor > 1), "micro_batch": choice.micro_batch, "zero": choice.zero,
-        "schedule": schedule if choice.pipeline > 1 else 0, "interleave": choice.interleave,
+        "folded": int(choice.folds), "interleave": choice.interleave,
+        "schedule": schedule if choice.pipeline > 1 else 0,
     }  # fmt: skip
     return np.flatnonzero(np.all([candidates.column(name) == value for name, value in wanted.items()], axis=0))
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from tiny_models import Products
 
-from ropewalk.errors import PlanError, StrategyError
+from ropewalk.errors import StrategyError
 from ropewalk.export.megatron import megatron_arguments
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.planner.space import Space
 from ropewalk.plans import ModelUse, Plan
 from ropewalk.strategy import Part, Strategy, check
 from ropewalk.strategy.frameworks import runnable
@@ -114,8 +113,3 @@ def test_only_megatron_runs_it_and_is_told():
     assert "leave shared_overlap out" in str(runnable(MEANWHILE)["torchtitan"])
     plan = Plan(ModelUse("deepseek-moe-16b:layers=3"), read_cluster("1x4"), MEANWHILE)
     assert "--moe-shared-expert-overlap" in megatron_arguments(plan)
-
-
-def test_a_search_says_that_folded_experts_are_not_searched():
-    with pytest.raises(PlanError, match="folded experts are not searched: try them with `ropewalk simulate --fold-ex"):
-        Space(usual=FOLDED).check()
