@@ -77,7 +77,7 @@ class Bound:
     seconds: float
     """No strategy takes less, wherever the model is cut, whatever collectives run, in whatever order and placement."""
     uniform_s: float
-    """No strategy takes less with rings, even cuts, usual buckets and placement."""
+    """No strategy takes less with the usual collectives, even cuts, usual buckets and placement."""
     proof: str
     """Which proof applies, in sentences."""
     ladder: tuple[Rung, ...]

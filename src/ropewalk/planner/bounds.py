@@ -45,7 +45,7 @@ def proof_of(priced: Priced, found: Searched) -> str:
         else "it is the lowest bound of any strategy that was not simulated"
     )
     return (
-        f"with rings, even cuts and the usual buckets: {which}; {ground}. With any collectives, cuts, recomputed "
+        f"with the usual collectives, buckets and even cuts: {which}; {ground}. With any collectives, cuts, recomputed "
         "blocks, orders and placements: every GPU hands on what others lack over all its links, and every server takes "
         "in what its ranks lack, weights no more than one layer ahead; the whole blocks of the model are spread over "
         "the stages as well as can be, and no more is recomputed than memory asks for"
