@@ -114,7 +114,8 @@ def rewire_command(
     from ropewalk.lab import state as labs
     from ropewalk.lab.lifecycle import rewire
 
-    fabric, router, routes = build.fabric(named, place)
+    fabric = build.fabric(named, place)
+    router, routes = build.routes(named, fabric)
     dark_s = units.seconds(delay) * labs.read(build.name).scale
     print_labs([rewire(build.name, fabric, router, routes, dark_s)])
 

@@ -37,17 +37,20 @@ class RouteOptions:
     seed: int
     name: str
 
-    def fabric(self, named: str | None, place: ClusterOptions) -> tuple[Fabric, str, Routes | None]:
-        """The fabric that is named, with the routes of the plan that it comes from, or of the router."""
+    def fabric(self, named: str | None, place: ClusterOptions) -> Fabric:
+        """The fabric that is named, or that of the plan."""
+        return fabric_named(named, place, plan=plan_named(named), hosts=self.hosts)
+
+    def routes(self, named: str | None, fabric: Fabric) -> tuple[str, Routes | None]:
+        """The routes of the plan that is named, or of the router, with their name."""
         from ropewalk.lab.request import routes_by_name, routes_of_plan
         from ropewalk.routing import DEFAULT
 
         plan = plan_named(named)
-        fabric = fabric_named(named, place, plan=plan, hosts=self.hosts)
         if plan is None:
-            return fabric, *routes_by_name(fabric, self.routing or DEFAULT, self.seed)
+            return routes_by_name(fabric, self.routing or DEFAULT, self.seed)
         refuse(["--routing"] if self.routing else [], f"{named} is a plan and says it: leave it out")
-        return fabric, *routes_of_plan(plan, fabric)
+        return routes_of_plan(plan, fabric)
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,10 @@ class BuildOptions(RouteOptions):
         """What is to be built; says what the machine carries."""
         from ropewalk.lab.request import LabRequest, scaled
 
-        fabric, router, routes = self.fabric(named, place)
+        fabric = self.fabric(named, place)
+        # A fabric that is too large is refused before all its pairs are routed.
         network, capacity = scaled(fabric, None if self.scale is None else scale_named(self.scale))
+        router, routes = self.routes(named, fabric)
         typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
         return LabRequest(self.name, named or str(place.cluster), network, router, routes)
 
