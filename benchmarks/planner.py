@@ -19,10 +19,11 @@ from ropewalk.device.pricer import pricer
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.best_first import best_first
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.pricing import Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.training.network import NetworkUse
 from ropewalk.workload.source import open_workload
 

@@ -11,10 +11,11 @@ import pytest
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.planner.anywhere import floors_of, narrow_of, spread_of
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.strategy import Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.training.inside import inside_of

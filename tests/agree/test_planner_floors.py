@@ -11,13 +11,14 @@ from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.planner.anywhere import floors_of, narrow_of, spread_of
 from ropewalk.planner.best_spread import fullest_stage, in_memory, pieces_of
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.free import free_network
 from ropewalk.planner.moments import moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.planner.tailored import Cuts, Tailor
 from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, usable_bytes
 from ropewalk.training.network import NetworkUse, transport_of

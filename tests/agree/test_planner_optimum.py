@@ -11,8 +11,9 @@ from small_searches import searched, small_question, uniform_search
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.cuts import best_cuts
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.pricing import Prices
-from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.planner.tailored import Tailor
 from ropewalk.training.network import NetworkUse, transport_of
 from ropewalk.workload.source import open_workload

@@ -22,11 +22,12 @@ from ropewalk.planner._replay_kernel import Network
 from ropewalk.planner.answer import Option, PlannerAnswer
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.channels import CHANNELS, Channel
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.pricing import Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.refine import BUCKETS, PURPOSES
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.planner.study import Study
 from ropewalk.planner.tailored import Tailor
 from ropewalk.progress import silent

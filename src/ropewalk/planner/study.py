@@ -19,6 +19,7 @@ from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Stra
 from ropewalk.planner.anywhere import floors_anywhere, least_anywhere
 from ropewalk.planner.best_first import Searched, best_first
 from ropewalk.planner.bounds import bound_of
+from ropewalk.planner.enumerated import check_space, enumerate_space
 from ropewalk.planner.finalists import Finalist, finalists
 from ropewalk.planner.pipelines import pipelines, proposes
 from ropewalk.planner.plain import plain_choice
@@ -26,7 +27,7 @@ from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.refine import FASTER, FEW_GPUS, Refinement
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Candidates, check_space, enumerate_space
+from ropewalk.planner.space import Candidates
 from ropewalk.planner.strands import STRANDS, alone, best_alone
 from ropewalk.planner.usual import check_usual
 from ropewalk.progress import Progress, silent

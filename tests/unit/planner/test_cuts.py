@@ -12,11 +12,12 @@ from ropewalk.device.pricer import pricer
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.anywhere import floors_anywhere
 from ropewalk.planner.cuts import best_cuts, moves
+from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.finalists import finalists
 from ropewalk.planner.pricing import Priced, Prices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import Space, enumerate_space, recomputed_in
+from ropewalk.planner.space import Space, recomputed_in
 from ropewalk.planner.tailored import Tailor
 from ropewalk.strategy.frameworks import runnable
 from ropewalk.training.network import NetworkUse, transport_of

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import InputError, PlanError
-from ropewalk.planner.space import Space, check_space, enumerate_space
+from ropewalk.planner.enumerated import check_space, enumerate_space
+from ropewalk.planner.space import Space
 from ropewalk.strategy import Strategy, check
 from ropewalk.workload.source import open_workload
 
