@@ -75,7 +75,7 @@ def test_the_best_of_all_cuts_and_recomputed_blocks_is_not_below_its_floor(tight
             if seconds < best:
                 best, again = seconds, int(cuts.again[one].sum())
         floor = spread_of(prices, priced, at)
-        assert 0.9 * best <= floor <= best, tailor.strategy(cuts, 0).said()
+        assert 0.85 * best <= floor <= best, tailor.strategy(cuts, 0).said()
         recomputing += again > 0
     assert recomputing == len(SCHEDULES)
 
