@@ -35,7 +35,7 @@ def template_of(act: Act, what: Chosen, servers: Servers, library: Library, cycl
     >>> from ropewalk.hardware import read_cluster
     >>> ring = Chosen(Algorithm.RING, Protocol.LL, 1.0)
     >>> made = template_of(Act.ALL_REDUCE, ring, (8,), library_for(read_cluster("dgx-h100:1")))
-    >>> round(made.start_up.max() * 1e6, 1)  # microseconds: a launch and fourteen hops
+    >>> round(float(made.start_up.max()) * 1e6, 1)  # microseconds: a launch and fourteen hops
     15.0
     """
     run = library.run(act, servers, what)
