@@ -16,6 +16,7 @@ piece of it. PLAN is what was decided; everything else can be changed.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import importlib.util
 import json
@@ -302,10 +303,8 @@ def start(options: argparse.Namespace) -> torch.device:
     return device
 
 
-def main() -> None:
-    options = arguments()
-    users, build = users_module(options.module)
-    device = start(options)
+def train(options: argparse.Namespace, users: ModuleType, build: Callable[[], nn.Module], device: torch.device) -> None:
+    """All steps of this rank, with their losses."""
     rank, share = rank_of(options, users, build, device)
     optimiser = optimiser_of(rank.parameters, options.lr)
     each = PLAN["micro_batch"] * PLAN["micro_batches"]
@@ -321,7 +320,16 @@ def main() -> None:
             print(f"step {step}: loss {means[-1]:.6f}, {time.perf_counter() - began:.3f} s", flush=True)
     if options.losses and (options.alone or dist.get_rank() == 0):
         options.losses.write_text(json.dumps(means))
+
+
+def main() -> None:
+    options = arguments()
+    users, build = users_module(options.module)
+    device = start(options)
+    train(options, users, build, device)
     if dist.is_initialized():
+        gc.collect()  # sharded parameters keep process groups: without them no thread is left when Python ends
+        dist.barrier()
         dist.destroy_process_group()
 
 
