@@ -22,7 +22,7 @@ from ropewalk.fabric import Fabric, FatTree
 from ropewalk.routing import murmur
 from ropewalk.sim.packet import Completion, Dcqcn, PacketSettings, PacketTrace, Roce, simulate_packets
 from ropewalk.sim.packet.transport import TransportSettings
-from ropewalk.task import Kind, make_graph
+from ropewalk.task import TaskKind, make_graph
 
 GBPS = 40
 PAPER_LIKE = Dcqcn(alpha_period_s=50e-6, cut_period_s=50e-6, grow_period_s=55e-6, fast_stages=5)
@@ -105,7 +105,9 @@ def main() -> None:
 def _ours(case: Case, transport: TransportSettings, seed: int = 0) -> tuple[PacketTrace, float]:
     src, dst = np.array(case.pairs).T
     count = len(src)
-    graph = make_graph(np.full(count, Kind.TRANSFER), src, dst, case.size, np.zeros(count + 1, int), np.zeros(0, int))
+    graph = make_graph(
+        np.full(count, TaskKind.TRANSFER), src, dst, case.size, np.zeros(count + 1, int), np.zeros(0, int)
+    )
     routes = murmur(100)(case.fabric(), src, dst)
     settings = PacketSettings(transport, truncate_ns=True, completion=Completion.SENDER, seed=seed)
     return cpu(lambda: simulate_packets(graph, routes, settings))

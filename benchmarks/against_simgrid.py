@@ -21,7 +21,7 @@ from measure import best_cpu, cpu, machine, options, short, summary, table, warm
 from ropewalk.fabric import FatTree
 from ropewalk.routing import Routes, dmodk
 from ropewalk.sim import Trace, simulate
-from ropewalk.task import Kind, TaskGraph, make_graph
+from ropewalk.task import TaskGraph, TaskKind, make_graph
 from startup import kernel_start
 
 BANDWIDTH = 5e9
@@ -112,7 +112,7 @@ def _instance(case: Case) -> tuple[TaskGraph, Routes, float]:
     def build() -> tuple[TaskGraph, Routes]:
         routes = dmodk(FatTree(case.radix, bandwidth=BANDWIDTH).build(), case.src, case.dst)
         flows = len(case.src)
-        kind = np.full(flows, Kind.TRANSFER)
+        kind = np.full(flows, TaskKind.TRANSFER)
         return make_graph(kind, case.src, case.dst, case.size_bytes, np.zeros(flows + 1, np.int64), []), routes
 
     (graph, routes), build_s = cpu(build)

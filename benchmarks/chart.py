@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5aab", "#c77d0a")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4")
 
-PANEL_WIDTH, PANEL_HEIGHT = 400, 430
-LEFT, RIGHT, TOP, BOTTOM = 62, 16, 46, 130
+PANEL_WIDTH, PANEL_HEIGHT = 400, 448
+LEFT, RIGHT, TOP, BOTTOM = 62, 16, 46, 148
 """Margins of the plot inside its panel; the legend stands below."""
 
 

@@ -2,7 +2,7 @@
 
 Both see the same requests. Jobs come in seeded random sizes; whenever more than a part of the GPUs is in use, random
 jobs leave. After a warm-up every third state is asked for jobs of several sizes, which are not placed. Of the requests
-for which there were GPUs and servers enough, the table counts those that no shape with links of its own could hold.
+for which there were GPUs and servers enough, the table counts those that no shape with dedicated links could hold.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Whole traces on 512, 2,048 and 8,192 GPUs under several policies: CPU seconds and memory of a replay.
+"""Whole traces on 512 to 32,768 GPUs under several policies: CPU seconds and memory of a replay.
 
     python benchmarks/cluster_replay.py [--quick]
+    python benchmarks/cluster_replay.py --largest [--policies ecmp,vclos]    10,000 jobs on 32,768 GPUs, every policy
 
 Every measurement has a process of its own, so that its peak memory is its own; loading the kernels is not counted.
 """
@@ -17,16 +18,19 @@ from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, 
 sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 
 from cluster import SWEEPS
+from ropewalk.tenancy.policies import POLICIES as ALL
 
 POLICIES = ("ecmp", "source", "vclos", "ocs-vclos", "ideal")
+EVERY = tuple(ALL)
 LOAD = 0.8
+LARGEST, LARGEST_LOAD = "synthetic_trace_32768_gpus", 0.9
 
 
 def measured(name: str, policy: str, jobs: int) -> dict[str, Any]:
     """One replay, after a short one that loads the kernels."""
-    sweep = SWEEPS[name]
-    sweep.study(LOAD, 30, names=[policy])
-    found, seconds = cpu(lambda: sweep.study(LOAD, jobs, names=[policy]))
+    sweep, load = SWEEPS[name], LARGEST_LOAD if name == LARGEST else LOAD
+    sweep.study(load, 30, names=[policy])
+    found, seconds = cpu(lambda: sweep.study(load, jobs, names=[policy]))
     (run,) = found.timelines
     return {
         "gpus": found.plant.gpus,
@@ -37,17 +41,41 @@ def measured(name: str, policy: str, jobs: int) -> dict[str, Any]:
     }
 
 
+def largest(policies: list[str], jobs: int) -> None:
+    """Every policy on the largest cluster; memory also of a quarter of the jobs."""
+    rows, total = [], 0.0
+    for policy in policies:
+        quarter, whole = (
+            in_a_fresh_process(__file__, "--one", LARGEST, policy, str(count)) for count in (jobs // 4, jobs)
+        )
+        seconds = whole["seconds"]
+        total += seconds
+        rows.append(
+            (policy, f"{seconds:.1f}", f"{1e3 * seconds / whole['events']:.2f}", f"{quarter['peak_mib']:.0f}",
+             f"{whole['peak_mib']:.0f}", f"{whole['jct_s']:,.0f}")
+        )  # fmt: skip
+        print(rows[-1], flush=True)
+    heads = ("policy", "CPU s", "ms an event", "MiB, a quarter of the jobs", "MiB", "mean completion s")
+    table(f"{jobs} jobs on 32,768 GPUs at load {LARGEST_LOAD} ({machine()})", heads, rows)
+    summary(f"{jobs} jobs on 32,768 GPUs under {len(rows)} policies: {short(total / 60)} CPU minutes")
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--one", nargs=3, help="sweep, policy and jobs: measure this and print it as JSON")
+    parser.add_argument("--largest", action="store_true", help="10,000 jobs on 32,768 GPUs under every policy")
+    parser.add_argument("--policies", default=",".join(EVERY), help="of --largest")
     chosen = parser.parse_args()
     if chosen.one:
         name, policy, count = chosen.one
         print(json.dumps(measured(name, policy, int(count))))
         return
+    if chosen.largest:
+        largest(chosen.policies.split(","), 100 if chosen.quick else 10_000)
+        return
     jobs = 100 if chosen.quick else 5000
     rows = []
-    for name in SWEEPS:
+    for name in [name for name in SWEEPS if name != LARGEST]:
         for policy in POLICIES:
             found = in_a_fresh_process(__file__, "--one", name, policy, str(jobs))
             seconds = found["seconds"]

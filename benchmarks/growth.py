@@ -22,7 +22,7 @@ from ropewalk.fabric import Fabric, FatTree
 from ropewalk.fabric.expression import builder
 from ropewalk.routing import Routes, default_router_name, dmodk, router_for
 from ropewalk.sim import simulate, simulate_rounds
-from ropewalk.task import Kind, Lockstep, TaskGraph, lockstep, make_graph, unroll
+from ropewalk.task import Lockstep, TaskGraph, TaskKind, lockstep, make_graph, unroll
 
 CHART = Path(__file__).parents[1] / "docs" / "images" / "growth.svg"
 
@@ -223,7 +223,7 @@ def permutation_rounds(hosts: int, rounds: int) -> TaskGraph:
     dep = np.stack([first_task + np.arange(hosts), first_task + sender[:-1]], axis=2)
     waits = np.repeat([0, 2], [hosts, (rounds - 1) * hosts])
     return make_graph(
-        np.full(rounds * hosts, Kind.TRANSFER),
+        np.full(rounds * hosts, TaskKind.TRANSFER),
         np.tile(np.arange(hosts), rounds),
         peer.ravel(),
         1e6,

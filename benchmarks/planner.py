@@ -20,7 +20,7 @@ from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.best_first import best_first
 from ropewalk.planner.enumerated import enumerate_space
-from ropewalk.planner.pricing import Prices
+from ropewalk.planner.pricing import StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space
@@ -43,12 +43,12 @@ def measured(name: str, model: str, place: str, batch: int, sequence: int, space
     prices = pricer(cluster.device)
     use = NetworkUse(algorithm="ring").settled(gpu_in(prices.device.title) or prices.device.name, cluster)
     fabric = cluster.fabric()
-    Prices(workload, prices, fabric, use).price(
+    StrategyPrices(workload, prices, fabric, use).price(
         enumerate_space(Space(tensor=(8,), micro_batch=(1,)), workload, cluster.gpus, batch)
     )
     start = time.process_time()
     candidates = enumerate_space(space, workload, cluster.gpus, batch)
-    search = Prices(workload, prices, fabric, use)
+    search = StrategyPrices(workload, prices, fabric, use)
     first = search.price(candidates)
     priced_s = time.process_time() - start
     start = time.process_time()

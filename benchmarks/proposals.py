@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from measure import cpu, machine, options, summary, table
-from ropewalk.codesign.estimate import Estimate
+from ropewalk.codesign.estimate import SeatingEstimate
 from ropewalk.codesign.link_loads import LinkLoads
-from ropewalk.codesign.metropolis import Patience, search
+from ropewalk.codesign.metropolis import SearchPatience, search
 from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.seats import space_of
 from ropewalk.device.pricer import pricer
@@ -38,10 +38,10 @@ def main() -> None:
     rows = []
     for network in networks:
         loads, routed_s = cpu(lambda network=network: LinkLoads(network, servers))  # type: ignore[misc]
-        costs = Estimate(seats, loads, space.seats, servers)
+        costs = SeatingEstimate(seats, loads, space.seats, servers)
         costs.place(space.start)
-        search(space, costs, seed=1, patience=Patience(10))  # load the kernel
-        found, seconds = cpu(lambda costs=costs: search(space, costs, seed=0, patience=Patience(budget)))  # type: ignore[misc]
+        search(space, costs, seed=1, patience=SearchPatience(10))  # load the kernel
+        found, seconds = cpu(lambda costs=costs: search(space, costs, seed=0, patience=SearchPatience(budget)))  # type: ignore[misc]
         rows.append([network.name, f"{routed_s:.2f}", f"{budget / seconds:.0f}", f"{found.seconds * 1e3:.1f}"])
     title = f"proposals: one chain of {budget}, {MODEL} on {servers} servers, by CPU seconds. {machine()}"
     table(title, ["network", "routing, s", "proposals/s", "best step, ms"], rows)

@@ -19,7 +19,7 @@ from chart import Panel, Series, write_chart
 from measure import cpu, in_a_fresh_process, machine, options, peak_mib, short, summary, table
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.strategy import PriceList, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, cut, memory, shares_of
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
 from ropewalk.workload.source import open_workload
 
@@ -192,7 +192,7 @@ def _price(asked: dict[str, int]) -> float:
     return memory(strategy, shares, pieces, LISTED.numbers).most
 
 
-LISTED = PriceList(pricer("a100", "bf16"))
+LISTED = KeptPrices(pricer("a100", "bf16"))
 """Prices of one device, each asked for once."""
 
 

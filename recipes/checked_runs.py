@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpu_steps import h200_steps
+from gpu_steps import h200_steps, h200_sustained_steps
 from modern_runs import modern_runs
 from published_runs import QUESTIONS, is_calibration, predict, published_runs, why_not_comparable
 from ropewalk.device.device import device
@@ -40,6 +40,9 @@ def rows() -> Iterator[tuple[str, Sort, int, float]]:
     for number, step in enumerate(h200_steps(held_to("h200"))):  # as commands predict them; the limit costs at most 4 %
         if step.unseen:
             yield f"h200-{number}", step.sort, 1, step.error("step_s")
+    for number, step in enumerate(h200_sustained_steps()):
+        if step.unseen:
+            yield f"h200-sustained-{number}", step.sort, 1, step.error("step_s")
 
 
 def _sort(question: TrainingQuestion) -> Sort:

@@ -15,19 +15,20 @@ from pathlib import Path
 
 from ropewalk.cli.screen import shown_progress
 from ropewalk.report.cluster import cluster_page
-from ropewalk.strategy import derive
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.imports import Cabling, read_plant
+from ropewalk.tenancy.compared import of_one
+from ropewalk.tenancy.decided import by_degrees
+from ropewalk.tenancy.imports import AssumedCabling, read_plant
 from ropewalk.tenancy.job import Job
-from ropewalk.tenancy.modelled import Model, work_of_model
 from ropewalk.tenancy.of_trace import jobs_of
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.policies import POLICIES, Policy, policies_named
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.rates import SharedNetwork
+from ropewalk.tenancy.stepped import work_of_step
 from ropewalk.tenancy.study import ClusterStudy, answer
 from ropewalk.tenancy.traces import DURATIONS, SIZES, Sizes, Synthetic, mean_gap_for, poisson, read_trace
-from ropewalk.tenancy.work import Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 GBPS = 1e9 / 8
 SEEDS = 12
@@ -46,10 +47,11 @@ class Trained:
     batches: tuple[int, ...]
     experts: int = 1
 
-    def work(self, batch: int, gpus: int = 16) -> Work:
-        degrees = {"expert": self.experts} if self.experts > 1 else {}
-        strategy = derive(gpus, degrees, batch=batch * gpus)
-        return work_of_model(Model(self.zoo, batch, strategy, device="v100", precision="fp16"), gpus)
+    def work(self, batch: int, bandwidth: float) -> Iteration:
+        """A step on 16 GPUs at this speed of their NICs, half-precision gradients on V100s."""
+        cluster, (job, _) = two_jobs_on_four_leafs(bandwidth)
+        degrees = {"expert": self.experts if self.experts > 1 else None}
+        return work_of_step(by_degrees(self.zoo, job.size, degrees, batch, "v100", precision="fp16"), job, cluster)
 
 
 FIVE_MODELS = (
@@ -98,7 +100,7 @@ def two_jobs_on_four_leafs(bandwidth: float) -> tuple[Plant, tuple[Allocation, A
     return cluster, (jobs[0], jobs[1])
 
 
-def beside_each_other(work: Work, bandwidth: float, routing: str, seed: int) -> float:
+def beside_each_other(work: Iteration, bandwidth: float, routing: str, seed: int) -> float:
     """Mean seconds of an iteration of two jobs that do the same."""
     cluster, jobs = two_jobs_on_four_leafs(bandwidth)
     network = SharedNetwork(cluster, routing, seed)
@@ -110,7 +112,7 @@ def beside_each_other(work: Work, bandwidth: float, routing: str, seed: int) -> 
 
 def contention_row(trained: Trained, batch: int, bandwidth: float, seeds: int = SEEDS) -> ContentionRow:
     """ECMP is the mean over hashes; isolation has no collisions to average."""
-    work = trained.work(batch)
+    work = trained.work(batch, bandwidth)
     hashed = [beside_each_other(work, bandwidth, "ecmp", seed) for seed in range(seeds)]
     isolated = beside_each_other(work, bandwidth, "source", 0)
     return ContentionRow(trained.name, batch, bandwidth, isolated, sum(hashed) / len(hashed))
@@ -122,6 +124,27 @@ def five_models_under_ecmp_and_isolation_32_gpus() -> list[ContentionRow]:
     for one in FIVE_MODELS:
         rows += [contention_row(one, one.batches[1], gbps * GBPS) for gbps in (10, 50, 100, 200)]
     return rows
+
+
+def mixture_of_600b_parameters_32_gpus(bandwidth: float = 100 * GBPS) -> dict[str, float]:
+    """A mixture of experts of 600 billion parameters that spends 25.8 % in all-to-alls and 4.2 % in all-reduces.
+
+    Two such jobs beside each other: the scaling factor of one (computing over iteration) on dedicated links, and under
+    ECMP, mean over hashes.
+    """
+    cluster, (job, _) = two_jobs_on_four_leafs(bandwidth)
+    quiet = SharedNetwork(cluster, "ideal", 0)
+    parts = {"all-to-all": 0.258, "hierarchical-ring": 0.042}
+    exchanges = tuple(
+        JobExchange(name, part / quiet.footprint(Iteration(0.0, (JobExchange(name, 1.0),)), job).quiet_iteration_s)
+        for name, part in parts.items()
+    )
+    work = Iteration(1 - sum(parts.values()), exchanges)
+    hashed = [beside_each_other(work, bandwidth, "ecmp", seed) for seed in range(SEEDS)]
+    return {
+        "isolated": work.compute_s / beside_each_other(work, bandwidth, "source", 0),
+        "ecmp": work.compute_s / (sum(hashed) / len(hashed)),
+    }
 
 
 # Whole traces.
@@ -156,6 +179,7 @@ SWEEPS = {
     "synthetic_trace_512_gpus": Sweep("leaf-spine:32x16x16", 4, SIZES["histogram-10000"]),
     "synthetic_trace_2048_gpus": Sweep("leaf-spine:64x32x32", 4, SIZES["histogram-10000"]),
     "synthetic_trace_8192_gpus": Sweep("leaf-spine:128x64x64", 4, SIZES["tpu-v4-slices"].up_to(512)),
+    "synthetic_trace_32768_gpus": Sweep("leaf-spine:256x128x128", 8, SIZES["tpu-v4-slices"], jobs=10_000),
 }
 """Jobs last 1,000 to 100,000 s as on Helios, arrive as a Poisson process and train the published mix."""
 
@@ -168,7 +192,7 @@ def philly_as_muri_prepared_it_on_lingjun(
     Lingjun is much larger than Philly: with 8-GPU servers it is nearly empty and every job fits under a leaf. With one
     GPU a server it has 847. A load lets jobs come as a Poisson process that asks for this part of the cluster.
     """
-    where = read_plant(leafs, Cabling(gpus_per_server=gpus_per_server, join_pods=True))
+    where = read_plant(leafs, AssumedCabling(gpus_per_server=gpus_per_server, join_pods=True))
     traced = read_trace(trace).jobs
     if load is not None:
         traced = poisson(traced, mean_gap_for(traced, load, where.gpus))
@@ -210,6 +234,13 @@ def main(arguments: list[str]) -> None:
         if recipe.__name__ == name:
             show_contention(recipe())
             return
+    if name == mixture_of_600b_parameters_32_gpus.__name__:
+        print(
+            ", ".join(
+                f"scaling factor {where}: {value:.3f}" for where, value in mixture_of_600b_parameters_32_gpus().items()
+            )
+        )
+        return
     if name in SWEEPS:
         jobs = int(options["--jobs"]) if "--jobs" in options else None
         chosen = [one for one in options.get("--policies", "").split(",") if one]
@@ -219,11 +250,16 @@ def main(arguments: list[str]) -> None:
         gpus = int(options.get("--gpus-per-server", "1"))
         found = TRACES[0](Path(options["--trace"]), Path(options["--leafs"]), gpus, load)
     else:
-        print("\n".join((*(recipe.__name__ for recipe in CONTENTION), *SWEEPS, *(one.__name__ for one in TRACES))))
+        mixture = mixture_of_600b_parameters_32_gpus.__name__
+        print(
+            "\n".join(
+                (*(recipe.__name__ for recipe in CONTENTION), mixture, *SWEEPS, *(one.__name__ for one in TRACES))
+            )
+        )
         return
     show(found, time.perf_counter() - begin)
     if "--page" in options:
-        Path(options["--page"]).write_text(cluster_page(found))
+        Path(options["--page"]).write_text(cluster_page(of_one(found)))
 
 
 if __name__ == "__main__":

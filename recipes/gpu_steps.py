@@ -24,6 +24,8 @@ SUSTAINED = MEASURED.with_name("h200_sustained_steps.csv")
 """Steps after ten seconds. `transformers` is that library's own code; `lean` is a Llama written as fused stacks have
 it: one product for queries, keys and values, compiled norms, gates and loss, FP8 scaled tensor by tensor. Its
 gradients stay in bf16, where Megatron-Core adds them to float32."""
+HELD_APART = MEASURED.with_name("h200_parts.csv")
+"""Updates, products in FP8 and attention by themselves, of the run that measured the unseen steps."""
 SUSTAINED_ON = "h200@700W"
 PARTS = ("forward_s", "forward_backward_s", "step_s")
 UNPRICED = "forward_rowwise"
@@ -83,6 +85,18 @@ def measured_now(path: Path) -> tuple[list[MeasuredStep], list[MeasuredPart]]:
     return list(_beside(steps, SUSTAINED_ON)), parts
 
 
+def h200_parts() -> list[MeasuredPart]:
+    """Every part that was measured beside the unseen steps, beside its price."""
+    return [_part(_typed(row)) for row in _table(HELD_APART) if row["form"] != UNPRICED]
+
+
+def _typed(row: Mapping[str, str]) -> dict[str, Any]:
+    """A row of the table as the file of the measurement has it."""
+    numbers = {key: int(row[key]) for key in ("count", "parameters") if row[key]}
+    dims = {"dims": [int(size) for size in row["dims"].split()]}
+    return {**row, **numbers, **dims, "seconds": float(row["seconds"]), "dropped": float(row["dropped"] or 0)}
+
+
 def _part(row: Mapping[str, Any]) -> MeasuredPart:
     prices = pricer("h200", row["precision"])
     if row["part"] == "update":
@@ -90,8 +104,10 @@ def _part(row: Mapping[str, Any]) -> MeasuredPart:
         name = f"{row['optimiser']}, {row['tensors']}, {row['precision']}"
         return MeasuredPart(name, row["seconds"], work.seconds)
     kind, form, dims = row["kind"], row["form"], tuple(row["dims"])
-    launched = getattr(Scan(*dims), form)() if kind == "scan" else (rebuilt(kind, form, dims),)
     dropped = f" dropout {row['dropped']:g}" if row.get("dropped") else ""
+    launched = (
+        getattr(Scan(*dims), form)() if kind == "scan" else (rebuilt(kind, form + "_dropped" * bool(dropped), dims),)
+    )
     name = f"{kind} {form} {' '.join(map(str, dims))}{dropped}, {row['precision']}"
     return MeasuredPart(name, row["seconds"], sum(prices.alone(kernel) for kernel in launched))
 

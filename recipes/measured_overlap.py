@@ -41,7 +41,7 @@ from ropewalk.execute.overlap.trial import (
 from ropewalk.fabric import IdealSwitch
 from ropewalk.lab.forwarding import hashed
 from ropewalk.lab.lab import Lab, built
-from ropewalk.lab.network import LabNetwork, Settings
+from ropewalk.lab.network import LabNetwork, LabSettings
 from ropewalk.overlap.bounds import lower_bounds
 from ropewalk.overlap.buckets import MIB, bucket_caps, buckets, groups_with_barrier_s
 from ropewalk.overlap.groups import Groups
@@ -182,7 +182,7 @@ def measured(
 def one_switch(mbps: float) -> AbstractContextManager[Lab]:
     """All ranks on one switch, with large frames and windows: with small ones, fast links never fill."""
     fabric = IdealSwitch(RANKS, mbps * 1e6 / 8).build()
-    return built(LabNetwork(fabric, settings=Settings(mtu=9000, window_bytes=4 << 20)), hashed(fabric))
+    return built(LabNetwork(fabric, settings=LabSettings(mtu=9000, window_bytes=4 << 20)), hashed(fabric))
 
 
 def _bound(tensors: Tensors, link: Link, model: str, mbps: float) -> Row:

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from expert_recipes import AUTOMODEL_RECIPES, EXPERT_RECIPES, NCCL, AutoModelRecipe, ExpertRecipe
 from ropewalk.device.device import DEVICES, PRECISIONS, device
 from ropewalk.device.held import held_to
-from ropewalk.errors import MemoryShortage
 from ropewalk.hardware import Cluster, Given, read_cluster
-from ropewalk.strategy import Order, Strategy
-from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
+from ropewalk.strategy import LayerChoice, Order, Strategy
 from ropewalk.training import TrainingQuestion
-from ropewalk.training.prepared import prepared
 from ropewalk.training.quick import QuickSteps
 from ropewalk.workload.source import open_workload
 
@@ -55,10 +53,13 @@ MODELS = {
 those of Llama's."""
 GPUS = {"H100-80GB": "h100", "H100": "h100", "B200": "b200", "B300": "b300", "GB200": "gb200", "GB300": "gb300"}
 PRECISION = {"bf16": "bf16", "fp8": "fp8", "fp8-cs": "fp8", "fp8-mx": "mxfp8", "mxfp8": "mxfp8", "nvfp4": "nvfp4"}
-PREDICTED_LAYERS = {"DeepSeekV3": 1, "Nemotron_3_Super": 2}
-"""Layers that predict tokens behind the next one; the second of Nemotron 3 Super is the first once more."""
+PREDICTED_LAYERS = {"DeepSeekV3": 1, "Nemotron_3_Super": 2, "Nemotron_3_Ultra": 2, "Nemotron V3 Ultra 550B": 2}
+"""Layers that predict tokens behind the next one; the second of Nemotron 3 is the first once more."""
 LEFT_FOR_THE_LAST = {"DeepSeekV3": 61, "Kimi_K2": 61}
 """Blocks of models that Megatron-Bridge cuts unevenly (`set_deepseek_v3_pipeline_model_parallel_layout`)."""
+TOKENS_DROPPED = "tokendrop"
+"""What rows of 25.09 remark: experts of equal size, which asks for NCCL's all-to-all (Megatron-Bridge,
+`moe_token_drop.py`)."""
 LORA_RANK = 16
 """Of adapters, which rows do not say; half or twice of it changes a step by 1 %. They are on all linear layers of a
 block in recipes of AutoModel, on queries, keys and values alone in those of Megatron-Bridge."""
@@ -68,96 +69,6 @@ WHOLE_SEQUENCES = ("Qwen2.5 32B", "Qwen2.5 32B 2-node")
 """Models whose tensor ranks all keep the whole sequence between blocks: recipes without `sequence_parallel`."""
 MEGATRON_BUCKET = 40e6
 """Parameters of a bucket of Megatron's distributed optimiser, or a million for every data rank where that is more."""
-
-
-@dataclass(frozen=True)
-class ExpertRecipe:
-    """How a recipe of Megatron-Bridge runs experts."""
-
-    once: bool = False
-    """Tokens are sent once to a place (DeepEP, HybridEP)."""
-    overlap: bool = False
-    """Passes of two micro-batches run side by side."""
-    recompute: str = "none"
-    """Parts of blocks that are computed again."""
-    glued: bool = False
-    """Experts by fused kernels."""
-    graphs: str = ""
-    """Parts that run as CUDA graphs."""
-
-    def options(self, domain: int) -> list[str]:
-        """Options of the model that say so."""
-        own = [*(["glued=true"] if self.glued else []), *([f"graphs={self.graphs}"] if self.graphs else [])]
-        return [*own, *([f"dispatch=deepep,domain={domain}"] if self.once else [])]
-
-
-NCCL, ONCE = ExpertRecipe(), ExpertRecipe(once=True)
-LATEST = ExpertRecipe(once=True, overlap=True, glued=True, graphs="step")
-PARTS, MORE_PARTS = "attention+router", "attention+scan+router"
-NEMOTRON_3 = replace(ONCE, graphs=MORE_PARTS)
-LATENT, LATENT_DENSE = "mla_up_proj", "mla_up_proj,mlp"
-SMALL, MOST = "layernorm,moe_act", "layernorm,core_attn,moe_act,moe"
-EXPERT_RECIPES: dict[tuple[str, ...], dict[str, ExpertRecipe]] = {
-    ("DeepSeekV3", "GB300"): {
-        "25.11": replace(ONCE, recompute="moe_act", graphs=PARTS), "26.02": replace(ONCE, recompute=LATENT),
-        "26.06": LATEST,
-    },
-    ("DeepSeekV3", "GB300", "bf16"): {"25.11": replace(ONCE, recompute="moe_act", graphs=PARTS)},
-    ("DeepSeekV3", "GB300", "nvfp4"): {"26.02": replace(ONCE, recompute=LATENT)},
-    ("DeepSeekV3", "GB200"): {
-        "25.09": replace(ONCE, recompute=LATENT, graphs=PARTS), "26.04": replace(ONCE, recompute="mlp", graphs=PARTS),
-        "26.06": replace(LATEST, recompute=LATENT),
-    },
-    ("DeepSeekV3", "GB200", "bf16"): {"25.09": replace(ONCE, recompute=LATENT, graphs=PARTS)},
-    ("DeepSeekV3", "B300"): {"26.02": replace(ONCE, recompute=LATENT)},
-    ("DeepSeekV3", "B200"): {
-        "25.09": replace(NCCL, recompute=LATENT), "26.04": replace(ONCE, recompute=LATENT),
-    },
-    ("DeepSeekV3", "H100"): {
-        "25.11": ExpertRecipe(once=True, overlap=True, recompute=LATENT_DENSE),
-        "26.02": replace(ONCE, recompute=LATENT_DENSE),
-    },
-    ("Kimi_K2", "GB300"): {"26.04": replace(ONCE, recompute=LATENT)},
-    ("Kimi_K2", "GB200"): {"26.04": replace(ONCE, recompute=LATENT)},
-    ("Kimi_K2", "B200"): {"26.04": replace(NCCL, recompute=LATENT)},
-    ("Kimi_K2", "H100"): {"26.04": replace(NCCL, recompute=LATENT_DENSE)},
-    ("GPT OSS 120B", "GB300"): {"25.11": replace(NCCL, graphs=PARTS), "26.06": LATEST},
-    ("GPT OSS 120B", "GB200"): {
-        "25.11": replace(NCCL, recompute=SMALL), "26.04": ExpertRecipe(once=True, overlap=True, recompute=SMALL),
-        "26.06": LATEST,
-    },
-    ("GPT OSS 120B", "B300"): {"26.02": replace(NCCL, graphs=PARTS), "26.04": replace(ONCE, graphs=PARTS)},
-    ("GPT OSS 120B", "B200"): {"25.11": replace(NCCL, recompute=SMALL), "26.04": replace(ONCE, recompute=SMALL)},
-    ("GPT OSS 120B", "H100"): {"25.11": replace(NCCL, recompute=SMALL)},
-    **{("Nemotron_3_Nano", gpu): {"26.02": NEMOTRON_3} for gpu in ("GB300", "GB200", "B300", "B200")},
-    ("Nemotron_3_Nano", "H100"): {"26.02": replace(ONCE, recompute="layernorm,moe", graphs="scan")},
-    ("Nemotron_3_Nano", "H100", "fp8"): {"26.02": replace(ONCE, recompute=MOST, graphs="scan")},
-    ("Nemotron_3_Super", "GB300"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Super", "GB200"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Super", "GB200", "mxfp8"): {"26.02": NEMOTRON_3, "26.08": replace(NEMOTRON_3, glued=True)},
-    ("Nemotron_3_Super", "B300"): {"26.02": replace(NEMOTRON_3, recompute=SMALL)},
-    ("Nemotron_3_Super", "B300", "mxfp8"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Super", "B200"): {"26.02": replace(ONCE, recompute=MOST)},
-    ("Nemotron_3_Super", "B200", "mxfp8"): {"26.02": replace(ONCE, recompute=SMALL)},
-    ("Nemotron_3_Super", "B200", "nvfp4"): {"26.02": NEMOTRON_3},
-    ("Nemotron_3_Ultra", "GB200"): {"26.08": ExpertRecipe(once=True, glued=True, recompute="moe_act")},
-    ("Qwen3_30B_a3B", "GB300"): {"25.11": replace(ONCE, graphs="router"), "26.06": LATEST},
-    ("Qwen3_30B_a3B", "GB200"): {"25.09": replace(ONCE, graphs="router"), "26.06": LATEST},
-    ("Qwen3_30B_a3B", "B300"): {"26.04": replace(ONCE, graphs="router")},
-    ("Qwen3_30B_a3B", "B200"): {"25.09": replace(NCCL, graphs="router"), "26.04": replace(ONCE, graphs=PARTS)},
-    ("Qwen3_30B_a3B", "H100"): {
-        "25.11": ExpertRecipe(overlap=True), "26.02": replace(ONCE, overlap=True), "26.04": ONCE,
-    },
-    ("Qwen3_235B_a22B", "GB300"): {
-        "25.11": replace(ONCE, graphs="router"), "26.02": replace(ONCE, graphs=PARTS), "26.06": LATEST,
-    },
-    ("Qwen3_235B_a22B", "GB200"): {"25.09": replace(ONCE, graphs=PARTS), "26.06": LATEST},
-    ("Qwen3_235B_a22B", "B200"): {"25.11": ExpertRecipe(overlap=True), "26.02": NCCL},
-    ("Qwen3_235B_a22B", "H100"): {"25.09": ExpertRecipe(overlap=True)},
-}  # fmt: skip
-"""By model and GPU, and by precision where that differs: what the performance recipes of Megatron-Bridge say, from the
-container on that has it (tags v0.2.0 to v0.6.0 of github.com/NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs,
-later src/megatron/bridge/perf_recipes). Others run as NCCL has it."""
 
 
 @dataclass(frozen=True)
@@ -215,10 +126,13 @@ class ModernRun:
 
     @property
     def zero(self) -> int:
-        """Megatron shares the optimiser's state out, FSDP2 weights too; in a pipeline they stay whole for the step."""
+        """Megatron shares the optimiser's state out, FSDP2 weights too; some recipes gather them once a step, as all
+        pipelines do."""
         if self.data * self.context == 1:
             return 0
-        return 3 if self.sharded > 1 and self.pipeline == 1 else 1
+        if self.pipeline > 1 or (self.experts_of_automodel is not None and self.experts_of_automodel.whole):
+            return 1
+        return 3 if self.sharded > 1 else 1
 
     @property
     def optimiser(self) -> str:
@@ -227,18 +141,26 @@ class ModernRun:
 
     @property
     def recipe(self) -> ExpertRecipe:
-        """How its experts run: DeepEP in all recipes of AutoModel, by its container in Megatron-Bridge."""
+        """How its experts run: DeepEP or HybridEP in all recipes of AutoModel, by its container in Megatron-Bridge."""
         if self.software.startswith(AUTOMODEL):
-            return ONCE if self.expert > 1 and not self.model.startswith("Nemotron") else NCCL
+            return NCCL if self.is_dense else ExpertRecipe(deepep=True)
+        if self.software.startswith(MEGATRON_LM):
+            return NCCL if self.is_dense else ExpertRecipe(dropped=True, router_apart=True)
         container = self.software.removeprefix(f"{MEGATRON_BRIDGE} NeMo ").partition(" ")[0]
         usual = EXPERT_RECIPES.get((self.model, self.accelerator), {})
         known = EXPERT_RECIPES.get((self.model, self.accelerator, PRECISION[self.precision]), usual)
-        return next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
+        found = next((known[since] for since in sorted(known, reverse=True) if since <= container), NCCL)
+        return replace(found, once=False, deepep=False, dropped=True) if self.remark == TOKENS_DROPPED else found
+
+    @property
+    def experts_of_automodel(self) -> AutoModelRecipe | None:
+        """What AutoModel's recipe says of its experts; None for all other runs."""
+        return AUTOMODEL_RECIPES.get(self.model) if self.software.startswith(AUTOMODEL) else None
 
     @property
     def predicted_layers(self) -> int:
-        """Layers that predict further tokens, as recipes of Megatron-Bridge have them (src/megatron/bridge/recipes)."""
-        if not self.software.startswith(MEGATRON_BRIDGE) or self.remark == "w/o MTP":
+        """Layers that predict further tokens, as recipes have them (Megatron-Bridge, src/megatron/bridge/recipes)."""
+        if self.software.startswith(MEGATRON_LM) or self.remark == "w/o MTP":
             return 0
         return PREDICTED_LAYERS.get(self.model, 0)
 
@@ -278,7 +200,8 @@ class ModernRun:
         options += ["loss_fusion=false"] if self.software.startswith(MEGATRON_LM) or stack == "fsdp2" else []
         options += [f"graphs={self.dense_graphs}"] if self.dense_graphs else []
         options += [f"mtp={self.predicted_layers}"] if self.predicted_layers else []
-        options += self.recipe.options(IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8)
+        domain = IN_ONE_DOMAIN if self.accelerator.startswith("GB") else 8
+        options += self.recipe.options(domain, narrow=PRECISION[self.precision] != "bf16")
         return f"{model}{',' if ':' in model else ':'}{','.join([*options, f'stack={stack}'])}"
 
     def cluster(self, *, held: bool = True) -> Cluster:
@@ -304,14 +227,7 @@ class ModernRun:
         return "" if self.model in MODELS else f"{self.model} is no model here"
 
     def question(self, *, held: bool = True) -> TrainingQuestion:
-        """The step as it ran. Of mixtures under FSDP2 as little is computed again as fits."""
-        asked = self._question(held=held)
-        if self.is_dense or not self.software.startswith(AUTOMODEL):
-            return asked
-        tried = [replace(asked, usual=replace(asked.usual, recompute=kind)) for kind in RECOMPUTE_OF_LAYERS]
-        return next((one for one in tried if _fits(one)), tried[-1])
-
-    def _question(self, *, held: bool) -> TrainingQuestion:
+        """The step as it ran."""
         usual = SETUPS[next(name for name in SETUPS if self.software.startswith(name))](self)
         if self.recipe.recompute != "none":
             usual = replace(usual, recompute=self.recipe.recompute)
@@ -321,7 +237,7 @@ class ModernRun:
             context=self.context, precision=PRECISION[self.precision], memory_check=False,
             usual=replace(
                 usual, interleave=self.interleave, schedule=self.schedule, fold_experts=self.folds,
-                optimiser=self.optimiser, zero=self.zero,
+                optimiser=self.optimiser, zero=self.zero, shared_overlap=self.recipe.shared_overlap,
                 sequence_parallel=self.tensor > 1 and self.model not in WHOLE_SEQUENCES,
             ),
         )  # fmt: skip
@@ -366,10 +282,18 @@ def _evenly(run: ModernRun) -> tuple[int, ...] | None:
 def automodel(run: ModernRun) -> Strategy:
     """NVIDIA's recipes for PyTorch's FSDP2: every block gathered before each pass, gradients scattered in bf16.
 
-    On more than one GPU blocks of dense models are computed again (github.com/NVIDIA-NeMo/Automodel,
-    examples/llm_benchmark: `activation_checkpointing`); the loss is PyTorch's own, in float32.
+    On more than one GPU blocks of dense models are computed again, heads over words never (Automodel,
+    `activation_checkpointing`, which wraps blocks); of mixtures as `AUTOMODEL_RECIPES` has it. The loss is PyTorch's
+    own, in float32.
     """
-    return Strategy(recompute="full" if run.is_dense and run.gpus > 1 else "none")
+    mixture = run.experts_of_automodel
+    again = mixture.again if mixture else run.is_dense and run.gpus > 1
+    return Strategy(
+        recompute="full" if again else "none",
+        choices=(LayerChoice("head", recompute="none"),) if again else (),
+        regather=mixture is None or mixture.regather,
+        gather_ahead=mixture is not None and mixture.whole,
+    )
 
 
 def megatron_lm(run: ModernRun) -> Strategy:
@@ -383,14 +307,6 @@ def megatron_lm(run: ModernRun) -> Strategy:
         tensor_overlap=False,
         stages=_evenly(run),
     )
-
-
-def _fits(question: TrainingQuestion) -> bool:
-    try:
-        prepared(replace(question, memory_check=True))
-    except MemoryShortage:
-        return False
-    return True
 
 
 SETUPS: dict[str, Callable[[ModernRun], Strategy]] = {
@@ -421,8 +337,15 @@ def _run(row: dict[str, str]) -> ModernRun:
     return ModernRun(
         row["id"], row["software"], model.split(" (")[0], task.rstrip("]"), int(row["layers"]) if fewer else 0,
         row["accelerator"], gpus, sequence, batch, micro_batch,
-        *(number[name] for name in ("tp", "pp", "cp", "ep", "vp")), int(sharded) if sharded.isdecimal() else 0,
+        *(number[name] for name in ("tp", "pp", "cp")), _experts(row, model, number["ep"]), number["vp"],
+        int(sharded) if sharded.isdecimal() else 0,
         row["precision"].lower(),
         value if row["unit"] == "s" else batch * sequence / (value * gpus),
         float(extra.get("simumax_ms", 0)) / 1e3, model.partition(" (")[2].rstrip(")"),
     )  # fmt: skip
+
+
+def _experts(row: dict[str, str], model: str, said: int) -> int:
+    """Ranks that experts are spread over; tables of AutoModel leave it out where its recipes have it."""
+    known = AUTOMODEL_RECIPES.get(model.split(" (")[0]) if row["software"].startswith(AUTOMODEL) else None
+    return known.expert if known and said == 1 else said

@@ -28,7 +28,7 @@ A100S = read_cluster("4x8", Given(device="a100", nics=1))
 
 
 def five_models_ordered_and_not_on_8_to_64_v100s_10_to_100_gbps() -> Iterator[Row]:
-    """What priorities gain over whole tensors as they appear, for all-reduces and parameter servers."""
+    """What priorities gain over whole tensors in order of readiness, for all-reduces and parameter servers."""
     for row in study():
         yield {**asdict(row), "kind": str(row.kind), "gain": row.gain}
 

@@ -21,7 +21,7 @@ from ropewalk.planner.answer import Option
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.space import Space
-from ropewalk.planner.study import Outcome, Study
+from ropewalk.planner.study import SearchOutcome, Study
 from ropewalk.progress import silent
 from ropewalk.units import show_seconds
 
@@ -73,7 +73,7 @@ class Ranked:
 
 
 @lru_cache(maxsize=1)
-def searched(question: PlannerQuestion) -> tuple[Study, Outcome]:
+def searched(question: PlannerQuestion) -> tuple[Study, SearchOutcome]:
     """The search for a question; the same jobs were published with several versions of the software."""
     study = Study(question, silent)
     return study, study.search(study.wanted, others=False)
@@ -113,7 +113,7 @@ def _matching(choice: ModernRun, priced: Priced) -> NDArray[np.int64]:
     return np.flatnonzero(np.all([candidates.column(name) == value for name, value in wanted.items()], axis=0))
 
 
-HEADS = ("row", "what", "GPUs", "published", "predicted", "error", "rank", "of", "to best", "theirs, ours")
+HEADS = ("row", "what", "GPUs", "published", "predicted", "error", "rank", "of", "vs. best", "theirs, ours")
 
 
 def table(choices: tuple[ModernRun, ...]) -> Iterator[str]:

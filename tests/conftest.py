@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "reference"), str(HERE.parent / "recipes")]
+sys.path[:0] = [str(HERE / "reference"), str(HERE.parent / "recipes"), str(HERE)]
 
 # At home every run tries other examples; in CI all runs try the same ones.
 settings.register_profile("ropewalk", deadline=None, derandomize="CI" in os.environ)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.compiled import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def gather(values: NDArray[Any], first: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[Any]:
     """values[first[0]], values[first[0]+1], … (length[0] of them), values[first[1]], …, one after the other."""
     found = np.empty(length.sum(), values.dtype)

@@ -100,7 +100,7 @@ def simulate(
     if isinstance(what, Plan):
         if place is not None or decided:
             said = ", ".join(["place"] * (place is not None) + sorted(decided))
-            raise InputError(f"the plan has decided {said}: leave it out, or simulate the model itself")
+            raise InputError(f"the plan fixes {said}: leave it out, or simulate the model instead of the plan")
         return answer(question_of(what, None if level is None else LevelUse(level)))
     asked, usual = _asked(decided)
     where = cluster(place) if isinstance(place, str) else place
@@ -173,7 +173,7 @@ def _asked(decided: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         if name not in of_question | of_strategy:
             near = get_close_matches(name, [*of_question, *of_strategy], n=2)
             hint = f"did you mean {' or '.join(near)}? " if near else ""
-            raise InputError(f"nothing called {name!r} can be decided: {hint}see TrainingQuestion and Strategy")
+            raise InputError(f"there is no setting {name!r}: {hint}see TrainingQuestion and Strategy")
     usual = Strategy(**{name: value for name, value in decided.items() if name in of_strategy})
     return {name: value for name, value in decided.items() if name in of_question}, usual
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ropewalk.errors import InputError, StrategyError
+from ropewalk.extras import how_to_install
 from ropewalk.progress import Count
 
 Given = TypeVar("Given")
@@ -82,7 +83,7 @@ def _connected() -> Any:
     try:
         import ray  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise InputError("the engine ray needs Ray: install it with pip install 'ropewalk[ray]'") from None
+        raise InputError(f"the engine ray needs Ray: install it with {how_to_install('ray')}") from None
     if not ray.is_initialized():
         try:
             ray.init(address="auto", log_to_driver=False)

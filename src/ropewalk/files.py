@@ -7,6 +7,9 @@ from pathlib import Path
 
 from ropewalk.errors import InputError
 
+LONGEST_NAME = 255
+"""Bytes of the name of a file."""
+
 
 def seen_from(folder: Path, name: str) -> str:
     """The name of a file as a document in this folder writes it down; `found_from` finds it again from anywhere.
@@ -23,28 +26,56 @@ def found_from(folder: Path, name: str) -> str:
     return path if os.path.isabs(path) else os.path.relpath(path)
 
 
+def is_file(path: str | Path) -> bool:
+    """Is there such a file? Paths that no file system takes (too long, with a NUL) name none."""
+    return os.path.isfile(path)
+
+
+def is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)
+
+
+def is_there(path: str | Path) -> bool:
+    """Is there anything of this name?"""
+    return os.path.exists(path)
+
+
+def real_path(path: str | Path) -> Path:
+    """The path without links; one that leads in a circle stays as it is."""
+    return Path(os.path.realpath(path))
+
+
 def require_writable(path: str | Path) -> None:
     """Refuse a path that cannot be written to, before hours of work depend on it; makes the folder it needs."""
-    target = Path(path)
+    target = real_path(path)
+    if len(os.fsencode(target.name)) > LONGEST_NAME:
+        raise InputError(f"cannot write {path}: its name is longer than {LONGEST_NAME} bytes: choose a shorter one")
     try:
-        target.resolve().parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"cannot write {path}: {problem.strerror or problem}: choose another path") from None
-    if target.is_dir():
+    if is_folder(target):
         raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+
+
+def _as_utf_8(text: str) -> bytes:
+    """Text as UTF-8; bytes of file names that Python could not decode are what they are in UTF-8, or question marks."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour that takes its place when it is complete."""
     require_writable(path)
-    target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
+    target = real_path(path)
+    data = _as_utf_8(content) if isinstance(content, str) else content
     try:
-        target = target.resolve()
-        if target.exists() and not target.is_file() and not target.is_dir():
+        if is_there(target) and not is_file(target) and not is_folder(target):
             target.write_bytes(data)  # a pipe or a terminal cannot be replaced, only written to
             return
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+        temporary = target.with_name(f".ropewalk-{os.getpid()}-{os.urandom(4).hex()}.part")
         try:
             with open(temporary, "wb") as stream:
                 stream.write(data)

@@ -1,7 +1,8 @@
 """Ctrl-C that lands in compiled code.
 
 Where an interrupt arrives while a kernel's arguments are being read, Python wraps it: "returned a result with an
-exception set" is a SystemError whose cause is the interrupt. Whoever waits for interrupts wants the cause.
+exception set" is a SystemError whose cause is the interrupt, or another SystemError with that cause. Whoever waits for
+interrupts wants the first cause.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ def unwrapped_interrupts() -> Iterator[None]:
     try:
         yield
     except SystemError as problem:
-        if isinstance(problem.__cause__, KeyboardInterrupt):
+        if isinstance(_first_cause(problem), KeyboardInterrupt):
             raise KeyboardInterrupt from problem
         raise
+
+
+def _first_cause(problem: BaseException) -> BaseException:
+    while isinstance(problem, SystemError) and problem.__cause__ is not None:
+        problem = problem.__cause__
+    return problem

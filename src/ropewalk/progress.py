@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 Progress = Callable[[int, int | None, str], None]
 """Called with (done, of how many, what is being done now); None where nobody knows of how many."""
@@ -25,3 +27,26 @@ def silent(done: int, total: int | None, now: str) -> None:
 def counting(progress: Progress | None, now: str) -> Count | None:
     """What an engine is given, so that those who watch a study see how far it is with one thing."""
     return None if progress is None else lambda done, total: progress(done, total, now)
+
+
+_WATCHER: ContextVar[Progress] = ContextVar("watcher", default=silent)
+
+
+def watcher() -> Progress:
+    """Who else is told how far a command is, besides those in front of its screen."""
+    return _WATCHER.get()
+
+
+@contextmanager
+def watched_by(progress: Progress) -> Iterator[None]:
+    """While the block runs, `progress` is told how far commands are.
+
+    >>> with watched_by(lambda done, total, now: print(now)):
+    ...     watcher()(0, None, "reading")
+    reading
+    """
+    before = _WATCHER.set(progress)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)

@@ -11,10 +11,12 @@ is written as the text `inf`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ropewalk.errors import Findings, InputError
 
@@ -64,12 +66,16 @@ def _read(kind: Any, value: object, where: str, findings: Findings) -> Any:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         return _one_of(get_args(kind), value, where, findings)
+    if origin is Literal:
+        known = get_args(kind)
+        return value if value in known else _wrong(where, value, f"use one of {', '.join(map(str, known))}", findings)
     if origin is tuple:
         return _sequence(get_args(kind), value, where, findings)
-    if origin is dict:
-        if isinstance(value, dict):
-            return value
-        return _wrong(where, value, "give an object", findings)
+    if origin is list:
+        found = _sequence((*get_args(kind), Ellipsis), value, where, findings)
+        return found if found is None else list(found)
+    if origin in (dict, Mapping):
+        return _mapping(get_args(kind), value, where, findings)
     if is_dataclass(kind):
         return _fields(kind, value, where, findings)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -80,12 +86,17 @@ def _read(kind: Any, value: object, where: str, findings: Findings) -> Any:
     return _scalar(kind, value, where, findings)
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _fields(kind: Any, value: object, where: str, findings: Findings) -> Any:
     if isinstance(value, kind):
         return value  # read before, by a reader of its own
     if not isinstance(value, dict):
         return _wrong(where, value, "give an object", findings)
-    before, hints, given = len(findings.messages), get_type_hints(kind), {}
+    before, hints, given = len(findings.messages), _hints(kind), {}
     known = {field.name: field for field in fields(kind) if field.init}
     for name in value:
         if name not in known:
@@ -122,12 +133,28 @@ def _one_of(kinds: tuple[Any, ...], value: object, where: str, findings: Finding
 def _sequence(kinds: tuple[Any, ...], value: object, where: str, findings: Findings) -> Any:
     if not isinstance(value, list | tuple):
         return _wrong(where, value, "give a list", findings)
-    each = (kinds[0],) * len(value) if len(kinds) == 2 and kinds[1] is Ellipsis else kinds
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        if kinds[0] in (int, str, bool) and all(type(one) is kinds[0] for one in value) and _fit(value):
+            return tuple(value)  # the same in one look at each
+        each = (kinds[0],) * len(value)
+    else:
+        each = kinds
     if len(each) != len(value):
         return _wrong(where, value, f"give a list of {len(each)}", findings)
     return tuple(
         _read(kind, one, f"{where}[{at}]", findings) for at, (kind, one) in enumerate(zip(each, value, strict=True))
     )
+
+
+def _mapping(kinds: tuple[Any, ...], value: object, where: str, findings: Findings) -> Any:
+    if not isinstance(value, dict):
+        return _wrong(where, value, "give an object", findings)
+    return {key: _read(kinds[1], one, _inside(where, key), findings) for key, one in value.items()}
+
+
+def _fit(values: Any) -> bool:
+    """Do whole numbers among these fit into 64 bits?"""
+    return all(abs(one) < 2**63 for one in values if isinstance(one, int))
 
 
 def _scalar(kind: Any, value: object, where: str, findings: Findings) -> Any:
@@ -136,7 +163,7 @@ def _scalar(kind: Any, value: object, where: str, findings: Findings) -> Any:
     if kind is Any or (kind is bool and isinstance(value, bool)) or (kind is str and isinstance(value, str)):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if kind is int and isinstance(value, int):
+        if kind is int and isinstance(value, int) and abs(value) < 2**63:
             return value
         if kind is float and abs(value) <= MOST:
             return float(value)

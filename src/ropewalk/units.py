@@ -94,11 +94,11 @@ def token_rate(text: str) -> float:
     """
     tokens, slash, time = (part.strip() for part in text.partition("/"))
     if not slash:
-        raise UnitError(f"token rate {text!r} says no time: write it like 1e12tokens/30days or 2e6tokens/s")
+        raise UnitError(f"token rate {text!r} has no time: write it like 1e12tokens/30days or 2e6tokens/s")
     count = _read(tokens, "token count", TOKEN_UNITS)
-    duration = _read(time if time[:1].isdigit() else f"1{time}", "time", TIME_UNITS)
+    duration = _read(time if "0" <= time[:1] <= "9" else f"1{time}", "time", TIME_UNITS)
     if count == 0 or duration == 0:
-        raise UnitError(f"token rate {text!r} is zero tokens or no time: write it like 1e12tokens/30days")
+        raise UnitError(f"token rate {text!r} has zero tokens or zero time: write it like 1e12tokens/30days")
     return float(count / duration)
 
 

@@ -6,14 +6,14 @@ import pytest
 from ropewalk.fabric import Ring
 from ropewalk.routing import Routes, source_routes
 from ropewalk.sim.level import LevelUse, run_at_level
-from ropewalk.task import Kind, TaskGraph, make_graph
+from ropewalk.task import TaskGraph, TaskKind, make_graph
 
 RING = Ring(4, bandwidth=1e9, latency=1e-6).build()
 SHORT, LONG = [0, 1], [0, 3, 2, 1]
 
 
 def two_sends(*route: int) -> TaskGraph:
-    return make_graph([Kind.TRANSFER] * 2, 0, 1, 1e6, [0, 0, 0], [], route=route)
+    return make_graph([TaskKind.TRANSFER] * 2, 0, 1, 1e6, [0, 0, 0], [], route=route)
 
 
 def usual(path: list[int]) -> Routes:

@@ -7,7 +7,7 @@ from ropewalk.collectives.act import Act
 from ropewalk.collectives.nccl import Algorithm, chosen, library_for
 from ropewalk.collectives.nccl.choice import wire_seconds
 from ropewalk.expect.benchmarks import BENCHMARKS
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Strategy
 from ropewalk.task.nccl import nccl_template, wires_of
@@ -31,7 +31,7 @@ PATH_S = 3e-6
 @pytest.mark.parametrize("name", ["all_reduce", "all_gather", "reduce_scatter", "alltoall"])
 def test_a_collective_takes_in_a_step_what_expect_says(where, name):
     cluster = read_cluster(*CLUSTERS[where])
-    prices, benchmark = Prices(cluster, library_for(cluster)), BENCHMARKS[name]
+    prices, benchmark = CollectivePrices(cluster, library_for(cluster)), BENCHMARKS[name]
     use, fabric = NetworkUse(algorithm="nccl").settled(cluster.device, cluster), cluster.fabric()
     for size in (1 << 12, 1 << 20, 1 << 24, 1 << 30):
         sketch = StepSketch(fabric.hosts)

@@ -31,7 +31,7 @@ def test_vgg16_on_32_gpus_takes_as_long_through_simulate_overlap_and_pipeline(as
     ordered = ask("overlap", *VGG16)
     cut = ask("pipeline", *VGG16, *ONE_MICRO_BATCH)
     assert simulated["cluster"] == ordered["cluster"] == cut["cluster"]
-    assert simulated["global_batch"] == cut["global_batch"] == ordered["batch"] == 1024
+    assert simulated["global_batch"] == cut["global_batch"] == ordered["global_batch"] == 1024
     assert simulated["cluster"]["servers"][0]["nics"] == 8
     assert way(ordered, "buckets") == pytest.approx(simulated["step_time_s"], rel=1e-9)
     assert way(cut, "data-parallel") == pytest.approx(simulated["step_time_s"], rel=1e-9)

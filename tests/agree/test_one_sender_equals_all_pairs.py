@@ -110,7 +110,7 @@ def test_a_slower_link_and_hashed_paths_are_simulated_pair_by_pair():
 
 def test_hashed_paths_of_16384_hosts_are_refused_as_too_many():
     question = SyncQuestion(("mesh",), ("leaf-spine",), (16384,), routing=("ecmp",))
-    with pytest.raises(ProgramError, match="routes alike from every host"):
+    with pytest.raises(ProgramError, match="the same routes from every host"):
         sync.answer(question)
     rows = sync.answer(replace(question, levels=("closed",))).rows
     assert [row.max_link_share for row in rows] == [None]

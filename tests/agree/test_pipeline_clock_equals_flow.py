@@ -14,7 +14,7 @@ from tiny_models import FlopPrices, transformer
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
 from ropewalk.strategy import Order, Part, Placement, Strategy
-from ropewalk.task import Kind, Sketch
+from ropewalk.task import Sketch, TaskKind
 from ropewalk.task.lower import lower
 from ropewalk.timetable import automatic
 from ropewalk.timetable.clock import run, stage_times
@@ -75,7 +75,7 @@ def test_the_flow_simulator_sees_every_pass_when_the_clock_does(name):
     table = made(name)
     times = times_of(table.pieces, 5)
     graph, tasks = as_tasks(table, times)
-    moving = graph.kind == Kind.TRANSFER
+    moving = graph.kind == TaskKind.TRANSFER
     routes = ROUTERS["shortest"].make(0)(wired(table.devices), graph.place[moving], graph.peer[moving])
     flow = run_system(system_of(graph, routes))
     seen = run(table, times)

@@ -13,7 +13,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Cluster, Given, read_cluster
 from ropewalk.planner.anywhere import floors_of, narrow_of, spread_of
 from ropewalk.planner.enumerated import enumerate_space
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space
@@ -35,12 +35,12 @@ SKIPS = str(Path(__file__).parents[1] / "data" / "profiles" / "skips-pbs-2.txt")
 
 
 @lru_cache(maxsize=1)
-def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[Prices, Priced]:
+def prices_of(model: str, cluster: Cluster, batch: int, sequence: int | None) -> tuple[StrategyPrices, Priced]:
     workload, listed = open_workload(model, 1, sequence), pricer(cluster.device, "bf16")
     space = Space(server=cluster.servers[0].gpus, schedules=EVERY_SCHEDULE)
     use = NetworkUse().settled(cluster.device, cluster).run_by(stack_of(workload))
     inside = inside_of(cluster, use, DEFAULT_ORDER, listed.device, stack_of(workload))
-    prices = Prices(workload, listed, cluster.fabric(), use, inside=inside)
+    prices = StrategyPrices(workload, listed, cluster.fabric(), use, inside=inside)
     return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
 
 
@@ -108,7 +108,7 @@ ORDERS = ("tp-cp-ep-dp-pp", "pp-dp-ep-cp-tp", "dp-tp-pp-ep-cp")
 BUCKETS = (0.0, 25.0 * 2**20, 1e9)
 
 
-def cut_at_random(prices: Prices, found: Priced, rng: np.random.Generator) -> tuple[Tailor, Cuts] | None:
+def cut_at_random(prices: StrategyPrices, found: Priced, rng: np.random.Generator) -> tuple[Tailor, Cuts] | None:
     """A strategy cut anywhere, with other collectives, buckets and placement; None where it does not fit."""
     column = found.candidates.column
     at = int(rng.choice(np.flatnonzero((column("pipeline") > 1) & ~found.candidates.by_block)))
@@ -186,7 +186,9 @@ def test_blocks_are_recomputed_until_it_fits_and_no_further() -> None:
 def test_bytes_of_narrow_products_are_those_of_the_simulated_step(precision: str) -> None:
     cluster = read_cluster("2x2", Given(device="b200"))
     workload = open_workload("llama-3.2-1b:layers=3,stack=megatron", 1, 256)
-    prices = Prices(workload, pricer("b200", precision), cluster.fabric(), NetworkUse(transport=transport_of("b200")))
+    prices = StrategyPrices(
+        workload, pricer("b200", precision), cluster.fabric(), NetworkUse(transport=transport_of("b200"))
+    )
     found = prices.price(enumerate_space(Space(server=2), workload, cluster.gpus, 8))
     for at in np.random.default_rng(3).choice(np.flatnonzero(found.fits), 12, replace=False).tolist():
         needed = prices.memory_of(found.strategy(at, workload))

@@ -15,7 +15,7 @@ from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.free import free_network
 from ropewalk.planner.moments import moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space
@@ -31,14 +31,14 @@ ORDERS = ("tp-cp-ep-dp-pp", "dp-tp-pp-ep-cp")
 SCHEDULES = ("1f1b", "interleaved", "zb-h1", "zb-v")
 
 
-def priced_on(cluster: Cluster, model: str, sequence: int, batch: int, space: Space) -> tuple[Prices, Priced]:
+def priced_on(cluster: Cluster, model: str, sequence: int, batch: int, space: Space) -> tuple[StrategyPrices, Priced]:
     workload, use = open_workload(model, 1, sequence), NetworkUse(transport=transport_of(cluster.device))
-    prices = Prices(workload, pricer(cluster.device), cluster.fabric(), use)
+    prices = StrategyPrices(workload, pricer(cluster.device), cluster.fabric(), use)
     return prices, prices.price(enumerate_space(space, workload, cluster.gpus, batch))
 
 
 @pytest.fixture(scope="module")
-def tight() -> tuple[Prices, Priced]:
+def tight() -> tuple[StrategyPrices, Priced]:
     space = Space(
         tensor=(4,), pipeline=(2,), context=(1,), micro_batch=(4, 8), zero=(0,), interleave=(2,), sequence=(True,),
         schedules=SCHEDULES, recompute=("none", "blocks"),
@@ -61,7 +61,9 @@ def plain_ones(priced: Priced) -> list[int]:
     return [int(at) for at in np.flatnonzero(~priced.candidates.by_block)]
 
 
-def test_the_best_of_all_cuts_and_recomputed_blocks_is_not_below_its_floor(tight: tuple[Prices, Priced]) -> None:
+def test_the_best_of_all_cuts_and_recomputed_blocks_is_not_below_its_floor(
+    tight: tuple[StrategyPrices, Priced],
+) -> None:
     prices, priced = tight
     simulator = Simulator(PlannerQuestion(WIDE, read_cluster("dgx-a100:1"), BATCH, SEQUENCE))
     recomputing = 0
@@ -80,7 +82,7 @@ def test_the_best_of_all_cuts_and_recomputed_blocks_is_not_below_its_floor(tight
     assert recomputing == len(SCHEDULES)
 
 
-def test_what_stages_hold_at_their_moments_is_what_they_hold(tight: tuple[Prices, Priced]) -> None:
+def test_what_stages_hold_at_their_moments_is_what_they_hold(tight: tuple[StrategyPrices, Priced]) -> None:
     prices, priced = tight
     room = usable_bytes(prices.room)
     for at in plain_ones(priced):

@@ -12,7 +12,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.cuts import best_cuts
 from ropewalk.planner.enumerated import enumerate_space
-from ropewalk.planner.pricing import Prices
+from ropewalk.planner.pricing import StrategyPrices
 from ropewalk.planner.space import Space
 from ropewalk.planner.tailored import Tailor
 from ropewalk.training.network import NetworkUse, transport_of
@@ -39,7 +39,7 @@ def test_cuts_of_small_models_are_the_best_of_all_cuts_that_fit(seed: int) -> No
     workload = open_workload(model, 1, 4096)
     space = Space(tensor=(4,), pipeline=(2, 4), micro_batch=(4, 8), zero=(1,), interleave=(2,))
     use = NetworkUse(transport=transport_of(cluster.device))
-    prices = Prices(workload, pricer(cluster.device), cluster.fabric(), use)
+    prices = StrategyPrices(workload, pricer(cluster.device), cluster.fabric(), use)
     priced = prices.price(enumerate_space(space, workload, cluster.gpus, 64))
     tight = 0
     for at in np.flatnonzero(~priced.candidates.by_block).tolist():

@@ -23,7 +23,7 @@ from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import in_ready_order, planned, timed
 from ropewalk.overlap.link import Link, ring_link
 from ropewalk.overlap.orders import order_of_groups, order_of_launches, order_of_run
-from ropewalk.overlap.policy import Discipline, Policy, fifo
+from ropewalk.overlap.policy import Discipline, OverlapPolicy, fifo
 from ropewalk.overlap.preemptive import preemptive_optimum
 from ropewalk.overlap.scheduler import schedule
 from ropewalk.overlap.simulated import measured_link
@@ -31,7 +31,7 @@ from ropewalk.overlap.tensors import from_layers
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.strategy import ORDERS, Order
-from ropewalk.task import Kind, lockstep, unroll
+from ropewalk.task import TaskKind, lockstep, unroll
 from ropewalk.task.transport import Transport
 from ropewalk.training.network import NetworkUse
 
@@ -57,7 +57,7 @@ def models(draw):
 
 @st.composite
 def policies(draw):
-    return Policy(
+    return OverlapPolicy(
         draw(st.sampled_from([GB, 3 * GB, inf])),
         draw(st.sampled_from([0.0, 2 * GB, 5 * GB, inf])),
         draw(st.sampled_from(list(Discipline))),
@@ -133,7 +133,7 @@ def test_streamed_tensors_arrive_when_the_program_that_streams_them_delivers_the
     fused = tensor_after_tensor(program, widths)
     graph = unroll(lockstep(fused, sum(widths) * GB))
     trace = simulate(graph, shortest(QUIET, *np.array([[0, 1, 2], [1, 2, 0]])))
-    ends = trace.end[graph.kind == Kind.TRANSFER]
+    ends = trace.end[graph.kind == TaskKind.TRANSFER]
     by_program = arrivals(fused, tensor_of_chunk(program, widths), ends).max(axis=1)
     use = NetworkUse(transport=Transport(), collectives=mode)
     for layer, arrival in enumerate(by_program.tolist()):
@@ -151,7 +151,7 @@ def test_order_at_the_host_waits_for_a_piece_where_priority_in_the_network_waits
     tensors = from_layers([3 * GB, 6 * GB, 3 * GB], backward_s=[2] * 3, forward_s=[2] * 3)
 
     def at_the_host(partition_bytes):
-        run = schedule(tensors, ring_link(2, GB), Policy(partition_bytes))
+        run = schedule(tensors, ring_link(2, GB), OverlapPolicy(partition_bytes))
         return step_seconds(tensors, 2, order_of_run(run), fabric, FREE)
 
     assert [at_the_host(size) for size in (inf, 3 * GB, GB)] == pytest.approx([20.0, 18.0, 17.0])
@@ -159,7 +159,7 @@ def test_order_at_the_host_waits_for_a_piece_where_priority_in_the_network_waits
 
 
 def test_three_layers_in_the_orders_of_the_literature():
-    """Layers of 2 s, tensors of 3, 6 and 3 s, without start-ups: first come 20 s, with a barrier or without."""
+    """Layers of 2 s, tensors of 3, 6 and 3 s, without start-up latency: first come 20 s, with a barrier or without."""
     fabric = IdealSwitch(2, bandwidth=GB).build()
     tensors = from_layers([3 * GB, 6 * GB, 3 * GB], backward_s=[2] * 3, forward_s=[2] * 3)
     orders = {across: Order(fusion=0.0, across_steps=across) for across in (False, True)}
@@ -172,7 +172,7 @@ SHARED = LeafSpine(leafs=4, spines=1, hosts_per_leaf=4, bandwidth=GB).build()
 CROSSING = NetworkUse(algorithm="mesh", transport=Transport(start_up_s=START_UP))
 
 
-@pytest.mark.parametrize("policy", [Policy(3 * GB), fifo()])
+@pytest.mark.parametrize("policy", [OverlapPolicy(3 * GB), fifo()])
 def test_collisions_make_a_step_longer_than_nics_say_and_a_measured_link_knows_them(policy):
     tensors = from_layers([3 * GB, 6 * GB, 3 * GB], backward_s=[2] * 3, forward_s=[2] * 3)
     measured = measured_link(SHARED, 16, CROSSING)

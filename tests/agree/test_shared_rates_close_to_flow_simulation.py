@@ -19,7 +19,7 @@ from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.snapshot import Moment, Tenant
 from ropewalk.tenancy.snapshot.tasks import written_together
 from ropewalk.tenancy.snapshot.wires import wires_of
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 
 def on(where: Plant, job: str, gpus: list[int]) -> Allocation:
@@ -29,7 +29,7 @@ def on(where: Plant, job: str, gpus: list[int]) -> Allocation:
     )
 
 
-def _mean(where: Plant, jobs: list[tuple[Allocation, Work]], seed: int = 0) -> list[float]:
+def _mean(where: Plant, jobs: list[tuple[Allocation, Iteration]], seed: int = 0) -> list[float]:
     network = SharedNetwork(where, "ecmp", seed)
     for number, (place, work) in enumerate(jobs):
         network.start(place.job, number, network.footprint(work, place))
@@ -38,7 +38,7 @@ def _mean(where: Plant, jobs: list[tuple[Allocation, Work]], seed: int = 0) -> l
 
 
 def _iterations(
-    where: Plant, jobs: list[tuple[Allocation, Work]], start: list[float], iterations: int, seed: int
+    where: Plant, jobs: list[tuple[Allocation, Iteration]], start: list[float], iterations: int, seed: int
 ) -> list[np.ndarray]:
     """Seconds of every iteration of every job that runs beside the others."""
     network = SharedNetwork(where, "ecmp", seed)
@@ -52,7 +52,7 @@ def _iterations(
 
 
 def _simulated(
-    where: Plant, jobs: list[tuple[Allocation, Work]], starts: list[list[float]], iterations: int, seed: int = 0
+    where: Plant, jobs: list[tuple[Allocation, Iteration]], starts: list[list[float]], iterations: int, seed: int = 0
 ) -> list[float]:
     """Mean iteration of each job while all of them run, over several sets of starts."""
     means = []
@@ -70,8 +70,8 @@ def test_two_jobs_on_one_link_agree_over_all_offsets(compute_s: float) -> None:
     where = plant("leaf-spine:2x1x2", gpus_per_server=1)
     size = 0.1 * where.nic_bandwidth
     jobs = [
-        (on(where, "a", [0, 2]), Work(compute_s, (Exchange("ring", size),))),
-        (on(where, "b", [1, 3]), Work(compute_s * 1.37, (Exchange("ring", 0.8 * size),))),
+        (on(where, "a", [0, 2]), Iteration(compute_s, (JobExchange("ring", size),))),
+        (on(where, "b", [1, 3]), Iteration(compute_s * 1.37, (JobExchange("ring", 0.8 * size),))),
     ]
     exact = _simulated(where, jobs, [[0.0, float(lag)] for lag in np.linspace(0.0, 0.35, 8)], 15)
     assert _mean(where, jobs) == pytest.approx(exact, rel=0.02)
@@ -81,11 +81,11 @@ def test_one_job_alone_takes_exactly_what_the_simulator_says() -> None:
     """Also where it meets itself: four leafs under ECMP, with an exchange that is partly hidden."""
     where = plant("leaf-spine:4x4x4", gpus_per_server=2)
     for collective in ("ring", "hierarchical-ring", "halving-doubling", "all-to-all"):
-        job = (on(where, "a", list(range(16))), Work(0.3, (Exchange(collective, 1e9, overlap_s=0.02),)))
+        job = (on(where, "a", list(range(16))), Iteration(0.3, (JobExchange(collective, 1e9, overlap_s=0.02),)))
         assert _mean(where, [job], seed=2) == pytest.approx(_simulated(where, [job], [[0.0]], 2, seed=2), rel=1e-6)
 
 
-def _world(where: Plant, number: int) -> tuple[list[tuple[Allocation, Work]], list[list[float]]]:
+def _world(where: Plant, number: int) -> tuple[list[tuple[Allocation, Iteration]], list[list[float]]]:
     """Two to four jobs with two GPUs on each leaf, and three sets of starts; every other world hides some exchange."""
     random = np.random.default_rng(number)
     jobs = []
@@ -94,8 +94,8 @@ def _world(where: Plant, number: int) -> tuple[list[tuple[Allocation, Work]], li
         step_s, share = float(random.uniform(0.5, 1.5)), float(random.uniform(0.1, 0.6))
         collective, sent = [("ring", 1.75), ("halving-doubling", 1.75), ("all-to-all", 0.875)][random.integers(3)]
         hidden = 0.3 * step_s * (1 - share) if number % 2 else 0.0
-        exchange = Exchange(collective, share * step_s * where.nic_bandwidth / sent, overlap_s=hidden)
-        jobs.append((on(where, f"j{job}", gpus), Work(step_s * (1 - share), (exchange,))))
+        exchange = JobExchange(collective, share * step_s * where.nic_bandwidth / sent, overlap_s=hidden)
+        jobs.append((on(where, f"j{job}", gpus), Iteration(step_s * (1 - share), (exchange,))))
     return jobs, [random.uniform(0.0, 2.0, len(jobs)).tolist() for _ in range(3)]
 
 

@@ -1,4 +1,4 @@
-"""Stages summed up take as long as layer after layer, on fabrics too where tensor ranks have links of their own."""
+"""Stages summed up take as long as layer after layer, on fabrics too where tensor ranks have dedicated links."""
 
 import numpy as np
 import pytest

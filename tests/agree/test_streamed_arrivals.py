@@ -17,7 +17,7 @@ from ropewalk.collectives.ring import ring_all_gather, ring_all_reduce, ring_red
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind, lockstep, unroll
+from ropewalk.task import TaskKind, lockstep, unroll
 
 BANDWIDTH = 1e9
 
@@ -27,7 +27,7 @@ def run(program, plain, widths, tensor_bytes, start_up_s=0.0):
     fabric = IdealSwitch(program.ranks, bandwidth=BANDWIDTH).build()
     rounds = lockstep(program, tensor_bytes, start_up_s)
     trace = simulate(unroll(rounds), shortest(fabric, *rounds.all_pairs()))
-    ends = trace.end[trace.graph.kind == Kind.TRANSFER]
+    ends = trace.end[trace.graph.kind == TaskKind.TRANSFER]
     return arrivals(program, tensor_of_chunk(plain, widths), ends).max(axis=1)
 
 

@@ -14,7 +14,7 @@ from ray.cluster_utils import Cluster
 from tiny_seats import recommender_on_four
 
 from ropewalk.codesign.chains import search_chains
-from ropewalk.codesign.metropolis import Patience
+from ropewalk.codesign.metropolis import SearchPatience
 from ropewalk.errors import InputError
 
 pytestmark = pytest.mark.extras
@@ -40,7 +40,7 @@ def two_nodes():
 def test_chains_on_two_nodes_find_what_they_find_here(two_nodes):
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
     make = partial(recommender_on_four, 1e5)
-    asked = {"chains": 4, "seed": 5, "patience": Patience(200)}
+    asked = {"chains": 4, "seed": 5, "patience": SearchPatience(200)}
     assert search_chains(make, engine="ray", **asked) == search_chains(make, workers=1, **asked)
 
 

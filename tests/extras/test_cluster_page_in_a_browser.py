@@ -6,12 +6,13 @@ import pytest
 from browser import browse, needs_browser, plots
 
 from ropewalk.report.cluster import cluster_page
+from ropewalk.tenancy.compared import of_one
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import policies_named
 from ropewalk.tenancy.question import ClusterQuestion
 from ropewalk.tenancy.study import answer
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 EVIL = "<script>document.title='broken'</script>"
 
@@ -19,11 +20,11 @@ pytestmark = needs_browser
 
 
 def page() -> str:
-    work = Work(0.5, (Exchange("all-to-all", 5e9),))
+    work = Iteration(0.5, (JobExchange("all-to-all", 5e9),))
     jobs = [Job(f"{EVIL}{number}", size, float(number), 20, work) for number, size in enumerate((8, 8, 16, 2, 1, 12))]
     small = plant("leaf-spine:4x4x4", gpus_per_server=2)
     policies = policies_named(["vclos"], None, compare=True)
-    return cluster_page(answer(ClusterQuestion(small, jobs, policies, trace=EVIL)))
+    return cluster_page(of_one(answer(ClusterQuestion(small, jobs, policies, trace=EVIL))))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -11,7 +11,7 @@ from ropewalk.sim.level import LevelUse, PacketOptions
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 EVIL = "<script>document.title='broken'</script>"
 
@@ -20,7 +20,7 @@ pytestmark = needs_browser
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_of_a_snapshot_draws_all_its_charts_within_the_window(tmp_path, scheme):
-    work = Work(1e-6, (Exchange("all-to-all", 1e6),))
+    work = Iteration(1e-6, (JobExchange("all-to-all", 1e6),))
     jobs = [Job(f"{EVIL}{number}", 6, 0.0, 1e9, work) for number in range(2)]
     use = LevelUse("packet", "rdma-pfc", PacketOptions(buffer_bytes=1_000_000))
     where = plant("leaf-spine:3x4x4", gpus_per_server=2)

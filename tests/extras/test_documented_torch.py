@@ -58,10 +58,11 @@ def test_the_training_loops_of_the_page_about_collectives_run(tmp_path):
     assert lines == [f"{rank} [1.5, 1.5] {[1.5] * 8}" for rank in range(RANKS)]
 
 
-def test_the_training_loop_of_the_page_about_orders_ends_with_the_same_weights_on_all_ranks(tmp_path):
-    (example,) = examples("docs/overlap.md")
+@pytest.mark.parametrize(("number", "file"), [(0, "order.json"), (1, "stream.json")])
+def test_training_loops_of_the_page_about_orders_end_with_the_same_weights_on_all_ranks(tmp_path, number, file):
+    example = examples("docs/overlap.md")[number]
     (tmp_path / "train.py").write_text(example)
     weights = run_by_all_ranks(tmp_path / "train.py")
     assert len(weights) == RANKS
     assert len(set(weights)) == 1
-    assert (tmp_path / "order.json").is_file()
+    assert (tmp_path / file).is_file()

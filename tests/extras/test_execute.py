@@ -151,7 +151,7 @@ def test_results_go_where_the_caller_wants_them(processes):
         assert everything == [[10 * rank, -10 * rank] for rank in range(RANKS)]
         assert "the output of rank" in short
         assert "give one of 8 elements" in short
-        assert "give both alike" in other
+        assert "make them equal" in other
 
 
 def test_types_that_the_backend_cannot_reduce_are_summed_all_the_same(processes):
@@ -160,7 +160,7 @@ def test_types_that_the_backend_cannot_reduce_are_summed_all_the_same(processes)
         assert imaginary == [8j, 2 * 8 + 28]
         assert flags == [True, False]
         assert sent == [1.0] * 4
-        assert "adds, which PyTorch cannot for torch.float8_e4m3fn" in refusal
+        assert "reduces, which PyTorch cannot do for torch.float8_e4m3fn" in refusal
 
 
 def test_ranks_that_only_forward_keep_their_tensors(processes):

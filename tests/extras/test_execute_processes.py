@@ -52,7 +52,7 @@ def test_when_one_process_fails_all_are_ended_and_the_reason_is_told(job, argume
         with pytest.raises(error, match=text):
             processes.call(job, [arguments] * 2)
         assert not any(_alive(process) for process in ids)
-        with pytest.raises(RunFailed, match="the processes are gone"):
+        with pytest.raises(RunFailed, match="the processes have ended"):
             processes.call(job, [arguments] * 2)
 
 

@@ -8,17 +8,21 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from ropewalk.collectives.act import Act
 from ropewalk.errors import LabError
-from ropewalk.fabric import LeafSpine, Ring, Torus
+from ropewalk.fabric import Circulant, LeafSpine, Ring, Torus
 from ropewalk.fabric.files import read_fabric
 from ropewalk.lab import state as labs
 from ropewalk.lab.collective import collective_work
 from ropewalk.lab.faults import DOWN, UP, Fault, cause
-from ropewalk.lab.forwarding import hashed, pinned
+from ropewalk.lab.forwarding import every_pair, hashed, pinned
+from ropewalk.lab.gloo import measured_gloo
 from ropewalk.lab.job import LabWork, job_of_graph
 from ropewalk.lab.lab import built
 from ropewalk.lab.lifecycle import bring_up, opened, rewire, routes_in, take_down
@@ -29,6 +33,9 @@ from ropewalk.lab.network import LabNetwork, host_address
 from ropewalk.lab.process import needs_user_namespace
 from ropewalk.lab.question import LabQuestion
 from ropewalk.lab.request import LabRequest, routes_by_name
+from ropewalk.lab.timed import timed_fault
+from ropewalk.routing.coin_routes import coin_change_routes
+from ropewalk.routing.k_shortest import k_shortest
 from ropewalk.task import Sketch
 
 pytestmark = pytest.mark.extras
@@ -113,8 +120,11 @@ def test_circuits_change_while_others_carry_on(tmp_path):
     with opened("test") as (_, lab):
         assert arrives(lab, 1, 2)
         hops = lab.counters()
+    fast = replace(second, bandwidth=second.bandwidth * 1000)
+    with pytest.raises(LabError, match="give its links the bandwidth of the lab's links, 20 Mbps"):
+        rewire("test", fast, *routes_by_name(fast, "default"), dark_s=0.0)
     rewire("test", second, *routes_by_name(second, "default"), dark_s=0.1)
-    assert labs.read("test").numbers == (3, 0, 2)
+    assert (labs.read("test").numbers, labs.read("test").source) == ((3, 0, 2), second.name)
     with opened("test") as (_, lab):
         assert lab.network.rate_bits(2) == 10_000_000
         assert arrives(lab, 1, 2)
@@ -221,9 +231,18 @@ def test_collectives_run_with_right_sums_over_the_predicted_links(builder, colle
         work = collective_work(asked.network, asked.routes, LabQuestion(collective, size_bytes=300_000))
         found = measured(lab, asked.routing, work, repeats=2)
     assert not found.wrong
+    assert found.taken.flows == len(work.job.connections)
+    assert found.taken.strayed == ()
     for row in found.links():
         assert row.predicted_bytes <= row.sent_bytes * 1.001
         assert row.sent_bytes <= row.predicted_bytes * 1.25 + 20_000  # small packets, acknowledgements
+        seen = found.typical_curves.of_link(row.link)
+        assert seen == sorted(seen)
+        assert seen[0] == 0
+        assert seen[-1] >= 0.999 * row.predicted_bytes
+    for flow in found.flows():
+        assert flow.predicted["flow"].start_s <= flow.predicted["flow"].end_s <= found.predicted_s
+        assert flow.measured.start_s <= flow.measured.end_s <= found.typical.seconds
 
 
 def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(monkeypatch):
@@ -233,8 +252,89 @@ def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(mo
         work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=30_000))
         assert not measured(lab, state.routing, work, repeats=1).wrong
     cause("test", Fault("h0-h1", DOWN))
-    with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be made"):
+    with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be opened"):
         measured(lab, state.routing, work, repeats=1)
+
+
+def test_a_job_goes_on_over_other_circuits_when_they_change(tmp_path):
+    files = tmp_path / "before.yaml", tmp_path / "after.yaml"
+    for file, ring in zip(files, ("abcd", "abdc"), strict=True):
+        links = "".join(f"- [{one}, {other}, 20Mbps]\n" for one, other in zip(ring, ring[1:] + ring[0], strict=True))
+        file.write_text(f"hosts: [a, b, c, d]\nlinks:\n{links}")
+    first, second = map(read_fabric, files)
+    bring_up(LabRequest("test", "before", LabNetwork(first), *routes_by_name(first, "shortest")))
+    change = Thread(target=rewire, args=("test", second, *routes_by_name(second, "shortest"), 0.1))
+    with opened("test") as (state, lab):
+        work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=4_000_000))
+        found = measured(
+            lab, state.routing, work, repeats=1,
+            progress=lambda done, total, doing: change.start() if doing.startswith("run 1") else None,
+        )  # fmt: skip
+    change.join()
+    assert not found.wrong
+    assert set(found.gone) == {"b->c", "c->b", "d->a", "a->d"}
+    assert any("circuits changed during the run" in note for note in found.notes())
+    with opened("test") as (state, lab):
+        work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=100_000))
+        again = measured(lab, state.routing, work, repeats=1)
+    assert not again.wrong
+    assert again.taken.strayed == ()
+
+
+def by_coin_change(fabric, src, dst):
+    return coin_change_routes(fabric, (1, 3), src, dst)
+
+
+@pytest.mark.parametrize(
+    ("builder", "router"),
+    [(Torus((3, 3), 2.5e6), k_shortest(3, extra_hops=1)), (Circulant(7, (1, 3), 2.5e6), by_coin_change)],
+    ids=["k-shortest", "coin-change"],
+)
+def test_tables_of_k_shortest_paths_and_coin_changes_carry_every_flow_on_its_route(builder, router):
+    fabric = builder.build()
+    routes = router(fabric, *every_pair(fabric))
+    with built(LabNetwork(fabric), pinned(routes)) as lab:
+        work = collective_work(lab.network, routes, LabQuestion("mesh", size_bytes=100_000))
+        found = measured(lab, "listed", work, repeats=1)
+    assert not found.wrong
+    assert found.taken.flows == len(work.job.connections) >= routes.pairs
+    assert found.taken.strayed == ()
+
+
+@needs_root
+@pytest.mark.parametrize("act", [Act.ALL_REDUCE, Act.BROADCAST])
+def test_gloo_sends_what_is_predicted_and_its_numbers_are_right(act):
+    pytest.importorskip("torch")
+    asked = request(LeafSpine(2, 2, 2, bandwidth=2.5e6))
+    groups = ((0, 2), (1, 3)) if act is Act.ALL_REDUCE else ()
+    with built(asked.network, asked.tables()) as lab:
+        question = LabQuestion("ring", act, 300_000, repeats=1, groups=groups)
+        found = measured_gloo(lab, asked.routes, question)
+    assert found.wrong == ()
+    assert len(found.measured) == (2 if groups else 1)
+    for row in found.links():
+        assert row.predicted_bytes <= row.sent_bytes * 1.001
+        assert row.sent_bytes <= row.predicted_bytes * 1.05 + 20_000  # acknowledgements
+
+
+def test_a_cable_that_comes_back_lets_a_job_end_and_one_that_does_not_is_named(monkeypatch):
+    monkeypatch.setattr("ropewalk.lab.measure._SURE_S", 1.5)
+    asked = request(Ring(3, 2.5e6))
+    work = collective_work(asked.network, asked.routes, LabQuestion("ring", size_bytes=1_000_000))
+    with built(asked.network, asked.tables()) as lab:
+        fault = timed_fault("h0-h1 down at 0.1s up at 0.6s")
+        found = measured(lab, asked.routing, work, repeats=1, faults=[fault])
+        assert not found.wrong
+        assert found.predicted_s == pytest.approx(0.78, abs=0.01)  # half a second more than undisturbed
+        assert found.typical.seconds > 0.6
+        names = asked.network.fabric.node_names
+        graph = work.job.graph
+        assert {(names[graph.place[task]], names[graph.peer[task]]) for task, *_ in found.typical.stalls} >= {
+            ("h0", "h1")
+        }
+        with pytest.raises(LabError, match=r"h0 to h1 since .*h0-h1 is down from 100 ms on: let it come up again"):
+            measured(lab, asked.routing, work, repeats=1, faults=[timed_fault("h0-h1 down at 0.1s")])
+        assert not measured(lab, asked.routing, work, repeats=1).wrong  # the lab is whole again
 
 
 def test_a_task_graph_computes_by_waiting_and_sends_for_real():

@@ -193,7 +193,7 @@ def test_shapes_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
 
 def test_a_file_without_operations_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.onnx").write_bytes(b"")
-    with pytest.raises(WorkloadError, match="has no operations: export the model anew"):
+    with pytest.raises(WorkloadError, match="has no operations: export the model again"):
         from_onnx(tmp_path / "empty.onnx")
 
 

@@ -14,7 +14,7 @@ import torch
 
 from ropewalk.errors import StrategyError
 from ropewalk.execute import LocalRanks
-from ropewalk.execute.overlap import CommunicationOrder, Launch, Piece, fused, schedule
+from ropewalk.execute.overlap import CommunicationOrder, OperationLaunch, Piece, fused, schedule
 
 pytestmark = pytest.mark.extras
 
@@ -46,7 +46,7 @@ def shuffled(model, seed, **settings):
         count = numbers.randint(1, 3)
         operations.append(tuple(pieces[:count]))
         pieces = pieces[count:]
-    return CommunicationOrder(tuple(Launch((*pair,)) for pair in _pairs(operations)), **settings)
+    return CommunicationOrder(tuple(OperationLaunch((*pair,)) for pair in _pairs(operations)), **settings)
 
 
 def _pairs(values):
@@ -91,7 +91,7 @@ def test_a_parameter_without_gradient_is_named_instead_of_waited_for(two_process
 
 def test_two_backward_passes_in_a_step_are_refused(two_processes):
     told = two_processes.call(jobs.two_gradients, [(whole("tied", sorted(jobs.elements("tied"))),)] * 2)
-    assert all("has a second gradient while the first is on its way" in text for text in told)
+    assert all("has a second gradient while the first is in flight" in text for text in told)
 
 
 def test_a_network_that_fails_is_told_to_those_who_wait(two_processes):

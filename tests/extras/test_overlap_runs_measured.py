@@ -17,7 +17,7 @@ from ropewalk.fabric import IdealSwitch
 from ropewalk.lab.forwarding import hashed
 from ropewalk.lab.lab import built
 from ropewalk.lab.needs import missing
-from ropewalk.lab.network import LabNetwork, Settings
+from ropewalk.lab.network import LabNetwork, LabSettings
 from ropewalk.lab.process import needs_user_namespace
 from ropewalk.overlap.groups import Groups
 
@@ -62,7 +62,7 @@ def test_ranks_sum_over_slow_links_and_leave_no_namespace_behind():
         pytest.skip("; ".join(lacks))
     elements, fabric = 100_000, IdealSwitch(3, 1e9 / 8).build()
     with (
-        built(LabNetwork(fabric, settings=Settings(mtu=9000, window_bytes=4 << 20)), hashed(fabric)) as lab,
+        built(LabNetwork(fabric, settings=LabSettings(mtu=9000, window_bytes=4 << 20)), hashed(fabric)) as lab,
         LocalRanks(3, timeout_s=100) as processes,
     ):
         seen = processes.call(jobs.sum_over, [(lab.namespace(rank), elements) for rank in range(3)])

@@ -450,7 +450,7 @@ def test_the_example_in_the_docstring_runs(tmp_path: Path) -> None:
         ("wrong", {}, "returns a Linear: return a pair"),
         ("greedy", {"batch": 4}, "needs an argument 'depth': give it a default"),
         ("greedy", {}, "needs an argument 'batch': give --batch, or a default"),
-        ("net", {"sequence": 5}, "nothing there takes one"),
+        ("net", {"sequence": 5}, "does not take one"),
         ("number", {}, "is a int: name a function"),
         ("numbers", {}, "around the part that needs numbers"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import browse, needs_browser, plots
+from tiny_labs import answer_of_slow_link
 from tiny_plans import plan_by_hand
 from tiny_profiles import write_profile
 from tiny_steps import pipeline_step, run_step
@@ -19,12 +20,14 @@ from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer as order_answer
 from ropewalk.overlap.study import over_speeds
+from ropewalk.palette import INK
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.planner import plan as plan_pipeline
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.terms import Terms
 from ropewalk.report import collective_page, design_page, fabric_page, step_page, sync_page, trace_page
 from ropewalk.report.expect import expect_page
+from ropewalk.report.lab import lab_page
 from ropewalk.report.overlap import overlap_page
 from ropewalk.report.pipeline import pipeline_page
 from ropewalk.report.step_bars import MemoryBar
@@ -65,9 +68,36 @@ def test_the_page_of_a_study_draws_all_its_charts(tmp_path, scheme):
     assert console == []
     assert plots(document) == {"sync-time", "scaling-hosts", "link-load"}
     # Text of charts is in the ink of the scheme, so the swap of colours works.
-    ink = {"light": "rgb(29, 33, 41)", "dark": "rgb(232, 234, 237)"}
-    assert f"fill: {ink[scheme]}" in document
-    assert f"fill: {ink['dark' if scheme == 'light' else 'light']}" not in document
+    ink = {"light": INK.light, "dark": INK.dark}
+    assert f'fill="{ink[scheme]}"' in document
+    assert f'fill="{ink["dark" if scheme == "light" else "light"]}"' not in document
+
+
+def test_charts_answer_to_pointer_keys_and_legend(tmp_path):
+    act = """<script>
+      const plot = document.getElementById("timeline");
+      const tip = document.querySelector(".tip");
+      plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+      const said = [tip.hidden ? "" : tip.textContent];
+      const before = plot.querySelectorAll("rect").length;
+      document.querySelector("button.chip[data-group]").click();
+      const page = plot.getBoundingClientRect();
+      plot.dispatchEvent(new PointerEvent("pointermove", { clientX: page.left - 200, clientY: page.top - 200 }));
+      document.title = [said[0].includes("backward"), tip.hidden, plot.querySelectorAll("rect").length < before];
+    </script></body>"""
+    document, console = browse(training_step().replace("</body>", act), tmp_path, "--window-size=1400,1000")
+    assert console == []
+    assert "<title>true,true,true</title>" in document
+
+
+def test_labels_of_charts_are_text_whatever_they_contain(tmp_path):
+    act = """<script>
+      const plot = document.getElementById("timeline");
+      for (let turn = 0; turn < 40; turn++) plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    </script></body>"""
+    document, console = browse(training_step(EVIL).replace("</body>", act), tmp_path)
+    assert console == []
+    assert "<title>broken" not in document
 
 
 def test_the_page_of_a_study_is_no_wider_than_a_narrow_window(tmp_path):
@@ -109,6 +139,18 @@ def test_the_page_of_a_run_draws_all_its_charts(tmp_path):
     document, console = browse(training_step(), tmp_path)
     assert console == []
     assert plots(document) == {"timeline", "utilisation", "throughput"}
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 500)])
+def test_the_page_of_a_lab_draws_all_its_charts_within_the_window(tmp_path, scheme, width):
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
+    html = lab_page(answer_of_slow_link(part=0.5)).replace("</body>", measure)
+    document, console = browse(html, tmp_path, f"--window-size={width},1200", *options)
+    assert console == []
+    assert plots(document) == {"link", "predicted", "measured", "flows", "runs"}
+    needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
+    assert needed <= room == width
 
 
 def pipelined_step() -> str:
@@ -222,7 +264,7 @@ def ordered(folder: Path) -> str:
     ("draw", "charts"),
     [
         (cut_in_two, {"alternatives", "balance", "memory", "communication", "live"}),
-        (ordered, {"ways", "settings", "speeds"}),
+        (ordered, {"ways", "streams", "settings", "speeds"}),
     ],
     ids=["pipeline", "overlap"],
 )

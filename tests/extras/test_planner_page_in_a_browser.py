@@ -65,7 +65,7 @@ def test_values_are_filtered_and_the_table_follows(tmp_path, page):
     assert not before.endswith("/0")
 
 
-def test_a_dragged_part_is_enlarged_and_home_shows_all(tmp_path, page):
+def test_a_dragged_part_is_selected_enlarged_by_enter_and_home_shows_all(tmp_path, page):
     act = """
       const canvas = document.querySelector('figure.points canvas');
       canvas.setPointerCapture = () => {};
@@ -77,13 +77,15 @@ def test_a_dragged_part_is_enlarged_and_home_shows_all(tmp_path, page):
       canvas.dispatchEvent(new PointerEvent('pointerdown', at(0.1, 0.5)));
       canvas.dispatchEvent(new PointerEvent('pointermove', at(0.5, 0.88)));
       canvas.dispatchEvent(new PointerEvent('lostpointercapture', at(0.5, 0.88)));
+      seen.push(canvas.dataset.selected);
+      canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
       seen.push(canvas.dataset.drawn);
       canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home' }));
       seen.push(canvas.dataset.drawn);
       document.title = seen.join(' ');
     """
-    whole, part, again = map(int, title_after(page, act, tmp_path).split())
-    assert 0 < part < whole == again
+    whole, selected, part, again = map(int, title_after(page, act, tmp_path).split())
+    assert 0 < selected == part < whole == again
 
 
 def test_a_point_under_the_pointer_is_said_in_words(tmp_path, page):

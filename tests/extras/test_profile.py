@@ -42,6 +42,8 @@ def test_a_profile_prices_a_model_and_says_so(short: None, tmp_path: Path) -> No
     assert not found.failed
     prices = pricer(str(table), "tf32")
     assert prices.source.startswith("measured on ")
+    assert 1e8 < prices.device.adds < 1e13
+    assert prices.device.host_adding is not None
     result = CliRunner().invoke(app, ["cost", "resnet18", "--device", str(table), "--dtype", "tf32", "--batch", "2"])
     assert result.exit_code == 0, result.output
     assert "measured on" in result.output

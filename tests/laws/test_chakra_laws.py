@@ -14,7 +14,7 @@ from ropewalk.export.chakra.order import numbers
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Step
 
@@ -28,7 +28,7 @@ def reread(step: Step) -> Step:
 def times(step: Step) -> list[float]:
     fabric = IdealSwitch(RANKS, bandwidth=3.0).build()
     graph = expand(step, range(RANKS), fabric).graph
-    moved = graph.kind == Kind.TRANSFER
+    moved = graph.kind == TaskKind.TRANSFER
     ends = (graph.place[moved], graph.peer[moved]) if moved.any() else (np.array([0]), np.array([1]))
     trace = simulate(graph, shortest(fabric, *ends), symmetry=False)
     return trace.end.tolist()

@@ -14,7 +14,6 @@ from ropewalk.tenancy.contention import Proof, contention_free
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.invariants import check_circuits
-from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.policies import POLICIES, allocator_named, isolations
 
@@ -56,7 +55,7 @@ def safe_collectives(found: Allocation) -> list[str]:
 @given(events=st.lists(event, max_size=25), drained=st.sets(st.integers(0, 3), max_size=1))
 def test_nothing_is_given_away_twice_whatever_comes_and_goes(policy, world, events, drained):
     where = WORLDS[world]
-    state = Occupancy(OpticalPlant.of_plant(where) if policy != "none" and POLICIES[policy].optical else where)
+    state = Occupancy(where) if policy == "none" else POLICIES[policy].occupancy(where)
     state.drain(Drained(leafs=drained))
     for number, (kind, size, pick) in enumerate(events):
         if kind == "end" and state.jobs:

@@ -11,25 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.tenancy._paths_kernel import hashed, least_loaded
-from ropewalk.tenancy._sharing_kernel import sample
+from ropewalk.tenancy.pacing._sharing_kernel import sample
 
-Phase = tuple[float, float, int, list[tuple[int, int]]]
-"""(floor, seconds of a flow, flows of a NIC, (up, down) of its flows)."""
+Phase = tuple[float, float, int, list[tuple[int, int, float]]]
+"""(floor, seconds of a flow, load of a NIC, (up, down, weight) of its flows)."""
 LINKS = 6
 
 phases = st.tuples(
     st.floats(0.1, 1.0),
     st.floats(0.1, 1.0),
     st.integers(1, 2),
-    st.lists(st.tuples(st.integers(0, LINKS - 1), st.integers(0, LINKS - 1)), max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, LINKS - 1), st.integers(0, LINKS - 1), st.sampled_from([0.25, 0.5, 1.0])), max_size=4
+    ),
 )
 worlds = st.lists(st.lists(phases, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
-def _fullest(flows: list[tuple[int, int]], others: Counter[int]) -> tuple[int, list[int]]:
-    load = others + Counter(link for flow in flows for link in flow)
-    company = [max(load[up], load[down]) for up, down in flows]
-    return max(company, default=0), company
+def _fullest(flows: list[tuple[int, int, float]], others: Counter[int]) -> tuple[float, list[float]]:
+    load = Counter(others)
+    for up, down, weight in flows:
+        load[up] += weight
+        load[down] += weight
+    company = [max(load[up], load[down]) for up, down, _ in flows]
+    return max(company, default=0.0), company
 
 
 def _at(weights: list[float], where: float) -> tuple[int, float] | None:
@@ -57,17 +62,17 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
     shape = (len(jobs), 5)
     moment, probe = random.random(shape), random.random(shape)
     stretch, met, probed = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
-    load = np.zeros(LINKS, np.int32)
+    load = np.zeros(LINKS)
     sample(
         start,
         np.array([phase[0] for phase in flat]),
         np.array([phase[1] for phase in flat]),
         np.array(alone),
-        np.array([phase[2] for phase in flat], np.int64),
+        np.array([phase[2] for phase in flat], np.float64),
         rounds,
         np.concatenate([[0], np.cumsum([len(ways) for ways in flows])]).astype(np.int64),
-        np.array([up for ways in flows for up, _ in ways], np.int32),
-        np.array([down for ways in flows for _, down in ways], np.int32),
+        np.array([(up, down) for ways in flows for up, down, _ in ways], np.int32).reshape(-1, 2),
+        np.array([(weight, weight) for ways in flows for _, _, weight in ways]).reshape(-1, 2),
         np.concatenate(lasts),
         window, iteration, moment, probe, load, stretch, met, probed,
     )  # fmt: skip
@@ -90,7 +95,9 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
                     phase, over = found
                     into = over * rounds[phase] % 1.0  # of the round that runs now
                     running = [flow for flow, part in zip(flows[phase], lasts[phase], strict=True) if part > into]
-                    others.update(link for flow in running for link in flow)
+                    for up, down, weight in running:
+                        others[up] += weight
+                        others[down] += weight
             floor, each, nic, ways = flat[trial]
             fullest, company = _fullest(ways, others)
             assert probed[job, shot] == trial

@@ -19,14 +19,14 @@ from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.replay import replay
 from ropewalk.tenancy.rounds import patterns
 from ropewalk.tenancy.timeline import Timeline
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 WHERE = plant("leaf-spine:4x4x4", gpus_per_server=2)
 NIC = WHERE.nic_bandwidth
 
 works = st.builds(
-    lambda compute, collective, seconds, hidden: Work(
-        compute, (Exchange(collective, seconds * NIC, overlap_s=hidden * compute),)
+    lambda compute, collective, seconds, hidden: Iteration(
+        compute, (JobExchange(collective, seconds * NIC, overlap_s=hidden * compute),)
     ),
     st.floats(0.1, 2.0),
     st.sampled_from(["ring", "hierarchical-ring", "halving-doubling", "all-to-all"]),
@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_bytes(jobs: list[Job], routing: str, seed:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from((4, 8)), works), min_size=1, max_size=4), st.integers(0, 5))
-def test_pace_depends_on_who_is_there_and_not_on_who_was(asked: list[tuple[int, Work]], seed: int) -> None:
+def test_pace_depends_on_who_is_there_and_not_on_who_was(asked: list[tuple[int, Iteration]], seed: int) -> None:
     """Jobs that came and went leave nothing behind."""
     state, jobs = Occupancy(WHERE), []
     for number, (gpus, work) in enumerate(asked):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_reference import World, run_steps
 
-from ropewalk.overlap.link import Kind, Link
-from ropewalk.overlap.policy import CreditReturn, Discipline, Policy, Window, fifo
+from ropewalk.overlap.link import ExchangeKind, Link
+from ropewalk.overlap.policy import CreditReturn, CreditWindow, Discipline, OverlapPolicy, fifo
 from ropewalk.overlap.preemptive import preemptive_jobs
 from ropewalk.overlap.scheduler import OverlapRun, schedule
 from ropewalk.overlap.tensors import Tensors, from_layers
@@ -30,7 +30,7 @@ def models(draw: st.DrawFn) -> Tensors:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[Tensors, Link, Policy]:
+def worlds(draw: st.DrawFn) -> tuple[Tensors, Link, OverlapPolicy]:
     tensors = draw(models())
     partition = draw(st.sampled_from([1.0, 2.0, 3.0, 5.0, inf]))
     largest = float(min(partition, tensors.size_bytes.max()))
@@ -38,23 +38,23 @@ def worlds(draw: st.DrawFn) -> tuple[Tensors, Link, Policy]:
     credit = draw(st.sampled_from([0.0, largest + 1, largest + 4, inf] if skip else [0.0, 1.0, 3.0, 8.0, inf]))
     link = Link(
         float(draw(st.sampled_from([1, 2, 4]))), float(draw(QUARTERS)), float(draw(QUARTERS)),
-        draw(st.sampled_from(list(Kind))),
+        draw(st.sampled_from(list(ExchangeKind))),
     )  # fmt: skip
-    policy = Policy(
+    policy = OverlapPolicy(
         partition, max(credit, partition) if skip and credit > 0 and partition < inf else credit,
-        draw(st.sampled_from(list(Discipline))), Window.SKIP if skip else Window.OVERDRAW,
+        draw(st.sampled_from(list(Discipline))), CreditWindow.SKIP if skip else CreditWindow.OVERDRAW,
         draw(st.sampled_from(list(CreditReturn))), draw(st.booleans()),
     )  # fmt: skip
     return tensors, link, policy
 
 
-def in_plain_python(tensors: Tensors, link: Link, policy: Policy) -> World:
+def in_plain_python(tensors: Tensors, link: Link, policy: OverlapPolicy) -> World:
     return World(
         [int(size) for size in tensors.size_bytes], tensors.layer.tolist(),
         [int(seconds) for seconds in tensors.backward_s], [int(seconds) for seconds in tensors.forward_s],
         Fraction(link.bandwidth), Fraction(link.start_up_s), Fraction(link.latency_s), link.duplex,
         policy.partition_bytes, policy.credit_bytes, policy.discipline is Discipline.PRIORITY,
-        policy.window is Window.SKIP, policy.credit_return is CreditReturn.PULL, policy.barrier,
+        policy.window is CreditWindow.SKIP, policy.credit_return is CreditReturn.PULL, policy.barrier,
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def pushed(run: OverlapRun) -> list[tuple[int, int]]:
 @settings(max_examples=300, deadline=None)
 @given(worlds())
 def test_three_steps_in_plain_python_are_three_times_the_step_of_the_kernel(
-    world: tuple[Tensors, Link, Policy],
+    world: tuple[Tensors, Link, OverlapPolicy],
 ) -> None:
     tensors, link, policy = world
     run = schedule(tensors, link, policy)
@@ -82,7 +82,7 @@ def test_three_steps_in_plain_python_are_three_times_the_step_of_the_kernel(
 
 @settings(max_examples=200, deadline=None)
 @given(worlds())
-def test_no_byte_is_lost_and_no_resource_does_two_things_at_once(world: tuple[Tensors, Link, Policy]) -> None:
+def test_no_byte_is_lost_and_no_resource_does_two_things_at_once(world: tuple[Tensors, Link, OverlapPolicy]) -> None:
     tensors, link, policy = world
     run = schedule(tensors, link, policy)
     carried = np.bincount(run.pieces.tensor, weights=run.pieces.size_bytes, minlength=len(tensors))
@@ -98,8 +98,8 @@ def test_no_byte_is_lost_and_no_resource_does_two_things_at_once(world: tuple[Te
 
 
 @settings(max_examples=300, deadline=None)
-@given(models(), st.sampled_from(list(Kind)))
-def test_pieces_of_one_byte_in_model_order_reach_the_preemptive_optimum(tensors: Tensors, kind: Kind) -> None:
+@given(models(), st.sampled_from(list(ExchangeKind)))
+def test_pieces_of_one_byte_in_model_order_reach_the_preemptive_optimum(tensors: Tensors, kind: ExchangeKind) -> None:
     """The theorem of ByteScheduler: nothing is better than always serving the tensor that is needed first.
 
     With whole seconds and bytes, pieces of one second are as good as infinitely small ones. Tensors without bytes are
@@ -107,22 +107,22 @@ def test_pieces_of_one_byte_in_model_order_reach_the_preemptive_optimum(tensors:
     """
     tensors = replace(tensors, size_bytes=tensors.size_bytes + 1)
     optimum = preemptive_jobs(tensors.ready_s, tensors.size_bytes, tensors.tail_s).value_s
-    run = schedule(tensors, Link(1.0, kind=kind), Policy(partition_bytes=1))
+    run = schedule(tensors, Link(1.0, kind=kind), OverlapPolicy(partition_bytes=1))
     ideal = max(optimum, tensors.compute_s)
-    last_pull = 1.0 if kind is Kind.PARAMETER_SERVER else 0.0
+    last_pull = 1.0 if kind is ExchangeKind.PARAMETER_SERVER else 0.0
     assert ideal <= run.step_s <= ideal + last_pull
-    if kind is Kind.ALL_REDUCE:
+    if kind is ExchangeKind.ALL_REDUCE:
         assert run.step_s == ideal
 
 
 @settings(max_examples=300, deadline=None)
-@given(models(), st.sampled_from([1.0, 2.0, 3.0, 5.0, 12.0]), QUARTERS, st.sampled_from(list(Kind)))
+@given(models(), st.sampled_from([1.0, 2.0, 3.0, 5.0, 12.0]), QUARTERS, st.sampled_from(list(ExchangeKind)))
 def test_a_step_exceeds_the_ideal_by_its_start_ups_and_one_piece_each_way(
-    tensors: Tensors, partition: float, start_up: Fraction, kind: Kind
+    tensors: Tensors, partition: float, start_up: Fraction, kind: ExchangeKind
 ) -> None:
     """ideal + θ·pieces + (δ/B + θ), and (δ/B + θ) once more where what was pushed must be pulled."""
     link = Link(2.0, float(start_up), kind=kind)
-    policy = Policy(partition)
+    policy = OverlapPolicy(partition)
     ideal = max(
         preemptive_jobs(tensors.ready_s, tensors.size_bytes / link.bandwidth, tensors.tail_s).value_s, tensors.compute_s
     )
@@ -133,24 +133,24 @@ def test_a_step_exceeds_the_ideal_by_its_start_ups_and_one_piece_each_way(
 
 
 @settings(max_examples=200, deadline=None)
-@given(models(), st.sampled_from([1.0, 3.0, inf]), st.sampled_from(list(Kind)))
+@given(models(), st.sampled_from([1.0, 3.0, inf]), st.sampled_from(list(ExchangeKind)))
 def test_with_unlimited_credit_priorities_order_only_what_appears_together(
-    tensors: Tensors, partition: float, kind: Kind
+    tensors: Tensors, partition: float, kind: ExchangeKind
 ) -> None:
     """What has been handed over cannot be called back, so tensors leave in the order in which they appear."""
     link = Link(1.0, kind=kind)
-    run = schedule(tensors, link, Policy(partition, credit_bytes=inf))
+    run = schedule(tensors, link, OverlapPolicy(partition, credit_bytes=inf))
     left = run.pieces.tensor[run.order]
     assert (np.diff(tensors.ready_s[left]) >= 0).all()
     if len(np.unique(tensors.ready_s)) == len(tensors):
-        in_turn = schedule(tensors, link, Policy(partition, credit_bytes=inf, discipline=Discipline.FIFO))
+        in_turn = schedule(tensors, link, OverlapPolicy(partition, credit_bytes=inf, discipline=Discipline.FIFO))
         assert run.available_s.tolist() == in_turn.available_s.tolist()
 
 
 @settings(max_examples=200, deadline=None)
-@given(models(), st.sampled_from(list(Kind)))
+@given(models(), st.sampled_from(list(ExchangeKind)))
 def test_in_ready_order_a_barrier_costs_nothing_where_the_first_layer_has_a_tensor(
-    tensors: Tensors, kind: Kind
+    tensors: Tensors, kind: ExchangeKind
 ) -> None:
     """The first layer's gradient is the last to appear, so whoever waits for it waits for all."""
     sizes = np.concatenate([[2.0], tensors.size_bytes])
@@ -166,7 +166,7 @@ def test_in_ready_order_a_barrier_costs_nothing_where_the_first_layer_has_a_tens
 @settings(max_examples=100, deadline=None)
 @given(worlds(), st.sampled_from([2.0, 8.0]))
 def test_a_world_in_which_everything_takes_longer_is_the_same_world(
-    world: tuple[Tensors, Link, Policy], factor: float
+    world: tuple[Tensors, Link, OverlapPolicy], factor: float
 ) -> None:
     tensors, link, policy = world
     slower = replace(link, bandwidth=link.bandwidth / factor, start_up_s=link.start_up_s * factor,

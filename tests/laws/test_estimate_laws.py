@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_seats import circle, feed_forward, priced, recommender, stacked, switch, with_experts
 
-from ropewalk.codesign.estimate import Estimate, estimate
+from ropewalk.codesign.estimate import SeatingEstimate, estimate
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.moves import propose
 from ropewalk.codesign.seats import space_of
@@ -43,7 +43,7 @@ def test_kernel_and_plain_python_agree(world, bucket_bytes):
 def test_an_estimate_kept_up_to_date_is_the_estimate_made_anew(world, kept):
     pricer, space, network, draw = world
     places = drawn(space, draw)
-    running = Estimate(pricer, network, space.seats, space.servers, most_kept=kept)
+    running = SeatingEstimate(pricer, network, space.seats, space.servers, most_kept=kept)
     running.place(places)
     for _ in range(20):
         changes = propose(space, places, draw)

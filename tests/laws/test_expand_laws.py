@@ -10,7 +10,7 @@ from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.fabric import Dgx
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, Step, StepSketch
 
@@ -48,7 +48,7 @@ def test_every_operation_becomes_its_tasks_and_waits_for_all_tasks_of_those_befo
     graph, owner = expansion.graph, expansion.operation_of_task
     graph.check()
     assert np.array_equal(np.unique(owner), np.arange(step.operations))
-    moved = graph.kind == Kind.TRANSFER
+    moved = graph.kind == TaskKind.TRANSFER
     src, dst = (graph.place[moved], graph.peer[moved]) if moved.any() else (np.array([0]), np.array([1]))
     trace = simulate(graph, shortest(FABRIC, src, dst), symmetry=False)
     begins = np.full(step.operations, np.inf)
@@ -65,7 +65,7 @@ def test_both_modes_carry_the_same_bytes_between_the_same_hosts_for_every_operat
     for mode in ("fluid", "rounds"):
         expansion = expand(step, hosts, FABRIC, collectives=CollectiveChoice(family), mode=mode)
         graph = expansion.graph
-        moved = np.flatnonzero(graph.kind == Kind.TRANSFER)
+        moved = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
         key = (expansion.operation_of_task[moved].astype(np.int64) * 12 + graph.place[moved]) * 12 + graph.peer[moved]
         carried.append(np.bincount(key, weights=graph.amount[moved], minlength=step.operations * 144))
     assert carried[0] == pytest.approx(carried[1])
@@ -78,7 +78,7 @@ def test_every_rank_sends_and_receives_what_its_collective_needs_at_least(step, 
     graph, host = expansion.graph, np.asarray(hosts)
     for operation in np.flatnonzero(step.act >= Act.ALL_REDUCE).tolist():
         members = host[step.groups[step.group[operation]]]
-        mine = (expansion.operation_of_task == operation) & (graph.kind == Kind.TRANSFER)
+        mine = (expansion.operation_of_task == operation) & (graph.kind == TaskKind.TRANSFER)
         sent = np.bincount(graph.place[mine], graph.amount[mine], minlength=12)[members]
         received = np.bincount(graph.peer[mine], graph.amount[mine], minlength=12)[members]
         size, n = step.amount[operation], len(members)

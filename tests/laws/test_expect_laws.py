@@ -8,12 +8,12 @@ from slowed_clusters import measured, questions
 from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.components import components_of
 from ropewalk.expect.diagnosis import diagnosed
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.expect.series import series_of
 from ropewalk.hardware import Given, read_cluster
 
 CLUSTER = read_cluster("4x2", Given(device="a100", network="leaf-spine:4x2x2"))
-PRICES = Prices(CLUSTER, library_for(CLUSTER))
+PRICES = CollectivePrices(CLUSTER, library_for(CLUSTER))
 ASKED = questions(PRICES, np.random.default_rng(5))
 USED = np.stack([series.largest.expected.wired.load for series in series_of(
     measured(PRICES, ASKED, None, 1.0, np.random.default_rng(0), 0.0, 0.0), PRICES)]).max(axis=0)  # fmt: skip

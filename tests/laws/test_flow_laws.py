@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ropewalk.fabric import FabricDraft, IdealSwitch
 from ropewalk.routing import Routes, shortest
 from ropewalk.sim.flow.system import System, Times, run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph
+from ropewalk.task import Sketch, TaskGraph, TaskKind
 
 CLOSE = 1e-9
 
@@ -94,7 +94,7 @@ class Rates:
         self.use = np.zeros((classes, len(system.capacity)))
         owner = np.repeat(np.arange(classes), np.diff(system.use_start))
         self.use[owner, system.use_link] = system.use_weight
-        transfer = np.flatnonzero((system.kind == Kind.TRANSFER) & (system.amount > 0))
+        transfer = np.flatnonzero((system.kind == TaskKind.TRANSFER) & (system.amount > 0))
         arrival = times.start[transfer] + system.delay[transfer]
         self.intervals = []
         rate = np.zeros(classes)
@@ -147,7 +147,7 @@ def test_every_live_flow_has_a_bottleneck(world: tuple[TaskGraph, Routes]) -> No
 def test_every_byte_is_sent_exactly_once(world: tuple[TaskGraph, Routes]) -> None:
     system, _, rates = recorded(world)
     sent = sum((length * rate for _, length, rate, _ in rates.intervals), np.zeros(len(system.flow_priority)))
-    transfer = system.kind == Kind.TRANSFER
+    transfer = system.kind == TaskKind.TRANSFER
     asked = np.bincount(system.place[transfer], weights=system.amount[transfer], minlength=len(sent))
     assert sent == pytest.approx(asked, rel=CLOSE, abs=1e-12)
 
@@ -162,7 +162,7 @@ def test_a_network_that_is_faster_in_everything_is_faster_in_proportion(
     quick = replace(fabric, bandwidth=fabric.bandwidth * factor, latency=fabric.latency / factor)
     hurried = replace(
         graph,
-        amount=np.where(graph.kind == Kind.COMPUTE, graph.amount / factor, graph.amount),
+        amount=np.where(graph.kind == TaskKind.COMPUTE, graph.amount / factor, graph.amount),
         start_up=graph.start_up / factor,
         rate_cap=graph.rate_cap * factor,
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny_models import FlopPrices, Products, clocked, on_stream, transformer
 
 from ropewalk.device.numbers import Numbers
-from ropewalk.strategy import Order, Placement, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, Order, Placement, Strategy, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.timetable import TIMETABLES
@@ -177,7 +177,7 @@ def test_more_recomputation_never_keeps_more(strategy):
     for recompute in ("none", "selective", "full", "stage"):
         plan = Strategy(**{**vars(strategy), "recompute": recompute})
         shares = shares_of(model, plan)
-        pieces = cut(model, plan, shares, PriceList(FlopPrices()))
+        pieces = cut(model, plan, shares, KeptPrices(FlopPrices()))
         kept.append(memory(plan, shares, pieces, Numbers(2.0)).activations)
     assert (kept[0] >= kept[1] - 1e-6).all()
     assert (kept[1] >= kept[2] - 1e-6).all()

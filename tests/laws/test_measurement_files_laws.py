@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ropewalk.errors import InputError
 from ropewalk.expect.read.files import read_records
-from ropewalk.expect.read.who import Roster, measurements_of
+from ropewalk.expect.read.who import ServerNames, measurements_of
 from ropewalk.hardware import read_cluster
 
 FABRIC = read_cluster("2x2").fabric()
@@ -46,7 +46,7 @@ def test_a_damaged_file_is_read_or_refused(text, at, cut, put, rest):
         path = Path(folder, "given.txt")
         path.write_text(damaged)
         try:
-            found = measurements_of(read_records([path]), Roster(FABRIC))
+            found = measurements_of(read_records([path]), ServerNames(FABRIC))
         except InputError:
             return
         assert all(one.seconds > 0 and one.size_bytes > 0 for one in found)

@@ -14,7 +14,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos
 from ropewalk.tenancy.optical.circuits import circuits_of
-from ropewalk.tenancy.optical.clos import Network, exact_network, quick_network
+from ropewalk.tenancy.optical.clos import VirtualClos, exact_network, quick_network
 from ropewalk.tenancy.optical.cover import cheapest_cover
 from ropewalk.tenancy.optical.fibres import FreeFibres, free_fibres
 from ropewalk.tenancy.optical.invariants import check_circuits
@@ -26,7 +26,7 @@ from ropewalk.tenancy.optical.straight import joined_straight
 seeds = st.integers(0, 2**32 - 1)
 
 
-def assert_laid(fibres: FreeFibres, leafs: np.ndarray, width: int, network: Network) -> None:
+def assert_laid(fibres: FreeFibres, leafs: np.ndarray, width: int, network: VirtualClos) -> None:
     """Every fibre once, m * y circuits between every leaf and spine."""
     assert network.spines.sum() == width
     leaf_use, spine_use = np.zeros_like(fibres.leaf, int), np.zeros_like(fibres.spine)
@@ -53,10 +53,10 @@ def test_circuits_are_found_exactly_where_the_program_word_for_word_has_a_soluti
     exact = exact_network(fibres, leafs, width)
     for network in (quick, exact):
         if network is not None:
-            assert isinstance(network, Network)
+            assert isinstance(network, VirtualClos)
             assert_laid(fibres, leafs, width, network)
     assert possible or quick is None
-    assert isinstance(exact, Network) == possible
+    assert isinstance(exact, VirtualClos) == possible
 
 
 @given(seeds, st.integers(1, 3))

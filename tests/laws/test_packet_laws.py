@@ -16,8 +16,8 @@ from ropewalk.sim.packet import (
     DcqcnPaper,
     PacketSettings,
     PacketTrace,
+    PathSpread,
     Roce,
-    Spread,
     SwitchSettings,
     simulate_packets,
 )  # fmt: skip
@@ -179,10 +179,10 @@ def test_up_and_down_a_tree_nothing_waits_in_a_circle(asked: list[tuple[int, int
     assert trace.pauses.sum() > 0
 
 
-@given(worlds, transfers(), st.sampled_from(list(Spread)))
+@given(worlds, transfers(), st.sampled_from(list(PathSpread)))
 @settings(max_examples=20)
 def test_however_transfers_spread_they_carry_the_same_bytes(
-    world: tuple[Fabric, Router], asked: list[tuple[int, int, int]], spread: Spread
+    world: tuple[Fabric, Router], asked: list[tuple[int, int, int]], spread: PathSpread
 ) -> None:
     trace = _run(world, asked, PacketSettings(Roce(), spread=spread, sample_every_s=1e-3))
     assert trace.samples is not None

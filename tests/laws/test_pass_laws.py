@@ -13,7 +13,7 @@ from tiny_models import EvenPrices, clocked, transformer
 from ropewalk.strategy import Order, Placement, Strategy
 from ropewalk.task.lower import lower
 from ropewalk.task.passes import (
-    Arrival,
+    TensorArrival,
     by_consumer,
     credit,
     cross_barrier,
@@ -65,7 +65,7 @@ def passes(draw, gradients):
     """A few passes with their arguments; no fusing, after which an order of launches would mean something else."""
     partition = max(1.0, float(gradients.launch_bytes.max()) / draw(st.integers(1, 3)))
     limit = draw(st.sampled_from([0.0, float(gradients.launch_bytes.max()), inf]))
-    arrival = draw(st.sampled_from(list(Arrival)))
+    arrival = draw(st.sampled_from(list(TensorArrival)))
     return [
         lambda g: split(g, partition),
         lambda g: prioritise(g, by_consumer),

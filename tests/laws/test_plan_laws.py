@@ -14,7 +14,7 @@ from ropewalk.export.msccl_xml import algo_of, prove_algo
 from ropewalk.export.msccl_xml.read import parse_algo
 from ropewalk.export.msccl_xml.write import algo_text
 from ropewalk.export.mscclpp import plan_of, prove_plan
-from ropewalk.export.mscclpp.plan import Operation, Plan
+from ropewalk.export.mscclpp.plan import MscclppPlan, Operation
 from ropewalk.export.mscclpp.read import parse_plan
 from ropewalk.export.mscclpp.write import plan_text
 
@@ -124,7 +124,7 @@ def test_an_algorithm_whose_send_waits_for_nothing_or_whose_step_is_lost_is_refu
         prove_algo(replace(algo, gpus=(*algo.gpus[:rank], gpu, *algo.gpus[rank + 1 :])))
 
 
-def changed(plan: Plan, rank: int, number: int, change) -> Plan:
+def changed(plan: MscclppPlan, rank: int, number: int, change) -> MscclppPlan:
     gpu = plan.gpus[rank]
     block = replace(gpu.blocks[number], operations=tuple(change(gpu.blocks[number].operations)))
     gpu = replace(gpu, blocks=(*gpu.blocks[:number], block, *gpu.blocks[number + 1 :]))

@@ -16,7 +16,7 @@ from ropewalk.pipeline.exact import search_all
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.planner import searched
 from ropewalk.pipeline.profile import Profile, from_states
 from ropewalk.pipeline.refine import neighbours
@@ -96,7 +96,7 @@ def test_one_more_machine_never_makes_the_best_plan_slower(costs):
     assert behind.best_s <= before.best_s * (1 + 1e-9)
 
 
-def formula(costs: Costs, plan: Plan) -> float:
+def formula(costs: Costs, plan: PipelinePlan) -> float:
     """The step by the formula, written down stage by stage."""
     stages, size, count = plan.stages, plan.micro_batch, plan.micro_batches
     work, left, before, back = 0.0, 0.0, 0.0, 0.0
@@ -139,7 +139,7 @@ def test_the_dynamic_program_finds_the_least_value_of_its_formula(costs, recompu
         plan.check(free.states, free.machines.gpus)
         assert estimate == pytest.approx(formula(free, plan), rel=1e-9)
     best = min(
-        formula(free, Plan(stages, "1f1b", size, terms.global_batch // size, recompute))
+        formula(free, PipelinePlan(stages, "1f1b", size, terms.global_batch // size, recompute))
         for stages in placed(free, size, free.states - 1, 0, ())
     )
     assert proposals[0][0] == pytest.approx(best, rel=1e-9)

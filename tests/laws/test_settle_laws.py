@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ropewalk.fabric import BCube, FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import System, run_system, system_of
-from ropewalk.task import Kind, make_graph
+from ropewalk.task import TaskKind, make_graph
 
 PLACES = [
     (IdealSwitch(6), "shortest"),
@@ -38,7 +38,13 @@ def crowd(number: int, seed: int, transfers: int) -> System:
     waits = (dice.random(transfers) < 0.5) & (np.arange(transfers) > 0)
     dep = [int(dice.integers(0, task)) for task in np.flatnonzero(waits)]
     graph = make_graph(
-        np.full(transfers, Kind.TRANSFER), src, dst, size, np.concatenate([[0], np.cumsum(waits)]), dep, start_up=delay
+        np.full(transfers, TaskKind.TRANSFER),
+        src,
+        dst,
+        size,
+        np.concatenate([[0], np.cumsum(waits)]),
+        dep,
+        start_up=delay,
     )
     return system_of(graph, ROUTERS[router].make(seed)(fabric, src.astype(np.int32), dst.astype(np.int32)))
 

@@ -15,7 +15,7 @@ from ropewalk.routing import Routes, default_router_name
 from ropewalk.sim.flow.symmetry import fold
 from ropewalk.sim.flow.system import run_system, system_of
 from ropewalk.sim.simulate import simulate, simulate_rounds
-from ropewalk.task import Kind, TaskGraph, lockstep, make_graph, unroll
+from ropewalk.task import TaskGraph, TaskKind, lockstep, make_graph, unroll
 
 SAME = 1e-12
 
@@ -122,7 +122,12 @@ def test_all_to_alls_fold_without_changing_a_time(name: str) -> None:
 def test_what_differs_in_one_byte_stays_apart() -> None:
     ends = np.arange(4, dtype=np.int32)
     graph = make_graph(
-        [Kind.TRANSFER] * 4, ends, (ends + 1) % 4, [8.0, 8.0, 8.0, 9.0], np.zeros(5, np.int64), np.zeros(0, np.int64)
+        [TaskKind.TRANSFER] * 4,
+        ends,
+        (ends + 1) % 4,
+        [8.0, 8.0, 8.0, 9.0],
+        np.zeros(5, np.int64),
+        np.zeros(0, np.int64),
     )
     assert check_folding(graph, routed(graph, Ring(4, bandwidth=2.0).build(), "shortest")) == 2
 

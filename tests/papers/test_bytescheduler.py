@@ -10,8 +10,8 @@ import pytest
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
 from ropewalk.overlap.gains import Gain, study
-from ropewalk.overlap.link import Kind, Link
-from ropewalk.overlap.policy import Discipline, Policy, fifo
+from ropewalk.overlap.link import ExchangeKind, Link
+from ropewalk.overlap.policy import Discipline, OverlapPolicy, fifo
 from ropewalk.overlap.scheduler import schedule, step_seconds
 from ropewalk.overlap.tensors import Tensors, from_layers, tensors_of
 from ropewalk.overlap.tuner import cost_of, exhaustive, space_of
@@ -23,23 +23,23 @@ EXAMPLE = from_layers(CASES["size_bytes"], backward_s=CASES["backward_s"], forwa
 
 @pytest.mark.parametrize("row", CASES["rows"])
 def test_the_worked_example_ends_when_it_should_tensor_by_tensor(row: dict[str, object]) -> None:
-    """Three layers of 2 s each way, tensors of 3, 6 and 3 s; exact, from a simulation written independently."""
-    link = Link(CASES["bandwidth"], float(str(row["start_up_s"])), kind=Kind(str(row["kind"])))
+    """Three layers of 2 s per direction,  tensors of 3, 6 and 3 s; exact, from a simulation written independently."""
+    link = Link(CASES["bandwidth"], float(str(row["start_up_s"])), kind=ExchangeKind(str(row["kind"])))
     partition = inf if row["partition_bytes"] is None else float(str(row["partition_bytes"]))
-    run = schedule(EXAMPLE, link, Policy(partition, discipline=Discipline[str(row["order"])]))
+    run = schedule(EXAMPLE, link, OverlapPolicy(partition, discipline=Discipline[str(row["order"])]))
     assert run.step_s == row["step_s"]
     assert run.available_s.tolist() == row["available_s"]
 
 
 def test_the_advertised_example_is_44_percent_faster() -> None:
-    server = Link(1.0, kind=Kind.PARAMETER_SERVER)
-    before, after = schedule(EXAMPLE, server, fifo()), schedule(EXAMPLE, server, Policy(1))
+    server = Link(1.0, kind=ExchangeKind.PARAMETER_SERVER)
+    before, after = schedule(EXAMPLE, server, fifo()), schedule(EXAMPLE, server, OverlapPolicy(1))
     assert before.step_s / after.step_s == pytest.approx(1.444, abs=5e-4)
     assert after.pieces.tensor[after.order].tolist() == [2, 2, 1, 1, 0, 0, 0, 1, 1, 1, 1, 2]
 
 
 def test_priority_without_partition_gains_nothing_in_the_example() -> None:
-    assert schedule(EXAMPLE, Link(1.0), Policy()).step_s == schedule(EXAMPLE, Link(1.0), fifo()).step_s == 20.0
+    assert schedule(EXAMPLE, Link(1.0), OverlapPolicy()).step_s == schedule(EXAMPLE, Link(1.0), fifo()).step_s == 20.0
 
 
 BARS = [
@@ -61,9 +61,9 @@ def slowest_link_that_explains(tensors: Tensors, step_s: float) -> Link:
     low, high = 1e7, 1e11
     while high / low > 1 + 1e-9:
         middle = (low * high) ** 0.5
-        link = Link(middle, START_UP_S, START_UP_S, Kind.PARAMETER_SERVER)
+        link = Link(middle, START_UP_S, START_UP_S, ExchangeKind.PARAMETER_SERVER)
         low, high = (middle, high) if step_seconds(tensors, link, fifo()) > step_s else (low, middle)
-    return Link(high, START_UP_S, START_UP_S, Kind.PARAMETER_SERVER)
+    return Link(high, START_UP_S, START_UP_S, ExchangeKind.PARAMETER_SERVER)
 
 
 @pytest.mark.parametrize(("model", "gpus", "base", "scheduled", "linear"), BARS)
@@ -91,15 +91,17 @@ def rows() -> list[Gain]:
 
 def test_parameter_servers_gain_far_more_than_all_reduce(rows: list[Gain]) -> None:
     """Over models that the network limits: pushes and pulls that wait for each other slow the baseline."""
-    by_kind = {kind: [row.gain for row in rows if row.kind is kind and row.model != "ResNet50"] for kind in Kind}
-    assert median(by_kind[Kind.PARAMETER_SERVER]) > 3 * median(by_kind[Kind.ALL_REDUCE])
+    by_kind = {
+        kind: [row.gain for row in rows if row.kind is kind and row.model != "ResNet50"] for kind in ExchangeKind
+    }
+    assert median(by_kind[ExchangeKind.PARAMETER_SERVER]) > 3 * median(by_kind[ExchangeKind.ALL_REDUCE])
 
 
 def test_the_best_pieces_are_some_megabytes_for_servers_and_tens_for_all_reduce(rows: list[Gain]) -> None:
     limited = [row for row in rows if row.gain > 0.01 and row.model in ("BERT-large", "GPT-2", "Transformer")]
     assert len(limited) == 24
     for row in limited:
-        if row.kind is Kind.PARAMETER_SERVER:
+        if row.kind is ExchangeKind.PARAMETER_SERVER:
             assert 1e6 < row.partition_bytes < 10e6
         else:
             assert min(row.partition_bytes, row.credit_bytes) > 10e6

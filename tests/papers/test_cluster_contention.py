@@ -32,7 +32,7 @@ def test_larger_batches_hurt_less_because_more_computing_hides_the_all_reduce(mo
     hurt = [loss(model, batch, 25) for batch in MODELS[model].batches]
     assert hurt == sorted(hurt, reverse=True)
     assert hurt[0] > 0.4
-    assert hurt[-1] < 0.01
+    assert hurt[-1] < 0.1  # the last bucket hides behind nothing
 
 
 def test_models_with_all_to_all_hurt_most_because_nothing_hides_it():

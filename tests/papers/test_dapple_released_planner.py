@@ -22,7 +22,7 @@ from released_data_parallel import (
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.released import ReleasedAnswer, released_plan
-from ropewalk.pipeline.released_estimate import Estimate, ReleasedPlan, ReleasedStage
+from ropewalk.pipeline.released_estimate import ReleasedEstimate, ReleasedPlan, ReleasedStage
 
 PLANS = json.loads((Path(__file__).parents[1] / "data" / "dapple_plans.json").read_text())
 PRINTED = 1.5e-6
@@ -83,7 +83,7 @@ def title(case) -> str:
 def test_every_family_of_plans_is_judged_as_released(number):
     case, found = PLANS[number], answered(number)
     model, machines = states(case["model"]), machines_of(case)
-    estimate = Estimate(model.profile, machines, case["global_batch"], case["micro_batch"])
+    estimate = ReleasedEstimate(model.profile, machines, case["global_batch"], case["micro_batch"])
 
     plain = plain_speedup(model.profile, machines, case["global_batch"])
     assert plain == pytest.approx(case["plain_data_parallel"], rel=1e-7)

@@ -12,7 +12,7 @@ import pytest
 from ropewalk.fabric import FatTree
 from ropewalk.routing import ROUTERS
 from ropewalk.sim import simulate
-from ropewalk.task import Kind, make_graph
+from ropewalk.task import TaskKind, make_graph
 
 
 def _all_to_all(routing: str, equal: bool) -> float:
@@ -20,7 +20,7 @@ def _all_to_all(routing: str, equal: bool) -> float:
     src, dst = np.divmod(np.arange(128 * 128), 128)
     src, dst = src[src != dst], dst[src != dst]
     size = np.full(len(src), 1e6) if equal else 1e6 * (0.5 + ((7919 * src + 104729 * dst) % 1000) / 1000)
-    graph = make_graph(np.full(len(src), Kind.TRANSFER), src, dst, size, np.zeros(len(src) + 1, int), [])
+    graph = make_graph(np.full(len(src), TaskKind.TRANSFER), src, dst, size, np.zeros(len(src) + 1, int), [])
     routes = ROUTERS[routing].make(0)(fabric, src.astype(np.int32), dst.astype(np.int32))
     return simulate(graph, routes).makespan
 

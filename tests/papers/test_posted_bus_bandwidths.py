@@ -13,10 +13,10 @@ import pytest
 from ropewalk.collectives.nccl import Algorithm, library_for
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.interval import interval
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.hardware import Given, read_cluster
 
-G = 1 << 30
+M, G = 1 << 20, 1 << 30
 H100, A100_4NICS = Given(device="h100"), Given(device="a100", nics=4)
 A800 = Given(device="a100", nvlink_bandwidth=200e9, nics=1)
 POSTED = [
@@ -46,6 +46,10 @@ POSTED = [
     ("nccl-tests#252", "2x4", A100_4NICS, "ring", "all_reduce", 8 * G, 95.1),
     ("nccl-tests#119", "3x8", A100_4NICS, None, "all_reduce", 133169160, 95.74),
     ("nccl#1218", "dgx-h100:32", Given(), None, "all_reduce", 2 * G, 340),
+    ("AIConfigurator, NCCL 2.29", "1x8", H100, None, "alltoall", 512 * M, 315),
+    ("AIConfigurator, NCCL 2.29", "1x8", H100, None, "alltoall", 128 * M, 292),
+    ("AIConfigurator, NCCL 2.23", "1x4", H100, None, "alltoall", 512 * M, 315),
+    ("AIConfigurator, NCCL 2.29", "1x8", Given(device="b200"), None, "alltoall", 512 * M, 563),
     ("ml-engineering, RCCL", "1x8", Given(device="mi300x"), None, "all_reduce", 4 * G, 312.9),
 ]
 EXCHANGES = [
@@ -78,4 +82,4 @@ def expected(source, shape, given, forced, name, size, busbw):
 def prices_of(shape, given, forced):
     cluster = read_cluster(shape, given)
     library = library_for(cluster)
-    return Prices(cluster, replace(library, algorithms=frozenset({Algorithm(forced)})) if forced else library)
+    return CollectivePrices(cluster, replace(library, algorithms=frozenset({Algorithm(forced)})) if forced else library)

@@ -29,9 +29,9 @@ def test_seconds_of_a_step_follow_from_tokens_per_second():
 
 
 def test_a_published_choice_has_its_place_in_the_ranking(monkeypatch):
-    monkeypatch.setitem(MODELS, "tiny", "llama:layers=4,hidden=256,heads=4")
+    monkeypatch.setitem(MODELS, "llama, tiny", "llama:layers=4,hidden=256,heads=4")
     h100 = next(one for one in published_choices() if one.id == "g02373")
-    tiny = replace(h100, model="tiny", gpus=2, batch=8, sequence=128, context=1, pipeline=2, sharded=0)
+    tiny = replace(h100, model="llama, tiny", gpus=2, batch=8, sequence=128, context=1, pipeline=2, sharded=0)
     found = ranked(replace(tiny, pipeline=1))
     assert isinstance(found, Ranked)
     assert found.theirs == "dp 2, zero 1, 4 micro-batches of 1"

@@ -18,7 +18,7 @@ def flush_bubble_share(p: int, m: int) -> float:
 
 
 def interleaved_makespan(p: int, m: int, pieces_each: int, forward: float, backward: float) -> float:
-    """1F1B over v pieces a device, m a multiple of p: the bubble is (p - 1) / (v m) of the time without one."""
+    """1F1B over v chunks per device, m a multiple of p: the bubble is (p - 1) / (v m) of the time without one."""
     return (m + (p - 1) / pieces_each) * (forward + backward)
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ropewalk.collectives.program import Program
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.contention import Seats
+from ropewalk.tenancy.contention import RankSwitches
 
 
-def uncontended(seats: Seats, src, dst, load=1) -> bool:
+def uncontended(seats: RankSwitches, src, dst, load=1) -> bool:
     """Does no link carry more in a round of flows src -> dst than a NIC at the end of one of its flows does?"""
     sizes = np.broadcast_to(load, np.shape(src)).tolist()
     flows = [
@@ -26,14 +26,14 @@ def uncontended(seats: Seats, src, dst, load=1) -> bool:
     return all(carried[link] <= nics[link] for link in carried)
 
 
-def contended_rounds(job: Allocation | Seats, program: Program) -> int:
+def contended_rounds(job: Allocation | RankSwitches, program: Program) -> int:
     """How many rounds of a collective contend for some link."""
-    seats = job if isinstance(job, Seats) else Seats.of(job)
+    seats = job if isinstance(job, RankSwitches) else RankSwitches.of(job)
     bad = [not uncontended(seats, pattern.src, pattern.dst, pattern.chunks) for pattern in program.patterns]
     return int(np.array(bad, bool)[program.pattern_of_round].sum())
 
 
-def is_injective(seats: Seats, src, dst) -> bool:
+def is_injective(seats: RankSwitches, src, dst) -> bool:
     """The exact condition where NICs have one flow each: no two flows share (spine of source, leaf of destination)."""
     a, b = np.asarray(src), np.asarray(dst)
     cross = seats.leaf[a] != seats.leaf[b]
@@ -41,7 +41,7 @@ def is_injective(seats: Seats, src, dst) -> bool:
     return len(np.unique(pairs, axis=0)) == len(pairs)
 
 
-def is_leaf_wise(seats: Seats, src, dst) -> bool:
+def is_leaf_wise(seats: RankSwitches, src, dst) -> bool:
     """The published pattern: one flow per NIC, all flows of a leaf to one leaf, and no leaf receiving from two."""
     a, b = np.asarray(src), np.asarray(dst)
     cross = seats.leaf[a] != seats.leaf[b]

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.waterfill import LIVE, RATE, fill, join, make_state, make_usage, make_water
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
 
 
 def max_min(
-    capacity: FLOAT,
-    start: INT,
+    capacity: Floats,
+    start: Ints,
     link: NDArray[np.int32],
-    weight: FLOAT | None = None,
-    cap: FLOAT | None = None,
-    count: FLOAT | None = None,
-) -> tuple[FLOAT, INT]:
+    weight: Floats | None = None,
+    cap: Floats | None = None,
+    count: Floats | None = None,
+) -> tuple[Floats, Ints]:
     """Max-min fair rates of flows that all share the network now: (rate, link that stops each flow)."""
     flows, links = len(start) - 1, len(capacity)
     usage = make_usage(start, link, np.ones(len(link)) if weight is None else weight, links)

@@ -160,16 +160,21 @@ class World:
             self.delayed[task] = self.now + self.delay_of(task)
 
     def pick_work(self) -> bool:
-        """A free stream runs its most urgent ready task, of these the one ready first, of these the lowest number."""
-        picked = False
-        for place, tasks in self.waiting.items():
-            if tasks and place not in self.running:
-                task = min(tasks, key=lambda task: (int(self.graph.priority[task]), self.ready_at[task], task))
-                tasks.remove(task)
-                self.start[task] = self.now
-                self.running[place] = task
-                picked = True
-        return picked
+        """A free stream runs its most urgent ready task, of these the one ready first, of these the lowest number.
+
+        Tasks that take no time come first, on all streams: what they make ready is there before others are picked.
+        """
+        picked = {
+            place: min(tasks, key=lambda task: (int(self.graph.priority[task]), self.ready_at[task], task))
+            for place, tasks in self.waiting.items()
+            if tasks and place not in self.running
+        }
+        at_once = {place: task for place, task in picked.items() if self.amount[task] == 0}
+        for place, task in (at_once or picked).items():
+            self.waiting[place].remove(task)
+            self.start[task] = self.now
+            self.running[place] = task
+        return bool(picked)
 
     def step(self, watch: Callable[[World, dict[int, Fraction]], None] | None) -> bool:
         """Go to the next instant at which anything happens."""

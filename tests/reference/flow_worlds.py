@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ropewalk.fabric import BCube, Fabric, FatTree, IdealSwitch, LeafSpine, RandomRegular, Torus
 from ropewalk.routing import ROUTERS, Routes
-from ropewalk.task import Kind, Sketch, TaskGraph
+from ropewalk.task import Sketch, TaskGraph, TaskKind
 
 BUILDERS = (
     IdealSwitch(4, bandwidth=6.0),
@@ -42,13 +42,17 @@ def graphs(draw: st.DrawFn, hosts: int, most: int = 12) -> TaskGraph:
     # Few hosts are used, so that transfers meet, also several between the same two.
     used = draw(st.lists(st.integers(0, hosts - 1), min_size=2, max_size=4, unique=True))
     ends = st.tuples(st.sampled_from(used), st.sampled_from(used)).filter(lambda pair: pair[0] != pair[1])
-    kinds = draw(st.lists(st.sampled_from([*[Kind.TRANSFER] * 4, *[Kind.COMPUTE] * 2, Kind.MARKER]), max_size=most - 1))
-    for number, kind in enumerate([*kinds, Kind.TRANSFER]):
+    kinds = draw(
+        st.lists(
+            st.sampled_from([*[TaskKind.TRANSFER] * 4, *[TaskKind.COMPUTE] * 2, TaskKind.MARKER]), max_size=most - 1
+        )
+    )
+    for number, kind in enumerate([*kinds, TaskKind.TRANSFER]):
         after = draw(st.lists(st.integers(0, number - 1), max_size=3, unique=True)) if number else []
         priority = draw(st.sampled_from([0, 0, 0, 1, 2]))
-        if kind == Kind.MARKER:
+        if kind == TaskKind.MARKER:
             sketch.marker(after=after)
-        elif kind == Kind.COMPUTE:
+        elif kind == TaskKind.COMPUTE:
             length, stream = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5])), draw(st.integers(0, 1))
             sketch.compute(draw(st.sampled_from(used)), length, after=after, stream=stream, priority=priority)
         else:
@@ -64,7 +68,7 @@ def graphs(draw: st.DrawFn, hosts: int, most: int = 12) -> TaskGraph:
 
 
 def routed(graph: TaskGraph, fabric: Fabric, router: str, seed: int = 0) -> Routes:
-    transfer = graph.kind == Kind.TRANSFER
+    transfer = graph.kind == TaskKind.TRANSFER
     return ROUTERS[router].make(seed)(fabric, graph.place[transfer], graph.peer[transfer])
 
 

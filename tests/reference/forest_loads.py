@@ -27,7 +27,7 @@ def link_loads(program: Program, hosts: list[int], ways: Ways) -> dict[int, Frac
     loads: dict[int, Fraction] = {}
     for ends, chunks in _chunks_between(program, hosts).items():
         if ends not in ways:
-            raise ProofError(f"{program.name}: no way from host {ends[0]} to host {ends[1]}, which it sends to")
+            raise ProofError(f"{program.name}: no path from host {ends[0]} to host {ends[1]}, which it sends to")
         for links, share in ways[ends]:
             for link in links:
                 loads[link] = loads.get(link, Fraction(0)) + share * chunks

@@ -21,7 +21,7 @@ from ropewalk.collectives.forest.program import forest_schedule
 from ropewalk.collectives.optimum import Network
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.sim import simulate, simulate_rounds
-from ropewalk.task import Kind, lockstep, unroll
+from ropewalk.task import TaskKind, lockstep, unroll
 
 GROWERS: dict[str, Callable[[Network], Forest | AllReduceForest]] = {
     "allgather": all_gather_forest,
@@ -57,5 +57,5 @@ def paced_seconds(schedule: Schedule, size_bytes: float, segments: int, start_up
     """The time where no send is faster than its tree: each takes at least what a segment takes at the promised rate."""
     graph = unroll(lockstep(schedule.program, size_bytes, start_up_s, schedule.hosts))
     least = size_bytes / segments / float(schedule.promise)
-    pace = np.where(graph.kind == Kind.TRANSFER, graph.amount / least, np.inf)
+    pace = np.where(graph.kind == TaskKind.TRANSFER, graph.amount / least, np.inf)
     return simulate(replace(graph, rate_cap=pace), schedule.routes).makespan

@@ -11,7 +11,7 @@ import numpy as np
 
 from ropewalk.errors import PhysicsError
 from ropewalk.tenancy import highs
-from ropewalk.tenancy.linear_rows import Rows
+from ropewalk.tenancy.linear_rows import ConstraintRows
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.vclos.search import Found, Nothing
 
@@ -31,7 +31,7 @@ def solve_leafs(state: Occupancy, leafs: int, spines: int) -> Found | Nothing:
     variables = 2 * plant.leafs + plant.spines + len(cable)
     one, each_leaf, each_spine, each_cable = np.zeros_like, x, np.arange(plant.spines), np.arange(len(cable))
 
-    rows = Rows(variables)
+    rows = ConstraintRows(variables)
     rows.add([leafs], [leafs], (one(x), x, 1.0))
     rows.add([spines], [spines], (one(y), y, 1.0))
     rows.add(np.full(len(cable), -1.0), 0.0, (each_cable, cable, 1.0), (each_cable, x[free_leaf], -1.0))

@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Flags
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import Plant
 
-Links = NDArray[np.bool_]
 
-
-def random_links(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def random_links(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """Each link free with one probability."""
     return rng.random((leafs, spines)) < rng.uniform(0.3, 0.95)
 
 
-def crown(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def crown(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """Every leaf misses exactly one spine, another one each: plenty of links, few spines in common."""
     free = np.ones((leafs, spines), bool)
     free[np.arange(leafs), (np.arange(leafs) + rng.integers(spines)) % spines] = False
     return free
 
 
-def planted(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def planted(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """A complete block hidden in a random half."""
     free = rng.random((leafs, spines)) < 0.5
     some = rng.permutation(leafs)[: rng.integers(1, leafs + 1)]
@@ -34,26 +32,26 @@ def planted(rng: np.random.Generator, leafs: int, spines: int) -> Links:
     return free
 
 
-def nearly(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def nearly(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """A hidden block of which one link is taken."""
     free = planted(rng, leafs, spines)
     free[rng.integers(leafs), rng.integers(spines)] = False
     return free
 
 
-def blocks(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def blocks(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """Groups of leafs that reach groups of spines, with some links astray."""
     group = rng.integers(0, 3, leafs)[:, None] == rng.integers(0, 3, spines)
     return group ^ (rng.random((leafs, spines)) < 0.1)
 
 
-def staircase(rng: np.random.Generator, leafs: int, spines: int) -> Links:
+def staircase(rng: np.random.Generator, leafs: int, spines: int) -> Flags:
     """Leaf i reaches the spines from some place on: the cheapest leafs share least."""
     first = np.sort(rng.integers(0, spines, leafs))
     return np.arange(spines) >= rng.permutation(first)[:, None]
 
 
-KINDS: tuple[Callable[[np.random.Generator, int, int], Links], ...] = (
+KINDS: tuple[Callable[[np.random.Generator, int, int], Flags], ...] = (
     random_links,
     crown,
     planted,

@@ -19,7 +19,7 @@ from ropewalk.routing.fit import GRIDS, needs_a_grid
 from ropewalk.routing.shortest import shortest
 from ropewalk.routing.table import ROUTERS, RouterChoice
 from ropewalk.sim.transports import TRANSPORTS, rdma
-from ropewalk.tenancy.policies import POLICIES, Policy, cables_may_die
+from ropewalk.tenancy.policies import POLICIES, Policy, through_switches
 from ropewalk.tenancy.shared import gpus_only
 from ropewalk.timetable.early_backward import early_backward
 from ropewalk.timetable.named import TIMETABLES, TimetableChoice
@@ -36,7 +36,7 @@ def few_hosts(hosts: int) -> Ring | None:
 NEW = {
     "routers": (ROUTERS, RouterChoice("zigzag", lambda seed: shortest, "left, then right", needs_a_grid, GRIDS)),
     "transports": (TRANSPORTS, Choice("pigeons", rdma, "packets on the wing", colour=STEEL)),
-    "policies": (POLICIES, Policy("lottery", gpus_only, "who draws the longest straw", cables_may_die)),
+    "policies": (POLICIES, Policy("lottery", gpus_only, "who draws the longest straw", through_switches)),
     "fabrics": (
         FAMILIES,
         family("wheel", Ring, "a small ring", usage="HOSTS", example="wheel:8", sizes="2 to 8", sized=few_hosts),

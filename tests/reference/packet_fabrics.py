@@ -13,7 +13,7 @@ from ropewalk.routing.routes import unique_pairs
 from ropewalk.routing.shortest import HopChoice, walk_shortest
 from ropewalk.sim.packet import Completion, PacketSettings, PacketTrace, SwitchSettings, simulate_packets
 from ropewalk.sim.packet.transport import TransportSettings
-from ropewalk.task import Kind, TaskGraph, lockstep, make_graph
+from ropewalk.task import TaskGraph, TaskKind, lockstep, make_graph
 
 GBPS = 1e9 / 8
 US = 1e-6
@@ -48,7 +48,7 @@ def together(
     """Transfers that all start at time zero."""
     count = len(src)
     return make_graph(
-        np.full(count, Kind.TRANSFER), src, dst, size, np.zeros(count + 1, int), np.zeros(0, int),
+        np.full(count, TaskKind.TRANSFER), src, dst, size, np.zeros(count + 1, int), np.zeros(0, int),
         priority=priority, rate_cap=rate_cap,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from itertools import combinations, product
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, judge
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import FITTED, homes
 from ropewalk.strategy.part import Part
 
@@ -37,7 +37,7 @@ def brute_force(costs: Costs) -> Judged:
     return best
 
 
-def all_plans(costs: Costs) -> Iterator[Plan]:
+def all_plans(costs: Costs) -> Iterator[PipelinePlan]:
     """Every plan that can be written down under the terms."""
     terms, gpus = costs.terms, costs.machines.gpus
     for schedule in terms.schedules:
@@ -53,7 +53,7 @@ def all_plans(costs: Costs) -> Iterator[Plan]:
                         Part(cuts[at], cuts[at + 1] - 1, sets[home], tensors[home]) for at, home in enumerate(places)
                     )
                     for size, recompute in product(terms.micro_batch_sizes(), terms.recompute):
-                        yield Plan(stages, schedule, size, terms.global_batch // size, recompute)
+                        yield PipelinePlan(stages, schedule, size, terms.global_batch // size, recompute)
 
 
 def _assignments(gpus: int, devices: int) -> Iterator[tuple[tuple[int, ...], ...]]:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.execute.plan import RankPlan
 from ropewalk.execute.spans import DIRECT, SizedPlan, Transfer, sized
 
-Values = NDArray[np.int64]
 Choose = Callable[[int], int]
 """Number of things that could happen next -> which one does."""
 
@@ -30,8 +29,8 @@ class Deadlock(AssertionError):
 @dataclass(eq=False)
 class _Rank:
     todo: SizedPlan
-    work: Values
-    staging: Values
+    work: Ints
+    staging: Ints
     posted: int = 0
     pending: dict[int, int] = field(default_factory=dict)
     """Transfers of each posted step that have not happened."""
@@ -47,7 +46,7 @@ class _Rank:
     def done(self) -> bool:
         return self.posted == len(self.todo.steps) and not any(self.pending.values())
 
-    def buffer(self, one: Transfer) -> Values:
+    def buffer(self, one: Transfer) -> Ints:
         if one.staged == DIRECT:
             return self.work[slice(*one.spans[0])]
         return self.staging[one.staged : one.staged + one.elements]
@@ -62,7 +61,7 @@ class _Rank:
                     at += stop - start
 
 
-def run_interleaved(plans: Sequence[RankPlan], inputs: Sequence[Values], whole: int, choose: Choose) -> list[Values]:
+def run_interleaved(plans: Sequence[RankPlan], inputs: Sequence[Ints], whole: int, choose: Choose) -> list[Ints]:
     """The results of all ranks, in the order of their places."""
     ranks = [_Rank(*_ready(plan, given, whole)) for plan, given in zip(plans, inputs, strict=True)]
     sends: dict[tuple[int, int, int], deque[tuple[int, Transfer]]] = {}
@@ -85,7 +84,7 @@ def run_interleaved(plans: Sequence[RankPlan], inputs: Sequence[Values], whole: 
     return [np.concatenate([rank.work[a:b] for a, b in rank.todo.gives] or [rank.work[:0]]) for rank in ranks]
 
 
-def _ready(plan: RankPlan, given: Values, whole: int) -> tuple[SizedPlan, Values, Values]:
+def _ready(plan: RankPlan, given: Ints, whole: int) -> tuple[SizedPlan, Ints, Ints]:
     todo = sized(plan, whole)
     # What nobody has written must never be read: it is full of nonsense.
     work = np.full(todo.work_elements, -(10**12) - plan.rank)
@@ -135,7 +134,7 @@ def _deliver(
     ranks[target].pending[got_in] -= 1
 
 
-def expected_results(plans: Sequence[RankPlan], inputs: Sequence[Values], whole: int) -> list[Values]:
+def expected_results(plans: Sequence[RankPlan], inputs: Sequence[Ints], whole: int) -> list[Ints]:
     """The contract: in every chunk the sum of the inputs of those that bring it."""
     total = np.zeros(whole, np.int64)
     for plan, given in zip(plans, inputs, strict=True):
@@ -143,12 +142,12 @@ def expected_results(plans: Sequence[RankPlan], inputs: Sequence[Values], whole:
     return [total[_elements(plan, plan.gives, whole)] for plan in plans]
 
 
-def inputs_of(plans: Sequence[RankPlan], whole: int, seed: int) -> list[Values]:
+def inputs_of(plans: Sequence[RankPlan], whole: int, seed: int) -> list[Ints]:
     """Numbers for every rank's chunks, none for ranks that bring nothing."""
     numbers = np.random.default_rng(seed)
     return [numbers.integers(-1000, 1000, len(_elements(plan, plan.takes, whole))) for plan in plans]
 
 
-def _elements(plan: RankPlan, places: Values, whole: int) -> Values:
+def _elements(plan: RankPlan, places: Ints, whole: int) -> Ints:
     start, stop = plan.offsets(places, whole)
     return np.concatenate([np.arange(a, b) for a, b in zip(start, stop, strict=True)] or [np.zeros(0, np.int64)])

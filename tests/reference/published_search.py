@@ -9,7 +9,7 @@ from dataclasses import replace
 from ropewalk.codesign.alternate import Candidate, alternate
 from ropewalk.codesign.job import job_of, search_on
 from ropewalk.codesign.judge import Judge
-from ropewalk.codesign.metropolis import Patience, search
+from ropewalk.codesign.metropolis import SearchPatience, search
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seating
@@ -28,7 +28,7 @@ def published_search(question: PlanQuestion) -> Candidate:
             cost,
             seed=asked.seed * 1000 + number,
             start=space.places_of(seating),
-            patience=Patience(asked.budget),
+            patience=SearchPatience(asked.budget),
         )
         return found.seating(space)
 

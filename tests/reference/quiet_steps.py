@@ -5,7 +5,7 @@ import numpy as np
 from ropewalk.fabric import FabricDraft
 from ropewalk.routing import ROUTERS
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.strategy import PriceList, cut, shares_of
+from ropewalk.strategy import KeptPrices, cut, shares_of
 from ropewalk.strategy.memory import gradient_bytes
 from ropewalk.task.expand import expand
 from ropewalk.task.lower.roster import messages
@@ -34,7 +34,7 @@ def times_of_step(model, strategy, prices, bandwidth=1.0):
     """Times of every piece for the clock: prices, the largest message of every hand-over, rings of one bucket."""
     sized = model.at_batch(strategy.micro_batch)
     shares = shares_of(sized, strategy)
-    pieces = cut(sized, strategy, shares, PriceList(prices))
+    pieces = cut(sized, strategy, shares, KeptPrices(prices))
     each = range(len(pieces.homes))
     views = [strategy.on_stages()[home] for home in pieces.homes]
     element, crossings = prices.precision.element_bytes, pieces.crossings(sized)

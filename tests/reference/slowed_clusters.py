@@ -10,7 +10,7 @@ from ropewalk.collectives.nccl import library_for
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.components import Component, components_of
 from ropewalk.expect.diagnosis import Diagnosis, diagnosed
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.expect.read.who import Groups, Measurement
 from ropewalk.expect.series import series_of
 from ropewalk.hardware import Cluster, Given, read_cluster
@@ -38,7 +38,7 @@ class Case:
         return f"{self.cluster.said}, {self.guilty.said} at {self.speed:.0%}, {len(self.measured)} measurements"
 
     def diagnosis(self) -> Diagnosis:
-        prices = Prices(self.cluster, library_for(self.cluster))
+        prices = CollectivePrices(self.cluster, library_for(self.cluster))
         return diagnosed(series_of(self.measured, prices), prices)
 
 
@@ -46,7 +46,7 @@ def random_case(random: np.random.Generator, noise: float = 0.04, deviation: flo
     """A cluster with one part at 10 to 70 % of its speed, that some measurement passes."""
     name, given = CLUSTERS[random.integers(len(CLUSTERS))]
     cluster = read_cluster(name, given)
-    prices = Prices(cluster, library_for(cluster))
+    prices = CollectivePrices(cluster, library_for(cluster))
     asked = questions(prices, random)
     prices.prepare((BENCHMARKS[one], groups) for one, groups in asked)
     load = np.stack([prices.expected(BENCHMARKS[one], SIZE, groups).wired.load for one, groups in asked]).max(axis=0)
@@ -58,7 +58,7 @@ def random_case(random: np.random.Generator, noise: float = 0.04, deviation: flo
     return Case(cluster, guilty, speed, measured(prices, asked, guilty, speed, random, noise, deviation))
 
 
-def questions(prices: Prices, random: np.random.Generator) -> list[tuple[str, Groups]]:
+def questions(prices: CollectivePrices, random: np.random.Generator) -> list[tuple[str, Groups]]:
     """Pairs as a check of all links would take them: neighbours, the same GPU of the next server, some at random."""
     gpus, server = prices.fabric.hosts, prices.server
     size = int(np.bincount(server).max())
@@ -75,11 +75,11 @@ def questions(prices: Prices, random: np.random.Generator) -> list[tuple[str, Gr
 
 
 def measured(
-    prices: Prices, asked: list[tuple[str, Groups]], guilty: Component | None, speed: float,
+    prices: CollectivePrices, asked: list[tuple[str, Groups]], guilty: Component | None, speed: float,
     random: np.random.Generator, noise: float, deviation: float,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """Times on the network with a slow part; the library chooses as if nothing were slow."""
-    slowed = Prices(prices.cluster, prices.library)
+    slowed = CollectivePrices(prices.cluster, prices.library)
     if guilty is not None:
         bandwidth = prices.fabric.bandwidth.copy()
         bandwidth[list(guilty.links)] *= speed

@@ -18,12 +18,12 @@ from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._replay_kernel import ReplayCosts
 from ropewalk.planner.answer import Option, PlannerAnswer
-from ropewalk.planner.best_first import Searched, best_first
+from ropewalk.planner.best_first import PlannerSearch, best_first
 from ropewalk.planner.channels import CHANNELS, Channel
 from ropewalk.planner.enumerated import enumerate_space
-from ropewalk.planner.pricing import Prices
+from ropewalk.planner.pricing import StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.refine import BUCKETS, PURPOSES
 from ropewalk.planner.simulated import Simulator
@@ -60,7 +60,7 @@ def small_question(seed: int) -> PlannerQuestion:
 class Exhaustive:
     """Everything that the space of an answer holds."""
 
-    prices: Prices
+    prices: StrategyPrices
     answer: PlannerAnswer
     within: float = NO_FASTER
     """What is simulated: all whose bound is below so many times the answer."""
@@ -134,7 +134,7 @@ class Exhaustive:
 
     def _bounds(self, tailor: Tailor, cuts, costs):
         none = np.zeros(0, np.int64)
-        tailor.__dict__["network"] = Network(costs, np.zeros(2, np.int64), np.zeros(1, np.int64), none, np.zeros(0))
+        tailor.__dict__["network"] = ReplayCosts(costs, np.zeros(2, np.int64), np.zeros(1, np.int64), none, np.zeros(0))
         self.bounded += len(cuts)
         return tailor.cut_as(cuts, np.zeros_like(cuts)).replay_s
 
@@ -178,7 +178,7 @@ def searched(question: PlannerQuestion, within: float = NO_FASTER) -> Exhaustive
     return Exhaustive(study.prices, study.answer(), within)
 
 
-def uniform_search(seed: int) -> tuple[Searched, np.ndarray]:
+def uniform_search(seed: int) -> tuple[PlannerSearch, np.ndarray]:
     """A search over degrees alone, and the simulated steps of everything that fits."""
     rng = np.random.default_rng(seed)
     shape, nics = UNIFORM_SHAPES[seed % len(UNIFORM_SHAPES)]
@@ -192,7 +192,7 @@ def uniform_search(seed: int) -> tuple[Searched, np.ndarray]:
         zero=tuple(sorted(rng.choice(4, 2, replace=False).tolist())), schedules=("1f1b", "interleaved", "zb-h1"),
     )  # fmt: skip
     use = NetworkUse(transport=transport_of(cluster.device))
-    prices = Prices(workload, pricer(cluster.device), cluster.fabric(), use)
+    prices = StrategyPrices(workload, pricer(cluster.device), cluster.fabric(), use)
     priced = prices.price(enumerate_space(space, workload, cluster.gpus, batch))
     simulator = Simulator(PlannerQuestion(model, cluster, batch, 128))
 

@@ -7,7 +7,7 @@ from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.question import Conditions
 from ropewalk.tenancy.snapshot import Moment, moment_of_replay
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 SIX_LEAFS = plant("leaf-spine:6x4x8", gpus_per_server=2)
 COLLECTIVES = (("ring", 1.83), ("halving-doubling", 1.83), ("all-to-all", 0.92))
@@ -20,8 +20,8 @@ def random_jobs(seed: int, where: Plant = SIX_LEAFS, count: int = 4, gpus: int =
     for number in range(count):
         step_s, share = float(random.uniform(0.5, 1.5)), float(random.uniform(0.1, 0.6))
         collective, sent = COLLECTIVES[random.integers(len(COLLECTIVES))]
-        exchange = Exchange(collective, share * step_s * where.nic_bandwidth / sent)
-        jobs.append(Job(f"j{number}", gpus, 0.7 * number, 10_000, Work(step_s * (1 - share), (exchange,))))
+        exchange = JobExchange(collective, share * step_s * where.nic_bandwidth / sent)
+        jobs.append(Job(f"j{number}", gpus, 0.7 * number, 10_000, Iteration(step_s * (1 - share), (exchange,))))
     return jobs
 
 

@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.collectives.fused import streamed_program
 from ropewalk.collectives.program import Chunks, Condition, Pattern, Program, Round
 from ropewalk.errors import ProgramError
-
-Indices = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 
 def rank_major(program: Program, widths: Sequence[int]) -> Program:
@@ -45,7 +44,7 @@ def tensor_after_tensor(program: Program, widths: Sequence[int]) -> Program:
     >>> fused.check(), len(fused.rounds), fused.chunks
     (None, 12, 12)
     """
-    return _fused(f"{program.name}, tensor after tensor", [(program, place) for place in _places(program, widths)])
+    return streamed_program(program, list(enumerate(_checked(widths).tolist())), apart=len(program.rounds))
 
 
 def gathered_in_turn(scatter: Program, gather: Program, widths: Sequence[int]) -> Program:
@@ -62,7 +61,7 @@ def gathered_in_turn(scatter: Program, gather: Program, widths: Sequence[int]) -
     return _fused(f"{scatter.name}, gathered tensor after tensor", parts)
 
 
-def tensor_of_chunk(program: Program, widths: Sequence[int]) -> Indices:
+def tensor_of_chunk(program: Program, widths: Sequence[int]) -> Ints:
     """Which tensor each chunk of a fused program is part of; `program` is the one that was fused."""
     size = _checked(widths)
     return np.repeat(np.arange(len(size)), size * program.chunks)
@@ -80,7 +79,7 @@ def widths_of(size_bytes: ArrayLike, most: int = 64) -> tuple[int, ...]:
     return tuple(np.maximum(1, np.rint(size / size.max() * most)).astype(int).tolist())
 
 
-def arrivals(program: Program, tensor_of: Indices, end_s: ArrayLike) -> Array:
+def arrivals(program: Program, tensor_of: Ints, end_s: ArrayLike) -> Floats:
     """When each tensor is complete on each rank: tensors x ranks, given the end of every send of the program.
 
     `end_s` lists sends round by round as the program does; a trace of the unrolled rounds has them in this order. A
@@ -106,7 +105,7 @@ def arrivals(program: Program, tensor_of: Indices, end_s: ArrayLike) -> Array:
 
 def streamed_arrivals(
     start_s: float, size_bytes: ArrayLike, seconds_per_byte: float, held_back: float = 0.0, start_up_s: float = 0.0
-) -> Array:
+) -> Floats:
     """When the tensors of one streamed launch are there, in the order in which they follow each other.
 
     The start-up and the share `held_back` of all bytes come first; then every tensor takes its part of the rest. A
@@ -120,14 +119,14 @@ def streamed_arrivals(
     return np.asarray(start_s + start_up_s + seconds_per_byte * moved, np.float64)
 
 
-def _checked(widths: Sequence[int]) -> Indices:
+def _checked(widths: Sequence[int]) -> Ints:
     size = np.asarray(widths)
     if size.ndim != 1 or not size.size or size.dtype.kind != "i" or size.min() < 1:
         raise ProgramError(f"widths {list(widths)[:8]} of fused tensors: give a whole number of 1 or more for each")
     return size.astype(np.int64)
 
 
-def _places(program: Program, widths: Sequence[int]) -> list[Indices]:
+def _places(program: Program, widths: Sequence[int]) -> list[Ints]:
     """For each tensor, row c: the chunks of the fused buffer that chunk c of the program is for it."""
     size = _checked(widths)
     first = program.chunks * (np.cumsum(size) - size)
@@ -137,7 +136,7 @@ def _places(program: Program, widths: Sequence[int]) -> list[Indices]:
     ]
 
 
-def _fused(name: str, parts: list[tuple[Program, Indices]]) -> Program:
+def _fused(name: str, parts: list[tuple[Program, Ints]]) -> Program:
     """Programs one after the other in one launch, each on its own places of the fused buffer."""
     first, last = parts[0][0], parts[-1][0]
     chunks = 1 + max(int(place.max()) for _, place in parts)
@@ -166,10 +165,10 @@ def _fused(name: str, parts: list[tuple[Program, Indices]]) -> Program:
     )
 
 
-def _moved(chunks: Chunks, place: Indices) -> tuple[Indices, Indices]:
+def _moved(chunks: Chunks, place: Ints) -> tuple[Ints, Ints]:
     start, carried = chunks()
     return start * place.shape[1], place[carried].ravel()
 
 
-def _of_origin(condition: Condition, origin: Indices) -> Condition:
+def _of_origin(condition: Condition, origin: Ints) -> Condition:
     return lambda chunk: condition(origin[chunk])

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ropewalk.codesign.alternate import Turn
+from ropewalk.codesign.alternate import HistoryEntry
 from ropewalk.codesign.answer import PlanAnswer, route_facts
 from ropewalk.codesign.demands import Demands, GroupSum
-from ropewalk.codesign.design import Compared, Design
+from ropewalk.codesign.design import Design, TimedBaseline
 from ropewalk.codesign.evaluate import time_step
 from ropewalk.codesign.network import wired_network
 from ropewalk.codesign.question import PlanQuestion, published_servers
@@ -69,15 +69,15 @@ def plan_by_hand(model: str = "dlrm", servers: int = 12) -> PlanAnswer:
         mp_bytes=demands.pair_bytes,
         cost=48_000.0,
         baselines={
-            "ideal-switch": Compared(0.9 * seconds, 136_000.0, "a switch that never blocks", None),
-            "fat-tree": Compared(2.2 * seconds, 48_000.0, "full bisection for the money of the plan", None),
-            "sip-ml": Compared(1.7 * seconds, 68_000.0, "circuits without relays", "ideal-switch"),
+            "ideal-switch": TimedBaseline(0.9 * seconds, 136_000.0, "a switch that never blocks", None),
+            "fat-tree": TimedBaseline(2.2 * seconds, 48_000.0, "full bisection at the cost of the plan", None),
+            "sip-ml": TimedBaseline(1.7 * seconds, 68_000.0, "circuits without relays", "ideal-switch"),
         },
         history=(
-            Turn(0, "start", 1.5 * seconds, True),
-            Turn(1, "strategy", 1.1 * seconds, True),
-            Turn(1, "topology", 1.2 * seconds, False),
-            Turn(2, "strategy", seconds, True),
+            HistoryEntry(0, "start", 1.5 * seconds, True),
+            HistoryEntry(1, "strategy", 1.1 * seconds, True),
+            HistoryEntry(1, "topology", 1.2 * seconds, False),
+            HistoryEntry(2, "strategy", seconds, True),
         ),
         ended="rounds",
         notes=("Made by hand.",),

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ropewalk.codesign.estimate import Estimate
+from ropewalk.codesign.estimate import SeatingEstimate
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork, one_ring
 from ropewalk.codesign.seats import space_of
@@ -170,4 +170,4 @@ def as_dict(parts: Parts, tensor_bytes: float) -> dict[tuple[int, int], float]:
 def recommender_on_four(bandwidth: float = 1e6, network=switch):
     """A setting for chains that other processes can import: a table and three layers on four servers."""
     pricer, space = tiny_space(recommender(tables=1), 4)
-    return space, Estimate(pricer, LinkLoads(network(4, bandwidth), 4), space.seats, 4)
+    return space, SeatingEstimate(pricer, LinkLoads(network(4, bandwidth), 4), space.seats, 4)

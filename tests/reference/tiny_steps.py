@@ -6,7 +6,7 @@ from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
 from ropewalk.sim.step import StepRun
-from ropewalk.task import Kind, Sketch
+from ropewalk.task import Sketch, TaskKind
 from ropewalk.task.step import Act, Step, StepSketch
 
 BANDWIDTH = 1e9
@@ -36,7 +36,7 @@ def run_step(step: Step, *, fabric=None, record_rates: bool = False) -> StepRun:
         owner += [operation] * (len(tasks._rows) - len(owner))
     graph = tasks.graph()
     place = IdealSwitch(max(step.ranks, 2), bandwidth=BANDWIDTH).build() if fabric is None else fabric
-    moved = graph.kind == Kind.TRANSFER
+    moved = graph.kind == TaskKind.TRANSFER
     routes = shortest(place, graph.place[moved], graph.peer[moved])
     return StepRun(step, simulate(graph, routes, record_rates=record_rates), np.array(owner, np.int32))
 

@@ -43,7 +43,7 @@ def test_a_plan_is_simulated_as_promised_and_loaded_from_its_file(tmp_path: Path
     assert plan.strategy.zero == 1
     assert rw.simulate(plan).statistics.step_time_s == plan.prediction.step_time_s
     assert rw.simulate(plan, level="wire").statistics.step_time_s > plan.prediction.step_time_s
-    with pytest.raises(InputError, match="the plan has decided tensor"):
+    with pytest.raises(InputError, match="the plan fixes tensor"):
         rw.simulate(plan, tensor=2)
 
 

@@ -16,7 +16,7 @@ SMALL = "gpt:layers=2,hidden=128,heads=4,vocabulary=512"
 
 
 PAGES = ("README.md", "docs/python.md", "docs/plans.md", "docs/choices.md", "docs/cluster-files.md", "docs/overlap.md",
-         "docs/running.md", "docs/expect.md")  # fmt: skip
+         "docs/running.md", "docs/expect.md", "docs/howto/researcher.md")  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk.cli.best_screen import print_answer
+from ropewalk.cli.best_screen import print_answer, print_estimate
 from ropewalk.cli.screen import shown_progress, typed, write_page
 from ropewalk.documents import json_text
 from ropewalk.errors import InputError
@@ -24,7 +24,7 @@ SAMPLES_PER_GPU = 2
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplainedRequest:
     """A question, and what is to be explained about its answer."""
 
     question: PlannerQuestion
@@ -32,10 +32,29 @@ class Asked:
     engine: str = "processes"
 
 
-def find_best(asked: Asked, outputs: Outputs) -> None:
+def find_best(asked: ExplainedRequest, outputs: Outputs) -> None:
     """Search, print and write."""
     answer, explanations = _answered(asked)
     _finish(answer, explanations, outputs)
+
+
+def estimate_best(asked: ExplainedRequest, *, json: bool) -> None:
+    """Estimate, explain and print."""
+    from ropewalk.planner.estimate import estimate_again, usual
+    from ropewalk.planner.explain import named
+
+    for words in asked.explain:
+        named(words, usual(asked.question.space))
+    with shown_progress() as progress:
+        found = estimate_again(asked.question, progress)
+        explanations = []
+        for words in asked.explain:
+            progress(0, None, f"why not {words}?")
+            explanations.append(found.explained(words))
+    if json:
+        typer.echo(json_text(found.as_json() | {"explained": [one.as_json() for one in explanations]}), nl=False)
+    else:
+        print_estimate(found, explanations)
 
 
 def rerun_best(path: Path, engine: str, outputs: Outputs) -> None:
@@ -44,7 +63,7 @@ def rerun_best(path: Path, engine: str, outputs: Outputs) -> None:
     from ropewalk.plans import dumps, read_plan
 
     before = read_plan(path)
-    answer, _ = _answered(Asked(question_of(before), engine=engine))
+    answer, _ = _answered(ExplainedRequest(question_of(before), engine=engine))
     same = dumps(plan_of(answer)) == dumps(before)
     _finish(answer, (), outputs)
     if not same:
@@ -55,7 +74,7 @@ def rerun_best(path: Path, engine: str, outputs: Outputs) -> None:
     typer.echo(f"{path} reruns to the same plan", err=True)
 
 
-def _answered(asked: Asked) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
+def _answered(asked: ExplainedRequest) -> tuple[PlannerAnswer, tuple[Explanation, ...]]:
     from ropewalk.engines import engine_named
     from ropewalk.planner.explain import explained, named
     from ropewalk.planner.on_ports import planned
@@ -86,7 +105,6 @@ def _finish(answer: PlannerAnswer, explanations: tuple[Explanation, ...], output
 
         write_page(outputs.page, planner_page(answer, command=typed()))
     if outputs.json:
-        told = [{"asked": one.asked, "sentences": list(one.sentences)} for one in explanations]
-        typer.echo(json_text(as_json(answer) | {"explained": told}), nl=False)
+        typer.echo(json_text(as_json(answer) | {"explained": [one.as_json() for one in explanations]}), nl=False)
         return
     print_answer(answer, explanations, hint=outputs.plan is None or outputs.page is None)

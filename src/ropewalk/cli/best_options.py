@@ -8,42 +8,49 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk.cli.lists import each, not_empty, split, whole_number
+from ropewalk.documents.numbers import is_count
 
 if TYPE_CHECKING:
     from ropewalk.planner.space import Space
     from ropewalk.strategy import Strategy
 
-SPACE = "What may be chosen (lists; everything that divides unless given)"
+SPACE = "Search space (lists)  [default: every degree that divides]"
 
 TP = typer.Option(None, metavar="LIST", help="Tensor degrees, such as 1,2,4,8.", rich_help_panel=SPACE)
 PP = typer.Option(None, metavar="LIST", help="Pipeline degrees.", rich_help_panel=SPACE)
 CP = typer.Option(None, metavar="LIST", help="Context degrees.", rich_help_panel=SPACE)
 EP = typer.Option(None, metavar="LIST", help="Expert degrees.", rich_help_panel=SPACE)
 CP_EXCHANGE = typer.Option(
-    None, metavar="LIST", help="How context ranks meet in attention, of {context-exchanges}.  [default: gather; all of "
-    "them for samples of 16,384 tokens or more]", rich_help_panel=SPACE,
+    None, metavar="LIST", help="How context ranks exchange keys and values in attention: {context-exchanges}.  "
+        "[default: gather; all of "
+    "these for samples of 16,384 tokens or more]", rich_help_panel=SPACE,
 )  # fmt: skip
 FOLD_EXPERTS = typer.Option(
     None, "--fold-experts/--no-fold-experts", rich_help_panel=SPACE,
-    help="Whole experts over tensor and context ranks too, or over data ranks alone.  [default: both]",
+    help="Spread whole experts over tensor and context ranks as well, or over data ranks only.  [default: both]",
 )  # fmt: skip
-MICRO_BATCH = typer.Option(None, metavar="LIST", help="Samples of a micro-batch.", rich_help_panel=SPACE)
-INTERLEAVE = typer.Option(None, metavar="LIST", help="Pieces of the model per stage.", rich_help_panel=SPACE)
-ZERO = typer.Option(None, metavar="LIST", help="ZeRO stages, of 0,1,2,3.", rich_help_panel=SPACE)
+MICRO_BATCH = typer.Option(None, metavar="LIST", help="Samples per micro-batch.", rich_help_panel=SPACE)
+INTERLEAVE = typer.Option(
+    None, metavar="LIST", help="Model chunks (virtual stages) per pipeline stage.", rich_help_panel=SPACE
+)
+ZERO = typer.Option(None, metavar="LIST", help="ZeRO stages: 0,1,2,3.", rich_help_panel=SPACE)
 RECOMPUTE = typer.Option(
-    None, metavar="LIST", help="Of none, selective, full, blocks (as many as it takes to fit).", rich_help_panel=SPACE
+    None,
+    metavar="LIST",
+    help="Recomputation: none, selective, full, or blocks (as many as are needed to fit).",
+    rich_help_panel=SPACE,
 )
 SCHEDULES = typer.Option(
     None,
     "--schedules",
     metavar="LIST",
-    help="Of {schedules}.  [default: those with one copy of the model that need not know its times]",
+    help="Of {schedules}.  [default: those that hold one copy of the model and do not depend on its times]",
     rich_help_panel=SPACE,
 )
 ROUTING = typer.Option("default", help="How the network routes: {routers}.", rich_help_panel=SPACE)
-MOST = typer.Option(200, "--most", min=1, help="Strategies that are simulated at most.", rich_help_panel=SPACE)
+MOST = typer.Option(200, "--most", min=1, help="Maximum number of strategies to simulate.", rich_help_panel=SPACE)
 EXPLAIN = typer.Option(
-    None, help="Why not this one? Degrees and words, such as 'tp 4, pp 8'; may be given again.", rich_help_panel=SPACE
+    None, help="Explain why a strategy was not chosen, such as 'tp 4, pp 8'. May be repeated.", rich_help_panel=SPACE
 )
 
 
@@ -90,4 +97,4 @@ class SpaceOptions:
 
 
 def _zero(text: str) -> int:
-    return int(text) if text.isdecimal() else -1
+    return int(text) if is_count(text) else -1

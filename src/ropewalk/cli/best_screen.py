@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ropewalk import units
 from ropewalk.cli.screen import console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from ropewalk.planner.answer import PlannerAnswer
+    from ropewalk.planner.estimate import QuickEstimate
     from ropewalk.planner.explain import Explanation
 
 SHOWN = 8
@@ -32,10 +33,7 @@ def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *
         say(line, soft_wrap=True)
     for remark in answer.remarks:
         say(f"note: {remark}", style="yellow", soft_wrap=True)
-    for one in explanations:
-        say(f"why not {one.asked}?", style="bold", soft_wrap=True)
-        for sentence in one.sentences:
-            say(sentence, soft_wrap=True)
+    _explain(explanations)
     if hint:
         say(
             "add --plan plan.json to keep it (then `ropewalk export plan.json --to run --output job`), "
@@ -43,6 +41,47 @@ def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *
             style="dim",
             soft_wrap=True,
         )
+
+
+def _explain(explanations: Sequence[Explanation]) -> None:
+    say = console().print
+    for one in explanations:
+        say(f"why not {one.asked}?", style="bold", soft_wrap=True)
+        for sentence in one.sentences:
+            say(sentence, soft_wrap=True)
+
+
+def print_estimate(found: QuickEstimate, explanations: Sequence[Explanation] = ()) -> None:
+    """The estimate in two sentences, the strategies next to it, and what was asked about others."""
+    from rich import box
+    from rich.table import Table
+
+    from ropewalk.device.held import device_in_words
+
+    say, best, place = console().print, found.best, found.question.cluster
+    gpus = f"{place.gpus} {device_in_words(place.device)}"
+    say(
+        f"{found.question.model} on {gpus}, batch {found.question.batch}: about {units.show_seconds(best.seconds)} per "
+        f"step, MFU {found.mfu:.1%}: {best.strategy.said()}",
+        style="bold", soft_wrap=True,
+    )  # fmt: skip
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("strategy", overflow="fold")
+    for name in ("step", "vs. best", "memory"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in (best, *found.others):
+        table.add_row(
+            one.strategy.said(), ("" if one.simulated else "≥ ") + units.show_seconds(one.seconds),
+            f"{one.seconds / best.seconds - 1:+.1%}", units.show_size(one.memory_bytes),
+        )  # fmt: skip
+    say(table)
+    _explain(explanations)
+    say(
+        f"an estimate: the best by bound of {found.fit:,} common strategies that fit (of {found.possible:,}), the "
+        "first "
+        "few simulated; without --quick the whole space is searched and the best strategy is proved",
+        style="dim", soft_wrap=True,
+    )  # fmt: skip
 
 
 def verdict(answer: PlannerAnswer) -> list[str]:
@@ -58,18 +97,19 @@ def verdict(answer: PlannerAnswer) -> list[str]:
     return [
         f"{answer.question.model} on {gpus}, batch {answer.question.batch}: {best.said()}",
         f"{units.show_seconds(best.seconds)} per step, {rate}{mfu}, {units.show_size(best.memory_bytes)} of "
-        f"{units.show_size(answer.capacity_bytes)} on the fullest GPU; {gain:.2f}x as fast as the plain choice",
+        f"{units.show_size(answer.capacity_bytes)} on the fullest GPU; {gain:.2f}x as fast as the baseline",
     ]
 
 
 def _candidates(answer: PlannerAnswer) -> Table:
-    """The best candidates by bound, and the plain choice."""
+    """The best candidates by bound, and the baseline."""
+    import numpy as np
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("strategy", overflow="fold")
-    for name in ("step", "against best", "memory"):
+    for name in ("step", "vs. best", "memory"):
         table.add_column(name, justify="right", no_wrap=True)
     priced = answer.priced
     bounds = np.where(np.isfinite(answer.simulated_s), answer.simulated_s, answer.bounds_s)
@@ -88,7 +128,7 @@ def _candidates(answer: PlannerAnswer) -> Table:
     plain = answer.plain
     table.add_section()
     table.add_row(
-        f"plain: {plain.said()}", units.show_seconds(plain.seconds),
+        f"baseline: {plain.said()}", units.show_seconds(plain.seconds),
         f"{plain.seconds / answer.best.seconds - 1:+.1%}", units.show_size(plain.memory_bytes),
     )  # fmt: skip
     return table
@@ -99,7 +139,7 @@ def _strands(answer: PlannerAnswer) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("what each strand is worth over the plain choice", overflow="fold")
+    table.add_column("gain of each choice over the baseline", overflow="fold")
     table.add_column("faster", justify="right", no_wrap=True)
     table.add_column("with", overflow="fold")
     for one in answer.strands:
@@ -116,23 +156,23 @@ def _bound(answer: PlannerAnswer) -> list[str]:
         f"{bound.gap(answer.best.seconds):.1%} above it. With rings and even cuts "
         f"{units.show_seconds(bound.uniform_s)} {uniform}",
         f"proof: {bound.proof}",
-        f"what keeps it there: {ladder}",
+        f"what limits it: {ladder}",
     ]
 
 
 def _search(answer: PlannerAnswer) -> list[str]:
     counts = answer.counts
     lines = [
-        f"search: {counts.possible:,} possible, {counts.runnable:,} runnable, {counts.fit:,} fit, all of them priced, "
+        f"search: {counts.possible:,} possible, {counts.runnable:,} runnable, {counts.fit:,} fit and were priced, "
         f"{counts.replayed:,} replayed, {counts.simulated:,} simulated"
-        + ("" if answer.bound.complete else "; cut short, so another may be faster")
+        + ("" if answer.bound.complete else "; stopped early, so another strategy may be faster")
     ]
     if answer.nearest:
         near = answer.nearest[0]
-        lines.append(f"nearest to fitting: {near.strategy.said()}, {units.show_size(near.memory_bytes)}")
+        lines.append(f"closest to fitting: {near.strategy.said()}, {units.show_size(near.memory_bytes)}")
     return lines
 
 
 def _frameworks(answer: PlannerAnswer) -> list[str]:
     can = [name for name, why in answer.frameworks.items() if why is None]
-    return [f"runs on: {', '.join(can)}" if can else "no framework runs it as it stands (--allow unrunnable)"]
+    return [f"runs on: {', '.join(can)}" if can else "no framework runs it as is (--allow unrunnable)"]

@@ -6,75 +6,62 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
-from typer.core import TyperGroup
 
-from ropewalk.cli.cluster_explain import explain_command
-from ropewalk.cli.cluster_make import generate_command, size_command
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.cluster_screen import print_warnings
-from ropewalk.cli.cluster_snapshot import snapshot_command
-from ropewalk.cli.cluster_state import allocate_command, rules_command
-from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
+from ropewalk.cli.cluster_tables import print_tables
+from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, about_seeds, conditions_of, read_jobs, with_seed
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import (
     JSON,
     PAGE,
     console,
     print_json,
-    print_whole,
     require_outputs,
     shown_progress,
     write_page,
 )
-from ropewalk.cli.tables import DescribedCommand
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from ropewalk.tenancy.compared import Comparison
     from ropewalk.tenancy.study import ClusterStudy
 
-REPLAY = "replay"
-HELP = ("-h", "--help")
 
-
-class ReplayByDefault(TyperGroup):
-    """A group whose first word may be left out: `ropewalk cluster jobs.csv` is `ropewalk cluster replay jobs.csv`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in HELP:
-            args = [REPLAY, *args]
-        return super().parse_args(ctx, args)
-
-
-cluster_app = typer.Typer(
-    name="cluster",
-    cls=ReplayByDefault,
-    no_args_is_help=True,
-    help="Many jobs on one leaf-spine cluster: `ropewalk cluster jobs.csv` replays a trace under ECMP, source routing, "
-    "vClos and OCS-vClos, and an ideal network.",
-    context_settings={"help_option_names": list(HELP)},
-    rich_markup_mode="markdown",
-)
-
-
+@within_memory
 @with_options
 def replay_command(
     jobs: Path = JOBS,
     isolate: str = typer.Option(
-        "vclos", help="Policies that isolate jobs: {policies.isolates}, none; several with commas."
+        "vclos", help="Isolation policies: {policies.isolates}, none; separate several with commas."
     ),
     routing: str | None = typer.Option(
-        None, help="Policies under which jobs share links: {policies.shares}; several with commas."
+        None, help="Routing of flows where jobs share links: {routings}; several with commas."
     ),
-    compare: bool = typer.Option(True, help="Also replay {policies.compared}."),
+    placement: str = typer.Option(
+        "packed", help="Placement of jobs that share links: {placements}; several with commas."
+    ),
+    compare_: bool = typer.Option(True, "--compare/--no-compare", help="Also replay {policies.compared}."),
+    seeds: int = typer.Option(
+        5,
+        min=1,
+        help="Number of seeds to replay, starting at --seed. They vary hashes, phases, arrivals (--load) and --mix.",
+    ),
+    reorder: bool = typer.Option(True, help="For seeds after the first, shuffle blocks of the trace."),
+    apart: bool = typer.Option(
+        True, help="Also split the delay into network and scheduling, by replays on an ideal network."
+    ),
+    gpu_hour: float = typer.Option(2.0, min=0.0, help="Price of a GPU-hour in dollars, to price lost GPU time."),
     resume: Path | None = typer.Option(
-        None, metavar="FILE", help="Keep the replay in files named like this while it runs, and continue from them."
+        None,
+        metavar="FILE",
+        help="Prefix of checkpoint files: the replay is saved while it runs and resumes from them.",
     ),
-    details: bool = typer.Option(False, "--details", help="In the JSON, also every job and the cluster over time."),
+    details: bool = typer.Option(False, "--details", help="Include every job and the cluster over time in the JSON."),
     json: bool = JSON,
     page: Path | None = PAGE,
     *,
@@ -85,50 +72,82 @@ def replay_command(
 
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """
+    from ropewalk.tenancy.compared import compare
     from ropewalk.tenancy.policies import policies_named
     from ropewalk.tenancy.question import ClusterQuestion
-    from ropewalk.tenancy.study import answer
 
-    require_outputs(page, resume)
+    require_outputs(page, resume, read=(jobs, cluster.cluster, cluster.fabric))
     policies = policies_named(
-        not_empty(split(isolate), "--isolate"), None if routing is None else split(routing), compare=compare
+        not_empty(split(isolate), "--isolate"),
+        None if routing is None else split(routing),
+        compare=compare_,
+        placement=not_empty(split(placement), "--placement"),
     )
     plant = plant_of(cluster)
-    conditions = conditions_of(replay, plant)
+    failing = [f"{text} fails; policy for jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
+
+    def ask(seed: int) -> ClusterQuestion:
+        asked = with_seed(replay, seed)
+        read = read_jobs(jobs, asked, plant, reorder=reorder and seed != replay.seed)
+        notes = (*read.notes, *failing, *about_seeds(seeds, reorder=reorder))
+        return ClusterQuestion(
+            plant, read.jobs, policies, conditions_of(asked, plant), jobs.name, tuple(read.said), tuple(read.warnings),
+            notes,
+        )  # fmt: skip
+
+    conditions_of(replay, plant)
     stopped = "nothing was written" if resume is None else f"the same command continues from {resume}"
     with shown_progress("reading jobs", stopped) as progress:
-        read = read_jobs(jobs, replay, plant)
-        failing = [f"{text} fails; jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
-        question = ClusterQuestion(
-            plant, read.jobs, policies, conditions, jobs.name, tuple(read.warnings), (*read.notes, *failing)
-        )
-        found = answer(question, progress, checkpoint=resume)
+        chosen = range(replay.seed, replay.seed + seeds)
+        found = compare(ask, chosen, apart=apart, progress=progress, checkpoint=resume)
     if page is not None:
         from ropewalk.report.cluster import cluster_page
 
-        write_page(page, cluster_page(found))
+        write_page(page, cluster_page(found, gpu_hour))
     if json:
-        print_json(found.as_json(jobs=details))
+        from ropewalk.report.cluster_json import comparison_as_json
+
+        print_json(comparison_as_json(found, gpu_hour=gpu_hour, jobs=details))
     else:
-        _print(found, page)
+        _print(found, gpu_hour, page)
 
 
-def _print(found: ClusterStudy, page: Path | None) -> None:
-    from ropewalk.report.cluster import circuits_said, headline
+def _print(found: Comparison, gpu_hour: float, page: Path | None) -> None:
+    from ropewalk.report.cluster import circuits_said, patching_said
+    from ropewalk.report.cluster_verdict import against_common, headline
+
+    say, study = console().print, found.first
+    run = study.timelines[0]
+    for sentence in study.said:
+        say(sentence, soft_wrap=True)
+    print_warnings(study.warnings)
+    say(headline(found), style="bold", soft_wrap=True)
+    more = against_common(found)
+    if more:
+        say(more, soft_wrap=True)
+    backfill = f"{run.backfill} backfill" if run.backfill != "none" else "no backfill"
+    seeds = len(found.seeds)
+    say(
+        f"{study.trace}: {len(run.jobs) + len(run.refused)} jobs on {study.plant.name} ({study.plant.gpus} GPUs), "
+        f"{run.queue} queue, {backfill}, {seeds} seed{'s' * (seeds != 1)}",
+        soft_wrap=True,
+    )
+    print_tables(found, gpu_hour)
+    _print_waits(study)
+    for sentence in (*circuits_said(study), *patching_said(study)):
+        say(sentence, soft_wrap=True)
+    for note in study.notes:
+        say(f"note: {note}", style="dim", soft_wrap=True)
+    if page is None:
+        say("add --page cluster.html for the cluster over time, --json for numbers", style="dim")
+
+
+def _print_waits(study: ClusterStudy) -> None:
+    """What jobs of the first seed waited for, and which of them can never start."""
     from ropewalk.report.cluster_words import duration, reason
 
     say = console().print
-    run = found.timelines[0]
-    print_warnings(found.warnings)
-    say(headline(found), style="bold", soft_wrap=True)
-    backfill = f"{run.backfill} backfill" if run.backfill != "none" else "no backfill"
-    say(
-        f"{found.trace}: {len(run.jobs) + len(run.refused)} jobs on {found.plant.name} ({found.plant.gpus} GPUs), "
-        f"{run.queue} queue, {backfill}",
-        soft_wrap=True,
-    )
-    print_whole(_table(found))
-    for policy, timeline in found.runs:
+    for policy, timeline in study.runs:
         waits = sorted(timeline.waiting_causes().items(), key=lambda pair: -pair[1])
         total = sum(seconds for _, seconds in waits)
         if total:
@@ -139,42 +158,7 @@ def _print(found: ClusterStudy, page: Path | None) -> None:
         if timeline.refused:
             first = timeline.refused[0]
             say(
-                f"{policy.name}: {len(timeline.refused)} jobs can never start and are in no number above, the first: "
+                f"{policy.name}: {len(timeline.refused)} jobs can never start and are excluded above, the first: "
                 f"{first.name}: {first.explanation}",
                 soft_wrap=True,
             )
-    for sentence in circuits_said(found):
-        say(sentence, soft_wrap=True)
-    for note in found.notes:
-        say(f"note: {note}", style="dim", soft_wrap=True)
-    if page is None:
-        say("add --page cluster.html for the cluster over time, --json for numbers", style="dim")
-
-
-def _table(found: ClusterStudy) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    from ropewalk.report.cluster_words import duration
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("policy", "jct", "p99 jct", "jrt", "jwt", "slowdown", "contended", "gpus", "no spines"):
-        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
-    best = min(run.mean_jct_s for run in found.timelines)
-    for policy, run in found.runs:
-        times = [duration(value) for value in (run.mean_jct_s, run.p99_jct_s, run.mean_jrt_s, run.mean_jwt_s)]
-        parts = (f"{run.mean_slowdown:.3f}", f"{run.contention_ratio:.1%}", f"{run.gpu_utilisation:.1%}")
-        table.add_row(
-            policy.name, *times, *parts, str(run.network_fragmentation_events),
-            style="bold" if run.mean_jct_s == best else None,
-        )  # fmt: skip
-    return table
-
-
-cluster_app.command(REPLAY, cls=DescribedCommand)(replay_command)
-cluster_app.command("snapshot", cls=DescribedCommand)(snapshot_command)
-cluster_app.command("allocate", cls=DescribedCommand)(allocate_command)
-cluster_app.command("explain", cls=DescribedCommand)(explain_command)
-cluster_app.command("rules", cls=DescribedCommand)(rules_command)
-cluster_app.command("generate", cls=DescribedCommand)(generate_command)
-cluster_app.command("size", cls=DescribedCommand)(size_command)

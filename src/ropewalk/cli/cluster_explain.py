@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_of, read_state
+from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import describe, policy_named, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
+from ropewalk.cli.live_options import LiveOptions, asked, job_named
+from ropewalk.cli.live_screen import print_explained
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, shown_progress
 from ropewalk.errors import ClusterError, InputError
@@ -28,23 +30,32 @@ if TYPE_CHECKING:
 
 @with_options
 def explain_command(
-    jobs: Path | None = typer.Argument(None, metavar="[JOBS]", help="A trace, to ask about one of its jobs."),
-    job: str | None = typer.Option(None, help="The job of the trace; without a trace, a name for the new one."),
-    gpus: int | None = typer.Option(None, min=1, help="Without a trace: GPUs that it wants."),
-    state: Path | None = STATE,
+    jobs: Path | None = typer.Argument(
+        None, metavar="[JOB|TRACE]", help="A job of the service or state file, or a trace (with --job)."
+    ),
+    job: str | None = typer.Option(None, help="The job of the trace; without a trace, a name for the new job."),
+    gpus: int | None = typer.Option(None, min=1, help="Without a job or a trace: GPUs requested by a new job."),
     isolate: str = ISOLATE_ONE,
-    at: str | None = typer.Option(None, help="When to look, such as 5000s; when it arrived unless given."),
+    at: str | None = typer.Option(None, help="Point in time, such as 5000s.  [default: the job's arrival]"),
     json: bool = JSON,
     *,
+    live: LiveOptions,
     replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
     """Why one job waits: too few GPUs, too few whole servers, or no common spines, and which spines block it.
 
+    Example: `ropewalk cluster explain train --service http://127.0.0.1:8787`
     Example: `ropewalk cluster explain jobs.csv --job job17 --fabric leaf-spine:64x32x32 --isolate vclos`
     Example: `ropewalk cluster explain --state now.json --gpus 128 --fabric leaf-spine:64x32x32`
     """
-    policy, plant = policy_named(isolate), plant_of(cluster)
+    if jobs is not None and not jobs.exists() and live.answers():
+        whom = live.open()
+        why = asked(whom, "GET", f"/v1/jobs/{job_named(whom, str(jobs))}/explain").document
+        print_json(why) if json else print_explained(why)
+        return
+    state = live.state
+    policy, plant = policy_named(isolate), plant_for(cluster, state)
     if jobs is None:
         if gpus is None:
             raise InputError("explain needs a job: give a trace and --job, or --gpus with --state")
@@ -55,7 +66,7 @@ def explain_command(
         if job is None:
             raise InputError(f"explain needs a job of {jobs}: give --job NAME")
         if state is not None or gpus is not None:
-            raise InputError("--state and --gpus are for questions without a trace: leave them or the trace out")
+            raise InputError("--state and --gpus apply without a trace only: remove them, or the trace")
         conditions = conditions_of(replay, plant)
         with shown_progress("reading jobs") as progress:
             read = read_jobs(jobs, replay, plant)
@@ -104,7 +115,8 @@ class _Story:
         when = record.arrival_s if at is None else units.seconds(at)
         if not record.arrival_s <= when <= record.finish_s:
             raise InputError(
-                f"job {name!r} is there from {record.arrival_s:g} s to {record.finish_s:g} s: give --at between the two"
+                f"job {name!r} is in the system from {record.arrival_s:g} s to {record.finish_s:g} s: give --at "
+                "between the two"
             )
         held = record.place_at(when)
         head = self.timeline.head_at(when)

@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 def size_command(
-    ports: int = typer.Option(64, help="Ports of a switch."),
+    ports: int = typer.Option(64, help="Ports per switch."),
     json: bool = JSON,
 ) -> None:
     """How many GPUs two tiers of switches hold, rearrangeable and strictly non-blocking.
@@ -59,9 +59,9 @@ def size_command(
 @with_options
 def generate_command(
     out: Path = typer.Argument(metavar="FILE", help="The jobs.csv to write."),
-    jobs: int = typer.Option(1000, min=1, help="How many."),
+    jobs: int = typer.Option(1000, min=1, help="Number of jobs."),
     load: float | None = typer.Option(
-        None, help="Fraction of all GPU time that they ask for, such as 0.8; this or --mean-gap. 0.8 unless given."
+        None, help="Offered load as a fraction of all GPU time; alternative to --mean-gap.  [default: 0.8]"
     ),
     mean_gap: str | None = typer.Option(None, help="Mean time between arrivals, such as 300s."),
     sizes: str = typer.Option("histogram-10000", help="histogram-10000, histogram-18825 or tpu-v4-slices."),

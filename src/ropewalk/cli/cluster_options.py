@@ -16,25 +16,27 @@ PLACE = "Where it runs"
 
 CLUSTER = typer.Option(
     None,
-    help="A cluster file, a preset (dgx-h100:4 is 4 servers; `ropewalk list presets`) or servers x GPUs of each (4x8).",
+    help="A cluster file, a preset (dgx-h100:4 is 4 servers; see `ropewalk list presets`), or servers x GPUs per "
+    "server (4x8).",
     rich_help_panel=PLACE,
 )
 DEVICE = typer.Option(
-    None, help="The GPU: {devices}, or a table that `ropewalk profile` wrote.  [default: h200]", rich_help_panel=PLACE
+    None, help="GPU type: {devices}, or a table written by `ropewalk profile`.  [default: h200]", rich_help_panel=PLACE
 )
 GPUS_PER_SERVER = typer.Option(
-    None, min=1, help="GPUs of a server; as in servers of that GPU unless given.", rich_help_panel=PLACE
+    None, min=1, help="GPUs per server.  [default: as in the reference server of that GPU]", rich_help_panel=PLACE
 )
 NICS = typer.Option(
-    None, min=1, help="NICs of a server; as in servers of that GPU unless given.", rich_help_panel=PLACE
+    None, min=1, help="NICs per server.  [default: as in the reference server of that GPU]", rich_help_panel=PLACE
 )
 BANDWIDTH = typer.Option(
     None,
-    help="Speed of one NIC, one direction, such as 400Gbps; as in servers of that GPU unless given.",
+    help="Bandwidth of one NIC per direction, such as 400Gbps.  [default: as in the reference server of that GPU]",
     rich_help_panel=PLACE,
 )
 NVLINK_BANDWIDTH = typer.Option(
-    None, "--nvlink-bandwidth", "--nvlink", help="Speed of one GPU inside its server, one direction, such as 450GB/s.",
+    None, "--nvlink-bandwidth", "--nvlink", help="Bandwidth of one GPU inside its server per direction, such as "
+        "450GB/s.",
     rich_help_panel=PLACE,
 )  # fmt: skip
 FABRIC = typer.Option(
@@ -45,14 +47,17 @@ FABRIC = typer.Option(
 )
 HOP_LATENCY = typer.Option(None, help="Latency of every link of the network, such as 1us.", rich_help_panel=PLACE)
 RAILS = typer.Option(
-    None, "--rails/--no-rails", help="NIC i of all servers goes to the same leaf.", rich_help_panel=PLACE
+    None,
+    "--rails/--no-rails",
+    help="Rail-optimised: NIC i of every server connects to the same leaf.",
+    rich_help_panel=PLACE,
 )
 
 
 POWER = typer.Option(
     None,
     metavar="WATTS",
-    help="Hold every GPU to this limit, such as 500W, or to none: steps run at the clock that it keeps.  [default: its "
+    help="Power limit per GPU, such as 500W, or none: steps run at the clock it sustains.  [default: its "
     "published limit]",
     rich_help_panel=PLACE,
 )

@@ -16,6 +16,7 @@ from ropewalk.cli.cluster_state import policy_named
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.screen import (
@@ -41,27 +42,31 @@ if TYPE_CHECKING:
     from ropewalk.tenancy.policies import Policy
     from ropewalk.tenancy.question import Conditions
     from ropewalk.tenancy.snapshot import Moment, Snapshot, SnapshotQuestion
-    from ropewalk.tenancy.work import Work
+    from ropewalk.tenancy.work import Iteration
 
 OF_REPLAYS = (
     "at", "queue", "backfill", "backfill_rule", "first", "largest", "prepare", "load", "fail", "when_a_link_dies",
-    "circuit_delay",
+    "circuit_delay", "patch_delay",
 )  # fmt: skip
 """Options about how jobs came to run, which a state leaves out of account."""
 MOST_ROWS = 24
 """Of the table on the screen: the jobs that are slowed down most."""
 
-AT = typer.Option(None, help="The moment of the replay, such as 5000s.")
+AT = typer.Option(None, help="Point in time of the replay, such as 5000s.")
 STATE = typer.Option(
-    None, metavar="FILE", help="Instead of a moment: who holds what now (JSON); JOBS then says what each job does."
+    None,
+    metavar="FILE",
+    help="Instead of --at: a state file (JSON) with the current allocations; JOBS then says what each job does.",
 )
 ISOLATE = ISOLATE_ONE
 ROUTING = typer.Option(
-    None, help="With --isolate none, the policy under which jobs share links: {policies.shares}; ecmp unless given."
+    None, help="With --isolate none: routing of jobs that share links: {policies.shares}.  [default: ecmp]"
 )
-ONLY = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs, with commas.")
+ONLY = typer.Option(None, "--jobs", metavar="NAMES", help="Only these jobs (comma-separated).")
 LEVEL = step_options.LEVEL
-ITERATIONS = typer.Option(3, min=1, help="Of the job whose iterations are longest; the others continue meanwhile.")
+ITERATIONS = typer.Option(
+    3, min=1, help="Iterations of the job with the longest iteration; the others keep running meanwhile."
+)
 SCALE = typer.Option(
     1.0, help="Multiplies times and bytes of all jobs: 0.01 makes packet-level runs a hundred times shorter."
 )
@@ -79,9 +84,11 @@ class MomentOptions:
 
     def check(self, context: typer.Context) -> None:
         if (self.at is None) == (self.state is None):
-            raise InputError("a snapshot is of one moment: give either --at TIME, such as --at 5000s, or --state FILE")
+            raise InputError(
+                "a snapshot shows one point in time: give either --at TIME, such as --at 5000s, or --state FILE"
+            )
         if self.state is not None:
-            refuse(given(context, OF_REPLAYS), "a state says itself who runs, leave it out")
+            refuse(given(context, OF_REPLAYS), "a state file lists the running jobs itself: leave it out")
 
     def policy(self) -> Policy:
         """An isolating policy, or one under which jobs share links."""
@@ -114,6 +121,7 @@ class LookOptions:
         return SnapshotQuestion(moment, use, self.iterations, self.scale, only, units.seconds(self.hop_latency))
 
 
+@within_memory
 @with_options
 def snapshot_command(
     context: typer.Context,
@@ -136,7 +144,7 @@ def snapshot_command(
     """
     from ropewalk.tenancy.snapshot import answer
 
-    require_outputs(page)
+    require_outputs(page, read=(jobs, cluster.cluster, cluster.fabric))
     refuse_without_packets(context, (look.level,))
     use = packets.use(look.level)
     which.check(context)
@@ -148,12 +156,12 @@ def snapshot_command(
     if page is not None:
         from ropewalk.report.cluster_snapshot import snapshot_page
 
-        write_page(page, snapshot_page(found, read.warnings, read.notes))
+        write_page(page, snapshot_page(found, read.warnings, [*read.said, *read.notes]))
     if json:
-        print_json({**found.as_json(), "warnings": read.warnings, "notes": read.notes})
+        print_json({**found.as_json(), "jobs_train": read.said, "warnings": read.warnings, "notes": read.notes})
     else:
         print_warnings(read.warnings)
-        _print(found, read.notes, page)
+        _print(found, [*read.said, *read.notes], page)
 
 
 def _moment(
@@ -171,7 +179,7 @@ def _moment(
     return moment_of_replay(policy, plant, jobs, conditions, until_s, trace=path.name, progress=progress)
 
 
-def _works(state: Occupancy, jobs: list[Job], path: Path) -> dict[str, Work]:
+def _works(state: Occupancy, jobs: list[Job], path: Path) -> dict[str, Iteration]:
     """What jobs do, as a table says it that agrees with the state about their sizes."""
     findings = Findings(ClusterError, f"jobs {path}")
     for job in jobs:
@@ -190,7 +198,7 @@ def _print(found: Snapshot, notes: list[str], page: Path | None) -> None:
     say(lead(found), soft_wrap=True)
     print_whole(_table(found))
     if len(found.jobs) > MOST_ROWS:
-        say(f"and {len(found.jobs) - MOST_ROWS} more jobs, slowed down no more; --json lists all", style="dim")
+        say(f"and {len(found.jobs) - MOST_ROWS} more jobs, not slowed down further; --json lists all", style="dim")
     for sentence in (*found.run.sentences(), *remarks(found)):
         say(sentence, soft_wrap=True)
     for note in notes:

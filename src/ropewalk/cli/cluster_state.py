@@ -7,44 +7,51 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, drained_of, plant_of, read_state
+from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_outputs
 from ropewalk.errors import ClusterError, InputError
+from ropewalk.files import is_folder, is_there
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.allocation import Allocation, Waiting
     from ropewalk.tenancy.occupancy import Occupancy
     from ropewalk.tenancy.plant import Plant
     from ropewalk.tenancy.policies import Policy
+    from ropewalk.tenancy.seats import RankSwitches
+    from ropewalk.tenancy.shards.plant import PanelPlant
 
 NUMBERED = "numbered"
 """Addresses that are made up, for a plant that has none yet."""
+QUEUED, NEVER = 3, 4
+"""Exit codes: the job waits; it can never start here."""
 MOST_RANKS = 32
 """Rows of the table of ranks; all are in the JSON."""
 
 
 @with_options
 def allocate_command(
-    gpus: int = typer.Option(..., min=1, help="GPUs of the job."),
+    gpus: int | None = typer.Option(None, min=1, help="GPUs of the job; not needed for --release, --drain or "
+        "--restore alone."),
     job: str = typer.Option("job", help="Its name."),
     state: Path | None = STATE,
     isolate: str = ISOLATE_ONE,
-    release: list[str] = typer.Option([], metavar="JOB", help="First take back what this job holds. May be repeated."),
+    release: list[str] = typer.Option([], metavar="JOB", help="First release this job. May be repeated."),
     drain: list[str] = typer.Option(
         [], metavar="PART", help="First take leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE out of service. May "
         "be repeated.",
     ),
-    restore: list[str] = typer.Option([], metavar="PART", help="First put a drained part back. May be repeated."),
+    restore: list[str] = typer.Option([], metavar="PART", help="First return a drained part to service. May be "
+        "repeated."),
     save: Path | None = typer.Option(
-        None, metavar="FILE", help="Write the state with the job placed; without it nothing changes."
+        None, metavar="FILE", help="Write the state with the job placed; without this option nothing changes."
     ),
     prove: str | None = typer.Option(
-        None, metavar="COLLECTIVE", help="Prove that this collective has no contention, or show a round that has."
+        None, metavar="COLLECTIVE", help="Prove that this collective is contention-free, or show a contended round."
     ),
     metrics: Path | None = typer.Option(
-        None, metavar="FILE", help="Write what is used, free and waited for, in Prometheus format."
+        None, metavar="FILE", help="Write used, free and requested resources in Prometheus format."
     ),
     json: bool = JSON,
     *,
@@ -52,31 +59,47 @@ def allocate_command(
 ) -> None:  # fmt: skip
     """Leafs, spines, links and rank order that a job would get now, or why it waits.
 
+    Exit code 0: it starts; 3: it waits; 4: it can never start here.
+
     Example: `ropewalk cluster allocate --fabric leaf-spine:64x32x32 --state now.json --gpus 128 --save next.json`
     """
-    require_outputs(save, metrics)
+    from ropewalk.tenancy.parts import drained_of
+
+    if gpus is None and not (release or drain or restore):
+        raise InputError("there is nothing to do: give --gpus for a job, or --release, --drain or --restore")
+    if gpus is None and prove is not None:
+        raise InputError("--prove needs a job to place: add --gpus")
+    require_outputs(save, metrics, read=(cluster.cluster, cluster.fabric))
+    _refuse_to_forget(save)
     policy = policy_named(isolate)
-    plant = plant_of(cluster)
+    plant = plant_for(cluster, state)
     now = read_state(policy, plant, state)
     for name in release:
         now.release(name)
     if restore:
         now.restore(drained_of(now.plant, restore))
     still = now.drain(drained_of(now.plant, drain)) if drain else ()
-    got = request(policy, now, job, gpus)
-    document = describe(now.plant, got, job, gpus) | {"still_on_drained_parts": list(still)}
+    got = None if gpus is None else request(policy, now, job, gpus)
+    document: dict[str, Any] = {"plant": now.plant.name, "free_gpus": now.free, "released": release}
+    if got is not None:
+        document = describe(now.plant, got, job, gpus or 0)
+    document["still_on_drained_parts"] = list(still)
     if prove is not None and document["placed"]:
         document["proof"] = _proof(now, got, prove)
     if save is not None:
-        if document["placed"]:
+        if document.get("placed"):
             now.place(got)  # type: ignore[arg-type]
         _save(now, save)
     if metrics is not None:
         _write_metrics(now, got, metrics)
     if json:
         print_json(document)
+    elif got is None:
+        console().print(f"{now.free} of {now.plant.gpus} GPUs are free", style="bold")
     else:
         _print(document)
+    if not document.get("placed", True):
+        raise typer.Exit(NEVER if document["never"] else QUEUED)
 
 
 def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
@@ -86,6 +109,26 @@ def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation |
     if job in now.jobs:
         raise ClusterError(f"job {job!r} is already running: give another name, or --release it first")
     return policy.make(now, job, gpus)
+
+
+def _waits_above(plant: Plant, got: Waiting) -> dict[str, Any]:
+    """What only jobs that wait on three tiers have."""
+    if got.tier is None:
+        return {}
+    return {"tier": got.tier, "blocking_cores": [plant.core_names[core] for core in got.blocking_cores]}
+
+
+def _above(plant: Plant, got: Allocation) -> dict[str, Any]:
+    """What only jobs over several pods have."""
+    if not got.core_links:
+        return {}
+    return {
+        "pods": len(set(plant.tiers.pod_of_leaf[list(got.leafs)].tolist())),
+        "cores": [plant.core_names[core] for core in got.cores],
+        "core_links": [
+            [plant.spine_names[spine], plant.core_names[core], cable] for spine, core, cable in got.reserved_above()
+        ],
+    }
 
 
 def policy_named(isolate: str) -> Policy:
@@ -107,6 +150,7 @@ def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> di
             "explanation": got.explanation,
             "blocking_spines": [plant.spine_names[spine] for spine in got.blocking_spines],
             "never": got.never,
+            **_waits_above(plant, got),
         }
     cables = got.cables or (0,) * len(got.links)
     return asked | {
@@ -120,6 +164,7 @@ def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> di
             [plant.leaf_names[leaf], plant.spine_names[spine], cable]
             for (leaf, spine), cable in zip(got.links, cables, strict=True)
         ],
+        **_above(plant, got),
         "rank_order": [
             {
                 "rank": rank,
@@ -127,39 +172,84 @@ def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> di
                 "gpu": gpu % plant.gpus_per_server,
                 "leaf": plant.leaf_names[leaf],
                 "spine": plant.spine_names[spine] if spine >= 0 else None,
+                **({"core": plant.core_names[got.core_of_gpu[rank]]} if got.core_links else {}),
             }
             for rank, (gpu, leaf, spine) in enumerate(zip(got.gpus, got.leaf_of_gpu, got.spine_of_gpu, strict=True))
         ],
     }
 
 
-def _proof(now: Occupancy, got: Allocation | Waiting, collective: str) -> dict[str, Any]:
+def _proof(now: Occupancy, got: Allocation | Waiting | None, collective: str) -> dict[str, Any]:
     from ropewalk.tenancy.allocation import Allocation
     from ropewalk.tenancy.contention import Proof, contention_free
-    from ropewalk.tenancy.optical.circuits import as_virtual_clos
+    from ropewalk.tenancy.shards.allocate import SHARD
+    from ropewalk.tenancy.shards.plant import PanelPlant
 
     assert isinstance(got, Allocation)
     if got.size < 2:
         return {"collective": collective, "contention_free": True, "fact": "one GPU sends nothing"}
-    seen = as_virtual_clos(got) if got.stage == "ocs" else got
-    found = contention_free(seen, collective, ranks_per_server=min(now.plant.gpus_per_server, got.size))
+    if isinstance(now.plant, PanelPlant) and got.stage == SHARD:
+        return {"collective": collective, **_on_its_cables(now.plant, got, collective)}
+    seen = _seen(now, got)
+    found = contention_free(
+        seen,
+        collective,
+        ranks_per_server=min(now.plant.gpus_per_server, got.size),
+        plant=None if got.has_circuits else now.plant,
+    )
     if isinstance(found, Proof):
         fact = f"{found.rounds} rounds, {found.cross_leaf_flows} flows between leafs, no link has more than its NICs"
         return {"collective": collective, "contention_free": True, "fact": fact}
     return {"collective": collective, "contention_free": False, "fact": str(found)}
 
 
-def _save(now: Occupancy, path: Path) -> None:
-    import json
+def _seen(now: Occupancy, got: Allocation) -> Allocation | RankSwitches:
+    """What the theory is about: a job with circuits as if its virtual switches were real ones."""
+    from ropewalk.tenancy.optical.circuits import as_virtual_clos, as_virtual_tree
 
-    from ropewalk.files import write_whole
+    if got.stage == "ocs-core":
+        return as_virtual_tree(now.plant, got)
+    return as_virtual_clos(got) if got.stage == "ocs" else got
+
+
+def _on_its_cables(plant: PanelPlant, got: Allocation, collective: str) -> dict[str, Any]:
+    """What a topology that is wired for the collective makes of it."""
+    from ropewalk.tenancy.rates import SharedNetwork
+    from ropewalk.tenancy.shards.wired import wired_for
+    from ropewalk.tenancy.work import Iteration, JobExchange
+
+    work = Iteration(0.0, (JobExchange(collective, 1e9),))
+    wired = wired_for(plant, work, got)
+    footprint = SharedNetwork(plant, "source", 0).footprint(work, got)
+    slower = footprint.alone_iteration_s / footprint.quiet_iteration_s
+    busiest = "as fast as NICs are" if slower <= 1 + 1e-9 else f"the busiest makes it {slower:.2f} times as long"
+    fact = f"{0 if wired is None else wired.cables} cables of its own, wired for it, {busiest}"
+    return {"contention_free": slower <= 1 + 1e-9, "fact": fact}
+
+
+def _save(now: Occupancy, path: Path) -> None:
+    from ropewalk.tenancy.saved_state import write_state
 
     now.check()
-    write_whole(path, json.dumps(now.as_document(), indent=1) + "\n")
+    write_state(path, now.as_document())
     typer.echo(f"state: {path} ({len(now.jobs)} jobs, {now.free} GPUs free)", err=True)
 
 
-def _write_metrics(now: Occupancy, got: Allocation | Waiting, path: Path) -> None:
+def _refuse_to_forget(save: Path | None) -> None:
+    """A file that keeps a queue and a history is not written over by a snapshot, which has neither."""
+    if save is None or not save.is_file():
+        return
+    from ropewalk.serve.state_file import is_controllers
+
+    if is_controllers(save):
+        raise InputError(
+            f"{save} keeps a queue and a history, which a snapshot does not have: save to another file, or change it "
+            "by "
+            "`ropewalk cluster submit`, `end` and `drain` with --state"
+        )
+
+
+def _write_metrics(now: Occupancy, got: Allocation | Waiting | None, path: Path) -> None:
     from ropewalk.export.cluster import metrics
     from ropewalk.files import write_whole
     from ropewalk.tenancy.allocation import Waiting
@@ -173,8 +263,9 @@ def _print(document: dict[str, Any]) -> None:
         never = " It can never start here." if document["never"] else ""
         say(f"{document['job']} waits: {document['reason']}", style="bold")
         say(f"{document['explanation']}.{never}", soft_wrap=True)
-        if document["blocking_spines"]:
-            say(f"blocking spines: {some(document['blocking_spines'])}", soft_wrap=True)
+        for kind in ("spines", "cores"):
+            if document.get(f"blocking_{kind}"):
+                say(f"blocking {kind}: {some(document[f'blocking_{kind}'])}", soft_wrap=True)
         return
     spread = [f"{name} ({n})" for name, n in zip(document["leafs"], document["gpus_on_leaf"], strict=True)]
     say(
@@ -183,32 +274,36 @@ def _print(document: dict[str, Any]) -> None:
     )
     say(f"leafs: {some(spread)}", soft_wrap=True)
     if document["spines"]:
-        say(f"spines: {some(document['spines'])}; {len(document['links'])} links of its own", soft_wrap=True)
+        say(f"spines: {some(document['spines'])}; {len(document['links'])} dedicated links", soft_wrap=True)
+    if "cores" in document:
+        count = len(document["core_links"])
+        say(f"cores: {some(document['cores'])}; {count} dedicated links, over {document['pods']} pods", soft_wrap=True)
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("rank", "server", "gpu", "leaf", "spine"):
+    for name in ("rank", "server", "gpu", "leaf", "spine", *["core"] * ("cores" in document)):
         table.add_column(name, justify="right" if name in ("rank", "gpu") else "left", no_wrap=True)
     for row in document["rank_order"][:MOST_RANKS]:
-        table.add_row(str(row["rank"]), row["server"], str(row["gpu"]), row["leaf"], row["spine"] or "–")
+        switches = row["leaf"], row["spine"] or "–", *([row["core"]] if "core" in row else [])
+        table.add_row(str(row["rank"]), row["server"], str(row["gpu"]), *switches)
     print_whole(table)
     if len(document["rank_order"]) > MOST_RANKS:
         say(f"and {len(document['rank_order']) - MOST_RANKS} more ranks; --json lists all", style="dim")
     if "proof" in document:
         proof = document["proof"]
-        verdict = "meets nothing" if proof["contention_free"] else "MEETS ITSELF"
+        verdict = "contention-free" if proof["contention_free"] else "CONTENDED"
         say(f"{proof['collective']} {verdict}: {proof['fact']}", soft_wrap=True)
 
 
 @with_options
 def rules_command(
-    job: str = typer.Argument(help="A job of the state."),
-    to: Path = typer.Option(..., metavar="FOLDER", help="Where the files go."),
+    job: str = typer.Argument(help="A job of the state file."),
+    to: Path = typer.Option(..., metavar="FOLDER", help="Folder for the files."),
     state: Path | None = STATE,
     isolate: str = ISOLATE_ONE,
     addresses: str | None = typer.Option(
-        None, metavar="FILE", help="Addresses of NICs, leaf subnets and uplinks (CSV); `numbered` makes up a plan. "
+        None, metavar="FILE", help="Addresses of NICs, leaf subnets and uplinks (CSV); `numbered` generates a plan. "
         "Without it there are no leaf rules.",
     ),
     json: bool = JSON,
@@ -234,7 +329,7 @@ def rules_command(
     )  # fmt: skip
 
     policy = policy_named(isolate)
-    now = read_state(policy, plant_of(cluster), state)
+    now = read_state(policy, plant_for(cluster, state), state)
     if job not in now.jobs:
         some = ", ".join(list(now.jobs)[:8]) or "none"
         raise ClusterError(f"no job {job!r} is in the state: name one of {some}")
@@ -250,7 +345,7 @@ def rules_command(
         files |= sonic_files(sonic_documents(everybody, now.plant, plan), now.plant)
         if addresses == NUMBERED:
             files["addresses.csv"] = addresses_csv(plan, now.plant)
-    if to.exists() and not to.is_dir():
+    if is_there(to) and not is_folder(to):
         raise InputError(f"{to} is a file: give a folder")
     written = write_files(files, to)
     checked = check_written(to, files, now.plant, held, plan, everybody)
@@ -259,4 +354,4 @@ def rules_command(
     else:
         for path in written:
             console().print(str(path), soft_wrap=True)
-        console().print(f"{len(checked)} of them read back and compared with the state", style="dim")
+        console().print(f"{len(checked)} files read back and compared with the state", style="dim")

@@ -11,9 +11,11 @@ import typer
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.collective_files import check_exports, export_schedule, format_of, written_schedule
-from ropewalk.cli.collective_options import GroupOptions, MethodOptions, RunOptions, SizeOptions
+from ropewalk.cli.collective_options import CollectiveRunOptions, GroupOptions, MethodOptions, SizeOptions
 from ropewalk.cli.collective_screen import print_answer
 from ropewalk.cli.lists import each
+from ropewalk.cli.memory_limit import within_memory
+from ropewalk.cli.mix_options import MixOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, group_named, host_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ropewalk.synthesis import CollectiveAnswer, CollectiveQuestion
 
 
+@within_memory
 @with_options
 def collective_command(
     kind: str = typer.Argument(
@@ -37,7 +40,8 @@ def collective_command(
     who: GroupOptions,
     how: MethodOptions,
     what: SizeOptions,
-    runs: RunOptions,
+    mixing: MixOptions,
+    runs: CollectiveRunOptions,
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
@@ -47,6 +51,8 @@ def collective_command(
 
     On a cluster: `ropewalk collective allreduce --cluster 2x8 --device a100`
     """
+    from ropewalk.collectives.mixer import FREE
+
     require_outputs(page, runs.plan, *runs.export, read=(named, place.cluster, place.fabric))
     for path in runs.export:
         format_of(path)
@@ -56,7 +62,7 @@ def collective_command(
         require_torch()
     before = plan_named(named)
     changed = None if runs.plan is None else _with_collective(before, who.group, how)
-    question = _question(kind, named, before, place, who, how, what)
+    question = replace(_question(kind, named, before, place, who, how, what), mixer=mixing.mixer() or FREE)
     check_exports(question, runs.export, run=runs.run)
     answer, report = _answered(question, runs)
     if runs.plan is not None and changed is not None:
@@ -129,7 +135,7 @@ def _question(
     )
 
 
-def _answered(question: CollectiveQuestion, runs: RunOptions) -> tuple[CollectiveAnswer, RunReport | None]:
+def _answered(question: CollectiveQuestion, runs: CollectiveRunOptions) -> tuple[CollectiveAnswer, RunReport | None]:
     """The answer, its files written and its schedule run where that was asked for."""
     from ropewalk.synthesis import answer
 
@@ -145,7 +151,7 @@ def _answered(question: CollectiveQuestion, runs: RunOptions) -> tuple[Collectiv
     return found, report
 
 
-def _run(answer: CollectiveAnswer, asked: RunOptions, progress: Progress) -> RunReport:
+def _run(answer: CollectiveAnswer, asked: CollectiveRunOptions, progress: Progress) -> RunReport:
     from ropewalk.execute import run_locally
 
     schedule = written_schedule(answer, asked.segments)

@@ -17,7 +17,7 @@ MOST_SEGMENTS = 8
 """Segments of a file unless given: every segment is written out, and libraries have little room."""
 
 
-_NO_SCHEDULE = "there is no schedule to write or run where switches copy: leave --in-network out"
+_NO_SCHEDULE = "there is no schedule to write or run with in-network multicast: leave --in-network out"
 
 
 def written_schedule(answer: CollectiveAnswer, segments: int | None) -> Schedule:
@@ -32,7 +32,7 @@ Writer = Callable[["CollectiveAnswer", Path, "int | None"], list[str]]
 
 
 @dataclass(frozen=True)
-class Format:
+class ScheduleFormat:
     """A kind of file that a schedule is written as."""
 
     write: Writer
@@ -47,19 +47,19 @@ def export_schedule(answer: CollectiveAnswer, paths: Sequence[Path], segments: i
     crowded = [path for path in paths if format_of(path).only_members]
     if crowded and written_schedule(answer, segments).program.ranks > answer.ranks:
         raise InputError(
-            f"{crowded[0]}: hosts outside the group forward in this schedule, which such a file cannot say: "
+            f"{crowded[0]}: hosts outside the group forward data in this schedule, which this format cannot express: "
             "add --method best-ring, or write Chakra traces (.et)"
         )
     return [line for path in paths for line in format_of(path).write(answer, path, segments)]
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> ScheduleFormat:
     """The format that the ending names."""
     name = path.name.lower()
     ending = next((ending for ending in FORMATS if name.endswith(ending)), None)
     if ending is None:
         known = ", ".join(FORMATS)
-        raise InputError(f"{path} has an ending that stands for no format: use one of {known}")
+        raise InputError(f"{path} has an unknown extension: use one of {known}")
     return FORMATS[ending]
 
 
@@ -73,7 +73,10 @@ def check_exports(question: CollectiveQuestion, paths: Sequence[Path], *, run: b
             raise InputError(f"{path}: {reason}")
         if path.suffix.lower() == ".et" and path.with_suffix(".json") in paths:
             groups = path.with_suffix(".json")
-            raise InputError(f"{path} comes with {groups}, which names its groups of ranks: give the plan another name")
+            raise InputError(
+                f"{path} is written together with {groups}, which holds its rank groups: choose another "
+                "name for the plan"
+            )
 
 
 def _root_rank(answer: CollectiveAnswer) -> int | None:
@@ -113,7 +116,8 @@ def _chakra(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[
     from ropewalk.export.chakra import read_program_trace, replay, write_program
 
     prefix = path.with_suffix("")
-    files = write_program(written_schedule(answer, segments), float(answer.question.size_bytes), prefix)
+    schedule, asked = written_schedule(answer, segments), answer.question
+    files = write_program(schedule, float(asked.size_bytes), prefix, mixer=asked.mixer)
     replay(read_program_trace(prefix))
     return [f"Chakra traces: {files[0]} and {len(files) - 1} more files (read back and proved)"]
 
@@ -139,7 +143,7 @@ def _ring_graph(answer: CollectiveAnswer, path: Path, segments: int | None) -> l
     written = write_ring_graphs(ring_graphs(orders, servers if several else None, ports, speed_intra=speed), path)
     found = orders_of([read_ring_graph(one) for one in written])
     if [_from_rank_0(order) for order in found] != [_from_rank_0(order) for order in orders]:
-        raise ProofError(f"{path}: the rings that are read back are others than the schedule's")
+        raise ProofError(f"{path}: the rings read back differ from the schedule's")
     return [f"NCCL graph: {', '.join(map(str, written))} (read back)", *graph_advice(written[0], len(orders))]
 
 
@@ -164,7 +168,7 @@ def _tuner(answer: CollectiveAnswer, path: Path, segments: int | None) -> list[s
     rows = tuner_rows(answer.question.collective, samples, ranks=answer.ranks)
     write_tuner(rows, path)
     if read_tuner(path) != rows:
-        raise ProofError(f"{path}: the table that is read back is another than the one that was written")
+        raise ProofError(f"{path}: the table read back differs from the one written")
     alone = " ".join(algorithm_advice(rows))
     return [f"NCCL tuner: {path} (read back)", *tuner_advice(path), f"without the plugin, for all sizes: {alone}"]
 
@@ -178,17 +182,17 @@ def _only_rings(question: CollectiveQuestion) -> str | None:
 
 def _times_by_size(question: CollectiveQuestion) -> str | None:
     if question.collective == "alltoall":
-        return "NCCL has one way to do an all-to-all, so there is nothing to tune: leave the table out"
+        return "NCCL has one algorithm for all-to-all, so there is nothing to tune: leave the table out"
     if question.compare and question.sizes:
         return None
     return "a tuner's table needs times by size: leave --no-compare out and give --sizes"
 
 
-FORMATS: dict[str, Format] = {
-    ".graph.xml": Format(_ring_graph, _only_rings),
-    ".json": Format(_mscclpp, only_members=True),
-    ".xml": Format(_msccl, only_members=True),
-    ".et": Format(_chakra),
-    ".csv": Format(_tuner, _times_by_size),
+FORMATS: dict[str, ScheduleFormat] = {
+    ".graph.xml": ScheduleFormat(_ring_graph, _only_rings),
+    ".json": ScheduleFormat(_mscclpp, only_members=True),
+    ".xml": ScheduleFormat(_msccl, only_members=True),
+    ".et": ScheduleFormat(_chakra),
+    ".csv": ScheduleFormat(_tuner, _times_by_size),
 }
 """What each ending stands for; the first that fits counts."""

@@ -10,44 +10,41 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.lists import each
+from ropewalk.documents.numbers import ratio
 from ropewalk.errors import InputError
 
-WHO, HOW, SIZE, FILES = "Who takes part", "How it is made", "Sizes and comparison", "Files and runs"
+WHO, HOW, SIZE, FILES = "Participants", "Algorithm", "Sizes and comparison", "Files and runs"
 DEFAULT_SIZES = "1kB,16kB,256kB,4MB,64MB,1GB"
 
-HOSTS = typer.Option(None, min=1, help="Hosts, where only a family is named.", rich_help_panel=WHO)
+HOSTS = typer.Option(None, min=1, help="Number of hosts, if only a family is named.", rich_help_panel=WHO)
 GROUP = typer.Option(
     None,
     help="Hosts of the group by name or number, in the order of ranks: 0,1,2; the others only forward. Of a plan "
     "also data, tensor, expert or context: its first such group (data:3, the fourth).",
     rich_help_panel=WHO,
 )
-ROOT = typer.Option(None, help="Host that a broadcast starts from or a reduce ends at.", rich_help_panel=WHO)
-SHARDS = typer.Option(None, help="Parts that ranks bring or end with, such as 1,1,2,0.", rich_help_panel=WHO)
+ROOT = typer.Option(None, help="Root of a broadcast or reduce.", rich_help_panel=WHO)
+SHARDS = typer.Option(None, help="Relative shard size per rank, such as 1,1,2,0.", rich_help_panel=WHO)
 HOST_LIMIT = typer.Option(
     None,
-    help="Bandwidth of a host over all its links, each direction; one for all, or one for each host.",
+    help="Bandwidth of a host over all its links per direction; one value, or one per host.",
     rich_help_panel=WHO,
 )
 IN_NETWORK = typer.Option(
-    False, help="Switches multicast and reduce (NVLS, SHARP): the bound alone, without trees.", rich_help_panel=HOW
+    False, help="Switches multicast and reduce (NVLS, SHARP): the bound, and one tree simulated.", rich_help_panel=HOW
 )
 METHOD = typer.Option(
     "forest",
-    help="How the schedule is made: forest (exact trees), topoadopt (multiplicative weights), fixed (equal trees "
-    "for each root), best-ring, breadth-first (fewest rounds) or any other of `ropewalk list collectives`.",
+    help="Algorithm: forest (exact trees), topoadopt (multiplicative weights), fixed (equal trees "
+    "per root), best-ring, breadth-first (fewest rounds) or any other of `ropewalk list collectives`.",
     rich_help_panel=HOW,
 )
-TREES_PER_ROOT = typer.Option(
-    None, min=1, help="Equal trees of each root; makes the method fixed.", rich_help_panel=HOW
-)
-EPSILON = typer.Option(0.05, help="How close multiplicative weights aim: 0.05 for 5 %.", rich_help_panel=HOW)
+TREES_PER_ROOT = typer.Option(None, min=1, help="Equal trees per root; implies --method fixed.", rich_help_panel=HOW)
+EPSILON = typer.Option(0.05, help="Target gap of multiplicative weights: 0.05 for 5 %.", rich_help_panel=HOW)
 SIZE_OF_BUFFER = typer.Option(
-    "1GiB", "--size", help="The buffer: what every rank ends with or starts with.", rich_help_panel=SIZE
+    "1GiB", "--size", help="Buffer size: what every rank ends with or starts with.", rich_help_panel=SIZE
 )
-START_UP = typer.Option(
-    "10us", "--start-up", "--latency", help="Before the first byte of a transfer moves.", rich_help_panel=SIZE
-)
+START_UP = typer.Option("10us", "--start-up", "--latency", help="Start-up latency of a transfer.", rich_help_panel=SIZE)
 SIZES = typer.Option(
     DEFAULT_SIZES, help="Sizes for which the fastest schedule is chosen; empty for none.", rich_help_panel=SIZE
 )
@@ -55,14 +52,14 @@ COMPARE = typer.Option(True, help="Simulate the schedule and its alternatives.",
 PLAN = typer.Option(
     None,
     metavar="FILE",
-    help="Of a plan and a group of it such as data: write the plan with this collective for that purpose, simulated.",
+    help="With a plan and --group: simulate the plan with this collective for that group, and write it.",
     rich_help_panel=FILES,
 )
 EXPORT = typer.Option(
     [],
     metavar="FILE",
     help="Write the schedule: .json (MSCCL++ plan), .xml (MSCCL), .et (Chakra traces, one per rank), .graph.xml and "
-    ".csv (NCCL rings and tuner). May be given several times.",
+    ".csv (NCCL rings and tuner). May be repeated.",
     rich_help_panel=FILES,
 )
 SEGMENTS = typer.Option(None, min=1, help="Pipeline segments of what is exported or run.", rich_help_panel=FILES)
@@ -113,7 +110,7 @@ class MethodOptions:
         if self.trees_per_root is None:
             return self.method
         if self.method not in ("forest", "fixed"):
-            raise InputError(f"{self.method} has no equal trees for each root: leave --method or --trees-per-root out")
+            raise InputError(f"{self.method} has no equal trees per root: leave --method or --trees-per-root out")
         return "fixed"
 
 
@@ -128,7 +125,7 @@ class SizeOptions:
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class CollectiveRunOptions:
     """What is exported and run."""
 
     plan: Path | None
@@ -141,6 +138,6 @@ class RunOptions:
 
 def _shard(text: str) -> Fraction:
     try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"shard {text!r} is no number: write shards like 1,1,2,0 or 1/3,2/3,1") from None
+        return ratio(text)
+    except ValueError:
+        raise InputError(f"shard {text!r} is not a number: write shards like 1,1,2,0 or 1/3,2/3,1") from None

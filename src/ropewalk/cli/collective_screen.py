@@ -42,7 +42,7 @@ def _print_facts(out: Console, answer: CollectiveAnswer) -> None:
     question, best = answer.question, answer.made
     title = f"{question.collective} over {answer.ranks} ranks of {answer.fabric.name}"
     table = Table(show_header=False, box=None, title=Text(title), title_justify="left", title_style="bold")
-    table.add_row("at best", f"{gigabytes(answer.optimum.algbw)} ({answer.optimum.method})")
+    table.add_row("optimum", f"{gigabytes(answer.optimum.algbw)} ({answer.optimum.method})")
     table.add_row("1/x*", f"{answer.inverse_rate} s/GB")
     table.add_row("limited by", limit_of(answer).sentence)
     if best is not None:
@@ -50,9 +50,11 @@ def _print_facts(out: Console, answer: CollectiveAnswer) -> None:
         time = units.show_seconds(answer.seconds)
         table.add_row(units.show_size(question.size_bytes), time + _in_segments(answer))
     if answer.guarantee is not None:
-        table.add_row("proved", f"at least {float(answer.guarantee):.2%} of what is possible")
+        table.add_row("proved", f"at least {float(answer.guarantee):.2%} of the optimum")
     if answer.simulated_algbw is not None:
-        table.add_row("simulated", f"{gigabytes(answer.simulated_algbw)}{_in_segments(answer)}, start-ups aside")
+        table.add_row(
+            "simulated", f"{gigabytes(answer.simulated_algbw)}{_in_segments(answer)}, without start-up latency"
+        )
     table.add_row("found in", units.show_seconds(answer.seconds_to_synthesise))
     out.print(table)
 
@@ -69,7 +71,8 @@ def _print_alternatives(out: Console, answer: CollectiveAnswer) -> None:
 
     size = units.show_size(answer.question.size_bytes)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), title_justify="left", caption_justify="left",
-                  title="on the same fabric", caption="algbw: large buffers, simulated without start-ups")  # fmt: skip
+                  title="on the same fabric", caption="algbw: large buffers, simulated without start-up "
+                      "latency")  # fmt: skip
     for name in ("", "algbw", "of the optimum", size):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     best = float(answer.optimum.algbw)

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core.event import Listener, install_listener
 
 PATIENCE_S = 2.0
-NOTICE = "compiling kernels: a minute or two, once (`ropewalk warm` compiles all of them ahead, on all cores)"
+NOTICE = "compiling kernels, once: a minute or two (`ropewalk warm` compiles all kernels ahead of time, on all cores)"
 
 
 @contextmanager

@@ -13,9 +13,13 @@ from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.screen import JSON, console, print_json, require_outputs
+from ropewalk.cli.step_options import MEMORY_CHECK
+from ropewalk.errors import MemoryShortage
 
 if TYPE_CHECKING:
     from ropewalk.device.cost import StepCost
+    from ropewalk.device.pricer import Pricer
+    from ropewalk.workload.workload import Workload
 
 USUAL_BATCH = 8
 """Samples of the step unless given."""
@@ -32,11 +36,12 @@ def cost_command(
     what: ModelOptions,
     device: str | None = DEVICE,
     power: str | None = POWER,
-    layers: bool = typer.Option(False, "--layers", help="Show the layers that take longest."),
+    memory_check: bool = MEMORY_CHECK,
+    layers: bool = typer.Option(False, "--layers", help="Show the slowest layers."),
     workload: Path | None = typer.Option(
         None,
         metavar="FILE",
-        help="Write the model as a workload file (.yaml or .json), which every command opens without PyTorch.",
+        help="Write the model as a workload file (.yaml or .json), which every command reads without PyTorch.",
     ),
     json: bool = JSON,
 ) -> None:
@@ -47,25 +52,54 @@ def cost_command(
     A module traced once, for machines without PyTorch: `ropewalk cost net.py:Net --workload net.yaml`
     """
     require_outputs(workload, read=(model,))
-    refuse_plan(model, "see it run with `ropewalk simulate`, or name a model")
+    refuse_plan(model, "run it with `ropewalk simulate`, or name a model")
 
     from ropewalk.device.cost import step_cost
     from ropewalk.device.held import held_to
     from ropewalk.device.pricer import REFERENCE, pricer
+    from ropewalk.strategy.memory import memory_on_one_gpu
     from ropewalk.workload.files import write_workload
     from ropewalk.workload.source import open_workload
 
     batch = what.batch or USUAL_BATCH
     opened = open_workload(what.named(model), batch, what.seq)
     prices = pricer(held_to(device or REFERENCE, power), what.dtype).sustained(opened)
+    needed = memory_on_one_gpu(opened, what.optimiser, prices.numbers).most
+    if memory_check and needed > prices.device.memory_bytes:
+        raise _shortage(opened, prices, what.optimiser, needed)
     cost = step_cost(opened, prices, what.optimiser)
     if workload is not None:
         write_workload(opened, workload)
         typer.echo(f"workload: {workload}", err=True)
     if json:
-        print_json(cost.summary() | {"batch": batch, "seq": opened.sequence or None})
+        memory = {"memory_bytes": needed, "memory_capacity_bytes": prices.device.memory_bytes}
+        print_json(cost.summary() | {"global_batch": batch, "sequence": opened.sequence or None} | memory)
     else:
         _print(cost, batch, opened.sequence, show_layers=layers)
+        console().print(
+            f"memory: {units.show_size(needed)} of {units.show_size(prices.device.memory_bytes)}", style="dim"
+        )
+
+
+def _shortage(opened: Workload, prices: Pricer, optimiser: str, needed: float) -> MemoryShortage:
+    """What does not fit, with the largest batch that does."""
+    from ropewalk.device.device import unlimited
+    from ropewalk.strategy.memory import memory_on_one_gpu
+
+    def fits(batch: int) -> bool:
+        return memory_on_one_gpu(opened.at_batch(batch), optimiser, prices.numbers).most <= prices.device.memory_bytes
+
+    most, over = 0, opened.batch
+    while over - most > 1:
+        middle = (most + over) // 2
+        most, over = (middle, over) if fits(middle) else (most, middle)
+    remedy = f"give --batch {most}" if most else "split it over several GPUs with `ropewalk plan`"
+    return MemoryShortage(
+        f"memory: a step of {opened.batch} samples of {opened.name} needs {units.show_size(needed)}, and "
+        f"{unlimited(prices.device.name)} has {units.show_size(prices.device.memory_bytes)}: {remedy}, or price it all "
+        "the same with --no-memory-check",
+        needed,
+    )
 
 
 def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.expect_screen import print_answer
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.errors import InputError
@@ -20,34 +20,35 @@ if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
 
 MEASURED = "What was measured"
-SMALLEST = typer.Option("8B", "--min-bytes", "-b", help="The smallest size.")
+SMALLEST = typer.Option("8", "--min-bytes", "-b", help="The smallest size: 64MiB, or 64M as nccl-tests has it.")
 LARGEST = typer.Option("16GiB", "--max-bytes", "-e", help="The largest size.")
-FACTOR = typer.Option(2, "--step-factor", "-f", help="Every size is so many times the one before.")
+FACTOR = typer.Option(2, "--step-factor", "-f", help="Factor between successive sizes.")
 READ = typer.Option(
     [],
     "--read",
     "-r",
     metavar="FILE",
     help="Judge what was measured: output of nccl-tests, NCCL Inspector or PyTorch's profiler (also .gz), or a table "
-    "of pairs (.csv). Again for more files.",
+    "of pairs (.csv). May be repeated.",
     rich_help_panel=MEASURED,
 )
 HOSTS = typer.Option(
     "",
-    help="Names of the servers in the files, server 0 first; in the order of the files unless given.",
+    help="Names of the servers in the files, server 0 first.  [default: in the order of the files]",
     rich_help_panel=MEASURED,
 )
-OF = typer.Option(None, help="The collective of outputs that do not say which they are of.", rich_help_panel=MEASURED)
+OF = typer.Option(None, help="The collective of outputs that do not name it.", rich_help_panel=MEASURED)
 
 
+@within_memory
 @with_options
 def expect_command(
     named: str | None = typer.Argument(
-        None, metavar="[CLUSTER]", help="A cluster file, a preset (dgx-h100:4) or servers x GPUs of each (4x8)."
+        None, metavar="[CLUSTER]", help="A cluster file, a preset (dgx-h100:4), or servers x GPUs per server (4x8)."
     ),
     *,
     collective: str | None = typer.Option(
-        None, "--collective", "-c", help="Those to expect, such as all_reduce,alltoall: {benchmarks}.  [default: all]"
+        None, "--collective", "-c", help="Benchmarks, such as all_reduce,alltoall: {benchmarks}.  [default: all]"
     ),
     smallest: str = SMALLEST,
     largest: str = LARGEST,
@@ -70,12 +71,12 @@ def expect_command(
     """
     require_outputs(page, read=(named, place.cluster, *read))
     if not read and (hosts or measured):
-        raise InputError("--hosts and --measured are about files that are read: give them with --read")
+        raise InputError("--hosts and --measured apply to files given with --read: add --read")
     from ropewalk.expect.benchmarks import PRINTED
-    from ropewalk.expect.question import ExpectQuestion, sizes_between
+    from ropewalk.expect.question import ExpectQuestion, size_as_written, sizes_between
     from ropewalk.expect.study import answer
 
-    sizes = sizes_between(units.size(smallest), units.size(largest), factor)
+    sizes = sizes_between(size_as_written(smallest), size_as_written(largest), factor)
     wanted = PRINTED if collective is None else not_empty(split(collective), "--collective")
     question = ExpectQuestion(_cluster(named, place), wanted, sizes, tuple(read), split(hosts), measured)
     with shown_progress() as progress:

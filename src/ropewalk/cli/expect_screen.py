@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from ropewalk.expect.answer import ExpectAnswer, Row
+    from ropewalk.expect.answer import ExpectAnswer, ExpectRow
     from ropewalk.expect.diagnosis import Diagnosis
 
 US, GB = 1e6, 1e-9
@@ -25,7 +25,7 @@ def print_answer(answer: ExpectAnswer) -> None:
         print_table(benchmark, answer.rows_of(benchmark))
 
 
-def print_table(benchmark: str, rows: list[Row]) -> None:
+def print_table(benchmark: str, rows: list[ExpectRow]) -> None:
     """The lines of one benchmark; a healthy cluster is within the last two bandwidths."""
     typer.echo(f"# {benchmark}_perf")
     typer.echo(f"# {'size':>12} {'time':>10} {'algbw':>8} {'busbw':>8}   {'healthy busbw':<19} algorithm/protocol")

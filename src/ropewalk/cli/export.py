@@ -9,18 +9,19 @@ from tempfile import TemporaryDirectory
 import typer
 
 from ropewalk.cli.screen import require_outputs
+from ropewalk.documents import read_text
 from ropewalk.errors import InputError
 
 
 def export_command(
-    plan: Path = typer.Argument(metavar="PLAN", help="A plan that --plan wrote."),
-    to: str = typer.Option(..., "--to", metavar="WHAT", help="One of {exports.described}."),
+    plan: Path = typer.Argument(metavar="PLAN", help="A plan file written by --plan."),
+    to: str = typer.Option(..., "--to", metavar="WHAT", help="Target: {exports.described}."),
     output: Path = typer.Option(
         ...,
         "--output",
         "-o",
         metavar="FILE",
-        help="Where it goes: a file, - for the screen, a prefix for chakra, a folder for run.",
+        help="Output: a file, - for stdout, a prefix for chakra, a folder for run.",
     ),
 ) -> None:
     """Write a plan as what other tools read: launch arguments, scripts, timetables, traces, cabling.
@@ -37,7 +38,7 @@ def export_command(
     make = EXPORTS.fitting(to, decided).make
     if str(output) == "-":
         if record.folder:
-            raise InputError(f"{to} is a folder of files: name where it goes with --output")
+            raise InputError(f"{to} writes a folder: name it with --output")
         _show(lambda path: make(decided, path))
         return
     written = make(decided, output)
@@ -50,5 +51,5 @@ def _show(write: Callable[[Path], list[Path]]) -> None:
     with TemporaryDirectory() as folder:
         written = write(Path(folder) / "shown.yaml")
         if len(written) > 1:
-            raise InputError(f"{len(written)} files cannot be shown on the screen: name where they go with --output")
-        typer.echo(written[0].read_text(), nl=False)
+            raise InputError(f"{len(written)} files cannot go to stdout: name a folder or prefix with --output")
+        typer.echo(read_text(written[0], f"file {written[0]}", InputError), nl=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, write_page
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from ropewalk.fabric.checks import FabricFacts
 
 
+@within_memory
 @with_options
 def fabric_command(
     named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED + " Or a family, with --hosts: {fabrics}."),
     *,
     place: ClusterOptions,
-    hosts: int | None = typer.Option(None, min=1, help="Hosts, where only a family is named."),
+    hosts: int | None = typer.Option(None, min=1, help="Number of hosts, if only a family is named."),
     save: Path | None = typer.Option(
-        None, metavar="FILE", help="Write the fabric as .yaml, .json or .graphml (by the ending)."
+        None, metavar="FILE", help="Write the fabric as .yaml, .json or .graphml (by extension)."
     ),
     json: bool = JSON,
     page: Path | None = PAGE,
@@ -52,7 +53,7 @@ def fabric_command(
 
         write_page(page, fabric_page(found, known))
     if json:
-        print_json({"name": found.name, **asdict(known)})
+        print_json(known.as_json())
     else:
         _print_facts(found, known)
 
@@ -74,10 +75,10 @@ def fact_lines(known: FabricFacts) -> list[tuple[str, str]]:
     return [
         ("hosts", str(known.hosts)),
         ("switches", str(known.switches)),
-        ("links", f"{known.links} (one way each), {known.cables} cables"),
-        ("ports of a host", _range(*known.host_ports)),
-        ("ports of a switch", _range(*known.switch_ports) if known.switch_ports else "no switches"),
-        ("a host sends", " to ".join(dict.fromkeys(map(units.show_bandwidth, known.host_bandwidth)))),
+        ("links", f"{known.links} (directed), {known.cables} cables"),
+        ("ports per host", _range(*known.host_ports)),
+        ("ports per switch", _range(*known.switch_ports) if known.switch_ports else "no switches"),
+        ("bandwidth per host", " to ".join(dict.fromkeys(map(units.show_bandwidth, known.host_bandwidth)))),
         ("connected", "every host reaches every other" if known.connected else "no: some hosts are cut off"),
         ("diameter", f"{known.diameter} links" if known.diameter is not None else not_measured),
         ("mean distance", f"{known.mean_distance:.4g} links" if known.mean_distance is not None else not_measured),

@@ -11,14 +11,15 @@ from ropewalk.errors import InputError
 
 OF_MODELS = (
     "batch", "micro_batch", "seq", "dtype", "stack", "optimiser", "gpus", "dp", "tp", "pp", "ep", "cp", "cp_exchange",
-    "sp", "zero", "tp_overlap", "fp8_params", "fold_experts", "shared_overlap", "schedule", "interleave", "recompute",
+    "sp", "zero", "tp_overlap", "fp8_params", "overlap_param_gather", "overlap_grad_reduce", "fold_experts",
+    "shared_overlap", "schedule", "interleave", "recompute",
     "rank_order", "order", "bucket", "partition", "credit", "stream", "across_steps", "jitter", "straggler", "failed",
     "memory_check", "detail", "dispatch",
 )  # fmt: skip
 """Options that say how a model is trained: in a trace and in a task graph that is settled."""
 OF_CLUSTERS = ("device", "gpus_per_server", "nics", "nvlink_bandwidth", "rails")
 """Options that describe servers: without a cluster, a task graph runs on the hosts of a fabric."""
-OF_OVERHEADS = ("launch", "round_latency", "efficiency")
+OF_OVERHEADS = ("launch", "round_latency", "efficiency", "mix")
 """Options that say what collectives cost beyond their bytes: a task graph knows none, a plan has decided it."""
 OF_STEPS = ("algorithm", "collectives", "chakra", *OF_OVERHEADS)
 """Options that say how collectives run: a task graph knows none."""
@@ -27,18 +28,18 @@ OF_PLANS = ("jitter", "straggler", "failed", "memory_check", "detail")
 IDLE = {
     Subject.TASK_GRAPH: (
         (*OF_MODELS, *OF_STEPS, *OF_CLUSTERS, "plan"),
-        "a task graph knows no collectives and says itself what is computed when, leave it out"
+        "a task graph has no collectives and fixes its own computations: leave it out"
     ),
     Subject.CHAKRA: (
         (*OF_MODELS, "hosts", "plan"),
-        "a Chakra trace says itself what its ranks compute and how they meet, leave it out",
+        "a Chakra trace fixes its own computations and collectives: leave it out",
     ),
     Subject.PLAN: (
         (*(name for name in OF_MODELS if name not in OF_PLANS), *OF_CLUSTERS, "cluster", "bandwidth", "fabric",
          "hop_latency", "hosts", "seed", *OF_OVERHEADS),
-        "the plan has decided it: leave it out, or simulate the model itself",
+        "the plan fixes it: leave it out, or simulate the model instead of the plan",
     ),
-    Subject.MODEL: (("hosts",), "the fabric of a model is as large as its GPUs are many, give --gpus"),
+    Subject.MODEL: (("hosts",), "the number of GPUs sets the size of the fabric: give --gpus instead"),
 }  # fmt: skip
 """Options that would change nothing, by what is simulated, and why."""
 
@@ -51,8 +52,7 @@ def refuse_idle_options(context: typer.Context, subject: Subject, *, on_a_cluste
     refuse(given(context, idle), reason)
     if subject is Subject.MODEL and given(context, ("failed",)):
         raise InputError(
-            "--failed says what has happened to a plan since: for a model, list what has failed in a cluster file, "
-            "and give that with --cluster"
+            "--failed applies to a plan: for a model, list what has failed in a cluster file and pass it with --cluster"
         )
 
 
@@ -65,4 +65,4 @@ def given(context: typer.Context, names: Iterable[str]) -> list[str]:
 def refuse(options: list[str], reason: str) -> None:
     """Refuse options that were given without effect."""
     if options:
-        raise InputError(f"{', '.join(options)} would change nothing: {reason}")
+        raise InputError(f"{', '.join(options)} would have no effect: {reason}")

@@ -7,12 +7,10 @@ import typer
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.lab_options import NAME, BuildOptions, RouteOptions
-from ropewalk.cli.lab_run import run_command
 from ropewalk.cli.lab_screen import print_labs, print_links
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED
 from ropewalk.cli.screen import JSON, print_json
-from ropewalk.cli.tables import DescribedCommand
 from ropewalk.errors import InputError, LabError
 
 LINK = typer.Option(
@@ -20,13 +18,6 @@ LINK = typer.Option(
     "--link",
     metavar="A-B",
     help="A cable (leaf0-spine1), one direction of it (leaf0->spine1), or one of parallel cables (leaf0-spine1:0).",
-)
-lab_app = typer.Typer(
-    name="lab",
-    no_args_is_help=True,
-    help="A fabric or a plan as a real network inside this machine: `ropewalk lab up torus:4x4 --bandwidth 20Mbps`.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="markdown",
 )
 
 
@@ -55,7 +46,9 @@ def up_command(
     print_labs([state])
 
 
-def down_command(name: str = NAME, every: bool = typer.Option(False, "--all", help="All labs of this user.")) -> None:
+def down_command(
+    name: str = NAME, every: bool = typer.Option(False, "--all", help="All labs of the current user.")
+) -> None:
     """Remove a lab: its processes, namespaces, interfaces and routes.
 
     Example: `ropewalk lab down`
@@ -69,7 +62,8 @@ def down_command(name: str = NAME, every: bool = typer.Option(False, "--all", he
 
 
 def status_command(
-    name: str | None = typer.Option(None, "--name", "-n", help="One lab, with all its links."), json: bool = JSON
+    name: str | None = typer.Option(None, "--name", "-n", help="Name of a lab, to show all its links."),
+    json: bool = JSON,
 ) -> None:
     """Labs that are up, and what the links of one have sent.
 
@@ -103,7 +97,7 @@ def rewire_command(
     *,
     place: ClusterOptions,
     build: RouteOptions,
-    delay: str = typer.Option("0s", help="How long new circuits are dark, on the fabric, such as 10ms."),
+    delay: str = typer.Option("0s", help="Reconfiguration delay of new circuits, in fabric time, such as 10ms."),
 ) -> None:
     """Change the circuits of a lab while it runs, as an optical switch does: the same nodes, other links.
 
@@ -122,9 +116,9 @@ def rewire_command(
 
 def fault_command(
     link: str = LINK,
-    down: bool = typer.Option(False, "--down", help="Take it down."),
-    up: bool = typer.Option(False, "--up", help="Make it whole again."),
-    rate: str | None = typer.Option(None, help="Give it another speed, in the fabric's own terms, such as 5Mbps."),
+    down: bool = typer.Option(False, "--down", help="Take the link down."),
+    up: bool = typer.Option(False, "--up", help="Bring the link back up at full speed."),
+    rate: str | None = typer.Option(None, help="Set the link's bandwidth, in fabric units, such as 5Mbps."),
     name: str = NAME,
 ) -> None:
     """Break or slow a link of a lab, or make it whole again.
@@ -134,14 +128,6 @@ def fault_command(
     from ropewalk.lab.faults import DOWN, UP, Fault, cause
 
     if [down, up, rate is not None].count(True) != 1:
-        raise InputError(f"say what happens to {link}: one of --down, --up or --rate 5Mbps")
+        raise InputError(f"nothing to do for {link}: give one of --down, --up or --rate 5Mbps")
     what = units.bandwidth(rate) if rate is not None else DOWN if down else UP
     typer.echo(f"lab {name}: {cause(name, Fault(link, what))}")
-
-
-lab_app.command("up", cls=DescribedCommand)(up_command)
-lab_app.command("run", cls=DescribedCommand)(run_command)
-lab_app.command("status", cls=DescribedCommand)(status_command)
-lab_app.command("fault", cls=DescribedCommand)(fault_command)
-lab_app.command("rewire", cls=DescribedCommand)(rewire_command)
-lab_app.command("down", cls=DescribedCommand)(down_command)

@@ -10,6 +10,7 @@ import typer
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
 from ropewalk.cli.places import fabric_named, plan_named
+from ropewalk.documents.numbers import finite
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,14 +18,16 @@ if TYPE_CHECKING:
     from ropewalk.lab.request import LabRequest
     from ropewalk.routing import Routes
 
-NAME = typer.Option("lab", "--name", "-n", help="The lab, where there are several.")
-HOSTS = typer.Option(None, min=1, help="Hosts, where only a family is named.")
+NAME = typer.Option("lab", "--name", "-n", help="Name of the lab, if several are up.")
+HOSTS = typer.Option(None, min=1, help="Number of hosts, if only a family is named.")
 ROUTING = typer.Option(
     None, help="Routes: {routers}, or hash (the kernel's own ECMP).  [default: the best for the fabric]"
 )
-SEED = typer.Option(0, help="Of routers that hash.")
-SCALE = typer.Option(
-    None, help="Build links at one part in so many of their speed, 1:5000.  [default: what this machine carries]"
+SEED = typer.Option(0, help="Seed of hashed routing.")
+SCALE = typer.Option(None, help="Scale link bandwidth down, such as 1:5000.  [default: what this machine can carry]")
+QUEUE = typer.Option(
+    None,
+    help="Queueing: fair (round robin, as in max-min fairness) or fifo.  [default: fair]",
 )
 
 
@@ -49,7 +52,7 @@ class RouteOptions:
         plan = plan_named(named)
         if plan is None:
             return routes_by_name(fabric, self.routing or DEFAULT, self.seed)
-        refuse(["--routing"] if self.routing else [], f"{named} is a plan and says it: leave it out")
+        refuse(["--routing"] if self.routing else [], f"{named} is a plan and already fixes it: leave it out")
         return routes_of_plan(plan, fabric)
 
 
@@ -58,18 +61,22 @@ class BuildOptions(RouteOptions):
     """How a lab is built, and what it is called."""
 
     scale: str | None
+    queue: str | None
 
     def typed(self) -> dict[str, object]:
         """What only a new lab can be told, as it is typed."""
-        return {"--hosts": self.hosts, "--routing": self.routing, "--scale": self.scale}
+        return {"--hosts": self.hosts, "--routing": self.routing, "--scale": self.scale, "--queue": self.queue}
 
     def request(self, named: str | None, place: ClusterOptions) -> LabRequest:
         """What is to be built; says what the machine carries."""
+        from ropewalk.lab.network import FAIR, LabSettings
         from ropewalk.lab.request import LabRequest, scaled
 
         fabric = self.fabric(named, place)
         # A fabric that is too large is refused before all its pairs are routed.
-        network, capacity = scaled(fabric, None if self.scale is None else scale_named(self.scale))
+        network, capacity = scaled(
+            fabric, None if self.scale is None else scale_named(self.scale), LabSettings(queue=self.queue or FAIR)
+        )
         router, routes = self.routes(named, fabric)
         typer.echo(f"{fabric.name}: {capacity.said()}", err=True)
         return LabRequest(self.name, named or str(place.cluster), network, router, routes)
@@ -82,6 +89,6 @@ def scale_named(text: str) -> float:
     (5000.0, 2.5)
     """
     try:
-        return float(text.removeprefix("1:"))
+        return finite(text.removeprefix("1:"))
     except ValueError:
         raise InputError(f"--scale {text} is not a number: write it like 1:5000") from None

@@ -5,59 +5,85 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
-from ropewalk.cli.lab_options import BuildOptions
+from ropewalk.cli.lab_gloo import gloo_run
+from ropewalk.cli.lab_options import BuildOptions, scale_named
 from ropewalk.cli.lab_screen import print_run
 from ropewalk.cli.lists import split
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, host_named, plan_named
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
 from ropewalk.errors import InputError
+from ropewalk.files import is_file
 
 if TYPE_CHECKING:
     from ropewalk.collectives.act import Act
     from ropewalk.fabric import Fabric
     from ropewalk.lab.answer import LabAnswer
+    from ropewalk.lab.gloo import GlooAnswer
     from ropewalk.lab.job import LabWork
     from ropewalk.lab.question import LabQuestion
     from ropewalk.lab.request import LabRequest
+    from ropewalk.lab.timed import TimedFault
 
-WHAT = "What is run"
+WHAT = "Workload"
+KINDS = ("sockets", "gloo")
 COLLECTIVE = typer.Option(
     None,
     "--collective",
     "-c",
-    help="How hosts exchange: {collectives}.  [default: the step of a plan, else ring]",
+    help="Algorithm: {collectives}.  [default: the step of a plan, otherwise ring]",
     rich_help_panel=WHAT,
 )
 ACT = typer.Option(
-    "allreduce", help="What they do: allreduce, allgather, reducescatter, alltoall, …", rich_help_panel=WHAT
+    "allreduce", help="Collective: allreduce, allgather, reducescatter, alltoall, …", rich_help_panel=WHAT
 )
-SIZE = typer.Option("4MB", "--size", "-s", help="Bytes in the buffer of a rank.", rich_help_panel=WHAT)
+SIZE = typer.Option("4MB", "--size", "-s", help="Buffer size per rank.", rich_help_panel=WHAT)
 GROUP = typer.Option(
     [],
     "--group",
     "-g",
-    help="Hosts of a group, h0,h1,h2; given again, groups run at once.  [default: all hosts]",
+    help="Hosts of a group: h0,h1,h2. Repeat to run several groups at once.  [default: all hosts]",
     rich_help_panel=WHAT,
 )
-SEGMENTS = typer.Option(
-    1, min=1, help="Pieces that follow each other down the trees of a forest.", rich_help_panel=WHAT
-)
+SEGMENTS = typer.Option(1, min=1, help="Pipeline segments of tree-based algorithms.", rich_help_panel=WHAT)
 SHRINK = typer.Option(
-    None, min=1.0, help="Divide bytes and seconds of the step of a plan by this.", rich_help_panel=WHAT
+    None,
+    min=1.0,
+    help="Divide bytes and times of a plan's step by this.  [default: so that a run takes at most 20 s]",
+    rich_help_panel=WHAT,
 )
-REPEATS = typer.Option(5, help="Runs that count; one before them warms connections up.", rich_help_panel=WHAT)
+RANKS = typer.Option(
+    "sockets",
+    help="Runner: sockets (one process, every transfer timed) or gloo (torch.distributed, one process per host).",
+    rich_help_panel=WHAT,
+)
+FAULT = typer.Option(
+    [],
+    "--fault",
+    metavar="'A-B down at 0.5s up at 1.5s'",
+    help="Link fault in every run, in lab seconds after its start: the link goes down, or changes its fabric bandwidth "
+    "(a->b 5Mbps at 1s), and may come up again. May be repeated.",
+    rich_help_panel=WHAT,
+)
+LEVEL = typer.Option(
+    "flow",
+    help="Prediction level: flow, wire (with acknowledgements), packet (TCP packet by packet), or all.",
+    rich_help_panel=WHAT,
+)
+REPEATS = typer.Option(
+    5, help="Measured runs; one more run before them warms up the connections.", rich_help_panel=WHAT
+)
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class LabRunOptions:
     """What is run, and how often."""
 
     collective: str | None
@@ -66,7 +92,26 @@ class RunOptions:
     group: list[str]
     segments: int
     shrink: float | None
+    ranks: str
+    fault: list[str]
     repeats: int
+    level: str
+
+    def levels(self) -> tuple[str, ...]:
+        """The levels that are predicted, the flow level among them."""
+        from ropewalk.lab.predict import LEVELS
+
+        if self.level not in (*LEVELS, "all"):
+            raise InputError(f"unknown level {self.level!r}: use one of {', '.join(LEVELS)}, all")
+        if self.fault and self.level != "flow":
+            raise InputError("links that change are predicted by the flow level alone: leave --level or --fault out")
+        return LEVELS if self.level == "all" else tuple(dict.fromkeys(("flow", self.level)))
+
+    @property
+    def over_gloo(self) -> bool:
+        if self.ranks not in KINDS:
+            raise InputError(f"unknown ranks {self.ranks!r}: use one of {', '.join(KINDS)}")
+        return self.ranks == KINDS[1]
 
     @property
     def names_a_collective(self) -> bool:
@@ -82,6 +127,11 @@ class RunOptions:
         asked.check()
         return asked
 
+    def faults(self) -> list[TimedFault]:
+        from ropewalk.lab.timed import timed_fault
+
+        return [timed_fault(text) for text in self.fault]
+
     def groups(self, fabric: Fabric) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(host_named(fabric, text) for text in split(one)) for one in self.group)
 
@@ -90,7 +140,7 @@ class RunOptions:
 def run_command(
     named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED + " Built for this run alone."),
     *,
-    what: RunOptions,
+    what: LabRunOptions,
     place: ClusterOptions,
     build: BuildOptions,
     json: bool = JSON,
@@ -102,30 +152,45 @@ def run_command(
 
     On a lab for this run alone: `ropewalk lab run torus:4x4 --bandwidth 20Mbps --collective hips --page lab.html`
 
-    The training step of a plan: `ropewalk lab run plan.json --shrink 10 --page lab.html`
+    The training step of a plan: `ropewalk lab run plan.json --page lab.html`
+
+    torch.distributed, a process per host: `ropewalk lab run leaf-spine:2x2x2 --ranks gloo --act allgather`
     """
     require_outputs(page, read=(named, place.cluster))
     question = what.question()
-    if named is None and place.cluster is None:
+    what.faults(), what.levels()  # refused before anything is built
+    found: LabAnswer | GlooAnswer
+    if what.over_gloo:
+        found = gloo_run(named, what, place, build, page)
+    elif named is None and place.cluster is None:
         given = {**build.typed(), **place.typed(), "--shrink": what.shrink}
-        refuse([word for word, value in given.items() if value is not None], "the lab that is up has decided it")
+        refuse([word for word, value in given.items() if value is not None], "the running lab fixes it")
         found = _on_lab(build.name, question, what)
+    elif (document := allocation_named(named)) is not None:
+        found = _on_new_lab(*_allocated(str(named), document, what, place, build), what)
     else:
         request = build.request(named, place)
-        found = _on_new_lab(request, _work(named, request, question, what), what.repeats)
-    if page is not None:
-        from ropewalk.report.lab import lab_page
-
-        write_page(page, lab_page(found))
-    if json:
-        print_json(found.as_json())
-    else:
-        print_run(found)
+        found = _on_new_lab(request, _work(named, request, question, what), what)
+    _show(found, page, json=json)
     if found.wrong:
         raise typer.Exit(1)
 
 
-def _on_lab(name: str, question: LabQuestion, what: RunOptions) -> LabAnswer:
+def _show(found: LabAnswer | GlooAnswer, page: Path | None, *, json: bool) -> None:
+    from ropewalk.lab.answer import LabAnswer
+
+    if page is not None:
+        from ropewalk.report.lab import lab_page
+
+        assert isinstance(found, LabAnswer)
+        write_page(page, lab_page(found))
+    if json:
+        print_json(found.as_json())
+    else:
+        print_run(found, found.parting.said() if isinstance(found, LabAnswer) else ())
+
+
+def _on_lab(name: str, question: LabQuestion, what: LabRunOptions) -> LabAnswer:
     """A collective on a lab that is up."""
     from ropewalk.lab.collective import collective_work
     from ropewalk.lab.lifecycle import lent, opened, routes_in
@@ -135,30 +200,73 @@ def _on_lab(name: str, question: LabQuestion, what: RunOptions) -> LabAnswer:
         question = replace(question, groups=what.groups(lab.network.fabric))
         work = collective_work(lab.network, routes_in(state, lab.network), question)
         with lent(name) if work.brings_routes else nullcontext():
-            return measured(lab, state.routing, work, what.repeats, rates=dict(state.slowed), progress=progress)
+            rates = dict(state.slowed)
+            return measured(
+                lab, state.routing, work, what.repeats,
+                rates=rates, faults=what.faults(), levels=what.levels(), progress=progress,
+            )  # fmt: skip
 
 
-def _on_new_lab(request: LabRequest, work: LabWork, repeats: int) -> LabAnswer:
+def _on_new_lab(request: LabRequest, work: LabWork, what: LabRunOptions) -> LabAnswer:
     """Work on a lab that is made for it and gone afterwards."""
     from ropewalk.lab.lab import built
     from ropewalk.lab.measure import measured
 
     with built(request.network, request.tables()) as lab, shown_progress() as progress:
-        return measured(lab, request.routing, work, repeats, progress=progress)
+        return measured(
+            lab, request.routing, work, what.repeats, faults=what.faults(), levels=what.levels(), progress=progress
+        )
 
 
-def _work(named: str | None, request: LabRequest, question: LabQuestion, what: RunOptions) -> LabWork:
+def allocation_named(text: str | None) -> dict[str, Any] | None:
+    """The state of a cluster in a file; None where the argument names something else."""
+    path = Path(text or "")
+    if path.suffix.lower() != ".json" or not is_file(path):
+        return None
+    from ropewalk.documents import read_json
+    from ropewalk.lab.allocated import is_allocation
+    from ropewalk.tenancy.saved_state import read_state_document
+
+    subject = f"file {path}"
+    document = read_json(path, subject, InputError)
+    if isinstance(document, dict) and document.keys() >= {"plant", "placed"}:
+        raise InputError(
+            f"{path} is the JSON of `ropewalk cluster allocate`: use the state file that it writes with --save"
+        )
+    return read_state_document(path) if is_allocation(document) else None
+
+
+def _allocated(
+    named: str, document: dict[str, Any], what: LabRunOptions, place: ClusterOptions, build: BuildOptions
+) -> tuple[LabRequest, LabWork]:
+    """The jobs of a cluster on dedicated links, and the lab of its plant."""
+    from ropewalk.fabric import DEFAULT_BANDWIDTH
+    from ropewalk.lab.allocated import ISOLATED, allocated_jobs
+    from ropewalk.lab.request import LabRequest
+
+    given = {"--group": what.group or None, "--shrink": what.shrink, "--hosts": build.hosts, "--routing": build.routing}
+    refuse([word for word, value in given.items() if value is not None], f"{named} fixes which jobs run where")
+    network, work, said = allocated_jobs(
+        document, what.collective or "ring", units.size(what.size),
+        bandwidth=place.given().nic_bandwidth or DEFAULT_BANDWIDTH,
+        scale=None if build.scale is None else scale_named(build.scale),
+    )  # fmt: skip
+    typer.echo(f"{network.fabric.name}: {said}", err=True)
+    return LabRequest(build.name, named, network, ISOLATED, work.routes), work
+
+
+def _work(named: str | None, request: LabRequest, question: LabQuestion, what: LabRunOptions) -> LabWork:
     """The step of a plan, or a collective on the fabric that was named."""
     plan = plan_named(named)
     if plan is None or what.names_a_collective:
         from ropewalk.lab.collective import collective_work
 
-        refuse(["--shrink"] if what.shrink else [], "only steps of plans shrink: give --size")
+        refuse(["--shrink"] if what.shrink else [], "--shrink applies to the step of a plan: give --size instead")
         asked = replace(question, groups=what.groups(request.network.fabric))
         return collective_work(request.network, request.routes, asked)
     from ropewalk.lab.step import step_work
 
-    return step_work(request.network, plan, what.shrink or 1.0)
+    return step_work(request.network, plan, what.shrink)
 
 
 def act_named(text: str) -> Act:

@@ -14,7 +14,8 @@ MOST_LINKS = 8
 
 if TYPE_CHECKING:
     from ropewalk.lab.answer import LabAnswer
-    from ropewalk.lab.lab import Counted
+    from ropewalk.lab.gloo import GlooAnswer
+    from ropewalk.lab.netlink import Counted
     from ropewalk.lab.network import LabNetwork
     from ropewalk.lab.state import LabState
 
@@ -28,20 +29,20 @@ def print_labs(states: Sequence[LabState]) -> None:
         speeds = [bandwidth / state.scale for _, _, bandwidth, _, _ in fabric.links]
         range_said = " to ".join(dict.fromkeys(show_bandwidth(speed) for speed in (min(speeds), max(speeds))))
         scale = "" if state.scale == 1 else f" (1:{state.scale:g})"
-        alive = "up" if state.holder.alive else "ended (take it down)"
+        alive = "up" if state.holder.alive else "dead (take it down)"
         typer.echo(
             f"lab {state.name}: {fabric.name}, {fabric.hosts} hosts, {len(fabric.nodes) - fabric.hosts} switches, "
             f"{len(fabric.links)} links of {range_said}{scale}, routing {state.routing}; {alive}"
         )
 
 
-def print_run(found: LabAnswer) -> None:
+def print_run(found: LabAnswer | GlooAnswer, further: Sequence[str]) -> None:
     """The prediction beside the measurement, and the fullest links."""
     from rich import box
     from rich.table import Table
 
     typer.echo(found.headline())
-    for note in found.notes():
+    for note in (*found.notes(), *further):
         typer.echo(note)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("link", "predicted", "sent", "difference"):

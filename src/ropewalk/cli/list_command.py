@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def list_command(
-    kind: str | None = typer.Argument(None, metavar="[KIND]", help=f"{', '.join(TABLES)}; all kinds unless given."),
-    search: list[str] = typer.Argument(None, metavar="[SEARCH]...", help="Only those in which all these words occur."),
+    kind: str | None = typer.Argument(None, metavar="[KIND]", help=f"{', '.join(TABLES)}.  [default: all kinds]"),
+    search: list[str] = typer.Argument(None, metavar="[SEARCH]...", help="Only entries that contain all these words."),
     json: bool = JSON,
 ) -> None:
     """Everything that can be chosen by name: what it is and where it applies.
@@ -41,12 +41,12 @@ def _list_kinds(json: bool) -> None:
     if json:
         print_json(counts)
         return
-    shown = _plain_table("kind", "how many", "some of them")
+    shown = _plain_table("kind", "count", "examples")
     for plural, count in counts.items():
         names = list(table(plural))
         shown.add_row(plural, str(count), ", ".join(names[:4]) + (", …" if count > 4 else ""))
     console().print(shown)
-    console().print("`ropewalk list KIND [SEARCH]` says what each of them is")
+    console().print("`ropewalk list KIND [SEARCH]` describes each entry")
 
 
 def _matching(choices: Choices[Choice[Any]], words: list[str]) -> list[Choice[Any]]:
@@ -65,7 +65,7 @@ def _text(choice: Choice[Any]) -> str:
 
 
 def _table(found: list[Choice[Any]]) -> Table:
-    shown = _plain_table("name", "what it is", *found[0].facts())
+    shown = _plain_table("name", "description", *found[0].facts())
     for choice in found:
         shown.add_row(choice.name, choice.about, *choice.facts().values())
     return shown

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import InputError
 
 Value = TypeVar("Value")
@@ -44,7 +45,7 @@ def each(text: str, read: Callable[[str], Value]) -> tuple[Value, ...]:
 
 def whole_number(text: str) -> int:
     """A count of hosts and the like."""
-    if not text.isdecimal() or int(text) < 1:
+    if not is_count(text) or int(text) < 1:
         raise InputError(f"{text!r} is not a whole number above 0: write one such as 64")
     return int(text)
 

@@ -6,8 +6,9 @@ import re
 from enum import Enum
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
 from ropewalk.errors import InputError
+from ropewalk.files import is_there
 
 DOCUMENTS = (".yaml", ".yml", ".json")
 
@@ -26,18 +27,18 @@ def subject_of(what: str) -> Subject:
         return Subject.TASK_GRAPH
     if path.suffix.lower() in DOCUMENTS:
         return _document(path)
-    if path.name and path.with_name(f"{path.name}.0.et").exists():
+    if path.name and is_there(path.with_name(f"{path.name}.0.et")):
         return Subject.CHAKRA
     if path.suffix.lower() == ".et":
         prefix = what.rpartition(".et")[0].rpartition(".")[0] or "PREFIX"
-        raise InputError(f"{what} is one rank of a Chakra trace: name what all ranks share, {prefix}")
+        raise InputError(f"{what} is one rank of a Chakra trace: give the prefix that all ranks share, {prefix}")
     return Subject.MODEL
 
 
 def _document(path: Path) -> Subject:
     """By the key that comes first: reading the whole of a large task graph twice would take minutes."""
     subject = f"file {path}"
-    text = decode(read_bytes(path, subject, InputError), subject, InputError)
+    text = read_text(path, subject, InputError)
     from ropewalk.plans import is_plan
 
     if is_plan(text):

@@ -13,26 +13,24 @@ from ropewalk import units
 if TYPE_CHECKING:
     from ropewalk.strategy import Order
 
-ORDER_PANEL = "Order of gradients"
+ORDER_PANEL = "Gradient communication"
 
 ORDER = typer.Option("buckets", help="{orders.described}.", rich_help_panel=ORDER_PANEL)
 BUCKET = typer.Option(
-    None, help="Gradients that are reduced at once; 0B: every layer by itself.  [default: 25MiB, Megatron's own]",
+    None, help="Bucket size of gradient all-reduces; 0B: one per layer.  [default: 25MiB, as in Megatron]",
     rich_help_panel=ORDER_PANEL,
 )  # fmt: skip
-PARTITION = typer.Option(
-    None, help="Cut what is reduced at once into pieces, such as 4MB.", rich_help_panel=ORDER_PANEL
-)
+PARTITION = typer.Option(None, help="Split buckets into pieces of this size, such as 4MB.", rich_help_panel=ORDER_PANEL)
 CREDIT = typer.Option(
-    None, help="Bytes that may be handed over and not yet reduced, or none for no limit.  [default: one launch]",
+    None, help="Bytes in flight (ByteScheduler's credit), or none for no limit.  [default: one launch]",
     rich_help_panel=ORDER_PANEL,
 )  # fmt: skip
 STREAM = typer.Option(
-    None, "--stream/--no-stream", help="Layers that are reduced together arrive one after the other.",
+    None, "--stream/--no-stream", help="Deliver the layers of a bucket one by one.",
     rich_help_panel=ORDER_PANEL,
 )  # fmt: skip
 ACROSS_STEPS = typer.Option(
-    None, "--across-steps/--no-across-steps", help="Layers of the next step wait for their own gradients alone.",
+    None, "--across-steps/--no-across-steps", help="Layers of the next step wait for their own gradients only.",
     rich_help_panel=ORDER_PANEL,
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Options of what collectives and sends cost beyond their bytes: launches, rounds, wire that carries no payload."""
+"""Options of what collectives and sends cost beyond their bytes: launches, rounds, wire without payload, adding up."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import TYPE_CHECKING
 import typer
 
 from ropewalk import units
+from ropewalk.cli.mix_options import OVERHEADS, MixOptions
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
     from ropewalk.task.transport import Transport
 
-OVERHEADS = "What communication costs beyond its bytes"
-
 LAUNCH = typer.Option(
     None,
-    help="Before the first byte of every operation, such as 20us; as NCCL's rings have it unless given.",
+    help="Launch latency per operation, such as 20us.  [default: that of NCCL's rings]",
     rich_help_panel=OVERHEADS,
 )
 ROUND_LATENCY = typer.Option(
-    None, help="Of a round of a collective; as NCCL's rings have it unless given.", rich_help_panel=OVERHEADS
+    None, help="Latency per round of a collective.  [default: that of NCCL's rings]", rich_help_panel=OVERHEADS
 )
 EFFICIENCY = typer.Option(
     None,
-    help="Payload in a byte on the wire, above 0 and at most 1; as NCCL's rings have it unless given.",
+    help="Fraction of link bandwidth that carries payload, above 0 and at most 1.  [default: that of NCCL's rings]",
     rich_help_panel=OVERHEADS,
 )
 
 
 @dataclass(frozen=True)
-class OverheadOptions:
+class OverheadOptions(MixOptions):
     """What is not given is as measured with NCCL on that GPU; 0us, 0us and 1 leave the bytes alone."""
 
     launch: str | None
@@ -41,19 +40,24 @@ class OverheadOptions:
 
     def transport(self, cluster: Cluster, algorithm: str = "default") -> Transport | None:
         """What was said, completed for the GPUs of this cluster; None where nothing was said."""
-        if self.launch is None and self.round_latency is None and self.efficiency is None:
+        mixer = self.mixer(cluster.device)
+        if mixer is None and self.launch is None and self.round_latency is None and self.efficiency is None:
             return None
         if "nccl" in algorithm:
             raise InputError(
-                "--launch, --round-latency and --efficiency are costs of single collectives, and nccl has its own for "
-                "every size: leave them out, or take --algorithm ring"
+                "--launch, --round-latency, --efficiency and --mix do not apply to --algorithm nccl, which has its "
+                "own costs for every size: leave them out, or use --algorithm ring"
             )
         from ropewalk.hardware.complete import gpu_of
         from ropewalk.training import transport_of
 
         if self.efficiency is not None and not 0 < self.efficiency <= 1:
-            raise InputError(f"--efficiency must be above 0 and at most 1, got {self.efficiency:g}: give a part of 1")
+            raise InputError(
+                f"--efficiency must be above 0 and at most 1, got {self.efficiency:g}: give a fraction such as 0.9"
+            )
         costs = transport_of(gpu_of(cluster.device))
+        if mixer is not None:
+            costs = replace(costs, mixer=mixer)
         if self.launch is not None:
             costs = replace(costs, start_up_s=units.seconds(self.launch))
         if self.round_latency is not None:

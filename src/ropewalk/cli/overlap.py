@@ -10,10 +10,11 @@ import typer
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.overhead_options import OverheadOptions
-from ropewalk.cli.overlap_options import NetworkOptions, OverlapOutputs, SyncOptions
+from ropewalk.cli.overlap_options import OverlapNetworkOptions, OverlapOutputs, SyncOptions
 from ropewalk.cli.overlap_screen import print_answer
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
@@ -22,8 +23,10 @@ from ropewalk.cli.screen import print_json, shown_progress, write_page
 if TYPE_CHECKING:
     from ropewalk.overlap.answer import OverlapAnswer
     from ropewalk.overlap.question import OverlapQuestion
+    from ropewalk.overlap.study import SpeedRow
 
 
+@within_memory
 @with_options
 def overlap_command(
     context: typer.Context,
@@ -34,7 +37,7 @@ def overlap_command(
     what: ModelOptions,
     place: ClusterOptions,
     order: SyncOptions,
-    network: NetworkOptions,
+    network: OverlapNetworkOptions,
     overheads: OverheadOptions,
     packets: PacketChoices,
     outputs: OverlapOutputs,
@@ -46,10 +49,10 @@ def overlap_command(
     The best order as a plan for `ropewalk simulate plan.json`: `ropewalk overlap vgg16 --cluster 4x8 --plan plan.json`
     """
     outputs.check(order.sync, model, place.cluster, place.fabric)
-    refuse_plan(model, f"name a model, on its cluster with --cluster {model}, or see it run with `ropewalk simulate`")
+    refuse_plan(model, f"name a model, with --cluster {model}, or run it with `ropewalk simulate`")
     refuse_without_packets(context, (network.level,))
     if not network.simulate:
-        refuse(given(context, ("level",)), "an estimate has no level, leave --no-simulate out")
+        refuse(given(context, ("level",)), "estimates have no level: leave --no-simulate out")
 
     from ropewalk.overlap.study import answer, over_speeds
 
@@ -57,16 +60,17 @@ def overlap_command(
     with shown_progress() as progress:
         found = answer(question, progress, simulate=network.simulate)
         speeds = [] if outputs.page is None or question.servers == 1 else over_speeds(question, progress=progress)
+        progress(0, None, "planning the streamed all-reduce")
+        report = found.as_json()  # plans it: nothing is written before everything is known
+        page = None if outputs.page is None else _drawn(found, speeds)
     if outputs.plan is not None:
         _write_plan(found, outputs.plan)
     if outputs.ddp is not None:
         _write_ddp(found, outputs.ddp)
-    if outputs.page is not None:
-        from ropewalk.report.overlap import overlap_page
-
-        write_page(outputs.page, overlap_page(found, speeds))
+    if outputs.page is not None and page is not None:
+        write_page(outputs.page, page)
     if outputs.json:
-        print_json(found.as_json())
+        print_json(report)
         return
     print_answer(found, outputs.page)
 
@@ -76,7 +80,7 @@ def _question(
     what: ModelOptions,
     place: ClusterOptions,
     order: SyncOptions,
-    network: NetworkOptions,
+    network: OverlapNetworkOptions,
     overheads: OverheadOptions,
     packets: PacketChoices,
 ) -> OverlapQuestion:
@@ -100,6 +104,12 @@ def _question(
         tune=order.tune,
         seed=order.seed,
     )
+
+
+def _drawn(found: OverlapAnswer, speeds: list[SpeedRow]) -> str:
+    from ropewalk.report.overlap import overlap_page
+
+    return overlap_page(found, speeds)
 
 
 def _write_plan(found: OverlapAnswer, path: Path) -> None:

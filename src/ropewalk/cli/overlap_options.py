@@ -15,28 +15,28 @@ from ropewalk.cli.step_outputs import FILES, PlanOutputs
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
-    from ropewalk.overlap.link import Kind
+    from ropewalk.overlap.link import ExchangeKind
 
 ORDER, NETWORK = "Order", "On the network"
 
-SYNC = typer.Option("all-reduce", help="all-reduce, or ps (parameter servers).", rich_help_panel=ORDER)
+SYNC = typer.Option("all-reduce", help="Synchronisation: all-reduce, or ps (parameter servers).", rich_help_panel=ORDER)
 PS_SERVERS = typer.Option(
     None,
     "--ps-servers",
     min=1,
-    help="Parameter servers, on hosts of their own; as many as servers of workers unless given.",
+    help="Number of parameter servers, on dedicated hosts.  [default: as many as worker servers]",
     rich_help_panel=ORDER,
 )
 PARTITION = typer.Option(
     None,
-    help="Largest piece that priorities hand over, such as 4MB; searched unless given.",
+    help="Partition size under priority scheduling, such as 4MB.  [default: searched]",
     rich_help_panel=ORDER,
 )
-CREDIT = typer.Option(None, help="Bytes that may be in flight at once; searched unless given.", rich_help_panel=ORDER)
+CREDIT = typer.Option(None, help="Bytes in flight (credit).  [default: searched]", rich_help_panel=ORDER)
 TUNE = typer.Option(
     False,
     "--tune",
-    help="Search both by Bayesian optimisation (needs optuna) instead of over a grid.",
+    help="Search partition and credit by Bayesian optimisation (needs optuna) instead of a grid.",
     rich_help_panel=ORDER,
 )
 SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
@@ -45,7 +45,7 @@ SIMULATE = typer.Option(
     rich_help_panel=NETWORK,
 )  # fmt: skip
 LEVEL = step_options.LEVEL
-ROUTING = typer.Option("default", help="How transfers are routed: default, {routers}.", rich_help_panel=NETWORK)
+ROUTING = typer.Option("default", help="Routing: default, {routers}.", rich_help_panel=NETWORK)
 DDP = typer.Option(
     None,
     metavar="FILE",
@@ -66,14 +66,14 @@ class SyncOptions:
     seed: int
 
     @property
-    def kind(self) -> Kind:
-        from ropewalk.overlap.link import Kind
+    def kind(self) -> ExchangeKind:
+        from ropewalk.overlap.link import ExchangeKind
 
         try:
-            return Kind(self.sync)
+            return ExchangeKind(self.sync)
         except ValueError:
-            known = " or ".join(kind.value for kind in Kind)
-            raise InputError(f"gradients are not synchronised by {self.sync!r}: write --sync {known}") from None
+            known = " or ".join(kind.value for kind in ExchangeKind)
+            raise InputError(f"unknown --sync {self.sync!r}: write --sync {known}") from None
 
     @property
     def partition_bytes(self) -> float | None:
@@ -85,7 +85,7 @@ class SyncOptions:
 
 
 @dataclass(frozen=True)
-class NetworkOptions:
+class OverlapNetworkOptions:
     """What operations cost beside their bytes, and how the fabric is simulated."""
 
     simulate: bool
@@ -103,8 +103,8 @@ class OverlapOutputs(PlanOutputs):
         """Refuse what cannot be written before anything is computed."""
         require_outputs(self.page, self.ddp, self.plan, read=read)
         if self.plan is not None and sync != "all-reduce":
-            raise InputError(f"cannot write {self.plan}: a plan runs all-reduces: leave --sync {sync} out")
+            raise InputError(f"cannot write {self.plan}: a plan uses all-reduce: leave --sync {sync} out")
         if self.ddp is not None and sync != "all-reduce":
             raise InputError(
-                f"cannot write {self.ddp}: DistributedDataParallel knows all-reduces only: leave --sync {sync} out"
+                f"cannot write {self.ddp}: DistributedDataParallel supports all-reduce only: leave --sync {sync} out"
             )

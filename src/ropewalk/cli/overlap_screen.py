@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ropewalk import units
 from ropewalk.cli.screen import console
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.overlap.answer import OverlapAnswer
+    from ropewalk.overlap.stream_plan import StreamPlan
 
 MOST_GROUPS = 6
 """Groups of the best method that the screen lists."""
@@ -38,6 +40,8 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
     )
     for line in _groups(found):
         say(line, soft_wrap=True)
+    if found.streams is not None:
+        _print_streams(found.streams)
     say(f"costs: {found.tensors.source}", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
@@ -45,31 +49,62 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
         say("add --page overlap.html for charts, --json for the whole order", style="dim")
 
 
+def _print_streams(plan: StreamPlan) -> None:
+    """Every scheme on the ring, rank by rank: what each overlap is worth."""
+    from ropewalk.overlap.stream_answer import stream_rows, stream_sentence
+
+    say = console().print
+    ring = plan.ring
+    say(
+        f"\non a ring of {ring.ranks} ranks that send {units.show_size(ring.bandwidth)}/s and add "
+        f"{'at no cost' if ring.mixer.free else f'{units.show_size(ring.mixer.rate)}/s'}: {stream_sentence(plan)}",
+        style="bold",
+        soft_wrap=True,
+    )
+    rows = [
+        (row.name, units.show_seconds(row.step_s), f"{row.step_s / plan.bounds.step_s:.3f} x",
+         "" if row.operations is None else str(row.operations))
+        for row in stream_rows(plan)
+    ]  # fmt: skip
+    say(_columns((("scheme", "left"), ("step", "right"), ("vs. bound", "right"), ("operations", "right")), rows))
+
+
 def _groups(found: OverlapAnswer) -> list[str]:
     """The first groups of the best method that fuses, in the order in which they are ready."""
     names, sizes, groups = found.tensors.names, found.tensors.size_bytes, found.best.groups.members
     if len(groups) == len(names):
-        return ["groups: none, every tensor on its own"]
+        return ["groups: none, every tensor separately"]
     lines = []
     for number, group in enumerate(groups[:MOST_GROUPS]):
         ends = names[group[0]] if len(group) == 1 else f"{names[group[0]]} ... {names[group[-1]]} ({len(group)})"
         lines.append(f"group {number}: {units.show_size(float(sizes[list(group)].sum()))}: {ends}")
     if len(groups) > MOST_GROUPS:
-        lines.append(f"and {len(groups) - MOST_GROUPS} more groups, all of them in --json")
+        lines.append(f"and {len(groups) - MOST_GROUPS} more groups; --json lists all")
     return lines
 
 
 def _table(found: OverlapAnswer) -> Table:
-    from rich import box
-    from rich.table import Table
-
     from ropewalk.overlap.ways import METHODS
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("method", "known as", "step", "estimate", "to the best", "operations"):
-        table.add_column(name, justify="left" if name in ("method", "known as") else "right", no_wrap=True)
+    heads: list[tuple[str, Literal["left", "right"]]] = [
+        (name, "left" if name in ("method", "also known as") else "right")
+        for name in ("method", "also known as", "step", "estimate", "vs. best", "operations")
+    ]
+    rows = []
     for way in sorted(found.ways, key=lambda way: (way.time_s, way.launches)):
         ratio = "" if way is found.best else f"{way.time_s / found.best.time_s:.3f} x"
         step = "" if way.simulated_s is None else units.show_seconds(way.simulated_s)
-        table.add_row(way.name, METHODS[way.name].label, step, units.show_seconds(way.step_s), ratio, str(way.launches))
+        rows.append((way.name, METHODS[way.name].label, step, units.show_seconds(way.step_s), ratio, str(way.launches)))
+    return _columns(heads, rows)
+
+
+def _columns(heads: Sequence[tuple[str, Literal["left", "right"]]], rows: Iterable[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name, justify in heads:
+        table.add_column(name, justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table

@@ -11,6 +11,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import split
+from ropewalk.documents.numbers import finite
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +29,13 @@ PORT_QUEUE = typer.Option(
     help="Queue limit of one port of a lossy switch (TCP), such as 100kB.",
     rich_help_panel=PACKETS,
 )
-ECN = typer.Option(None, "--ecn", metavar="KMIN,KMAX,PMAX", help="Marking: 160kB,640kB,0.2.", rich_help_panel=PACKETS)
+ECN = typer.Option(
+    None,
+    "--ecn",
+    metavar="KMIN,KMAX,PMAX",
+    help="ECN marking, KMIN,KMAX,PMAX: 160kB,640kB,0.2.",
+    rich_help_panel=PACKETS,
+)
 PAYLOAD = typer.Option(None, "--payload", help="Payload of a packet, such as 4096B.", rich_help_panel=PACKETS)
 MIN_RTO = typer.Option(
     None, "--min-rto", help="Minimum retransmission timeout of TCP, such as 10ms.", rich_help_panel=PACKETS
@@ -36,11 +43,8 @@ MIN_RTO = typer.Option(
 SPREAD = typer.Option(
     None,
     "--spread",
-    help="What a transfer does with several paths: hash (takes one), split (one flow each), spray (packets in turn).",
+    help="Multipath: hash (one path), split (one flow per path) or spray (packets round robin).",
     rich_help_panel=PACKETS,
-)
-REDUCE = typer.Option(
-    None, "--reduce", help="Speed at which receivers reduce what arrives, such as 100GB/s.", rich_help_panel=PACKETS
 )
 MOST_EVENTS = typer.Option(
     1e9, "--most-events", min=1.0, help="Refuse packet-level runs with more events than this.", rich_help_panel=PACKETS
@@ -49,7 +53,7 @@ MOST_EVENTS = typer.Option(
 FLUID = {"closed", "flow", "wire"}
 """Levels that send no packets."""
 OF_FORMAT = ("transport", "payload")
-OF_RUNS = ("buffer", "port_queue", "ecn", "min_rto", "spread", "reduce", "most_events")
+OF_RUNS = ("buffer", "port_queue", "ecn", "min_rto", "spread", "most_events")
 """Parameters of commands that count where packets have a format, and those that count only where they are sent."""
 
 
@@ -64,7 +68,6 @@ class PacketChoices:
     payload: str | None
     min_rto: str | None
     spread: str | None
-    reduce: str | None
     most_events: float
 
     def use(self, level: str) -> LevelUse:
@@ -78,7 +81,6 @@ class PacketChoices:
     def options(self) -> PacketOptions:
         from ropewalk.sim.level import PacketOptions
 
-        usual = PacketOptions()
         return PacketOptions(
             buffer_bytes=None if self.buffer is None else units.size(self.buffer),
             queue_bytes=None if self.port_queue is None else units.size(self.port_queue),
@@ -86,7 +88,6 @@ class PacketChoices:
             payload_bytes=None if self.payload is None else units.size(self.payload),
             min_rto_s=None if self.min_rto is None else units.seconds(self.min_rto),
             spread=self.spread,
-            reduce_bandwidth=usual.reduce_bandwidth if self.reduce is None else units.bandwidth(self.reduce),
         )
 
 
@@ -100,7 +101,7 @@ def read_ecn(text: str) -> tuple[float, float, float]:
     if len(parts) != 3:
         raise InputError(f"--ecn {text!r} is not KMIN,KMAX,PMAX: write it like 160kB,640kB,0.2")
     try:
-        pmax = float(parts[2])
+        pmax = finite(parts[2])
     except ValueError:
         raise InputError(f"Pmax {parts[2]!r} is not a number: write a probability such as 0.2") from None
     return float(units.size(parts[0])), float(units.size(parts[1])), pmax

@@ -9,6 +9,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.cluster_options import ClusterOptions
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.overhead_options import OverheadOptions
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 USUAL_CLUSTER = "2x8"
 
 
+@within_memory
 @with_options
 def pipeline_command(
     context: typer.Context,
@@ -51,12 +53,13 @@ def pipeline_command(
     Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """
     require_outputs(outputs.csv, outputs.page, outputs.plan, read=(model, place.cluster, place.fabric))
-    refuse_plan(model, f"name a model, on its cluster with --cluster {model}, or see it run with `ropewalk simulate`")
+    refuse_plan(model, f"name a model, with --cluster {model}, or run it with `ropewalk simulate`")
     if outputs.plan is not None and pieces.profile_batch is not None:
         named = Path(model).with_stem(f"{Path(model).stem}-pbs-{pieces.profile_batch}").name
         raise InputError(
-            f"cannot write {outputs.plan}: a plan knows a profile by its file, and {Path(model).name} does not say its "
-            f"batch: rename it to {named} and leave --profile-batch out"
+            f"cannot write {outputs.plan}: a plan refers to a profile by its file name, and {Path(model).name} does "
+            "not contain "
+            f"its batch size: rename it to {named} and leave --profile-batch out"
         )
     refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
@@ -130,18 +133,18 @@ def _timetable(found: PipelineAnswer, costs: Costs, path: Path) -> tuple[str, st
     others = {other.name: other.judged for other in found.alternatives if other.judged is not None}
     runnable = {name: judged for name, judged in others.items() if _runs_on_torch(judged)}
     if even is not None:
-        runnable["even replicas"] = even
+        runnable["equal replicas"] = even
     if not runnable:
         raise InputError(
-            f"cannot write {path}: PyTorch runs pipelines of two stages or more with as many replicas each, and no "
-            "such plan was found: give other GPUs or another --schedule"
+            f"cannot write {path}: PyTorch runs pipelines of two or more stages with equally many replicas, and no "
+            "such plan was found: change the number of GPUs or --schedule"
         )
     name = min(runnable, key=lambda name: runnable[name].step_s)
     chosen = runnable[name]
     slower = chosen.step_s / found.step_s
     return compute_only(chosen.run.timetable), (
         f"of {name}, {strategy_in_words(chosen)} with {chosen.plan.schedule}, {slower:.3f} x the plan's step: PyTorch "
-        "needs two stages or more, as many replicas for each"
+        "needs two or more stages with equally many replicas"
     )
 
 

@@ -12,44 +12,46 @@ from ropewalk.cli.cluster_options import PLACE
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.model_options import MODEL
 from ropewalk.cli.step_outputs import FILES, PlanOutputs
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import InputError
 
-HOW = "How it may be cut"
+HOW = "Partitioning"
 RECOMPUTES = {"never": (False,), "always": (True,), "auto": (False, True)}
 
 MICRO_BATCH = typer.Option(
     None,
     min=1,
-    help="Samples of the smallest micro-batch that goes through the pipeline, which is one data-parallel rank whose "
-    "stages may have replicas; multiples are tried. 1, or as a profile was measured.",
+    help="Smallest micro-batch size of the pipeline (one data-parallel rank, whose stages may have replicas); "
+    "multiples "
+    "are tried.  [default: 1, or the batch of the profile]",
     rich_help_panel=MODEL,
 )
 PROFILE_BATCH = typer.Option(
     None,
     min=1,
-    help="Samples that a profile was measured with, where its name (…-pbs-32.txt) does not say.",
+    help="Batch size of the profile, if its name (…-pbs-32.txt) does not contain it.",
     rich_help_panel=MODEL,
 )
 COLLECTIVE_BANDWIDTH = typer.Option(
-    None, help="Speed that collectives reach on a NIC, where it differs.", rich_help_panel=PLACE
+    None, help="Bandwidth that collectives reach on a NIC, if different.", rich_help_panel=PLACE
 )
-START_UP = typer.Option("0us", help="Before the first byte of a message moves.", rich_help_panel=PLACE)
-MEMORY = typer.Option(None, help="Of a GPU, such as 16GB; that of the device unless given.", rich_help_panel=PLACE)
+START_UP = typer.Option("0us", help="Start-up latency of a message.", rich_help_panel=PLACE)
+MEMORY = typer.Option(None, help="Memory per GPU, such as 16GB.  [default: that of the device]", rich_help_panel=PLACE)
 SCHEDULE = typer.Option(
     "auto",
-    help="auto, or names: {schedules}.",
+    help="Timetable: auto, or {schedules}.",
     rich_help_panel=HOW,
 )
-TENSOR = typer.Option("1", help="How many GPUs may share the samples of a replica, such as 1,2,4.", rich_help_panel=HOW)
+TENSOR = typer.Option("1", help="Tensor-parallel degrees of a replica, such as 1,2,4.", rich_help_panel=HOW)
 RECOMPUTE = typer.Option(
     "auto",
-    help="Compute activations again: never, always, or auto (where it is faster or needed).",
+    help="Recompute activations: never, always, or auto (where faster or needed).",
     rich_help_panel=HOW,
 )
 OVERLAP_SUMS = typer.Option(
     True,
     "--overlap/--no-overlap",
-    help="All-reduce gradients during the backward pass of the last micro-batch.",
+    help="Overlap the gradient all-reduce with the backward pass of the last micro-batch.",
     rich_help_panel=HOW,
 )
 CSV = typer.Option(
@@ -95,7 +97,7 @@ class CutOptions:
         if self.recompute not in RECOMPUTES:
             raise InputError(f"recompute is {self.recompute!r}: write one of {', '.join(RECOMPUTES)}")
         if max(self.degrees) > gpus:
-            raise InputError(f"{max(self.degrees)} GPUs cannot share samples on {gpus}: give a smaller --tensor")
+            raise InputError(f"{max(self.degrees)} tensor-parallel GPUs do not fit on {gpus}: give a smaller --tensor")
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -117,6 +119,6 @@ class PipelineOutputs(PlanOutputs):
 
 
 def _degree(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--tensor {text!r} is no number of GPUs: write degrees such as 1,2,4")
+    if not is_count(text) or int(text) < 1:
+        raise InputError(f"--tensor {text!r} is not a list of degrees: write it like 1,2,4")
     return int(text)

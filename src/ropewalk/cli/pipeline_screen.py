@@ -23,7 +23,7 @@ MOST_STAGES = 16
 def print_answer(found: PipelineAnswer, page: Path | None) -> None:
     say = console().print
     plan = found.best.plan
-    again = ", activations computed again" if plan.recompute else ""
+    again = ", with recomputation" if plan.recompute else ""
     say(
         f"{found.profile.name} on {found.machines.gpus} GPUs: {units.show_seconds(found.promised_s)} per step of "
         f"{plan.global_batch} samples, {plan.strategy} with {plan.schedule}",
@@ -33,7 +33,7 @@ def print_answer(found: PipelineAnswer, page: Path | None) -> None:
     if found.simulated:
         where = found.simulated[0].training.fabric.name
         say(
-            f"simulated on {where}; the planner's clock, which knows NICs and no network, estimates "
+            f"simulated on {where}; the planner's clock, which models NICs but no network, estimates "
             f"{units.show_seconds(found.step_s)}",
             soft_wrap=True,
         )
@@ -43,8 +43,8 @@ def print_answer(found: PipelineAnswer, page: Path | None) -> None:
     print_whole(_table(found))
     for other in found.alternatives:
         if other.judged is None:
-            say(f"{other.name}: none: {other.reason}", soft_wrap=True)
-    looked = "every plan was looked at" if found.searched.exact else "; ".join(found.searched.restrictions)
+            say(f"{other.name}: not available: {other.reason}", soft_wrap=True)
+    looked = "the search was exhaustive" if found.searched.exact else "; ".join(found.searched.restrictions)
     say(f"search: {found.searched.plans} plans timed; {looked}", soft_wrap=True)
     say(f"costs: {found.profile.source}", soft_wrap=True)
     if page is None:
@@ -84,7 +84,7 @@ def _table(found: PipelineAnswer) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("plan", "simulated", "estimate", "to best", "stages", "schedule", "memory"):
+    for name in ("plan", "simulated", "estimate", "vs. best", "stages", "schedule", "memory"):
         table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
     rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
     for name, judged in sorted(rows, key=lambda row: (found.to_best(row[1]), row[0] != "found")):

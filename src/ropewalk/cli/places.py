@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import refuse
 from ropewalk.cli.lists import split
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import InputError
+from ropewalk.files import is_file
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 NAMED = (
     "A builder expression (torus:4x4, dgx-a100:2), a fabric file (.yaml, .json, .graphml), an NCCL topology (.xml), "
-    "a plan (its wiring, or the network of its cluster), a cluster file, or servers x GPUs (4x8); with --cluster, the "
+    "a plan (its wiring, or the network of its cluster), a cluster file, or servers x GPUs (4x8). With --cluster: the "
     "network between its servers."
 )
 
@@ -27,13 +29,13 @@ NAMED = (
 def plan_named(text: str | None) -> Plan | None:
     """The plan of a file; None where the argument names something else."""
     path = Path(text or "")
-    if path.suffix.lower() != ".json" or not path.is_file():
+    if path.suffix.lower() != ".json" or not is_file(path):
         return None
-    from ropewalk.documents import decode, read_bytes
+    from ropewalk.documents import read_text
     from ropewalk.plans import is_plan, loads
 
     subject = f"plan {path}"
-    content = decode(read_bytes(path, subject, InputError), subject, InputError)
+    content = read_text(path, subject, InputError)
     return loads(content, subject, path.parent) if is_plan(content) else None
 
 
@@ -48,11 +50,12 @@ def fabric_named(text: str | None, place: ClusterOptions, *, plan: Plan | None, 
     if plan is not None:
         said = {"--hosts": hosts, **place.typed()}
         refuse(
-            [name for name, value in said.items() if value is not None], f"{text} is a plan and says it: leave it out"
+            [name for name, value in said.items() if value is not None],
+            f"{text} is a plan and already fixes it: leave it out",
         )
         return plan.fabric()
     if place.cluster is not None or (text is not None and _names_servers(text)):
-        refuse([] if hosts is None else ["--hosts"], "a cluster has GPUs, leave it out")
+        refuse([] if hosts is None else ["--hosts"], "a cluster fixes its own hosts: leave it out")
         return _cluster_named(text, place).fabric()
     if text is None:
         raise InputError("name a fabric such as torus:4x4, or a cluster with --cluster, such as --cluster 4x8")
@@ -94,8 +97,8 @@ def group_named(text: str, fabric: Fabric, plan: Plan | None) -> Sequence[int]:
     groups = groups_of(plan)
     if purpose not in groups:
         known = ", ".join(groups) or "none"
-        raise InputError(f"nobody meets for {purpose!r} in the plan ({plan.strategy.said()}): groups are of {known}")
-    if number and not (number.isdecimal() and int(number) < len(groups[purpose])):
+        raise InputError(f"the plan has no groups for {purpose!r} ({plan.strategy.said()}): choose one of {known}")
+    if number and not (is_count(number) and int(number) < len(groups[purpose])):
         raise InputError(f"the plan has {len(groups[purpose])} {purpose} groups: write {purpose}:0, {purpose}:1, ...")
     return groups[purpose][int(number or 0)]
 
@@ -105,9 +108,9 @@ def host_named(fabric: Fabric, text: str) -> int:
     names = fabric.node_names[: fabric.hosts]
     if text in names:
         return names.index(text)
-    if text.isdecimal() and int(text) < fabric.hosts:
+    if is_count(text) and int(text) < fabric.hosts:
         return int(text)
     some = ", ".join(names[:4])
     raise InputError(
-        f"{text!r} is no host of {fabric.name}: give a number below {fabric.hosts} or a name such as {some}"
+        f"{text!r} is not a host of {fabric.name}: give a number below {fabric.hosts} or a name such as {some}"
     )

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk.cli.best import SAMPLES_PER_GPU, Asked, find_best, rerun_best
+from ropewalk.cli.best import SAMPLES_PER_GPU, ExplainedRequest, estimate_best, find_best, rerun_best
 from ropewalk.cli.best_options import SpaceOptions
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import split
-from ropewalk.cli.model_options import TrainedOptions
+from ropewalk.cli.memory_limit import within_memory
+from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.plan_networks import compare_networks
-from ropewalk.cli.plan_options import ComparisonOptions, NetworkOptions, Outputs, PortOptions, RunOptions, SearchOptions
+from ropewalk.cli.plan_options import (
+    ComparisonOptions,
+    NetworkOptions,
+    Outputs,
+    PlanRunOptions,
+    PortOptions,
+    SearchOptions,
+)
 from ropewalk.cli.screen import require_outputs
 from ropewalk.cli.stack_options import StackOptions
 from ropewalk.cli.wired import rewire, wire
@@ -28,17 +36,20 @@ if TYPE_CHECKING:
     from ropewalk.codesign.question import PlanQuestion
     from ropewalk.sim.level import LevelUse
 
-OF_A_RERUN = {field.name for group in (Outputs, RunOptions, PacketChoices) for field in fields(group)} | {"engine"}
+OF_A_RERUN = {field.name for group in (Outputs, PlanRunOptions, PacketChoices) for field in fields(group)} | {"engine"}
 """Options beside `--from`: what is written, where the search runs and how finely its answer is simulated."""
 OF_PORTS = ("servers", "degree", "duplex", "single_panel")
 """Options that say that ports are to be wired."""
-OF_NETWORKS = tuple(field.name for group in (SpaceOptions, StackOptions) for field in fields(group))
+OF_NETWORKS = ("optimiser", *(field.name for group in (SpaceOptions, StackOptions) for field in fields(group)))
 OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
 OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain")
 """Options that are about the one network of a cluster, or about its ports."""
+NOT_ESTIMATED = ("plan", "page", "level", "most")
+"""Options that an estimate cannot follow."""
 DEFAULT_GPUS = 8
 
 
+@within_memory
 @with_options
 def plan_command(
     context: typer.Context,
@@ -47,7 +58,7 @@ def plan_command(
         help="dlrm, candle, bert, ncf, resnet50 or vgg16 of the published study, or any model of `ropewalk simulate`.",
     ),
     *,
-    what: TrainedOptions,
+    what: ModelOptions,
     stack: StackOptions,
     place: ClusterOptions,
     ports: PortOptions,
@@ -55,7 +66,7 @@ def plan_command(
     space: SpaceOptions,
     against: ComparisonOptions,
     networks: NetworkOptions,
-    run: RunOptions,
+    run: PlanRunOptions,
     packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
@@ -71,28 +82,41 @@ def plan_command(
     files = (outputs.plan, outputs.page, outputs.patch, outputs.tables)
     require_outputs(*files, read=(model, outputs.again, place.cluster))
     if (model is None) == (outputs.again is None):
-        raise InputError("name a model to plan for, or a plan to run again with --from: one of the two")
+        raise InputError("name either a model to plan for, or a plan to rerun with --from")
     refuse_without_packets(context, (run.level,))
     level = packets.use(run.level)
     if model is None:
         assert outputs.again is not None
         decided = given(context, (name for name in context.params if name not in OF_A_RERUN))
-        refuse(decided, f"{outputs.again} says what was asked: leave it out, or plan for the model itself")
+        refuse(decided, f"{outputs.again} fixes the question: leave it out, or plan for the model instead")
         _rerun(outputs.again, search.engine, level, outputs)
         return
-    refuse_plan(model, f"run it again with --from {model}, or name a model")
+    refuse_plan(model, f"rerun it with --from {model}, or name a model")
+    if search.quick:
+        refuse(given(context, (*OF_PORTS, "network", "target")), "--quick applies to one given network: leave it out")
     if networks.named:
-        refuse(given(context, OF_ONE_NETWORK), "several networks or sizes are planned for: leave it out")
+        refuse(given(context, OF_ONE_NETWORK), "it does not apply to several networks or sizes: leave it out")
         question = _question(model, what, stack, place, space, search, level).question
         compare_networks(context, question, ports, networks, search.engine, outputs)
         return
     if given(context, OF_PORTS) or _has_ports(place):
-        refuse(given(context, ("fabric", "rails")), "a plan wires the ports of the servers itself, leave it out")
-        refuse(given(context, OF_NETWORKS), "a search over strategies has it, and ports are to be wired: leave it out")
+        refuse(given(context, ("fabric", "rails")), "the planner wires the ports itself: leave it out")
+        refuse(
+            given(context, OF_NETWORKS), "it applies to a given network, and here ports are to be wired: leave it out"
+        )
         wire(_wiring_question(model, what, place, ports, search, against), search.engine, level, outputs)
         return
-    refuse(given(context, OF_WIRING), "it is for ports to be wired: leave it out, or give --servers and --degree")
-    find_best(_question(model, what, stack, place, space, search, level), outputs)
+    refuse(given(context, OF_WIRING), "it applies to ports to be wired: leave it out, or give --servers and --degree")
+    asked = _question(model, what, stack, place, space, search, level)
+    if search.quick:
+        refuse(
+            given(context, NOT_ESTIMATED),
+            "--quick gives an estimate, which is neither simulated at a level nor "
+            "a plan: leave out this option or --quick",
+        )
+        estimate_best(asked, json=outputs.json)
+        return
+    find_best(asked, outputs)
 
 
 def _has_ports(place: ClusterOptions) -> bool:
@@ -103,7 +127,7 @@ def _has_ports(place: ClusterOptions) -> bool:
 
 
 def _wiring_question(
-    model: str, what: TrainedOptions, place: ClusterOptions, ports: PortOptions, search: SearchOptions,
+    model: str, what: ModelOptions, place: ClusterOptions, ports: PortOptions, search: SearchOptions,
     against: ComparisonOptions,
 ) -> PlanQuestion:  # fmt: skip
     from ropewalk.codesign.question import PlanQuestion
@@ -127,9 +151,9 @@ def _wiring_question(
 
 
 def _question(
-    model: str, what: TrainedOptions, stack: StackOptions, place: ClusterOptions, space: SpaceOptions,
+    model: str, what: ModelOptions, stack: StackOptions, place: ClusterOptions, space: SpaceOptions,
     search: SearchOptions, level: LevelUse,
-) -> Asked:  # fmt: skip
+) -> ExplainedRequest:  # fmt: skip
     from ropewalk.planner.question import PlannerQuestion
     from ropewalk.strategy.by_stack import as_run_by
     from ropewalk.workload.zoo.stacks import stack_in
@@ -142,14 +166,17 @@ def _question(
         what.batch or SAMPLES_PER_GPU * cluster.gpus,
         what.seq,
         what.dtype,
-        space.space(max(group.gpus for group in cluster.servers), as_run_by(stack_in(named), stack.usual())),
+        space.space(
+            max(group.gpus for group in cluster.servers),
+            as_run_by(stack_in(named), replace(stack.usual(), optimiser=what.optimiser)),
+        ),
         split(search.allow),
         space.routing,
         search.seed,
         level,
         space.most,
     )
-    return Asked(question, tuple(space.explain or ()), search.engine)
+    return ExplainedRequest(question, tuple(space.explain or ()), search.engine)
 
 
 def _rerun(path: Path, engine: str, level: LevelUse, outputs: Outputs) -> None:

@@ -36,7 +36,9 @@ def compare_networks(
 
     names = (OWN,) if networks.network is None else not_empty(split_fabrics(networks.network), "--network")
     if OWN not in names:
-        refuse(given(context, ("fabric", "rails")), f"name the network in --network, or {OWN} to have it beside others")
+        refuse(
+            given(context, ("fabric", "rails")), f"name the network in --network, or {OWN} to compare it with others"
+        )
     asked = NetworksQuestion(question, names, ports.prices or DEFAULT_PRICES, networks.target)
     workers = engine_named(engine)
     with shown_progress() as progress:
@@ -64,7 +66,7 @@ def print_networks(answer: NetworksAnswer) -> None:
     say(answer.comparison.verdict, style="bold", soft_wrap=True)
     print_whole(_table(answer))
     compared = answer.comparison
-    say(f"dollars are of the {compared.dollars_of} (price list {compared.prices})", soft_wrap=True)
+    say(f"cost of the {compared.dollars_of} (price list {compared.prices})", soft_wrap=True)
     say(f"costs: {answer.best.planned.training.cost_source}", soft_wrap=True)
     for one in answer.found:
         for line in _remarks(one):
@@ -91,7 +93,7 @@ def _table(answer: NetworksAnswer) -> Table:
     sized = answer.question.target is not None
     counted = compared.counted
     table = Table(box=box.SIMPLE_HEAD)
-    heads = ("network", *(["servers"] if sized else []), "step", f"to {compared.reference}", counted, "MFU", "cost",
+    heads = ("network", *(["servers"] if sized else []), "step", f"vs. {compared.reference}", counted, "MFU", "cost",
              f"{counted} per $", "bandwidth per GPU", "comparison", "strategy")  # fmt: skip
     for head in heads:
         table.add_column(

@@ -20,10 +20,10 @@ PORTS, SEARCH, AGAINST = "Ports and cables", "Search", "Comparison"
 USUAL_SERVERS = 16
 
 SERVERS = typer.Option(
-    None, min=1, help="Servers that train the model, where no cluster says it.  [default: 16]", rich_help_panel=PORTS
+    None, min=1, help="Number of servers, if no cluster is given.  [default: 16]", rich_help_panel=PORTS
 )
 DEGREE = typer.Option(
-    None, min=1, help="Network ports of a server, each with the speed of a NIC.  [default: 4]", rich_help_panel=PORTS
+    None, min=1, help="Network ports per server, each with the bandwidth of a NIC.  [default: 4]", rich_help_panel=PORTS
 )
 DUPLEX = typer.Option(
     None,
@@ -34,7 +34,7 @@ DUPLEX = typer.Option(
 SINGLE_PANEL = typer.Option(
     None,
     "--single-panel/--panel-per-port",
-    help="All ports on one large panel, instead of port i of every server on panel i.",
+    help="Connect all ports to one large patch panel, instead of port i of every server to panel i.",
     rich_help_panel=PORTS,
 )
 PRICES = typer.Option(
@@ -45,43 +45,46 @@ NETWORK = typer.Option(
     None,
     metavar="NAMES",
     help="Networks for the same servers, each with its own best strategy: {networks}; ratios as in leaf-spine:2to1, "
-    "ports as in wire:8x400Gbps, expressions and fabric files. `ropewalk list networks` says what each is.",
+    "ports as in wire:8x400Gbps, expressions and fabric files. See `ropewalk list networks`.",
     rich_help_panel=AGAINST,
 )
 TARGET = typer.Option(
     None,
-    help="The longest step (30s) or tokens in a time (1e12tokens/30days): the fewest servers of the cluster that "
-    "reach it.",
+    help="Target step time (30s) or token rate (1e12tokens/30days): find the fewest servers that reach it.",
     rich_help_panel=SEARCH,
 )
-PRIME_ONLY = typer.Option(False, "--prime-only", help="Only rings whose jump is 1 or prime.", rich_help_panel=SEARCH)
+PRIME_ONLY = typer.Option(
+    False, "--prime-only", help="Only rings with stride 1 or a prime stride.", rich_help_panel=SEARCH
+)
 SELECTION = typer.Option(
-    "best", help="Which rings: best (fewest hops found) or paper (the geometric rule).", rich_help_panel=SEARCH
+    "best", help="Ring selection: best (fewest hops found) or paper (the geometric rule).", rich_help_panel=SEARCH
 )
 ALLOW = typer.Option(
     "",
-    help="More to choose from: unrunnable (what no framework runs); on ports to be wired tensor, expert, pipeline.",
+    help="Extend the search: unrunnable (what no framework runs); for ports to be wired also tensor, expert, pipeline.",
     rich_help_panel=SEARCH,
 )
-BUDGET = typer.Option(2000, help="Proposals of one chain in one round.", rich_help_panel=SEARCH)
-CHAINS = typer.Option(4, help="Independent chains in a round.", rich_help_panel=SEARCH)
-ROUNDS = typer.Option(4, help="Alternations of strategy and topology at most.", rich_help_panel=SEARCH)
+BUDGET = typer.Option(2000, help="Proposals per chain and round.", rich_help_panel=SEARCH)
+CHAINS = typer.Option(4, help="Independent chains per round.", rich_help_panel=SEARCH)
+ROUNDS = typer.Option(4, help="Maximum alternations of strategy and topology.", rich_help_panel=SEARCH)
 SEED = typer.Option(0, help="Seed of everything random.", rich_help_panel=SEARCH)
+QUICK = typer.Option(
+    False, "--quick", help="Estimate within a second or two: simulate only the best few common "
+    "strategies.", rich_help_panel=SEARCH,
+)  # fmt: skip
 ENGINE = typer.Option(
     "processes", help="Where the search runs: processes, or ray (an existing cluster).", rich_help_panel=SEARCH
 )
 COMPARE = typer.Option(
     "ideal-switch,fat-tree",
-    help="all, none, or names: {baselines} (ocs-reconfig:100us for another delay).",
+    help="all, none, or names: {baselines} (ocs-reconfig:100us sets the delay).",
     rich_help_panel=AGAINST,
 )
 LEVEL = step_options.LEVEL
 AGAIN = typer.Option(
-    None, "--from", metavar="FILE", help="Run the plan of a plan.json again and compare.", rich_help_panel=FILES
+    None, "--from", metavar="FILE", help="Rerun the plan of a plan file and compare.", rich_help_panel=FILES
 )
-PATCH = typer.Option(
-    None, metavar="FILE", help="Write which port goes where on the patch panels (CSV).", rich_help_panel=FILES
-)
+PATCH = typer.Option(None, metavar="FILE", help="Write the patch list of the panels (CSV).", rich_help_panel=FILES)
 TABLES = typer.Option(
     None, metavar="FILE", help="Write the forwarding tables of all servers (CSV).", rich_help_panel=FILES
 )
@@ -120,6 +123,7 @@ class SearchOptions:
     rounds: int
     seed: int
     engine: str
+    quick: bool
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class NetworkOptions:
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class PlanRunOptions:
     """How finely the network of the plan that was found is simulated; the search itself looks at flows."""
 
     level: str

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ropewalk import units
 from ropewalk.cli.screen import console
-from ropewalk.fabric.wiring import rings_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +21,7 @@ def print_at_level(design: Design, closer: TrainingAnswer) -> None:
     say = console().print
     say(
         f"at level {closer.question.network.level.level}: {units.show_seconds(seconds)} per step, "
-        f"{abs(change):.2%} {'more' if change >= 0 else 'less'} than as flows",
+        f"{abs(change):.2%} {'more' if change >= 0 else 'less'} than at flow level",
         soft_wrap=True,
     )
     for note in closer.notes:
@@ -30,6 +29,8 @@ def print_at_level(design: Design, closer: TrainingAnswer) -> None:
 
 
 def print_design(design: Design, *, hint: bool) -> None:
+    from ropewalk.fabric.wiring import rings_in_words
+
     say = console().print
     asked, wiring = design.question, design.wiring
     ports = f"{wiring.degree} x {units.show_bandwidth(wiring.bandwidth)}"
@@ -43,15 +44,15 @@ def print_design(design: Design, *, hint: bool) -> None:
     for line in rings_in_words(wiring):
         say(line, soft_wrap=True)
     if design.collectives != "ring":
-        say(f"collectives: {design.collectives}, faster than the rings; the rings for all others", soft_wrap=True)
+        say(f"collectives: {design.collectives}, faster than rings; rings for all others", soft_wrap=True)
     say(
         f"ports: {wiring.degree_sums} for rings, {wiring.degree_pairs} for pairs; routes: "
-        f"{design.routes.mean_hops:.2f} hops mean, {design.routes.max_hops} most; tax {design.tax:.3f}",
+        f"{design.routes.mean_hops:.2f} hops on average, {design.routes.max_hops} at most; tax {design.tax:.3f}",
         soft_wrap=True,
     )
     say(
-        f"traffic per step: {units.show_size(design.allreduce_bytes)} of all-reduces, "
-        f"{units.show_size(design.mp_bytes)} between pairs",
+        f"traffic per step: {units.show_size(design.allreduce_bytes)} of all-reduce, "
+        f"{units.show_size(design.mp_bytes)} point-to-point",
         soft_wrap=True,
     )
     seats = [f"{count} x {what}" for what, count in _seats(design).items()]
@@ -62,7 +63,7 @@ def print_design(design: Design, *, hint: bool) -> None:
         say(f"note: {note}", style="yellow", soft_wrap=True)
     if hint:
         say(
-            "add --plan plan.json to keep it, --page plan.html for charts, --patch and --tables to build it",
+            "add --plan plan.json to save it, --page plan.html for charts, --patch and --tables to build it",
             style="dim",
         )
 
@@ -81,7 +82,7 @@ def _table(design: Design) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("network", "step", "to the plan", "cost", "to the plan's"):
+    for name in ("network", "step", "vs. plan", "cost", "vs. plan (cost)"):
         table.add_column(name, justify="left" if name == "network" else "right", no_wrap=True)
     table.add_row("plan", units.show_seconds(design.step_time_s), "", f"${design.cost:,.0f}", "")
     for name, row in design.baselines.items():

@@ -17,7 +17,7 @@ def profile_command(
     table: Path = typer.Argument(metavar="TABLE", help="The table to write, such as my-gpu.csv.gz."),
     dtype: str = typer.Option("bf16,tf32,fp32", help="Precisions to measure: bf16, tf32, fp32."),
     small: bool | None = typer.Option(
-        None, "--small/--full", help="Only what a CPU measures in minutes (default on a CPU), or the whole grid."
+        None, "--small/--full", help="Measure only what takes minutes on a CPU (default on a CPU), or the whole grid."
     ),
 ) -> None:
     """Measure kernels and launches on this machine's GPU (or CPU) with PyTorch: two minutes per precision on an H200.
@@ -34,7 +34,7 @@ def profile_command(
     if "fp32" in precisions and "tf32" not in precisions:
         raise InputError("fp32 is measured where it differs from tf32: use tf32,fp32")
     if not table.name.lower().endswith(TABLE_SUFFIXES):
-        raise InputError(f"{table} does not look like a cost table: let its name end in .csv.gz")
+        raise InputError(f"{table} must end in .csv.gz: rename the table")
     require_outputs(table)
     with shown_progress() as progress:
         found = profile(table, precisions, small=small, progress=progress)

@@ -41,7 +41,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
 
     from ropewalk.routing import router_for
     from ropewalk.sim.level import run_at_level
-    from ropewalk.task import Kind
+    from ropewalk.task import TaskKind
     from ropewalk.task.files import load
     from ropewalk.task.plausibility import unit_slips
 
@@ -51,7 +51,7 @@ def run_graph(asked: GraphRun, place: Fabric) -> None:
         findings.add(slip)
     findings.raise_if_any()
     router = router_for(place, asked.routing)
-    transfer = np.flatnonzero(tasks.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(tasks.kind == TaskKind.TRANSFER)
     routes = router.make(asked.seed)(place, tasks.place[transfer], tasks.peer[transfer])
     watched = asked.outputs.trace is not None or asked.outputs.page is not None
     with shown_progress() as progress:
@@ -112,7 +112,7 @@ def _print_summary(result: Trace, router: str) -> None:
         style="bold",
     )
     path = Table(title="critical path", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("from", "to", "what", "where", "held back by"):
+    for name in ("from", "to", "what", "where", "waits for"):
         path.add_column(name, justify="right" if name in ("from", "to") else "left")
     steps = result.critical_path()
     for step in steps[-LONGEST:]:

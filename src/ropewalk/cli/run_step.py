@@ -11,7 +11,6 @@ import typer
 from ropewalk import units
 from ropewalk.cli.screen import console, print_json, shown_progress, write_page
 from ropewalk.cli.step_outputs import StepOutputs
-from ropewalk.fabric.wiring import rings_in_words
 from ropewalk.progress import counting
 
 if TYPE_CHECKING:
@@ -77,6 +76,8 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
     say(f"interval: {found.expected.said()}", soft_wrap=True)
     say(f"fabric: {found.fabric.name} ({found.router}, {found.question.network.algorithm})", soft_wrap=True)
     if found.question.network.designed is not None:
+        from ropewalk.fabric.wiring import rings_in_words
+
         for line in rings_in_words(found.question.network.designed.wiring):
             say(f"cables: {line}", soft_wrap=True)
     for note in found.notes:
@@ -102,8 +103,8 @@ def _beside(promised: Prediction, seconds: float) -> str:
     """What the plan promised, and by how much this run differs."""
     change = seconds / promised.step_time_s - 1 if promised.step_time_s else 0.0
     more = f"{abs(change):.2%} {'more' if change > 0 else 'less'}"
-    differs = "as simulated here" if abs(change) < SAME else f"this run takes {more}"
-    return f"the plan promised {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
+    differs = "the same as here" if abs(change) < SAME else f"this run takes {more}"
+    return f"the plan predicted {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
 
 
 def run_chakra(

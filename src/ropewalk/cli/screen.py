@@ -15,6 +15,7 @@ import typer
 from ropewalk.cli.interrupt import lasting_interrupts
 from ropewalk.errors import InputError
 from ropewalk.interrupts import unwrapped_interrupts
+from ropewalk.progress import watcher
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,17 +48,17 @@ def require_outputs(*paths: Path | None, read: Iterable[str | Path | None] = ())
 
     `read` are arguments that may name files: none of them is written over.
     """
-    from ropewalk.files import require_writable
+    from ropewalk.files import is_file, is_there, real_path, require_writable
 
-    taken = {Path(source).resolve(): "this command reads it" for source in read if source and Path(source).is_file()}
+    taken = {real_path(source): "this command reads it" for source in read if source and is_file(source)}
     asked = [path for path in paths if path is not None]
     for path in asked:
         if not path.name:
             raise InputError(f"cannot write {path}: it is a folder: name a file in it")
-        place = path.resolve()
-        if place in taken and (path.is_file() or not path.exists()):  # pipes and terminals take several
+        place = real_path(path)
+        if place in taken and (is_file(path) or not is_there(path)):  # pipes and terminals take several
             raise InputError(f"cannot write {path}: {taken[place]}: choose another path")
-        taken[place] = "something else is written to it"
+        taken[place] = "another output is written to it"
     for path in asked:
         require_writable(path)
 
@@ -103,9 +104,11 @@ def shown_progress(first: str = "starting", when_stopped: str = "nothing was wri
     """A bar for one study, as the callback that studies take."""
     with progress_bar(when_stopped) as bar:
         task = bar.add_task(first, total=None)
+        tell = watcher()
 
         def show(done: int, total: int | None, now: str) -> None:
             bar.update(task, completed=done, total=total, description=now)
+            tell(done, total, now)
 
         yield show
 

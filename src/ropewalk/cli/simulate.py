@@ -10,6 +10,7 @@ import typer
 
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse_idle_options
+from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ropewalk.training import NetworkUse, TrainingQuestion
 
 
+@within_memory
 @with_options
 def simulate_command(
     context: typer.Context,
@@ -140,7 +142,7 @@ def _question(
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,
             recompute=split.recompute,
-            order=gradients.read(),
+            order=replace(gradients.read(), overlap=stack.overlap_grad_reduce),
             optimiser=model.optimiser,
         ),
         precision=model.dtype,
@@ -177,11 +179,13 @@ def _planned(context: typer.Context, plan: Plan, use: NetworkUse, what_if: WhatI
         asked, notes = after_failure(asked, what_if.failed)
         for note in notes:
             typer.echo(note, err=True)
-    typed = {name for name in ("algorithm", "collectives", "routing", "level", "symmetry") if given(context, (name,))}
+    typed = {name for name in ("algorithm", "routing", "level", "symmetry") if given(context, (name,))}
+    written = use.collectives if given(context, ("collectives",)) else asked.network.collectives
     return replace(
         asked,
         network=replace(
-            asked.network, record_rates=use.record_rates, **{name: getattr(use, name) for name in typed}
+            asked.network.written_in(written, asked.place), record_rates=use.record_rates,
+            **{name: getattr(use, name) for name in typed},
         ),
         detail=what_if.detail if given(context, ("detail",)) else asked.detail,
         jitter=what_if.jitter,

@@ -9,40 +9,49 @@ import typer
 from ropewalk.cli import model_options
 from ropewalk.cli.cluster_options import PLACE
 
-SPLIT, TALK, WHAT_IF = "How it is split", "How it communicates", "What if"
+SPLIT, TALK, WHAT_IF = "Parallelism", "Communication", "What if"
 
 MICRO_BATCH = model_options.MICRO_BATCH
 GPUS = typer.Option(
-    None, min=1, help="GPUs; those of the cluster, or the product of the degrees, or 8.", rich_help_panel=SPLIT
+    None,
+    min=1,
+    help="Number of GPUs.  [default: those of the cluster, else the product of the degrees, else 8]",
+    rich_help_panel=SPLIT,
 )
-DP = typer.Option(None, "--dp", min=1, help="Data parallel; what the others leave unless given.", rich_help_panel=SPLIT)
-TP = typer.Option(None, "--tp", min=1, help="Tensor parallel.", rich_help_panel=SPLIT)
-PP = typer.Option(None, "--pp", min=1, help="Pipeline stages.", rich_help_panel=SPLIT)
-EP = typer.Option(None, "--ep", min=1, help="Ranks that the experts are spread over.", rich_help_panel=SPLIT)
+DP = typer.Option(
+    None, "--dp", min=1, help="Data-parallel degree.  [default: what the other degrees leave]", rich_help_panel=SPLIT
+)
+TP = typer.Option(None, "--tp", min=1, help="Tensor-parallel degree.", rich_help_panel=SPLIT)
+PP = typer.Option(None, "--pp", min=1, help="Pipeline-parallel degree (stages).", rich_help_panel=SPLIT)
+EP = typer.Option(None, "--ep", min=1, help="Expert-parallel degree.", rich_help_panel=SPLIT)
 FOLD_EXPERTS = typer.Option(
     False, "--fold-experts/--no-fold-experts", rich_help_panel=SPLIT,
-    help="Spread whole experts over tensor and context ranks too, not over data ranks alone.",
+    help="Spread whole experts over tensor and context ranks as well, not over data ranks only.",
 )  # fmt: skip
-CP = typer.Option(None, "--cp", min=1, help="Context parallel: parts of a sequence.", rich_help_panel=SPLIT)
+CP = typer.Option(None, "--cp", min=1, help="Context-parallel degree (parts of a sequence).", rich_help_panel=SPLIT)
 CP_EXCHANGE = typer.Option(
-    "gather", help="How context ranks meet in attention: {context-exchanges}.", rich_help_panel=SPLIT
+    "gather",
+    help="How context ranks exchange keys and values in attention: {context-exchanges}.",
+    rich_help_panel=SPLIT,
 )
 SP = typer.Option(
-    False, "--sp/--no-sp", help="Sequence parallel between tensor-parallel regions.", rich_help_panel=SPLIT
+    False, "--sp/--no-sp", help="Sequence parallelism between tensor-parallel regions.", rich_help_panel=SPLIT
 )
 ZERO = typer.Option(
     0, min=0, max=3, help="ZeRO: shard optimiser (1), gradients (2), weights (3, FSDP).", rich_help_panel=SPLIT
 )
 SCHEDULE = typer.Option(None, help="Pipeline schedule: {schedules}.", rich_help_panel=SPLIT)
 INTERLEAVE = typer.Option(
-    1, min=1, help="Pieces of the model on each stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
+    1, min=1, help="Model chunks (virtual stages) per pipeline stage; makes 1f1b interleaved.", rich_help_panel=SPLIT
 )
 RECOMPUTE = typer.Option(
     "none", rich_help_panel=SPLIT,
-    help="Compute again in the backward pass: none, selective, full (layers), stage, or parts of blocks with commas: "
+    help="Recompute in the backward pass: none, selective, full (layers), stage, or parts of blocks (comma-separated): "
     "{recomputed-parts}.",
 )  # fmt: skip
-RANK_ORDER = typer.Option(None, help="Order of ranks over GPUs, fastest first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT)
+RANK_ORDER = typer.Option(
+    None, help="Rank order over GPUs, fastest-varying first: tp-cp-ep-dp-pp.", rich_help_panel=SPLIT
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class SplitOptions:
     rank_order: str | None
 
 
-HOSTS = typer.Option(None, min=1, help="Hosts of the fabric of a task graph.", rich_help_panel=PLACE)
+HOSTS = typer.Option(None, min=1, help="Number of hosts of the fabric of a task graph.", rich_help_panel=PLACE)
 
 
 @dataclass(frozen=True)
@@ -78,17 +87,17 @@ class GraphOptions:
 
 ALGORITHM = typer.Option(
     "default",
-    help="Collectives: default (nccl where the stack is megatron or fsdp2, otherwise ring); one for all of "
-    "{collectives}; one per purpose, data=forest,tensor=ring; auto: the fastest by simulation, never slower than ring.",
+    help="Collectives: default (nccl where the stack is megatron or fsdp2, otherwise ring); one of {collectives}; "
+    "one per purpose (data=forest,tensor=ring); or auto: the fastest by simulation, never slower than ring.",
     rich_help_panel=TALK,
 )
 COLLECTIVES = typer.Option(
-    "fluid", help="fluid (rounds of a collective together) or rounds (one by one).", rich_help_panel=TALK
+    "fluid", help="How collectives run: fluid (all rounds at once) or rounds (one by one).", rich_help_panel=TALK
 )
-ROUTING = typer.Option("default", help="How transfers are routed: default, {routers}.", rich_help_panel=TALK)
+ROUTING = typer.Option("default", help="Routing: default, {routers}.", rich_help_panel=TALK)
 LEVEL = typer.Option(
     "flow",
-    help="How finely the network is simulated: flow (fluid), wire (fluid with headers), packet (every packet), "
+    help="Simulation level of the network: flow (fluid), wire (fluid with headers), packet (every packet), "
     "auto (wire or packet, whichever is enough).",
     rich_help_panel=TALK,
 )
@@ -105,22 +114,22 @@ class TalkOptions:
 
 
 JITTER = typer.Option(
-    0.0, min=0.0, help="Random spread of every computation: 0.03 is about 3 %.", rich_help_panel=WHAT_IF
+    0.0, min=0.0, help="Random variation of every computation: 0.03 is about 3 %.", rich_help_panel=WHAT_IF
 )
 STRAGGLER = typer.Option(
     None,
     metavar="RANK:FACTOR",
-    help="A GPU that computes FACTOR times as long; may be repeated.",
+    help="GPU that takes FACTOR times as long. May be repeated.",
     rich_help_panel=WHAT_IF,
 )
 FAILED = typer.Option(
     None,
     metavar="NAME",
     help="A part of a plan's network that has failed, named as in a cluster file (leaf0-spine1), or a cable of a "
-    "network that was designed (server0-server5); may be repeated.",
+    "wired network (server0-server5). May be repeated.",
     rich_help_panel=WHAT_IF,
 )
-MEMORY_CHECK = typer.Option(True, help="Refuse what does not fit into the memory of the GPU.", rich_help_panel=WHAT_IF)
+MEMORY_CHECK = typer.Option(True, help="Refuse strategies that do not fit into GPU memory.", rich_help_panel=WHAT_IF)
 SEED = typer.Option(0, min=0, help="Seed of jitter and of hashed routing.", rich_help_panel=WHAT_IF)
 DETAIL = typer.Option(
     "auto", help="Simulate layer by layer, or stages as a whole: auto, layer or stage.", rich_help_panel=WHAT_IF
@@ -128,7 +137,7 @@ DETAIL = typer.Option(
 SYMMETRY = typer.Option(
     None,
     "--symmetry/--no-symmetry",
-    help="Simulate one of each class of equal tasks (exact). On for task graphs, off for steps unless given.",
+    help="Simulate one of each class of equal tasks (exact). [default: on for task graphs, off for steps]",
     rich_help_panel=WHAT_IF,
 )
 

@@ -10,6 +10,7 @@ import typer
 
 from ropewalk.cli.screen import require_outputs
 from ropewalk.errors import InputError
+from ropewalk.extras import how_to_install
 
 FILES = "Output"
 TABLES = (".csv", ".parquet")
@@ -19,7 +20,7 @@ TRACE = typer.Option(
 CHAKRA = typer.Option(None, metavar="PREFIX", help="Write the step as a Chakra execution trace.", rich_help_panel=FILES)
 TASKS = typer.Option(None, metavar="FILE", help="Write all tasks as a table: .csv or .parquet.", rich_help_panel=FILES)
 PLAN = typer.Option(
-    None, metavar="FILE", help="Write the plan (JSON): every command reads it, and it has the same time again.",
+    None, metavar="FILE", help="Write the plan (JSON), which every command reads.",
     rich_help_panel=FILES,
 )  # fmt: skip
 PAGE = typer.Option(None, metavar="FILE", help="Write a page with charts (HTML, works offline).", rich_help_panel=FILES)
@@ -53,7 +54,7 @@ class StepOutputs(PlanOutputs):
         paths = [path for path in (self.trace, self.tasks, self.plan, self.page) if path is not None]
         if self.chakra is not None:
             if not self.chakra.name:
-                raise InputError(f"cannot write {self.chakra}: name what the files of all ranks begin with")
+                raise InputError(f"cannot write {self.chakra}: give the prefix of the files of all ranks")
             paths.append(self.chakra.with_name(f"{self.chakra.name}.json"))
         require_outputs(*paths, read=read)
         if self.tasks is not None:
@@ -63,8 +64,10 @@ class StepOutputs(PlanOutputs):
 def require_table(path: Path) -> None:
     """Refuse a table that could not be written in the end."""
     if path.suffix.lower() not in TABLES:
-        raise InputError(f"cannot write {path}: tasks are written as {' or '.join(TABLES)}, choose one by the ending")
+        raise InputError(
+            f"cannot write {path}: tasks are written as {' or '.join(TABLES)}: choose one by the extension"
+        )
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(
-            f'cannot write {path}: Parquet needs pyarrow: pip install "ropewalk[tables]", or write a .csv file'
+            f"cannot write {path}: Parquet needs pyarrow: {how_to_install('tables')}, or write a .csv file"
         )

@@ -10,6 +10,8 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
+from ropewalk.cli.memory_limit import within_memory
+from ropewalk.cli.mix_options import MixOptions
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.screen import JSON, PAGE, print_json, require_outputs, shown_progress, write_page
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ropewalk.sync import SyncStudy
 
 
+@within_memory
 @with_options
 def sync_command(
     context: typer.Context,
@@ -32,31 +35,32 @@ def sync_command(
         help="Physical topologies: families sized by --hosts ({fabrics}), expressions (bcube:5,2) or fabric files.",
     ),
     hosts: str | None = typer.Option(
-        None, help="Hosts of each family; several make a sweep: 16,64,256.  [default: 64; packet by packet 16]"
+        None, help="Hosts of each family; give several for a sweep: 16,64,256.  [default: 64; at packet level 16]"
     ),
     size: str | None = typer.Option(
-        None, help="Bytes to all-reduce; several make a sweep: 64MB,575MB.  [default: 575MB; packet by packet 4MB]"
+        None, help="Bytes to all-reduce; give several for a sweep: 64MB,575MB.  [default: 575MB; at packet level 4MB]"
     ),
-    bandwidth: str = typer.Option("40Gbps", help="Speed of a link per direction; several make a sweep."),
-    latency: str = typer.Option("10us", help="Start-up of every transfer (the α of the closed forms)."),
+    bandwidth: str = typer.Option("40Gbps", help="Bandwidth of a link per direction; give several for a sweep."),
+    latency: str = typer.Option("10us", help="Start-up latency of a transfer (α of the closed forms)."),
     hop_latency: str | None = typer.Option(
-        None, help="Latency of every link of the path, on top of --latency.  [default: 0us; packet by packet 1us]"
+        None, help="Latency of every link of the path, on top of --latency.  [default: 0us; at packet level 1us]"
     ),
     level: str = typer.Option(
         "closed,flow",
-        help="How times are found: closed (formula), flow (fluid), wire (fluid with headers), packet (every packet), "
+        help="Method: closed (formula), flow (fluid), wire (fluid with headers), packet (every packet), "
         "auto (wire or packet, whichever is enough). packet and auto add closed and flow for comparison.",
     ),
     routing: str = typer.Option(
         "default",
-        help="default (the one that avoids collisions), {routers}; several are compared.",
+        help="Routing: default (avoids collisions), {routers}; give several to compare.",
     ),
-    seed: int = typer.Option(0, help="Seed of hashed routing, and of marks on packets."),
+    seed: int = typer.Option(0, help="Seed of hashed routing and of ECN marks."),
     symmetry: bool = typer.Option(True, help="Simulate one of each class of equal transfers (exact)."),
-    nearest: bool = typer.Option(False, help="Where a family has no such size, take its nearest size."),
+    nearest: bool = typer.Option(False, help="If a family has no such size, use its nearest size."),
     json: bool = JSON,
     page: Path | None = PAGE,
     *,
+    mixing: MixOptions,
     packets: PacketChoices,
 ) -> None:
     """Sync time of every logical topology on every physical one: closed form beside simulation.
@@ -65,6 +69,7 @@ def sync_command(
 
     Packet by packet: `ropewalk sync --level packet --transport rdma,tcp --page sync.html`
     """
+    from ropewalk.collectives.mixer import FREE
     from ropewalk.sync import SyncQuestion, answer
 
     require_outputs(page)
@@ -87,6 +92,7 @@ def sync_command(
         transports=not_empty(split(packets.transport), "--transport"),
         packet=packets.options(),
         most_events=packets.most_events,
+        mixer=mixing.mixer() or FREE,
     )
     refuse_without_packets(context, levels)
     with shown_progress() as progress:

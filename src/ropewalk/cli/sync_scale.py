@@ -42,7 +42,7 @@ def scaled_down(levels: Sequence[str], given: Mapping[str, str | None], physical
         for name, value in PACKET_BY_PACKET.items()
         if given[name] is None and name not in sized
     ]
-    return [f"sized for packets unless you say otherwise: {', '.join(left_out)}"] if left_out else []
+    return [f"packet-level defaults: {', '.join(left_out)}"] if left_out else []
 
 
 def _runs_packets(levels: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The tables of `ropewalk sync`: levels side by side, one line for each combination and transport."""
+"""The tables of `ropewalk sync`: levels side by side, one line per combination and transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEEPEST_FIRST = ("packet", "wire", "flow", "closed")
 
 
 @dataclass(frozen=True)
-class Line:
+class SyncLine:
     """One combination with one transport: its rows by level."""
 
     rows: dict[str, SyncRow]
@@ -41,7 +41,7 @@ class Line:
 def print_tables(answer: SyncStudy, page: Path | None) -> None:
     out = console()
     lines = side_by_side(answer.rows)
-    settings: dict[tuple[int, float], list[Line]] = {}
+    settings: dict[tuple[int, float], list[SyncLine]] = {}
     for line in lines:
         settings.setdefault((line.best_known.size_bytes, line.best_known.bandwidth), []).append(line)
     for (size, bandwidth), mine in settings.items():
@@ -65,31 +65,31 @@ def print_tables(answer: SyncStudy, page: Path | None) -> None:
         out.print("add --page sync.html for charts, --json for numbers", style="dim")
 
 
-def side_by_side(rows: Iterable[SyncRow]) -> list[Line]:
+def side_by_side(rows: Iterable[SyncRow]) -> list[SyncLine]:
     """Rows that differ in nothing but their level; those without a transport stand beside each transport."""
     found: dict[tuple[object, ...], list[SyncRow]] = {}
     for row in rows:
         key = (row.size_bytes, row.bandwidth, row.physical, row.fabric, row.routing, row.logical)
         found.setdefault(key, []).append(row)
-    lines: list[Line] = []
+    lines: list[SyncLine] = []
     for group in found.values():
         transports = [*dict.fromkeys(row.transport for row in group if row.transport is not None)]
         lines.extend(
-            Line({row.level: row for row in group if row.transport in (None, transport)})
+            SyncLine({row.level: row for row in group if row.transport in (None, transport)})
             for transport in transports or (None,)
         )
     return lines
 
 
-def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[Line]) -> Table:
+def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[SyncLine]) -> Table:
     """Closed form beside flows."""
     table = _empty(_title(question, size, bandwidth))
     table.caption = (
-        "off by: flow against closed (≥ a bound, ~ rounds in step) · hottest: load of the busiest link, in P/B"
+        "error: flow against closed form (≥ a bound, ~ synchronised rounds) · hottest: load of the busiest link, in P/B"
     )
     table.add_column("physical", no_wrap=True)
     table.add_column("logical", no_wrap=True)
-    for name in ("closed", "flow", "off by", "hottest"):
+    for name in ("closed", "flow", "error", "hottest"):
         table.add_column(name, justify="right", no_wrap=True)
     for group in _by_place(lines):
         for number, line in enumerate(group):
@@ -109,7 +109,7 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[Line
     return table
 
 
-def _packet_table(group: list[Line], lines: list[Line]) -> Table:
+def _packet_table(group: list[SyncLine], lines: list[SyncLine]) -> Table:
     """One fabric and routing at every level; columns are those of all `lines`, so that tables stand in line."""
     levels = [level for level in ("flow", "wire", "packet") if any(level in line.rows for line in lines)]
     closed = any("closed" in line.rows for line in lines)
@@ -132,7 +132,7 @@ def _packet_table(group: list[Line], lines: list[Line]) -> Table:
     return table
 
 
-def _met(line: Line) -> str:
+def _met(line: SyncLine) -> str:
     """What packets of one line met: pauses, losses and timeouts; nothing where all went well."""
     facts = line.best_known.packet
     if facts is None:
@@ -145,8 +145,9 @@ def _met(line: Line) -> str:
 def _title(question: SyncQuestion, size: int, bandwidth: float) -> str:
     return (
         f"one all-reduce of {units.show_size(size)}, links {units.show_bandwidth(bandwidth)}, "
-        f"{units.show_seconds(question.start_up_s)} to start a transfer"
+        f"{units.show_seconds(question.start_up_s)} start-up per transfer"
         + (f", {units.show_seconds(question.hop_latency_s)} a hop" if question.hop_latency_s else "")
+        + ("" if question.mixer.free else f", reduced by {question.mixer}")
     )
 
 
@@ -164,8 +165,8 @@ def _empty(title: str) -> Table:
     )
 
 
-def _by_place(lines: list[Line]) -> list[list[Line]]:
-    groups: dict[tuple[str, str], list[Line]] = {}
+def _by_place(lines: list[SyncLine]) -> list[list[SyncLine]]:
+    groups: dict[tuple[str, str], list[SyncLine]] = {}
     for line in lines:
         groups.setdefault((line.best_known.fabric, line.best_known.routing), []).append(line)
     return list(groups.values())

@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ropewalk.compiled import kernel
 
 _ONE = np.uint64(1)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MOST = np.int64(2**62)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(word):  # type: ignore[no-untyped-def]
     """Bits that are set in a word."""
     word = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
@@ -26,7 +27,7 @@ def _count(word):  # type: ignore[no-untyped-def]
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_rotated(bits, jump, size, into):  # type: ignore[no-untyped-def]
     """Add to `into` the bits moved up by `jump` places; what leaves at the top comes in at the bottom."""
     words = len(bits)
@@ -43,7 +44,7 @@ def _add_rotated(bits, jump, size, into):  # type: ignore[no-untyped-def]
             into[at] |= bits[at + whole + 1] << (np.uint64(64) - part)
 
 
-class Wanted(NamedTuple):
+class WantedJumps(NamedTuple):
     """What jumps are judged by, in whole numbers, so that ties are ties on every machine."""
 
     weight: NDArray[np.int64]
@@ -55,7 +56,7 @@ class Wanted(NamedTuple):
     """Demand of each riding group."""
 
 
-class Room(NamedTuple):
+class CirculantScratch(NamedTuple):
     """Scratch space of one search."""
 
     reached: NDArray[np.uint64]
@@ -64,16 +65,16 @@ class Room(NamedTuple):
     waiting: NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _make_room(size, wanted):  # type: ignore[no-untyped-def]
     words = (size + 63) >> 6
-    return Room(
+    return CirculantScratch(
         np.empty(words, np.uint64), np.empty(words, np.uint64), np.empty(words, np.uint64),
         np.empty(len(wanted.riding_weight), np.bool_),
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh(jumps, size, duplex, wanted, most, most_hops, room):  # type: ignore[no-untyped-def]
     """(demand times hops, hops to all others, farthest distance) of a circulant.
 
@@ -127,7 +128,7 @@ def _weigh(jumps, size, duplex, wanted, most, most_hops, room):  # type: ignore[
     return cost, hops, level
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def judge(sets, size, duplex, wanted, cost, hops, farthest):  # type: ignore[no-untyped-def]
     """Fill in what every row of jumps costs, its hops and its diameter."""
     room = _make_room(size, wanted)
@@ -135,7 +136,7 @@ def judge(sets, size, duplex, wanted, cost, hops, farthest):  # type: ignore[no-
         cost[row], hops[row], farthest[row] = _weigh(sets[row], size, duplex, wanted, _MOST, _MOST, room)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _raise_combination(chosen, first, last, lowest, options):  # type: ignore[no-untyped-def]
     """Go on to the next combination of the places first … last-1; False, and back to the first one, behind the last."""
     count = last - first
@@ -152,7 +153,7 @@ def _raise_combination(chosen, first, last, lowest, options):  # type: ignore[no
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_of_all(candidate_start, candidates, counts, fixed, size, duplex, wanted, keep):  # type: ignore[no-untyped-def]
     """The best sets with so many jumps of each group: by cost, then hops, then diameter, then the first in order.
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 
-class Model(NamedTuple):
+class LayerEdges(NamedTuple):
     """What does not change: edges between layers, by reader and by source."""
 
     in_start: Ints
@@ -77,7 +76,7 @@ class Jobs(NamedTuple):
     end: Floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run(job, jobs, loads, places, busy, shared, groups, group_end, summed):  # type: ignore[no-untyped-def]
     """Send one job over its links."""
     load, size, seat = jobs.load[job], jobs.size[job], jobs.seat[job]
@@ -109,7 +108,7 @@ def _run(job, jobs, loads, places, busy, shared, groups, group_end, summed):  # 
             summed[places.server[at]] = max(summed[places.server[at]], end)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first(jobs, count):  # type: ignore[no-untyped-def]
     best = 0
     for job in range(1, count):
@@ -118,7 +117,7 @@ def _first(jobs, count):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_seconds(model, seated, places, loads):  # type: ignore[no-untyped-def]
     """Seconds of a step."""
     layers, edges, seats = len(seated.seat), len(seated.there), len(places.sum_load)

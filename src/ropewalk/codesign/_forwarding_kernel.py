@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.compiled import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def agree(
     order: NDArray[np.int64],
     destination: NDArray[np.int32],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.compiled import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def fewest_hops(start: NDArray[np.integer], neighbour: NDArray[np.integer]) -> NDArray[np.int64]:
     """Hops from each node to each other one; as many as there are nodes where there is no path.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.compiled import kernel
 
-class Usage(NamedTuple):
+
+class PairUsage(NamedTuple):
     """Routed pairs in the order of (source, destination): their links, shares and latencies."""
 
     of_source: NDArray[np.int64]
@@ -21,7 +22,7 @@ class Usage(NamedTuple):
     latency: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_of(usage, source, destination):  # type: ignore[no-untyped-def]
     """The row of a pair, -1 where it has none."""
     first, last = usage.of_source[source], usage.of_source[source + 1]
@@ -38,9 +39,9 @@ def _row_of(usage, source, destination):  # type: ignore[no-untyped-def]
     return first if first < usage.of_source[source + 1] and usage.destination[first] == destination else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link_load(
-    usage: Usage,
+    usage: PairUsage,
     source: NDArray[np.integer],
     destination: NDArray[np.integer],
     size: NDArray[np.float64],

@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Turn:
+class HistoryEntry:
     """One entry of the history."""
 
     round: int
@@ -56,7 +56,7 @@ class Alternation:
     """The best candidate, and how it was found."""
 
     best: Candidate
-    history: tuple[Turn, ...]
+    history: tuple[HistoryEntry, ...]
     ended: str
     """Why the search stopped: `converged`, `rounds` (used up), `exhaustive` (everything was timed), `enumerated`
     (everything was estimated, the best timed) or `interrupted` (by who asked: the best so far)."""
@@ -101,14 +101,14 @@ class _Record:
 
     def __init__(self) -> None:
         self.best: Candidate | None = None
-        self.history: list[Turn] = []
+        self.history: list[HistoryEntry] = []
 
     def add(self, number: int, plane: str, candidate: Candidate) -> Candidate:
         better = self.best is None or candidate.seconds < self.best.seconds
         if better:
             self.best = candidate
         if math.isfinite(candidate.seconds):
-            self.history.append(Turn(number, plane, candidate.seconds, better))
+            self.history.append(HistoryEntry(number, plane, candidate.seconds, better))
         return candidate
 
 

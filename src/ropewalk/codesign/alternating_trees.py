@@ -9,64 +9,63 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 
 FREE, OUTER, INNER = 0, 1, 2
 
-Numbers = NDArray[np.int64]
 
-
-class Forest(NamedTuple):
+class AlternatingForest(NamedTuple):
     """Vertices are 0 … n-1; blossoms have the numbers from n on and are used again after they are dissolved."""
 
-    weight: Numbers
-    dual: Numbers
-    mate: Numbers
+    weight: Ints
+    dual: Ints
+    mate: Ints
     """Of a vertex: the vertex it is matched with, or -1."""
-    top: Numbers
+    top: Ints
     """Of a vertex: the outermost blossom that contains it, or itself."""
-    parent: Numbers
-    base: Numbers
+    parent: Ints
+    base: Ints
     """The one vertex of a blossom that is not matched inside it."""
-    label: Numbers
-    reached_from: Numbers
+    label: Ints
+    reached_from: Ints
     """Of an inner blossom: the outer vertex whose edge made it inner, and the vertex inside that the edge ends at."""
-    reached_at: Numbers
-    near_from: Numbers
+    reached_at: Ints
+    near_from: Ints
     """Of an outer blossom: its edge of least slack to another outer blossom."""
-    near_to: Numbers
-    want: Numbers
+    near_to: Ints
+    want: Ints
     """Of a vertex that is not outer: the outer vertex of least slack to it."""
-    children: Numbers
+    children: Ints
     """Of blossom n + i: how many children it has; 0 where the number is unused."""
-    child: Numbers
+    child: Ints
     """Row i: children of blossom n + i around its odd cycle, the one with the base first."""
-    leave: Numbers
+    leave: Ints
     """The edge from child j to the next one: its end in child j, and (`enter`) in the next."""
-    enter: Numbers
-    closest: Numbers
+    enter: Ints
+    closest: Ints
     """Row i: for every vertex outside blossom n + i, the vertex inside with the least slack to it."""
 
 
-@njit(cache=True, nogil=True)
-def slack_of(f: Forest, u: int, v: int) -> int:
+@kernel
+def slack_of(f: AlternatingForest, u: int, v: int) -> int:
     return int(f.dual[u] + f.dual[v] - 2 * f.weight[u, v])
 
 
-@njit(cache=True, nogil=True)
-def closest(f: Forest, b: int, v: int) -> int:
+@kernel
+def closest(f: AlternatingForest, b: int, v: int) -> int:
     return b if b < len(f.mate) else f.closest[b - len(f.mate), v]
 
 
-@njit(cache=True, nogil=True)
-def exists(f: Forest, b: int) -> bool:
+@kernel
+def exists(f: AlternatingForest, b: int) -> bool:
     """Whether b is an outermost vertex or blossom."""
     return f.parent[b] < 0 and (b < len(f.mate) or f.children[b - len(f.mate)] > 0)
 
 
-@njit(cache=True, nogil=True)
-def meeting_of(f: Forest, u: int, v: int) -> int:
+@kernel
+def meeting_of(f: AlternatingForest, u: int, v: int) -> int:
     """The outer blossom where the paths of u and v to their roots meet, or -1 when they are in different trees."""
     passed = np.zeros(len(f.label), np.bool_)
     b = f.top[u]
@@ -85,8 +84,8 @@ def meeting_of(f: Forest, u: int, v: int) -> int:
     return b  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
-def blossom(f: Forest, u: int, v: int, meeting: int) -> int:
+@kernel
+def blossom(f: AlternatingForest, u: int, v: int, meeting: int) -> int:
     """Make one outer blossom of the odd cycle that the edge from u to v closes; the two ways meet in `meeting`."""
     n = len(f.mate)
     row = 0
@@ -132,8 +131,8 @@ def blossom(f: Forest, u: int, v: int, meeting: int) -> int:
     return b
 
 
-@njit(cache=True, nogil=True)
-def place_in_cycle(f: Forest, b: int, v: int) -> int:
+@kernel
+def place_in_cycle(f: AlternatingForest, b: int, v: int) -> int:
     """Which child of blossom b contains vertex v."""
     inside = v
     while f.parent[inside] != b:
@@ -144,8 +143,8 @@ def place_in_cycle(f: Forest, b: int, v: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
-def dissolve(f: Forest, b: int) -> None:
+@kernel
+def dissolve(f: AlternatingForest, b: int) -> None:
     """Make the children of blossom b outermost and free."""
     row = b - len(f.mate)
     for j in range(f.children[row]):
@@ -161,8 +160,8 @@ def dissolve(f: Forest, b: int) -> None:
     f.label[b] = FREE
 
 
-@njit(cache=True, nogil=True)
-def augment(f: Forest, u: int, v: int) -> None:
+@kernel
+def augment(f: AlternatingForest, u: int, v: int) -> None:
     """Match outer vertex u with v, then re-match all the way from u to the root of its tree."""
     while True:
         mate = f.mate[f.base[f.top[u]]]
@@ -176,8 +175,8 @@ def augment(f: Forest, u: int, v: int) -> None:
         f.mate[v] = u
 
 
-@njit(cache=True, nogil=True)
-def move_base(f: Forest, whole: int, vertex: int) -> None:
+@kernel
+def move_base(f: AlternatingForest, whole: int, vertex: int) -> None:
     """Re-match inside a blossom, and the blossoms inside it, so that `vertex` is the one left for outside."""
     n = len(f.mate)
     waiting = np.empty((len(f.label), 2), np.int64)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.design import Design, RouteFacts
 from ropewalk.codesign.evaluate import TimedStep
 from ropewalk.routing import Routes
 from ropewalk.routing.listed import Path
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 from ropewalk.task.step import Act
 
-Bytes = NDArray[np.float64]
 SUMS = (Act.ALL_REDUCE, Act.REDUCE_SCATTER, Act.ALL_GATHER)
 """What runs on rings; everything else goes from server to server."""
 
@@ -31,7 +31,7 @@ class PlanAnswer:
     paths: tuple[Path, ...]
     """The routes of everything that servers relay, whether or not the sums that run need them."""
 
-    def sent(self) -> tuple[Bytes, Bytes]:
+    def sent(self) -> tuple[Floats, Floats]:
         """Bytes from server to server in a step: of sums, on the rings they took, and of transfers between pairs."""
         graph, transfer, of_sums = self._transfers()
         servers = self.design.wiring.servers
@@ -41,7 +41,7 @@ class PlanAnswer:
             matrices.append(np.bincount(key, graph.amount[chosen], minlength=servers**2).reshape(servers, servers))
         return matrices[0].astype(np.float64), matrices[1].astype(np.float64)
 
-    def carried(self) -> tuple[Bytes, Bytes]:
+    def carried(self) -> tuple[Floats, Floats]:
         """Bytes on every link in a step, relayed ones included: of sums and of transfers between pairs."""
         graph, transfer, of_sums = self._transfers()
         routes = self.timed.run.trace.routes
@@ -54,7 +54,7 @@ class PlanAnswer:
     def _transfers(self) -> tuple[TaskGraph, NDArray[np.int64], NDArray[np.bool_]]:
         run = self.timed.run
         graph = run.trace.graph
-        transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+        transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
         return graph, transfer, np.isin(run.step.act[run.operation_of_task[transfer]], [int(act) for act in SUMS])
 
 

@@ -89,7 +89,7 @@ def ideal_switch(site: Site) -> Baseline:
     fabric = IdealSwitch(site.servers, site.together, site.latency).build()
     return Baseline(
         "ideal-switch",
-        "one NIC of d times B on a switch that never blocks, at the price of a fat-tree of that rate",
+        "one NIC of d times B on a non-blocking switch, at the price of a fat-tree of that bandwidth",
         TREE_PORT.cost(site.prices, site.together),
         StepNetwork("ideal-switch", fabric, shortest, one_ring),
     )
@@ -104,7 +104,7 @@ def fat_tree(site: Site, *, hashed: bool = False) -> Baseline:
     way = "one hashed path per pair" if hashed else "packets sprayed over all paths"
     return Baseline(
         name,
-        f"full bisection for the money of the plan: {speed * 8e-9:.0f} Gbps per server, {way}",
+        f"full bisection at the cost of the plan: {speed * 8e-9:.0f} Gbps per server, {way}",
         site.plan_cost,
         StepNetwork(name, fabric, router, one_ring),
         strategy_of="fat-tree" if hashed else None,
@@ -130,7 +130,7 @@ def expander(site: Site) -> Baseline:
     builder = RandomRegular(site.servers, site.degree, site.seed, site.bandwidth, site.latency)
     return Baseline(
         "expander",
-        "a random regular graph of the same ports, without a panel; sums over rings of its servers",
+        "a random regular graph of the same ports, without a panel; all-reduce over rings of servers",
         site.on_ports(STATIC_PORT),
         StepNetwork("expander", builder.build(), ecmp(site.seed), partial(_spread_rings, count=site.degree // 2)),
     )
@@ -158,7 +158,7 @@ def sip_ml(site: Site) -> Baseline:
     switch = CircuitSwitch(site.degree, site.bandwidth, delay_s=SIP_ML_DELAY_S, forwarding=False, latency=site.latency)
     return Baseline(
         "sip-ml",
-        f"circuits of one hop without relays, changed within {SIP_ML_DELAY_S * 1e6:g} us; priced as an OCS",
+        f"one-hop circuits without relaying, reconfigured within {SIP_ML_DELAY_S * 1e6:g} us; priced as an OCS",
         site.on_ports(OCS_PORT),
         circuits=switch,
         strategy_of="ideal-switch",
@@ -168,7 +168,7 @@ def sip_ml(site: Site) -> Baseline:
 def reconfigured(site: Site, *, delay_s: float = 10e-3, forwarding: bool = True) -> Baseline:
     """An optical circuit switch that follows the demand inside the step."""
     switch = CircuitSwitch(site.degree, site.bandwidth, delay_s, forwarding=forwarding, latency=site.latency)
-    relays = "servers relay for others" if forwarding else "no relays"
+    relays = "servers relay traffic" if forwarding else "no relays"
     dark, live = units.show_seconds(delay_s), units.show_seconds(switch.window_s)
     return Baseline(
         "ocs-reconfig" if forwarding else "ocs-reconfig-no-relay",
@@ -182,15 +182,15 @@ def reconfigured(site: Site, *, delay_s: float = 10e-3, forwarding: bool = True)
 BASELINES: Choices[Choice[Callable[[Site], Baseline]]] = Choices(
     "baseline",
     (
-        Choice("ideal-switch", ideal_switch, "one NIC with the bandwidth of all ports on a switch that never blocks"),
-        Choice("fat-tree", fat_tree, "a fat-tree of full bisection for the cost of the plan, packets sprayed"),
-        Choice("fat-tree-ecmp", partial(fat_tree, hashed=True), "the same fat-tree, one hashed path for each pair"),
-        Choice("oversubscribed", oversubscribed_fat_tree, "a fat-tree with half of the uplinks of the first switches"),
-        Choice("expander", expander, "the same ports joined at random for good"),
-        Choice("torus", torus, "the same ports joined as a torus", where="servers that make sides of 3 or more"),
-        Choice("sip-ml", sip_ml, "circuits of silicon photonics between those that talk, and no relays"),
-        Choice("ocs-reconfig", reconfigured, "optical circuits that follow the demand inside the step"),
-        Choice("ocs-reconfig-no-relay", partial(reconfigured, forwarding=False), "the same circuits, and no relays"),
+        Choice("ideal-switch", ideal_switch, "one NIC with the bandwidth of all ports, on a non-blocking switch"),
+        Choice("fat-tree", fat_tree, "a full-bisection fat-tree at the cost of the plan, with packet spraying"),
+        Choice("fat-tree-ecmp", partial(fat_tree, hashed=True), "the same fat-tree, one hashed path per pair"),
+        Choice("oversubscribed", oversubscribed_fat_tree, "a fat-tree with half the uplinks on the first tier"),
+        Choice("expander", expander, "the same ports as a fixed random graph"),
+        Choice("torus", torus, "the same ports as a torus", where="a number of servers with sides of 3 or more"),
+        Choice("sip-ml", sip_ml, "silicon-photonics circuits between communicating servers, without relaying"),
+        Choice("ocs-reconfig", reconfigured, "optical circuits reconfigured during the step"),
+        Choice("ocs-reconfig-no-relay", partial(reconfigured, forwarding=False), "the same circuits, without relaying"),
     ),
 )
 """Every network to compare with. Adding one is a function that makes it and a line here."""
@@ -244,7 +244,7 @@ def _torus_shape(servers: int, degree: int) -> tuple[int, ...]:
         if shapes and (axes > 1 or degree == 2):
             return min(shapes, key=lambda shape: (max(shape) - min(shape), shape))
     raise InputError(
-        f"{servers} servers with {degree} ports make no torus: it needs two sides of 3 or more; leave torus out"
+        f"{servers} servers with {degree} ports do not form a torus: it needs two sides of 3 or more; leave torus out"
     )
 
 

@@ -16,14 +16,13 @@ Edges of weight zero are never matched. Ties fall to the lowest vertex first see
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ropewalk.arrays import Ints
 from ropewalk.codesign.alternating_trees import (
     FREE,
     INNER,
     OUTER,
-    Forest,
-    Numbers,
+    AlternatingForest,
     augment,
     blossom,
     closest,
@@ -33,10 +32,11 @@ from ropewalk.codesign.alternating_trees import (
     place_in_cycle,
     slack_of,
 )
+from ropewalk.compiled import kernel
 from ropewalk.pointer import point_at
 
 
-def heaviest_matching(weights: Numbers) -> Numbers:
+def heaviest_matching(weights: Ints) -> Ints:
     """The mate of every vertex (-1 for none) in a matching of the greatest total weight.
 
     `weights` is symmetric, not negative, and below 2**60; the diagonal does not count.
@@ -51,7 +51,7 @@ def heaviest_matching(weights: Numbers) -> Numbers:
     n = len(weights)
     blossoms = n // 2 + 1
     everything = n + blossoms
-    forest = Forest(
+    forest = AlternatingForest(
         weight=np.ascontiguousarray(weights, np.int64),
         dual=np.zeros(everything, np.int64),
         mate=np.full(n, -1, np.int64),
@@ -75,8 +75,8 @@ def heaviest_matching(weights: Numbers) -> Numbers:
     return forest.mate
 
 
-@njit(cache=True, nogil=True)
-def _match(forest: Forest) -> None:
+@kernel
+def _match(forest: AlternatingForest) -> None:
     """Stage after stage: grow trees from all unmatched vertices until two of them meet, and match along the way."""
     f = point_at(forest)
     n = len(f.mate)
@@ -102,8 +102,8 @@ def _match(forest: Forest) -> None:
                     found = True
 
 
-@njit(cache=True, nogil=True)
-def _match_tight_pairs(f: Forest) -> None:
+@kernel
+def _match_tight_pairs(f: AlternatingForest) -> None:
     """Match unmatched vertices whose edge is tight: what a stage would do, without its trees (equal weights)."""
     alone = np.flatnonzero((f.mate < 0) & (f.top == np.arange(len(f.mate))))
     if len(alone) == 0 or f.dual[alone[0]] == 0:
@@ -114,8 +114,8 @@ def _match_tight_pairs(f: Forest) -> None:
                 f.mate[u], f.mate[v] = v, u
 
 
-@njit(cache=True, nogil=True)
-def _stage(f: Forest, root: int) -> bool:
+@kernel
+def _stage(f: AlternatingForest, root: int) -> bool:
     """Change duals and trees until one more pair can be matched; False when the matching is the heaviest."""
     n = len(f.mate)
     while True:
@@ -153,8 +153,8 @@ def _stage(f: Forest, root: int) -> bool:
             return False
 
 
-@njit(cache=True, nogil=True)
-def _move_duals(f: Forest, delta: int) -> None:
+@kernel
+def _move_duals(f: AlternatingForest, delta: int) -> None:
     n = len(f.mate)
     if delta == 0:
         return
@@ -171,8 +171,8 @@ def _move_duals(f: Forest, delta: int) -> None:
             f.dual[b] -= 2 * delta
 
 
-@njit(cache=True, nogil=True)
-def _make_outer(f: Forest, b: int) -> None:
+@kernel
+def _make_outer(f: AlternatingForest, b: int) -> None:
     """Label b outer, find its edge to another outer blossom, and tell everybody that it can be reached from b."""
     n = len(f.mate)
     f.label[b] = OUTER
@@ -202,8 +202,8 @@ def _make_outer(f: Forest, b: int) -> None:
                 f.near_from[other], f.near_to[other], least, has = u, member, slack, True
 
 
-@njit(cache=True, nogil=True)
-def _wither(f: Forest, b: int) -> None:
+@kernel
+def _wither(f: AlternatingForest, b: int) -> None:
     """Dissolve an inner blossom; the even way around it, from where it was reached to its base, stays in the tree."""
     row = b - len(f.mate)
     count, place = f.children[row], place_in_cycle(f, b, f.reached_at[b])

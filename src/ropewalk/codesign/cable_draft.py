@@ -30,7 +30,9 @@ class CableDraft:
             np.add.at(self.count, (destinations, sources), 1)
         if (self.sending < 0).any() or (self.receiving < 0).any():
             short = int(np.flatnonzero((self.sending < 0) | (self.receiving < 0))[0])
-            raise FabricError(f"server {short} has more cables than its {self.degree} ports: lay fewer or add ports")
+            raise FabricError(
+                f"server {short} has more cables than its {self.degree} ports: remove cables or add ports"
+            )
 
     def add_ring(self, size: int, jump: int) -> None:
         """Lay the ring of one jump over every coset of `size` servers; two servers are joined by one duplex cable."""

@@ -31,7 +31,7 @@ from ropewalk.codesign.totient import totient_jumps
 from ropewalk.errors import StrategyError
 
 if TYPE_CHECKING:
-    from ropewalk.codesign._circulant_kernel import Wanted
+    from ropewalk.codesign._circulant_kernel import WantedJumps
 
 SETS_TRIED = 200_000
 """Sets up to which all are tried: a second at 128 servers."""
@@ -203,14 +203,14 @@ def _extended(sets: NDArray[np.int64], jumps: NDArray[np.int64]) -> NDArray[np.i
     return np.asarray(longer[fresh])
 
 
-def _wanted(servers: int, demand: NDArray[np.float64] | None, riding: dict[int, float]) -> Wanted:
-    from ropewalk.codesign._circulant_kernel import Wanted
+def _wanted(servers: int, demand: NDArray[np.float64] | None, riding: dict[int, float]) -> WantedJumps:
+    from ropewalk.codesign._circulant_kernel import WantedJumps
 
     weight = np.zeros(servers) if demand is None else np.concatenate([[0.0], demand[1:]])
     rides = np.array([*riding.values()], np.float64)
     top = max(float(weight.max(initial=0.0)), float(rides.max(initial=0.0))) or 1.0
     hops = [np.array(totient_jumps(size, duplex=False), np.int64) * (servers // size) for size in riding]
-    return Wanted(
+    return WantedJumps(
         np.rint(weight / top * SCALE).astype(np.int64),
         np.cumsum([0, *map(len, hops)]).astype(np.int64),
         np.concatenate([np.zeros(0, np.int64), *hops]),

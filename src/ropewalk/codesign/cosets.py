@@ -44,7 +44,9 @@ def _refusal(servers: int, group: GroupSum) -> str:
     size = len(group.servers)
     if servers % size:
         return (
-            f"the {size} servers {shown} are no coset, since {size} does not divide {servers}: "
-            f"sum over a number of servers that divides {servers}"
+            f"the {size} servers {shown} are not a coset, since {size} does not divide {servers}: "
+            f"use a number of servers that divides {servers}"
         )
-    return f"the {size} servers {shown} are no coset: seat them on every {servers // size}-th of the {servers} servers"
+    return (
+        f"the {size} servers {shown} are not a coset: place them on every {servers // size}-th of the {servers} servers"
+    )

@@ -44,7 +44,7 @@ class Demands:
         elif (self.pairs < 0).any() or np.diagonal(self.pairs).any() or not np.isfinite(self.pairs).all():
             findings.add("a pair sends a negative or infinite number of bytes, or a server sends to itself")
         if any(len(group.servers) < 2 or group.size_bytes < 0 for group in self.sums):
-            findings.add("a sum has fewer than two servers or a negative size")
+            findings.add("an all-reduce has fewer than two servers or a negative size")
         findings.raise_if_any()
 
     @property

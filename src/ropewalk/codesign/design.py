@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ropewalk import __version__
-from ropewalk.codesign.alternate import Turn
+from ropewalk.codesign.alternate import HistoryEntry
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.documents import json_text
 from ropewalk.fabric.wiring import Wiring
@@ -30,7 +30,7 @@ class RouteFacts:
 
 
 @dataclass(frozen=True)
-class Compared:
+class TimedBaseline:
     """A baseline, timed."""
 
     step_time_s: float
@@ -64,8 +64,8 @@ class Design:
     mp_bytes: float
     cost: float
     """Dollars of the whole network."""
-    baselines: dict[str, Compared]
-    history: tuple[Turn, ...]
+    baselines: dict[str, TimedBaseline]
+    history: tuple[HistoryEntry, ...]
     ended: str
     notes: tuple[str, ...] = ()
     collectives: str = "ring"
@@ -88,12 +88,10 @@ class Design:
             "step_time_s": self.step_time_s,
             "compute_s": self.compute_s,
             "exposed_communication_s": self.exposed_communication_s,
-            "estimate_s": self.estimate_s,
+            "estimated_step_time_s": self.estimate_s,
             "tax": self.tax,
             "cost": self.cost,
-            "baselines": {
-                name: asdict(row) | {"speed_up": self.speed_up(name)} for name, row in self.baselines.items()
-            },
+            "baselines": {name: asdict(row) | {"speedup": self.speed_up(name)} for name, row in self.baselines.items()},
             "topology": {
                 "hosts": wiring.servers,
                 "degree": wiring.degree,
@@ -106,7 +104,7 @@ class Design:
             "rings": [asdict(rings) | {"jumps": list(rings.jumps)} for rings in wiring.rings],
             "degree_allreduce": wiring.degree_sums,
             "degree_mp": wiring.degree_pairs,
-            "allreduce_bytes": self.allreduce_bytes,
+            "all_reduce_bytes": self.allreduce_bytes,
             "mp_bytes": self.mp_bytes,
             "routes": asdict(self.routes),
             "strategy": [

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.codesign._estimate_kernel import Loads, Model, Places, Seated, step_seconds
-from ropewalk.codesign.link_loads import Load, Network
+from ropewalk.codesign._estimate_kernel import LayerEdges, Loads, Places, Seated, step_seconds
+from ropewalk.codesign.link_loads import EstimatedNetwork, Load
 from ropewalk.codesign.seats import Changes
 from ropewalk.collectives.act import Act
 from ropewalk.strategy.between import Parts, gradients_between, parts_between
@@ -73,7 +73,7 @@ def _doubled(column: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([column, np.zeros_like(column)])
 
 
-class Estimate:
+class SeatingEstimate:
     """The time of a step on a network, for one seating after another.
 
     `seats` are those that will be met, by number; `place` seats every layer anew, `tried` moves some layers, and what
@@ -83,7 +83,7 @@ class Estimate:
     def __init__(
         self,
         pricer: SeatPricer,
-        network: Network,
+        network: EstimatedNetwork,
         seats: Sequence[Seat],
         servers: int,
         bucket_bytes: float = 0.0,
@@ -103,7 +103,7 @@ class Estimate:
             for layer in ends:
                 self._touching[layer].append(edge)
         source, reader = (np.array([ends[at] for ends in self._edges], np.int64) for at in range(2))
-        self._model = Model(
+        self._model = LayerEdges(
             *_rows(reader, layers), *_rows(source, layers),
             np.array([pricer.output_bytes(ends[0]) / pricer.micro_batches for ends in self._edges], np.float64),
             pricer.micro_batches, float(bucket_bytes), servers, network.links,
@@ -220,11 +220,11 @@ class Estimate:
         return float(step_seconds(self._model, self._seated, self._places, self._shelf.columns()))
 
 
-def estimate(pricer: SeatPricer, seating: Seating, network: Network, *, bucket_bytes: float = 0.0) -> float:
+def estimate(pricer: SeatPricer, seating: Seating, network: EstimatedNetwork, *, bucket_bytes: float = 0.0) -> float:
     """Seconds of a step with this seating on this network."""
     numbers: dict[Seat, int] = {}
     places = [numbers.setdefault(seat, len(numbers)) for seat in seating.seats]
-    return Estimate(pricer, network, list(numbers), seating.servers, bucket_bytes).place(places)
+    return SeatingEstimate(pricer, network, list(numbers), seating.servers, bucket_bytes).place(places)
 
 
 def _rows(owner: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,7 +21,7 @@ from ropewalk.collectives.table import with_rings
 from ropewalk.progress import Count
 from ropewalk.sim import simulate
 from ropewalk.sim.step import StepRun, StepStatistics, statistics
-from ropewalk.task.auto import Chosen, Tried, fastest
+from ropewalk.task.auto import Chosen, TriedChoice, fastest
 from ropewalk.task.estimate import of_purpose, purposes_of
 from ropewalk.task.expand import Expansion, use_of
 from ropewalk.task.kinds import Use
@@ -77,7 +77,7 @@ def time_step(
 def fastest_collectives(step: Step, network: StepNetwork, rings_s: float | None = None) -> Chosen:
     """The rings of a network or trees along its cables, purpose by purpose, by simulation: never slower than rings.
 
-    Trees are taken where every send of theirs goes over one cable: servers relay for others by forwarding tables, which
+    Trees are taken where every send of theirs goes over one cable: servers relay traffic by forwarding tables, which
     know pairs of servers and not trees. `rings_s` is the step on rings where it was simulated before.
 
     >>> from ropewalk.codesign.network import one_ring
@@ -104,7 +104,7 @@ def fastest_collectives(step: Step, network: StepNetwork, rings_s: float | None 
     trees = () if network.fabric.switches else purposes_of_joined_groups(step, network)
     use = _use(step, network, CollectiveChoice("ring", tuple((purpose, AUTO) for purpose in trees)))
     if not trees:
-        return Chosen(rings, taken := seconds(rings), (Tried(str(rings), taken),))
+        return Chosen(rings, taken := seconds(rings), (TriedChoice(str(rings), taken),))
     return fastest(step, use, seconds, MADE_FOR_THE_NETWORK)
 
 

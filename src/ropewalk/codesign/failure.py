@@ -43,7 +43,9 @@ def after_failure(question: TrainingQuestion, failed: Sequence[str]) -> tuple[Tr
             )
         return replace(question, cluster=cluster, network=replace(question.network, routing="default")), ()
     left, detours = without_cables(designed, failed)
-    said = (f"no cable from server{a} to server{b}: its bytes go {_said(way)}" for (a, b), way in detours.items())
+    said = (
+        f"no cable from server{a} to server{b}: its traffic is routed {_said(way)}" for (a, b), way in detours.items()
+    )
     return replace(question, network=replace(question.network, designed=left)), tuple(said)
 
 
@@ -87,7 +89,7 @@ def detour(wiring: Wiring, a: int, b: int) -> tuple[int, ...]:
         for onward, only_rings in beside[path[-1]]:
             if onward not in seen:
                 heapq.heappush(heap, (hops + 1, busy + only_rings, (*path, onward)))
-    raise FabricError(f"server{b} can no longer be reached from server{a}: plan again for the cables that are left")
+    raise FabricError(f"server{b} is no longer reachable from server{a}: plan again for the cables that are left")
 
 
 def _ends(name: str, wiring: Wiring) -> tuple[int, int] | None:

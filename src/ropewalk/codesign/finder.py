@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from ropewalk.codesign.cable_draft import CableDraft
 from ropewalk.codesign.circulants import Rings
 from ropewalk.codesign.cosets import wire_bytes_by_size
-from ropewalk.codesign.degrees import Degrees, port_splits, share_ports
+from ropewalk.codesign.degrees import Degrees, port_splits, ports_of_ring, share_ports
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.matching import lay_matchings
 from ropewalk.codesign.planes import fitted, least_planes
-from ropewalk.codesign.selection import Selection, different, jointly, with_repeats
+from ropewalk.codesign.selection import JumpSelection, different, jointly, with_repeats
 from ropewalk.codesign.spare_ports import lay_shortcuts
 from ropewalk.codesign.totient import directed_jumps, totient_jumps
 from ropewalk.errors import FabricError, Findings
@@ -39,7 +39,7 @@ def find_topology(
     bandwidth: float,
     duplex: bool = True,
     latency: float = 0.0,
-    selection: Selection = jointly,
+    selection: JumpSelection = jointly,
     planes: bool = True,
 ) -> Wiring:
     """The wiring for these demands: connected, within `degree` ports of every server, and always the same.
@@ -66,7 +66,7 @@ def find_topologies(
     bandwidth: float,
     duplex: bool = True,
     latency: float = 0.0,
-    selection: Selection = jointly,
+    selection: JumpSelection = jointly,
     planes: bool = True,
 ) -> tuple[Wiring, ...]:
     """Wirings among which a simulation should choose, none twice: every split of ports with every choice of rings.
@@ -83,6 +83,32 @@ def find_topologies(
     )
 
 
+def find_circulants(
+    demands: Demands,
+    *,
+    degree: int,
+    bandwidth: float,
+    duplex: bool = True,
+    latency: float = 0.0,
+    selection: JumpSelection = jointly,
+    planes: bool = True,
+) -> tuple[Wiring, ...]:
+    """All ports as rings over all servers, those with the fewest hops for the bytes of pairs.
+
+    Where everybody sends to everybody, matchings have nothing to go by: of equal pairs they join any, and paths grow
+    long. Rings leave few hops between any two servers.
+
+    >>> everybody = Demands(16, (), 1.0 - np.eye(16))
+    >>> find_circulants(everybody, degree=4, bandwidth=12.5e9)[0].rings
+    (GroupRings(size=16, jumps=(1, 3), wired=True),)
+    """
+    plant, servers = _Plant(demands, degree, bandwidth, duplex, latency, planes), demands.servers
+    ports = ports_of_ring(servers, duplex=duplex)
+    rings = degree // ports
+    degrees = Degrees(rings * ports, degree - rings * ports, {servers: rings}, rings * ports)
+    return tuple(dict.fromkeys(plant.wired(degrees, chosen) for chosen in plant.choices(degrees, selection)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Plant:
     """Demands and ports: all that cables depend on besides the choice of rings."""
@@ -97,7 +123,7 @@ class _Plant:
     def __post_init__(self) -> None:
         _check(self.demands.servers, self.degree, self.bandwidth, self.latency, self.duplex)
 
-    def choices(self, degrees: Degrees, selection: Selection) -> list[Rings]:
+    def choices(self, degrees: Degrees, selection: JumpSelection) -> list[Rings]:
         wanted = different(degrees.rings, duplex=self.duplex)
         chosen = selection(wanted, self.demands, duplex=self.duplex)
         return [with_repeats(rings, degrees.rings) for rings in chosen]
@@ -136,7 +162,7 @@ def _check(servers: int, degree: int, bandwidth: float, latency: float, duplex: 
     elif degree < 1:
         findings.add(f"servers have {degree} ports: give at least 1")
     elif duplex and degree == 1 and servers > 2:
-        findings.add(f"one duplex port cannot join {servers} servers: give 2 or more, or use simplex cables")
+        findings.add(f"one duplex port cannot connect {servers} servers: give 2 or more, or use simplex cables")
     if not 0 < bandwidth < np.inf:
         findings.add(f"a cable carries {bandwidth:g} bytes/s: give a bandwidth above 0")
     if not 0 <= latency < np.inf:

@@ -59,7 +59,8 @@ class Forwarding:
             if (link, target) not in self._rule or len(visited) > self.fabric.nodes:
                 names = self.fabric.node_names
                 raise RouteError(
-                    f"no way from {names[visited[0]]} to {names[target]} by link {first_link}: at {names[visited[-1]]} "
+                    f"no path from {names[visited[0]]} to {names[target]} by link {first_link}: at "
+                    f"{names[visited[-1]]} "
                     "the rules end or loop; make tables of consistent routes"
                 )
             link = self._rule[link, target]
@@ -93,8 +94,8 @@ def forwarding_of(routes: Routes) -> Forwarding:
     begun = np.sort(pair * np.int64(routes.fabric.links) + first)
     if len(clash) or (begun[1:] == begun[:-1]).any():
         raise RouteError(
-            f"routes on {routes.fabric.name} leave a server by different ports though they came in by the same one "
-            "and go to the same server: make them consistent first"
+            f"routes on {routes.fabric.name} leave a server by different ports although they arrived on the same "
+            "port for the same destination: make them consistent first"
         )
     arrives_by, goes_on_by, destination = _relays(routes)
     _, at = np.unique(arrives_by.astype(np.int64) * routes.fabric.nodes + destination, return_index=True)

@@ -14,15 +14,15 @@ from typing import TypeVar
 from ropewalk.codesign.baselines import BASELINES, Site
 from ropewalk.codesign.demand_of import priced_demands
 from ropewalk.codesign.demands import Demands
-from ropewalk.codesign.estimate import Estimate
+from ropewalk.codesign.estimate import SeatingEstimate
 from ropewalk.codesign.finder import find_topologies, find_topology
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork, wired_network
 from ropewalk.codesign.permutations import paper_jumps
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.routes import router_of
-from ropewalk.codesign.seats import Space, space_of
-from ropewalk.codesign.selection import Selection, jointly, per_group
+from ropewalk.codesign.seats import SeatSpace, space_of
+from ropewalk.codesign.selection import JumpSelection, jointly, per_group
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
@@ -40,7 +40,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class PricedQuestion:
     """A question with its layers priced."""
 
     question: PlanQuestion
@@ -49,7 +49,7 @@ class Job:
     """Where the times of computations come from."""
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> SeatSpace:
         allowed = self.question.allow
         return space_of(self.pricer, self.question.servers, tensor="tensor" in allowed, expert="expert" in allowed)
 
@@ -95,8 +95,10 @@ class Job:
         """The wiring, its routes shared for what this strategy sends."""
         return wired_network(wiring, router_of(wiring, self.demands(seating)))
 
-    def estimate(self, network: StepNetwork) -> Estimate:
-        return Estimate(self.pricer, LinkLoads(network, self.question.servers), self.space.seats, self.question.servers)
+    def estimate(self, network: StepNetwork) -> SeatingEstimate:
+        return SeatingEstimate(
+            self.pricer, LinkLoads(network, self.question.servers), self.space.seats, self.question.servers
+        )
 
 
 def site_of(question: PlanQuestion) -> Site:
@@ -107,7 +109,7 @@ def site_of(question: PlanQuestion) -> Site:
     )  # fmt: skip
 
 
-def selection_of(question: PlanQuestion) -> Selection:
+def selection_of(question: PlanQuestion) -> JumpSelection:
     """How rings are chosen; with the prime restriction where it was asked for."""
     if question.selection == "paper":
         return per_group(partial(paper_jumps, prime_only=question.prime_only))
@@ -121,7 +123,7 @@ def batch_of(question: PlanQuestion) -> int:
 
 
 @lru_cache(maxsize=8)
-def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
+def job_of(question: PlanQuestion, micro_batches: int = 1) -> PricedQuestion:
     """Read the model and price it."""
     workload = open_workload(question.workload_name, None, question.sequence)
     if workload.resize is None:
@@ -131,13 +133,15 @@ def job_of(question: PlanQuestion, micro_batches: int = 1) -> Job:
         )
     prices = pricer(question.device, question.precision).sustained(workload)
     server = Server(question.gpus_per_server, question.cluster.equal.nvlink_bandwidth, prices.device.memory_bytes)
-    return Job(question, SeatPricer(workload, prices, batch_of(question), server, micro_batches), prices.source)
+    return PricedQuestion(
+        question, SeatPricer(workload, prices, batch_of(question), server, micro_batches), prices.source
+    )
 
 
 @lru_cache(maxsize=1)
 def search_on(
     question: PlanQuestion, micro_batches: int, where: str | tuple[Seating, Wiring]
-) -> tuple[Space, Estimate]:
+) -> tuple[SeatSpace, SeatingEstimate]:
     """The space and the cost of a search: on a baseline, or on a wiring whose routes were made for a strategy.
 
     Only the last one is kept: on many servers it is large.

@@ -12,7 +12,7 @@ import numpy as np
 
 from ropewalk.codesign.estimate import estimate
 from ropewalk.codesign.evaluate import time_step
-from ropewalk.codesign.job import Job
+from ropewalk.codesign.job import PricedQuestion
 from ropewalk.codesign.link_loads import LinkLoads
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.codesign.planes import PatchList, one_panel, patch_list
@@ -30,7 +30,7 @@ FINALISTS = 2
 class Judge:
     """Seconds of steps of one job."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: PricedQuestion) -> None:
         self.job = job
         sends = int(np.count_nonzero(job.step(job.space.seating(job.space.start)).act == Act.SEND))
         self.by_estimate = sends > MANY_SENDS

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropewalk.codesign._load_kernel import Usage, link_load
+from ropewalk.codesign._load_kernel import PairUsage, link_load
 from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.network import StepNetwork
 from ropewalk.errors import RouteError
@@ -36,7 +36,7 @@ class Load:
         return self.latency + size_bytes * float(self.seconds.max(initial=0.0)) if len(self.link) else 0.0
 
 
-class Network(Protocol):
+class EstimatedNetwork(Protocol):
     """All that an estimate asks of a network."""
 
     @property
@@ -69,7 +69,7 @@ class LinkLoads:
         self.servers = servers
         routes = network.router(network.fabric, src, dst)
         of_source = np.searchsorted(routes.pair_src, np.arange(network.fabric.nodes + 1))
-        self._usage = Usage(of_source, routes.pair_dst, *routes.usage(), routes.latency())
+        self._usage = PairUsage(of_source, routes.pair_dst, *routes.usage(), routes.latency())
 
     @property
     def links(self) -> int:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Protocol
 
 from ropewalk.codesign.moves import propose
-from ropewalk.codesign.seats import Changes, Ledger, Places, Space
+from ropewalk.codesign.seats import Changes, Ledger, Places, SeatSpace
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.seating import Seating
 
@@ -22,7 +22,7 @@ Cost = Callable[[Seating], float]
 
 
 class Evaluator(Protocol):
-    """Costs of seatings that differ by moves; `Estimate` is one."""
+    """Costs of seatings that differ by moves; `SeatingEstimate` is one."""
 
     def place(self, places: Sequence[int], /) -> float:
         """Seat all layers."""
@@ -38,7 +38,7 @@ class Evaluator(Protocol):
 class Anew:
     """An evaluator from any cost of whole seatings."""
 
-    def __init__(self, space: Space, cost: Cost) -> None:
+    def __init__(self, space: SeatSpace, cost: Cost) -> None:
         self.space = space
         self.cost = cost
         self._places: list[int] = []
@@ -59,7 +59,7 @@ class Anew:
 
 
 @dataclass(frozen=True)
-class Patience:
+class SearchPatience:
     """How long and how boldly to search."""
 
     budget: int = 4000
@@ -72,9 +72,9 @@ class Patience:
     def __post_init__(self) -> None:
         findings = Findings(StrategyError, "search")
         if self.budget < 0:
-            findings.add(f"a budget of {self.budget} proposals does not exist: give 0 or more")
+            findings.add(f"budget must be 0 proposals or more, got {self.budget}")
         if not self.greed >= 0:
-            findings.add(f"a greed of {self.greed} does not exist: give 0 (accept all) or more")
+            findings.add(f"greed must be 0 (accept all) or more, got {self.greed}")
         if self.back_every is not None and self.back_every < 1:
             findings.add(f"going back every {self.back_every} proposals: give 1 or more")
         findings.raise_if_any()
@@ -85,7 +85,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSeating:
     """The best seating of a chain, and how it was found."""
 
     places: Places
@@ -98,21 +98,21 @@ class Found:
     """Proposals refused because a server would have run out of memory."""
     seed: int
 
-    def seating(self, space: Space) -> Seating:
+    def seating(self, space: SeatSpace) -> Seating:
         return space.seating(self.places)
 
 
 def search(
-    space: Space,
+    space: SeatSpace,
     cost: Cost | Evaluator,
     *,
     seed: int,
     start: Places | None = None,
-    patience: Patience | None = None,
+    patience: SearchPatience | None = None,
     tell: Callable[[int, float], None] | None = None,
-) -> Found:
+) -> FoundSeating:
     """One chain; the same seed gives the same chain. `tell` hears of (proposal, best seconds) now and then."""
-    wanted = patience or Patience()
+    wanted = patience or SearchPatience()
     costs: Evaluator = Anew(space, cost) if callable(cost) else cost
     draw = Random(seed)
     places = list(space.start if start is None else start)
@@ -145,10 +145,10 @@ def search(
                 current_s = costs.place(places)
             if tell:
                 tell(number, best_s)
-    return Found(best, best_s, tuple(history), wanted.budget, accepted, did_not_fit, seed)
+    return FoundSeating(best, best_s, tuple(history), wanted.budget, accepted, did_not_fit, seed)
 
 
-def wandered(space: Space, seed: int, moves_each: int = 3) -> Places:
+def wandered(space: SeatSpace, seed: int, moves_each: int = 3) -> Places:
     """A start of its own for a chain: the common start after as many random moves that fit as make it forgotten."""
     draw = Random(seed)
     ledger = Ledger(space, space.start)

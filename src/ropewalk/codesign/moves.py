@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ropewalk.codesign.seats import Changes, Space
+from ropewalk.codesign.seats import Changes, SeatSpace
 
-Move = Callable[[Space, Sequence[int], Random], Changes]
+Move = Callable[[SeatSpace, Sequence[int], Random], Changes]
 
 GO_ON = 0.75
 """How likely a propagating seat is to go one layer further."""
 
 
-def reseat(space: Space, places: Sequence[int], draw: Random) -> Changes:
+def reseat(space: SeatSpace, places: Sequence[int], draw: Random) -> Changes:
     """A layer with a choice, drawn evenly, takes one of its seats, drawn evenly."""
     if not space.movable:
         return {}
@@ -27,7 +27,7 @@ def reseat(space: Space, places: Sequence[int], draw: Random) -> Changes:
     return {} if seat == places[layer] else {layer: seat}
 
 
-def propagate(space: Space, places: Sequence[int], draw: Random) -> Changes:
+def propagate(space: SeatSpace, places: Sequence[int], draw: Random) -> Changes:
     """A layer's seat is copied to a neighbour that may take it, likelier the more they exchange, and on from there."""
     layer = draw.randrange(len(places))
     seat = places[layer]
@@ -43,7 +43,7 @@ def propagate(space: Space, places: Sequence[int], draw: Random) -> Changes:
             return changes
 
 
-def swap(space: Space, places: Sequence[int], draw: Random) -> Changes:
+def swap(space: SeatSpace, places: Sequence[int], draw: Random) -> Changes:
     """Two pinned tables exchange their servers."""
     if len(space.pinned) < 2:
         return {}
@@ -55,7 +55,7 @@ MOVES: tuple[tuple[Move, float], ...] = ((reseat, 0.65), (propagate, 0.25), (swa
 """Every move and how often it is proposed."""
 
 
-def propose(space: Space, places: Sequence[int], draw: Random) -> Changes:
+def propose(space: SeatSpace, places: Sequence[int], draw: Random) -> Changes:
     """One proposal; it may be to change nothing."""
     moves, often = zip(*MOVES, strict=True)
     move: Move = draw.choices(moves, often)[0]

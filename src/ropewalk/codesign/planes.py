@@ -1,4 +1,4 @@
-"""The patch list: which port of which server is joined to which, on which panel.
+"""The patch list: which port of which server connects to which, on which panel.
 
 In a cluster of planes, port i of every server leads to panel i, so a panel sees every server once. A wiring of d
 ports is only patchable if its cables can be dealt out to d panels: simplex cables into d permutations, which always
@@ -74,7 +74,7 @@ def patch_list(wiring: Wiring, *, extra_planes: int = 0) -> PatchList:
     if wiring.duplex and wiring.servers % 2:
         why, remedy = f"{wiring.servers} servers cannot all be paired at once", "an even number of servers"
     else:
-        why, remedy = "no way was found; rings of odd length take three panels", "groups of even size"
+        why, remedy = "no assignment was found; rings of odd length need three panels", "groups of even size"
     raise FabricError(
         f"the {len(cables)} cables do not fit on {most} panels with every server once on each ({why}): "
         f"use {remedy}, simplex cables, an additional panel or one large panel"

@@ -15,8 +15,8 @@ from ropewalk.training.planned import question_of as asking
 
 MADE_BY = "plan"
 KEPT = (
-    "baselines", "estimate_s", "tax", "cost", "allreduce_bytes", "mp_bytes", "routes", "history", "ended", "question",
-    "notes",
+    "baselines", "estimated_step_time_s", "tax", "cost", "all_reduce_bytes", "mp_bytes", "routes", "history", "ended",
+    "question", "notes",
 )  # fmt: skip
 """Of the study, what no other part of the plan says."""
 
@@ -40,12 +40,12 @@ def question_of(plan: Plan) -> PlanQuestion:
     """What to ask to get the same plan again."""
     if plan.made_by != MADE_BY:
         raise PlanError(
-            f"this plan was made by `ropewalk {plan.made_by}`, not by `ropewalk plan`, so no search can run again: "
-            "see it run with `ropewalk simulate`"
+            f"this plan was made by `ropewalk {plan.made_by}`, not by `ropewalk plan`, so the search cannot be rerun: "
+            "run the plan with `ropewalk simulate`"
         )
     if not isinstance(plan.study.get("question"), dict):
         raise PlanError(
-            "this plan has lost the question it answers (study.question), so no search can run again: "
-            "see it run with `ropewalk simulate`"
+            "this plan has lost the question it answers (study.question), so the search cannot be rerun: "
+            "run the plan with `ropewalk simulate`"
         )
     return PlanQuestion.from_json(plan.study["question"])

@@ -11,9 +11,9 @@ from ropewalk.codesign.baselines import BASELINES, Baseline
 from ropewalk.codesign.chains import Setting, search_chains
 from ropewalk.codesign.evaluate import fastest_collectives
 from ropewalk.codesign.exhaustive import every_seating
-from ropewalk.codesign.job import Job, job_of, search_on
+from ropewalk.codesign.job import PricedQuestion, job_of, search_on
 from ropewalk.codesign.judge import Judge
-from ropewalk.codesign.metropolis import Patience
+from ropewalk.codesign.metropolis import SearchPatience
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.reconfigure import run_on_circuits
 from ropewalk.codesign.seats import Places, check_memory
@@ -64,7 +64,7 @@ class Planner:
     """The best of the pool on networks to compare with, by their names."""
 
     def __post_init__(self) -> None:
-        self.job: Job = job_of(self.question, self.micro_batches)
+        self.job: PricedQuestion = job_of(self.question, self.micro_batches)
         self.space = self.job.space
         self.judge = Judge(self.job)
         self._said: tuple[int, int | None, str] = 0, None, ""
@@ -207,7 +207,7 @@ class Planner:
             setting,
             chains=chains,
             seed=self.question.seed * 1000 + number,
-            patience=Patience(budget, GREED, max(BACK_EVERY, budget // 10)),
+            patience=SearchPatience(budget, GREED, max(BACK_EVERY, budget // 10)),
             start=start,
             engine=self.engine,
             workers=workers,

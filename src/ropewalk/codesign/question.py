@@ -65,10 +65,10 @@ class PlanQuestion:
     allow: tuple[str, ...] = ()
     """Extensions of the published search space: `tensor`, `expert`, `pipeline`."""
     budget: int = 2000
-    """Proposals of one chain in one round."""
+    """Proposals per chain and round."""
     chains: int = 4
     rounds: int = 4
-    """Alternations of strategy and topology at most."""
+    """Maximum alternations of strategy and topology."""
     compare: tuple[str, ...] = ("ideal-switch", "fat-tree")
     seed: int = 0
 
@@ -86,7 +86,7 @@ class PlanQuestion:
             )
         if self.duplex and not self.single_panel and self.servers % 2:
             findings.add(
-                f"{self.servers} servers cannot be joined in pairs on a panel of duplex cables: give an even number of "
+                f"{self.servers} servers cannot be paired on a panel of duplex cables: give an even number of "
                 "servers, simplex cables (--simplex), or one large panel for all ports (--single-panel)"
             )
         for given, known, what in (
@@ -161,4 +161,4 @@ class PlanQuestion:
         try:
             return PlanQuestion(**values)
         except TypeError as problem:
-            raise StrategyError(f"the question of a plan cannot be read ({problem}): write it anew") from None
+            raise StrategyError(f"the question of a plan cannot be read ({problem}): write the plan again") from None

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.codesign.circuits import Cables, greedy_circuits
 from ropewalk.errors import Findings, InputError, PhysicsError
 from ropewalk.sim.tax import tax
@@ -24,8 +25,6 @@ from ropewalk.task.step import Act, Step
 
 TOGETHER = 1e-6
 """Transfers that end within this part of the time to the next end are taken to end together."""
-Column = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class CircuitSwitch:
     live_s: float | None = None
     """Live time between changes: four times the delay unless given, so that 10 ms make a cycle of 50 ms."""
     forwarding: bool = True
-    """Do servers relay for others?"""
+    """Do servers relay traffic?"""
     latency: float = 0.0
     """Of a transfer, and of every round of a sum."""
 
@@ -89,11 +88,11 @@ def run_on_circuits(step: Step, switch: CircuitSwitch) -> CircuitRun:
 class _Flows:
     """Every transfer of a step; those of one operation stand together."""
 
-    operation: Ids
-    src: Ids
-    dst: Ids
-    size: Column
-    lag: Column
+    operation: Ints
+    src: Ints
+    dst: Ints
+    size: Floats
+    lag: Floats
     """By operation: seconds from the last byte to the end."""
 
 
@@ -114,7 +113,10 @@ def _flows_of(step: Step, switch: CircuitSwitch) -> _Flows:
             rows += [(operation, a, b, amount / len(members)) for a in members for b in members if a != b]
             continue
         if act not in _RING_ROUNDS:
-            raise InputError(f"a {act.name.lower()} does not run on circuits: compare steps that sum and send")
+            raise InputError(
+                f"a {act.name.lower()} does not run on circuits: compare steps with all-reduces and "
+                "point-to-point transfers"
+            )
         rounds = _RING_ROUNDS[act] * (len(members) - 1)
         lag[operation] = rounds * switch.latency
         carried = rounds * amount / len(members)
@@ -173,7 +175,7 @@ class _Clock:
             elif self.ends:
                 self._end_until(self.ends[0][0])
             else:
-                raise PhysicsError(f"{self.step.operations - self.done} operations of the step never begin")
+                raise PhysicsError(f"{self.step.operations - self.done} operations of the step never start")
         asked = float(self.flows.size.sum())
         return CircuitRun(self.now, self.changes, self.dark_s, tax(self.carried, asked))
 
@@ -268,7 +270,7 @@ class _Paths:
 
             _, self.before = shortest_path(csr_array(cables > 0), method="D", unweighted=True, return_predecessors=True)
 
-    def seconds_to_end(self, src: Ids, dst: Ids, left: Column) -> tuple[Column, Ids]:
+    def seconds_to_end(self, src: Ints, dst: Ints, left: Floats) -> tuple[Floats, Ints]:
         """How long each transfer takes if nothing changes, and how many links it crosses; inf where it has no way."""
         pair, row = np.unique(src * self.servers + dst, return_inverse=True)
         owner, links = self._links(pair)
@@ -279,7 +281,7 @@ class _Paths:
         slowest[hops == 0] = np.inf
         return slowest[row], hops[row]
 
-    def _links(self, pair: Ids) -> tuple[Ids, Ids]:
+    def _links(self, pair: Ints) -> tuple[Ints, Ints]:
         """(row of the pair, link) for every hop; a link from a to b has number a * servers + b."""
         a, b = np.divmod(pair, self.servers)
         if self.before is None:

@@ -35,10 +35,10 @@ def with_remedies(question: PlanQuestion, shortage: MemoryShortage) -> MemorySho
     if working:
         return MemoryShortage(f"{shortage}: {'; or '.join(working)}", shortage.needed_bytes)
     if nearest[1]:
-        hint = f"nothing that was tried makes it fit, nearest was to {nearest[1]} ({nearest[0] / 1e9:.1f} GB)"
+        hint = f"no tried remedy makes it fit; the closest was to {nearest[1]} ({nearest[0] / 1e9:.1f} GB)"
     else:
-        hint = "nothing that was tried makes it fit"
-    return MemoryShortage(f"{shortage}: {hint}; take a smaller model", shortage.needed_bytes)
+        hint = "no tried remedy makes it fit"
+    return MemoryShortage(f"{shortage}: {hint}; use a smaller model", shortage.needed_bytes)
 
 
 def _remedies(question: PlanQuestion, shortage: MemoryShortage) -> Iterator[Iterator[tuple[str, PlanQuestion]]]:
@@ -73,7 +73,7 @@ def _batches(question: PlanQuestion) -> Iterator[tuple[str, PlanQuestion]]:
     while each > 1:
         each //= 2
         batch = each * question.cluster.gpus
-        yield f"take a smaller batch (--batch {batch})", replace(question, batch=batch)
+        yield f"use a smaller batch (--batch {batch})", replace(question, batch=batch)
 
 
 def _servers(question: PlanQuestion) -> Iterator[tuple[str, PlanQuestion]]:

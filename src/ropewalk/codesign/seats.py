@@ -30,7 +30,7 @@ Changes = Mapping[int, int]
 
 
 @dataclass(frozen=True)
-class Space:
+class SeatSpace:
     """Seats by number, the numbers that each layer may take, and bytes that a GPU then holds of it."""
 
     servers: int
@@ -84,7 +84,7 @@ class Space:
             at = number.get(seat, -1)
             if at not in self.allowed[layer]:
                 raise StrategyError(
-                    f"layer {self.names[layer]} sits {seat.manner.value} on {seat.degree} servers, the first of them "
+                    f"layer {self.names[layer]} sits {seat.manner.value} on {seat.degree} servers, the first "
                     f"{seat.servers[0]}, which is outside the search space: use a seat in it or allow the extension"
                 )
             places.append(at)
@@ -94,7 +94,7 @@ class Space:
 class Ledger:
     """Bytes that a GPU of every server holds, kept up to date move by move."""
 
-    def __init__(self, space: Space, places: Sequence[int]) -> None:
+    def __init__(self, space: SeatSpace, places: Sequence[int]) -> None:
         self.space = space
         self.places = list(places)
         self._servers = [np.array(seat.servers) for seat in space.seats]
@@ -131,10 +131,10 @@ def expert_count(layer: Layer) -> int:
     return max((int(getattr(operator, "experts", 0)) for operator in layer.operators), default=0)
 
 
-def space_of(pricer: SeatPricer, servers: int, *, tensor: bool = False, expert: bool = False) -> Space:
+def space_of(pricer: SeatPricer, servers: int, *, tensor: bool = False, expert: bool = False) -> SeatSpace:
     """All seats for the layers of a workload on this many servers."""
     if servers < 1:
-        raise StrategyError(f"{servers} servers cannot train anything: give 1 or more")
+        raise StrategyError(f"{servers} servers: give 1 or more")
     number: dict[Seat, int] = {}
     options = tuple(
         tuple(number.setdefault(seat, len(number)) for seat in seats_of(layer, pricer, servers, tensor, expert))
@@ -145,7 +145,7 @@ def space_of(pricer: SeatPricer, servers: int, *, tensor: bool = False, expert: 
         {option: pricer.work(layer, seats[option]).held_bytes for option in choices}
         for layer, choices in enumerate(options)
     )
-    space = Space(
+    space = SeatSpace(
         servers, tuple(layer.name for layer in pricer.workload.layers), seats, options, held, pricer.room_bytes,
         _neighbours(pricer),
     )  # fmt: skip
@@ -183,14 +183,14 @@ def check_seats(workload: Workload, seating: Seating) -> None:
         )
 
 
-def check_memory(space: Space, seating: Seating) -> None:
+def check_memory(space: SeatSpace, seating: Seating) -> None:
     """Refuse a seating that does not fit, naming the fullest server."""
     held = Ledger(space, space.places_of(seating)).held
     if held.max() > space.room_bytes:
         raise _too_large(space, held)
 
 
-def _too_large(space: Space, held: np.ndarray[tuple[int], np.dtype[np.float64]], what: str = "") -> MemoryShortage:
+def _too_large(space: SeatSpace, held: np.ndarray[tuple[int], np.dtype[np.float64]], what: str = "") -> MemoryShortage:
     """The fact alone: which remedy works takes trying (`remedies.py`)."""
     fullest = int(held.argmax())
     return MemoryShortage(
@@ -210,7 +210,7 @@ def _neighbours(pricer: SeatPricer) -> tuple[tuple[tuple[int, float], ...], ...]
     return tuple(tuple(found) for found in beside)
 
 
-def _starts(space: Space, pricer: SeatPricer) -> tuple[Places, ...]:
+def _starts(space: SeatSpace, pricer: SeatPricer) -> tuple[Places, ...]:
     """One stage, two stages, … on disjoint cosets, then every layer cut as often as it can be: those that fit."""
     stages = [count for count in range(1, space.servers + 1) if space.servers % count == 0]
     tried = [staged(space, pricer, count) for count in stages]
@@ -223,13 +223,13 @@ def _starts(space: Space, pricer: SeatPricer) -> tuple[Places, ...]:
     return tuple(dict.fromkeys(fitting))
 
 
-def _most_cut(space: Space, layer: int, otherwise: Seat) -> Seat:
+def _most_cut(space: SeatSpace, layer: int, otherwise: Seat) -> Seat:
     by_weights = (Manner.TENSOR, Manner.COLUMNS)
     cut = [space.seats[at] for at in space.options[layer] if space.seats[at].manner in by_weights]
     return max(cut, key=lambda seat: seat.degree, default=otherwise)
 
 
-def staged(space: Space, pricer: SeatPricer, stages: int) -> Seating:
+def staged(space: SeatSpace, pricer: SeatPricer, stages: int) -> Seating:
     """Layers in a row on disjoint cosets, cut into about equal stages; tables are spread over all servers."""
     if space.servers % stages:
         raise StrategyError(f"{space.servers} servers do not make {stages} equal stages: give a divisor")

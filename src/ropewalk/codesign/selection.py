@@ -18,13 +18,13 @@ CHOICES = 3
 """Sets of rings that are offered: hops say nothing about the fullest link, so the best few are worth a closer look."""
 
 
-class Selection(Protocol):
+class JumpSelection(Protocol):
     """Choices of different jumps for the groups of each size, so many as are asked for, the most promising first."""
 
     def __call__(self, counts: Mapping[int, int], demands: Demands, *, duplex: bool) -> list[Rings]: ...
 
 
-class Rule(Protocol):
+class RingRule(Protocol):
     """Rings of one group by itself: `count` different jumps, for the demand at each distance (None: all alike)."""
 
     def __call__(
@@ -49,7 +49,7 @@ def jointly(
     )
 
 
-def per_group(rule: Rule) -> Selection:
+def per_group(rule: RingRule) -> JumpSelection:
     """Every group by itself by a rule, as it was published."""
 
     def select(counts: Mapping[int, int], demands: Demands, *, duplex: bool) -> list[Rings]:

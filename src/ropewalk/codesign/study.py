@@ -15,13 +15,13 @@ from ropewalk import units
 from ropewalk.codesign.alternate import INTERRUPTED, Alternation
 from ropewalk.codesign.answer import PlanAnswer, route_facts
 from ropewalk.codesign.baselines import chosen_baselines
-from ropewalk.codesign.design import Compared, Design
+from ropewalk.codesign.design import Design, TimedBaseline
 from ropewalk.codesign.evaluate import fastest_collectives, time_step
 from ropewalk.codesign.job import job_of, site_of
 from ropewalk.codesign.planner import FIRST_WIRED, Planner
 from ropewalk.codesign.question import PlanQuestion
 from ropewalk.codesign.remedies import with_remedies
-from ropewalk.codesign.seats import Space
+from ropewalk.codesign.seats import SeatSpace
 from ropewalk.engines import engine_named
 from ropewalk.errors import MemoryShortage
 from ropewalk.progress import Progress, counting, silent
@@ -85,7 +85,7 @@ class _Study:
     def _spaces(self) -> Iterator[tuple[str, ...]]:
         """Extensions of every space that differs from those before it, contained ones first; those that fit."""
         seats = [name for name in SEATS if name in self.question.allow]
-        known: list[Space] = []
+        known: list[SeatSpace] = []
         shortage: MemoryShortage | None = None
         for count in range(len(seats) + 1):
             for allowed in combinations(seats, count):
@@ -168,24 +168,30 @@ class _Study:
 
     def _further_notes(self, best: _Searched) -> Iterator[str]:
         if self.interrupted:
-            yield "Interrupted: this is the best so far, compared with no other network. It does not rerun to the same."
+            yield (
+                "Interrupted: this is the best so far, compared with no other network. Rerunning it gives a "
+                "different result."
+            )
         if best.planner.judge.by_estimate:
-            yield "The history is of estimates: this step has very many transfers. All else is simulated."
+            yield (
+                "The search history shows estimates, as this step has very many transfers. Everything else is "
+                "simulated."
+            )
         if best.planner.is_short:
             yield (
-                f"{self.question.servers:,} servers are very many: {FIRST_WIRED} strategies were wired, not all, and "
-                f"the search continued from {best.planner.starts} of them. --budget and --rounds lengthen it."
+                f"{self.question.servers:,} servers are many: {FIRST_WIRED} strategies were wired instead of all, "
+                f"and the search continued from {best.planner.starts} of them. --budget and --rounds lengthen it."
             )
         if len(self.searched) > 1:
             times = [f"{one.name} {units.show_seconds(one.seconds)}" for one in self.searched]
             yield f"Spaces of strategies, each at its best: {'; '.join(times)}."
 
-    def _compared(self) -> dict[str, Compared]:
+    def _compared(self) -> dict[str, TimedBaseline]:
         """Every network to compare with, with the best strategy of all spaces."""
         compared = {}
         for number, baseline in enumerate(self.baselines):
             self.progress(number, len(self.baselines), f"comparing with {baseline.name}")
             seconds = min(one.planner.seconds_on(baseline) for one in self.searched)
             cost = baseline.cost * self.question.servers
-            compared[baseline.name] = Compared(seconds, cost, baseline.about, baseline.strategy_of)
+            compared[baseline.name] = TimedBaseline(seconds, cost, baseline.about, baseline.strategy_of)
         return compared

@@ -4,9 +4,9 @@ Number the k members of a group 0 … k-1 and let member i send to member i + p 
 exactly when gcd(p, k) = 1, so a group has phi(k) regular rings, phi being Euler's totient. All of them carry an
 all-reduce equally well: which of them to wire is free, and chosen so that other traffic has short ways.
 
-A duplex cable is a link each way, so p and k - p are the same cables: phi(k)/2 choices (one for k = 2). A simplex cable
-sends one way, so they differ. A duplex ring takes two ports of every server, a simplex ring a sending and a receiving
-one.
+A duplex cable has a link per direction, so p and k - p are the same cables: phi(k)/2 choices (one for k = 2). A
+simplex cable sends in one direction, so they differ. A duplex ring takes two ports of every server,
+a simplex ring a sending and a receiving one.
 """
 
 from __future__ import annotations

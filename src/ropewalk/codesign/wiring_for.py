@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ropewalk.codesign.cable_draft import CableDraft
 from ropewalk.codesign.demands import Demands
-from ropewalk.codesign.finder import find_topologies
+from ropewalk.codesign.finder import find_circulants, find_topologies
 from ropewalk.codesign.in_proportion import lay_in_proportion
 from ropewalk.codesign.link_loads import LinkLoads, all_pairs
 from ropewalk.codesign.network import StepNetwork, wired_network
@@ -104,17 +104,18 @@ def _drafts(demands: Demands, cluster: Cluster) -> list[_Draft]:
 
 
 def _wirings(placed: Demands, cluster: Cluster) -> Iterator[Wiring]:
-    """Rings and matchings for the demands, then cables in proportion to the bytes between servers."""
+    """Rings and matchings for the demands, rings alone, then cables in proportion to the bytes between servers."""
     ports, servers = cluster.ports, cluster.equal
     latency = LINK_LATENCY_S if cluster.latency_s is None else cluster.latency_s
-    yield from find_topologies(
-        placed,
-        degree=ports.degree,
-        bandwidth=servers.nic_bandwidth,
-        duplex=ports.duplex,
-        latency=latency,
-        planes=not ports.single_panel,
-    )
+    for find in (find_topologies, find_circulants) if placed.pair_bytes else (find_topologies,):
+        yield from find(
+            placed,
+            degree=ports.degree,
+            bandwidth=servers.nic_bandwidth,
+            duplex=ports.duplex,
+            latency=latency,
+            planes=not ports.single_panel,
+        )
     bare = Wiring(
         servers.count, ports.degree, ports.duplex, servers.nic_bandwidth, latency, (), (), 0, ports.degree
     )  # fmt: skip

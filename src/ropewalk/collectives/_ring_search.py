@@ -7,18 +7,19 @@ is busy with one unit). `both` counts every ring in both directions. The peak is
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-INT = NDArray[np.int64]
-FLOAT = NDArray[np.float64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 _STEEP = 8
 """Loads enter the sum that is made small with this power, so that the highest ones count most."""
 
 
-@njit(cache=True, nogil=True)
-def _put(ranks: int, a: int, b: int, sign: float, both: bool, start: INT, link: INT, busy: FLOAT, load: FLOAT) -> float:
+@kernel
+def _put(
+    ranks: int, a: int, b: int, sign: float, both: bool, start: Ints, link: Ints, busy: Floats, load: Floats
+) -> float:
     """Add (or take off) a hop; the largest load among the links that it touches."""
     peak = 0.0
     for turn in range(2 if both else 1):
@@ -29,9 +30,9 @@ def _put(ranks: int, a: int, b: int, sign: float, both: bool, start: INT, link: 
     return peak
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exact_ring(
-    ranks: int, links: int, both: bool, start: INT, link: INT, busy: FLOAT, order: INT, best_peak: float
+    ranks: int, links: int, both: bool, start: Ints, link: Ints, busy: Floats, order: Ints, best_peak: float
 ) -> float:
     """The order with the lowest peak, if one is below `best_peak`: it is written to `order`."""
     load = np.zeros(links)
@@ -72,7 +73,7 @@ def exact_ring(
     return best_peak
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _random(state: NDArray[np.uint64], below: int) -> np.int64:
     """The next number of a xorshift generator (Marsaglia, 2003)."""
     x = state[0]
@@ -83,8 +84,8 @@ def _random(state: NDArray[np.uint64], below: int) -> np.int64:
     return np.int64((x >> np.uint64(11)) % np.uint64(below))
 
 
-@njit(cache=True, nogil=True)
-def _change(order: INT, state: NDArray[np.uint64]) -> None:
+@kernel
+def _change(order: Ints, state: NDArray[np.uint64]) -> None:
     """Turn a stretch round, swap two ranks, or move one somewhere else; rank order[0] may move too."""
     n = len(order)
     i = _random(state, n)
@@ -106,15 +107,15 @@ def _change(order: INT, state: NDArray[np.uint64]) -> None:
         order[j] = moved
 
 
-@njit(cache=True, nogil=True)
-def _lay(order: INT, sign: float, both: bool, start: INT, link: INT, busy: FLOAT, load: FLOAT) -> None:
+@kernel
+def _lay(order: Ints, sign: float, both: bool, start: Ints, link: Ints, busy: Floats, load: Floats) -> None:
     n = len(order)
     for at in range(n):
         _put(n, order[at], order[(at + 1) % n], sign, both, start, link, busy, load)
 
 
-@njit(cache=True, nogil=True)
-def peak_of(orders: INT, links: int, both: bool, start: INT, link: INT, busy: FLOAT) -> float:
+@kernel
+def peak_of(orders: Ints, links: int, both: bool, start: Ints, link: Ints, busy: Floats) -> float:
     """What the busiest link has to do for all rings together."""
     load = np.zeros(links)
     for lane in range(len(orders)):
@@ -122,9 +123,9 @@ def peak_of(orders: INT, links: int, both: bool, start: INT, link: INT, busy: FL
     return float(load.max())
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def improve(
-    orders: INT, links: int, both: bool, start: INT, link: INT, busy: FLOAT, moves: int, seed: int, enough: float
+    orders: Ints, links: int, both: bool, start: Ints, link: Ints, busy: Floats, moves: int, seed: int, enough: float
 ) -> float:
     """Change rings at random and keep what is better, or at first only a little worse; `orders` ends as the best seen.
 

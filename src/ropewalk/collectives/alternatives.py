@@ -31,7 +31,7 @@ def alternatives(network: Network, collective: str, *, root: int | None = None) 
     if collective not in known:
         raise ProgramError(f"no alternatives are known for {collective!r}: choose {', '.join(known)}")
     if not network.equal_shards and collective in ("allgather", "reducescatter"):
-        raise ProgramError("the alternatives of this collective know equal shards only: leave the shards out")
+        raise ProgramError("the alternatives of this collective support equal shards only: leave the shards out")
     act, group = Act.of_key(collective), group_on(network, root)
     fitting = [COLLECTIVES[name] for name in COLLECTIVES.names_for(act, group)]
     return {one.name: partial(one.schedule, act, group) for one in fitting if act in one.in_libraries}

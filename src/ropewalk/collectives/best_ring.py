@@ -46,9 +46,9 @@ def ring_schedule(network: Network, found: Rings, collective: str, name: str, *,
         "reduce": lambda: _chains(network, found, root, reduces=True),
     }
     if collective not in ways:
-        raise ProgramError(f"rings carry no {collective!r}: choose {', '.join(ways)}")
+        raise ProgramError(f"rings do not support {collective!r}: choose {', '.join(ways)}")
     if not network.equal_shards:
-        raise ProgramError("rings carry equal shards only: leave the shards out, or take trees (method forest)")
+        raise ProgramError("rings support equal shards only: leave the shards out, or use --method forest")
     return on_members(name, ways[collective](), network)
 
 

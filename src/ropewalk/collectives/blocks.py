@@ -1,4 +1,4 @@
-"""Blocks of members that sit together: on one server, joined by links of their own, or behind the same switch."""
+"""Blocks of members that sit together: on one server, joined by dedicated links, or behind the same switch."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ def collective_choice(text: str) -> CollectiveChoice:
         if name != AUTO and name not in COLLECTIVES:
             findings.add(COLLECTIVES.unknown(name, also=(AUTO,)))
         elif not equals and default not in (None, name):
-            findings.add(f"{default} and {name} are both for all purposes: give one, or say what for, data={name}")
+            findings.add(f"{default} and {name} both apply to all purposes: give one, or name a purpose, data={name}")
         elif not equals:
             default = name
         elif purpose not in PURPOSES:
-            findings.add(f"{purpose!r} is no purpose of a step: use one of {', '.join(PURPOSES)}")
+            findings.add(f"{purpose!r} is not a purpose of a step: use one of {', '.join(PURPOSES)}")
         elif by_purpose.setdefault(purpose, name) != name:
             findings.add(f"{purpose} has two collectives, {by_purpose[purpose]} and {name}: give one")
     findings.raise_if_any()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ropewalk.collectives.program import CLOSED_FORM, Pattern, refuse_too_many_arrows
 
 ALIKE = (
-    "use fewer ranks, symmetry and routes alike from every host (dmodk on trees, dimension on tori and BCubes), "
+    "use fewer ranks, symmetry with the same routes from every host (dmodk on trees, dimension on tori and BCubes), "
     f"or {CLOSED_FORM}"
 )
 """What makes it unnecessary to write the arrows out."""

@@ -34,7 +34,7 @@ def xor_all_to_all(ranks: int) -> Program:
     if ranks & (ranks - 1):
         near = 1 << (ranks.bit_length() - 1)
         raise ProgramError(
-            f"an xor all-to-all pairs ranks up, but {ranks} is not a power of two: "
+            f"an xor all-to-all pairs ranks, but {ranks} is not a power of two: "
             f"give {near} or {2 * near} ranks, or use the shifted one"
         )
     refuse_too_many_arrows("an xor all-to-all", ranks * ranks)

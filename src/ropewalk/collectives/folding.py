@@ -75,8 +75,8 @@ def folding(leaf_sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.in
         leaf = int(np.argmax(kept))
         if kept[leaf] < 0:
             raise ProgramError(
-                f"leafs with {', '.join(map(str, leaf_sizes))} ranks cannot fold down to a power of two in pairs: "
-                "use a ring for such a job"
+                f"leafs with {', '.join(map(str, leaf_sizes))} ranks cannot fold to a power of two in pairs: use "
+                "a ring for this job"
             )
         extra[leaf] += 1
     first = np.cumsum(size) - size

@@ -91,7 +91,7 @@ def equal_blocks(act: Act, group: Group) -> str | None:
         return equal_servers(act, group)
     if np.array_equal(group.grid.ravel(), np.arange(group.ranks)):
         return None
-    return "needs ranks that count through the servers"
+    return "needs ranks numbered server by server"
 
 
 _TWO_LEVELS = [Process((1, 0), mesh_inside)]
@@ -101,7 +101,7 @@ def equal_servers(act: Act, group: Group) -> str | None:
     if group.grid is not None or len(set(group.servers)) == 1:
         return None
     sizes = ", ".join(map(str, sorted(set(group.servers))))
-    return f"needs as many ranks in every server, and servers have {sizes} of them"
+    return f"needs equally many ranks per server, and servers have {sizes}"
 
 
 def whole_blocks(act: Act, group: Group) -> str | None:
@@ -122,18 +122,18 @@ def halves_of_pairs(act: Act, group: Group) -> str | None:
 
 
 def spare_rank(act: Act, group: Group) -> str | None:
-    return None if group.spare else "has a rank that only serves, and here every rank has something to exchange"
+    return None if group.spare else "has a rank that only serves, but here every rank has data to exchange"
 
 
 def power_of_two(act: Act, group: Group) -> str | None:
     if group.ranks & (group.ranks - 1) == 0:
         return None
-    return f"pairs a power of two of ranks, and there are {group.ranks}"
+    return f"needs a power of two of ranks, and there are {group.ranks}"
 
 
 def equal_shards(act: Act, group: Group) -> str | None:
     if group.given is not None and not group.given.equal_shards:
-        return "carries equal shards only, and these differ"
+        return "supports equal shards only, and these differ"
     return None
 
 

@@ -61,7 +61,7 @@ class Group:
         if self.given is not None:
             return self.given
         if self.fabric is None:
-            raise ProgramError("nothing is known of the network of this group: give its fabric")
+            raise ProgramError("the network of this group is unknown: give its fabric")
         from ropewalk.collectives.optimum import network_of  # loads Numba, which groups of servers alone do without
 
         return network_of(self.fabric, self.members or None)

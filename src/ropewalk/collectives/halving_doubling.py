@@ -58,7 +58,7 @@ def halving_doubling(ranks: int) -> ScatterGather:
     if ranks & (ranks - 1):
         near = 1 << (ranks.bit_length() - 1)
         raise ProgramError(
-            f"halving and doubling pair ranks up, but {ranks} is not a power of two: "
+            f"halving and doubling pair ranks, but {ranks} is not a power of two: "
             f"give {near} or {2 * near} ranks, or use a ring"
         )
     return ScatterGather(ranks, ranks, *_pairs(np.arange(ranks)))

@@ -21,13 +21,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.torus_cycles import two_cycles
 from ropewalk.errors import ProgramError
 
-Order = NDArray[np.int64]
 
-
-def hamiltonian_cycles(shape: Sequence[int]) -> list[Order]:
+def hamiltonian_cycles(shape: Sequence[int]) -> list[Ints]:
     """As many edge-disjoint Hamiltonian cycles as the torus of this shape has, as orders of its hosts.
 
     That is one for every side of 3 or more and one for every two sides of size 2 (one at least: two hosts have the
@@ -43,12 +42,12 @@ def hamiltonian_cycles(shape: Sequence[int]) -> list[Order]:
 
 
 @lru_cache(maxsize=64)
-def _cycles_of(shape: tuple[int, ...]) -> tuple[Order, ...]:
+def _cycles_of(shape: tuple[int, ...]) -> tuple[Ints, ...]:
     double = [axis for axis, side in enumerate(shape) if side == 2]
     factors: list[tuple[int, tuple[int, ...]]] = [(side, (axis,)) for axis, side in enumerate(shape) if side > 2]
     factors += [(4, pair) for pair in zip(double[0::2], double[1::2], strict=False)]
     factors.sort(key=lambda factor: -factor[0])  # layers are easier to sew when there are fewer of them than places
-    cycles: list[Order] = []
+    cycles: list[Ints] = []
     for length, _ in factors:
         cycles = _times_cycle(length, cycles) if cycles else [np.arange(length)]
     if len(double) % 2:
@@ -71,11 +70,11 @@ def _offset(shape: tuple[int, ...], factor: tuple[int, ...]) -> NDArray[np.int64
     return np.array([0, weight[0], weight[0] + weight[1], weight[1]])
 
 
-def _times_cycle(layers: int, cycles: list[Order]) -> list[Order]:
+def _times_cycle(layers: int, cycles: list[Ints]) -> list[Ints]:
     """Decompose (cycle of `layers`) × G, where G is decomposed into `cycles`; vertex (layer, v) is layer*|G| + v."""
     places = len(cycles[0])
     pair = two_cycles(layers, places)
-    drawn: list[Order] = []
+    drawn: list[Ints] = []
     # Turned along the first cycle, the pair meets the other cycles differently; the first turns nearly always fit.
     for turn in range(places):
         turned = np.roll(cycles[0], -turn)
@@ -87,13 +86,13 @@ def _times_cycle(layers: int, cycles: list[Order]) -> list[Order]:
     return drawn  # no shape is known for which this happens; two of the cycles are still right
 
 
-def _edges_between_layers(order: Order, places: int) -> int:
+def _edges_between_layers(order: Ints, places: int) -> int:
     return int(np.count_nonzero(order // places != np.roll(order, -1) // places))
 
 
-def _sew_all(thread: Order, cycles: list[Order], layers: int) -> list[Order] | None:
+def _sew_all(thread: Ints, cycles: list[Ints], layers: int) -> list[Ints] | None:
     """The thread and the joined cycles, or None where the thread fits nowhere."""
-    joined: list[Order] = []
+    joined: list[Ints] = []
     for cycle in cycles:
         sewn = _sew_layers(thread, cycle, layers)
         if sewn is None:
@@ -103,7 +102,7 @@ def _sew_all(thread: Order, cycles: list[Order], layers: int) -> list[Order] | N
     return [thread, *joined]
 
 
-def _sew_layers(thread: Order, cycle: Order, layers: int) -> tuple[Order, Order] | None:
+def _sew_layers(thread: Ints, cycle: Ints, layers: int) -> tuple[Ints, Ints] | None:
     """Join the copies of `cycle` in all layers into one, at the expense of the thread."""
     places = len(cycle)
     joined = cycle
@@ -127,7 +126,7 @@ def _sew_layers(thread: Order, cycle: Order, layers: int) -> tuple[Order, Order]
     return thread, joined
 
 
-def _joined(whole: Order, u: int, w: int, copy: Order, edge: int) -> Order:
+def _joined(whole: Ints, u: int, w: int, copy: Ints, edge: int) -> Ints:
     """Open `whole` at its edge (u, w) and the copy of the next layer at the same edge, and join the ends crosswise."""
     at = int(np.flatnonzero(whole == u)[0])
     # Either way the path runs from w to u, and the copy is walked from u to w.
@@ -135,7 +134,7 @@ def _joined(whole: Order, u: int, w: int, copy: Order, edge: int) -> Order:
     return np.concatenate([path, np.roll(copy, -(edge + 1))[::-1]])
 
 
-def _doubled(cycles: list[Order]) -> list[Order]:
+def _doubled(cycles: list[Ints]) -> list[Ints]:
     """Two copies of every cycle joined at one edge each, with no vertex used by two of these edges."""
     places = len(cycles[0])
     free = np.ones(places, bool)

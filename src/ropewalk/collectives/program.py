@@ -10,6 +10,8 @@ lane is done, and what arrives early waits until its receiver has reached the ro
 same states however fast the others run, which is why a replay round by round proves every execution. A program does
 not know time.
 
+A fused program moves several tensors and says when each is complete on each rank (`Fused`).
+
 The contract of every collective is one sentence: every rank that `post` names for a chunk ends with the sum of the
 inputs of exactly the ranks that `pre` names for it, each once.
 """
@@ -74,6 +76,16 @@ class Round:
 
 
 @dataclass(frozen=True, eq=False)
+class Fused:
+    """Which tensor every chunk of a fused buffer belongs to, and when each tensor is complete on each rank."""
+
+    tensor: NDArray[np.int64]
+    """By chunk."""
+    complete_after: NDArray[np.int64]
+    """Tensors x ranks: rounds of the rank after which nothing more is written into the tensor there."""
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """A collective over `ranks` ranks whose data is cut into `chunks` equal chunks."""
 
@@ -85,6 +97,8 @@ class Program:
     post: Condition
     own_chunks: int = 0
     """Chunks in the buffer of one rank, where that is not all of them: N of the N² chunks of an all-to-all."""
+    fused: Fused | None = None
+    """The tensors that it moves, where it says when each of them is complete."""
 
     @property
     def buffer_chunks(self) -> int:
@@ -117,15 +131,22 @@ class Program:
         """Chunks that each rank receives over the whole program."""
         return self._moved_chunks(lambda pattern: pattern.dst)
 
-    def _moved_chunks(self, end: Callable[[Pattern], NDArray[np.int32]]) -> NDArray[np.int64]:
+    def added_chunks(self) -> NDArray[np.int64]:
+        """Chunks that each rank adds to its own over the whole program."""
+        return self._moved_chunks(lambda pattern: pattern.dst, adds=True)
+
+    def _moved_chunks(self, end: Callable[[Pattern], NDArray[np.int32]], *, adds: bool = False) -> NDArray[np.int64]:
         repeats = np.bincount(self.pattern_of_round, minlength=len(self.patterns))
         total = np.zeros(self.ranks, np.int64)
         for pattern, repeat in zip(self.patterns, repeats, strict=True):
-            np.add.at(total, end(pattern), pattern.chunks * repeat)
+            np.add.at(total, end(pattern), pattern.chunks * repeat * (pattern.reduces if adds else 1))
         return total
 
     def check(self) -> None:
-        """Replay the program and prove the contract, exactly; raises `ProofError` with the first counterexample."""
+        """Replay the program and prove the contract, exactly; raises `ProofError` with the first counterexample.
+
+        A program that says when its tensors are complete is held to it: not earlier and not later on any rank.
+        """
         for pattern in self.patterns:
             refuse_too_many_arrows(f"to be proved, {self.name}", pattern.sends, "prove it for fewer ranks")
         prove(self)

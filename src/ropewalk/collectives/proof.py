@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Words
 from ropewalk.errors import ProofError
 
 if TYPE_CHECKING:
-    from ropewalk.collectives.program import Pattern, Program
+    from ropewalk.collectives.program import Fused, Pattern, Program
 
-Bits = NDArray[np.uint64]
 
 PROOF_BYTES = 1 << 28
 """Memory a proof may use for its state; chunks are independent, so larger programs are proved block by block."""
@@ -30,6 +30,31 @@ def prove(program: Program) -> None:
     block = max(1, PROOF_BYTES // (16 * words * program.ranks))
     for first in range(0, program.chunks, block):
         _prove_block(program, np.arange(first, min(first + block, program.chunks)))
+    if program.fused is not None:
+        _prove_complete(program, program.fused)
+
+
+def _prove_complete(program: Program, fused: Fused) -> None:
+    """Every chunk is of one tensor, and a tensor is complete behind the last round that writes it.
+
+    What a rank ends with is proved already, and nothing changes behind the last write: so it has the sum from there on.
+    """
+    tensors = len(fused.complete_after)
+    if fused.tensor.shape != (program.chunks,) or fused.complete_after.shape != (tensors, program.ranks):
+        raise ProofError(f"{program.name} names a tensor for other chunks than it has: give one for each chunk")
+    if not np.array_equal(np.unique(fused.tensor), np.arange(tensors)):
+        raise ProofError(f"{program.name} does not move each of its {tensors} tensors: give every tensor a chunk")
+    written = np.zeros((tensors, program.ranks), np.int64)
+    for number, step in enumerate(program.rounds, 1):
+        start, chunk = step.chunks()
+        written[fused.tensor[chunk], np.repeat(step.pattern.dst, np.diff(start))] = number
+    wrong = np.argwhere(written != fused.complete_after)
+    if len(wrong):
+        tensor, rank = wrong[0].tolist()
+        raise ProofError(
+            f"{program.name} says that tensor {tensor} is complete on rank {rank} after round "
+            f"{fused.complete_after[tensor, rank]}, but it is after round {written[tensor, rank]}"
+        )
 
 
 def _prove_block(program: Program, chunk: NDArray[np.int64]) -> None:
@@ -48,7 +73,7 @@ def _prove_block(program: Program, chunk: NDArray[np.int64]) -> None:
         raise ProofError(_explain(program.name, rank, int(chunk[index_wrong]), *held, given[:, index_wrong]))
 
 
-def _replay(program: Program, first: int, count: int, once: Bits, more: Bits) -> None:
+def _replay(program: Program, first: int, count: int, once: Words, more: Words) -> None:
     """Run all rounds on the chunks first … first+count-1; row rank*count + chunk - first is one copy."""
     for step in program.rounds:
         start, ids = step.chunks()
@@ -70,7 +95,7 @@ def _replay(program: Program, first: int, count: int, once: Bits, more: Bits) ->
             once[row] |= plus
 
 
-def _sum_by_row(row: NDArray[np.int64], once: Bits, more: Bits) -> tuple[NDArray[np.int64], Bits, Bits]:
+def _sum_by_row(row: NDArray[np.int64], once: Words, more: Words) -> tuple[NDArray[np.int64], Words, Words]:
     """Add up everything that arrives at the same copy, pairwise, so that 2^k arrivals take k passes."""
     order = np.argsort(row, kind="stable")
     row, once, more = row[order], once[order], more[order]
@@ -87,7 +112,7 @@ def _sum_by_row(row: NDArray[np.int64], once: Bits, more: Bits) -> tuple[NDArray
         row, once, more = row[even], once[even], more[even]
 
 
-def _members(bits: Bits, ranks: int) -> NDArray[np.bool_]:
+def _members(bits: Words, ranks: int) -> NDArray[np.bool_]:
     rank = np.arange(ranks)
     shifted = bits[rank // 64] >> (rank % 64).astype(np.uint64)
     return np.asarray(shifted & np.uint64(1), np.bool_)

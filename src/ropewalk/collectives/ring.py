@@ -50,7 +50,7 @@ def rings(orders: Sequence[ArrayLike], both_ways: bool = False) -> ScatterGather
 
 def _check_orders(orders: list[NDArray[np.int64]]) -> None:
     if not orders:
-        raise ProgramError("a ring collective without a ring: give at least one order of the ranks")
+        raise ProgramError("there is no ring: give at least one order of the ranks")
     ranks = len(orders[0])
     at_least_two(ranks, "a ring")
     for order in orders:

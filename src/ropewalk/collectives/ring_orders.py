@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.blocks import blocks_of
 from ropewalk.collectives.latency.cost import host_limits_of
 from ropewalk.collectives.on_fabric import fabric_cycles
@@ -22,8 +25,6 @@ from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.spread_routes import spread_routes
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
-
-INT = NDArray[np.int64]
 
 EXACT_UP_TO = 10
 """Ranks up to which the best single ring is found for certain."""
@@ -37,11 +38,16 @@ MOST_HOPS = 1_000_000
 """Hops that these may count again: a move changes a ring, so long rings get fewer moves."""
 
 
+MOST_KEPT = 256
+_SEARCHED: dict[tuple[object, ...], Ints] = {}
+"""The last searches with what they found: groups that sit alike in a network ask the same, and a planner asks often."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rings:
     """Orders in which rings visit the ranks, each with an equal part of the buffer."""
 
-    orders: INT
+    orders: Ints
     """[ring, place]."""
     both_ways: bool
     rate: float
@@ -72,8 +78,8 @@ class _Hops:
 
     ranks: int
     links: int
-    start: INT
-    link: INT
+    start: Ints
+    link: Ints
     busy: NDArray[np.float64]
     """How long a link is busy with one byte, as a multiple of the fastest link's."""
     unit: float
@@ -83,7 +89,15 @@ class _Hops:
     most_lanes: int
     """Links of a rank, each as narrow as the narrowest."""
 
-    def rated(self, orders: INT, both_ways: bool) -> Rings:
+    @cached_property
+    def digest(self) -> bytes:
+        """Stands for all that a search looks at."""
+        found = sha256(repr((self.ranks, self.links, self.unit, self.most_rate)).encode())
+        for column in (self.start, self.link, self.busy):
+            found.update(column.tobytes())
+        return found.digest()
+
+    def rated(self, orders: Ints, both_ways: bool) -> Rings:
         from ropewalk.collectives._ring_search import peak_of
 
         peak = peak_of(orders, self.links, both_ways, self.start, self.link, self.busy)
@@ -127,7 +141,7 @@ def _hops(network: Network) -> _Hops:
     )
 
 
-def _usage_by_rank(routes: Routes, members: INT, a: INT, b: INT) -> tuple[INT, INT, NDArray[np.float64]]:
+def _usage_by_rank(routes: Routes, members: Ints, a: Ints, b: Ints) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """(row of the pair of ranks, link, share) of all pairs."""
     start, link, share = routes.usage()
     row = routes.find(members[a], members[b])
@@ -158,14 +172,14 @@ def _candidates(network: Network, hops: _Hops, seed: int) -> Iterator[Rings]:
         yield _searched(hops, ways[-1], orders, seed)
 
 
-def _known_cycles(network: Network) -> Iterator[INT]:
+def _known_cycles(network: Network) -> Iterator[Ints]:
     if np.array_equal(network.members, np.arange(network.fabric.hosts)):
         cycles = fabric_cycles(network.fabric)
         if cycles:
             yield np.array(cycles, np.int64)
 
 
-def _snakes(network: Network, seed: int) -> Iterator[INT]:
+def _snakes(network: Network, seed: int) -> Iterator[Ints]:
     """Rings that visit one block after the other, on the rings that suit a block.
 
     They enter the first block at one place and leave it at the place before, enter the next one there and traverse it
@@ -189,7 +203,7 @@ def _snakes(network: Network, seed: int) -> Iterator[INT]:
         yield np.array(orders[:1], np.int64)
 
 
-def _best_single(hops: _Hops, both: bool, natural: INT, seed: int) -> Rings:
+def _best_single(hops: _Hops, both: bool, natural: Ints, seed: int) -> Rings:
     # Imported here because loading Numba takes longer than most commands run.
     from ropewalk.collectives._ring_search import exact_ring
 
@@ -202,17 +216,23 @@ def _best_single(hops: _Hops, both: bool, natural: INT, seed: int) -> Rings:
     return hops.rated(order[None, :], both)
 
 
-def _searched(hops: _Hops, both: bool, orders: INT, seed: int) -> Rings:
+def _searched(hops: _Hops, both: bool, orders: Ints, seed: int) -> Rings:
     from ropewalk.collectives._ring_search import improve
 
-    found = orders.copy()
-    enough = len(found) * (1 + both) * hops.unit / hops.most_rate
+    enough = len(orders) * (1 + both) * hops.unit / hops.most_rate
     moves = min(MOST_MOVES, MOST_HOPS // hops.ranks)
-    improve(found, hops.links, both, hops.start, hops.link, hops.busy, moves, seed + 1, enough)
-    return hops.rated(found, both)
+    asked = (hops.digest, both, orders.shape, orders.tobytes(), moves, seed, enough)
+    found = _SEARCHED.pop(asked, None)
+    if found is None:
+        found = orders.copy()
+        improve(found, hops.links, both, hops.start, hops.link, hops.busy, moves, seed + 1, enough)
+    _SEARCHED[asked] = found
+    if len(_SEARCHED) > MOST_KEPT:
+        del _SEARCHED[next(iter(_SEARCHED))]
+    return hops.rated(found.copy(), both)
 
 
-def _started(first: INT, count: int, seed: int) -> INT:
+def _started(first: Ints, count: int, seed: int) -> Ints:
     """The best single ring and shuffled ones to start from."""
     shuffle = np.random.default_rng(seed)
     ranks = first.shape[1]

@@ -7,12 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.lanes import Rounds
 from ropewalk.collectives.program import Pattern, Round
 from ropewalk.errors import ProgramError
 from ropewalk.ragged import ranges
-
-INT = NDArray[np.int64]
 
 
 def pipelined(
@@ -49,7 +48,7 @@ def pipelined(
         reduces=column(adds, np.bool_),  # type: ignore[arg-type]
         lane=column(lane, np.int32),  # type: ignore[arg-type]
     )
-    first: INT = column(first_chunk, np.int64)  # type: ignore[assignment]
+    first: Ints = column(first_chunk, np.int64)  # type: ignore[assignment]
     number = np.arange(int(begins[-1]) + segments)
     # Arrow i is busy in round t when begins[i] <= t < begins[i] + segments: a slice, as they are sorted.
     low = np.searchsorted(begins, number - segments, side="right")
@@ -66,6 +65,6 @@ def pipelined(
     return rounds
 
 
-def _segment_of_each(begins: INT, chunks: INT, first: INT, t: int) -> tuple[INT, INT]:
+def _segment_of_each(begins: Ints, chunks: Ints, first: Ints, t: int) -> tuple[Ints, Ints]:
     start = np.concatenate([[0], np.cumsum(chunks)])
     return start, ranges(first + (t - begins) * chunks, chunks)

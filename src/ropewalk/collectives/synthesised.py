@@ -12,6 +12,7 @@ from ropewalk.collectives.act import Act
 from ropewalk.collectives.all_to_all import all_to_all_schedule
 from ropewalk.collectives.best_ring import best_ring
 from ropewalk.collectives.breadth_first import bfb_schedule
+from ropewalk.collectives.breadth_first.size import bytes_of
 from ropewalk.collectives.forest import (
     AllReduceForest,
     Forest,
@@ -33,6 +34,7 @@ from ropewalk.collectives.topoadopt import (
     topoadopt_reduce,
     topoadopt_reduce_scatter,
 )
+from ropewalk.room import foresee
 
 AnyForest = Forest | AllReduceForest
 EPSILON = 0.05
@@ -67,6 +69,7 @@ def topoadopt(act: Act, group: Group) -> Schedule:
 
 
 def breadth_first(act: Act, group: Group) -> Schedule:
+    foresee("a breadth-first schedule", bytes_of(group.network), "use fewer ranks, or another method such as forest")
     return bfb_schedule(group.network, act.key, group.segments, root=_root_of(act, group))
 
 

@@ -7,7 +7,7 @@ one takes a file that makes it and one record here.
 >>> program_on(Torus((4, 4)).build(), "hips").name
 'hips'
 >>> COLLECTIVES.refusal("xor", Act.ALL_TO_ALL, Group((1,) * 6)).partition(":")[0]
-'collective xor pairs a power of two of ranks, and there are 6'
+'collective xor needs a power of two of ranks, and there are 6'
 """
 
 from __future__ import annotations
@@ -129,11 +129,11 @@ def _applies(make: Makers, own_paths: bool, fits: Fits) -> Callable[[Act, Group]
         if act not in make:
             return f"is no {act.words}, but an {' or '.join(each.words for each in make)}"
         if own_paths and not group.own_paths:
-            return "brings paths of its own, and here the network routes what is sent"
+            return "has its own paths, but here the network routes transfers"
         if own_paths and group.fabric is None and group.given is None:
-            return "is made for a network, and nothing is known of the network here"
+            return "is built for a given network, and the network is unknown here"
         if group.ranks < 2:
-            return "needs two ranks or more, and there is one"
+            return "needs two or more ranks, and there is one"
         return fits(act, group)
 
     return applies
@@ -151,13 +151,13 @@ def _record(name: str, about: str, make: Makers, *, fits: Fits = anywhere, where
 COLLECTIVES: Choices[Collective] = Choices(
     "collective",
     (
-        _record("ring", "rings through the ranks, one for each GPU of a server; both directions of all edge-disjoint "
+        _record("ring", "rings through all ranks, one per GPU of a server; both directions of all edge-disjoint "
                 "cycles of a torus, BCube or hypercube", halves(rings_of, "ring") | CHAINS,
                 fits=equal_shards, colour=palette.BLUE, in_libraries=True),
         _record("ring-one-way", "one ring through all ranks",
                 halves(partial(one_ring, both_ways=False), "ring-one-way"),
-                fits=equal_shards, title="ring (one way)", colour=palette.SKY, auto_up_to=0),
-        _record("double-ring", "two opposite rings with half of the buffer each",
+                fits=equal_shards, title="ring (one direction)", colour=palette.SKY, auto_up_to=0),
+        _record("double-ring", "two rings in opposite directions, half the buffer each",
                 halves(partial(one_ring, both_ways=True), "double-ring"),
                 fits=equal_shards, title="double ring", colour=palette.NAVY),
         _record("best-ring", "the rings that a search over orders finds best on this network",
@@ -166,40 +166,40 @@ COLLECTIVES: Choices[Collective] = Choices(
         _record("mesh", "every rank exchanges with every other at once", of_ranks(
                     all_reduce=mesh_all_reduce, all_gather=mesh_all_gather, reduce_scatter=mesh_reduce_scatter,
                 ) | BINOMIAL, fits=equal_shards, colour=palette.GREEN, in_libraries=True, auto_up_to=256),
-        _record("ps", "one rank is a parameter server for all, itself included",
+        _record("ps", "one rank is the parameter server of all, including itself",
                 of_ranks(all_reduce=shared_servers), title="parameter server", colour=palette.AMBER,
                 auto_up_to=0),
         _record("ps-dedicated", "the last rank only serves, the others train",
                 of_ranks(all_reduce=lambda ranks: dedicated_servers(ranks - 1)), fits=spare_rank,
-                where="a rank to spare", title="parameter server (dedicated)", colour=palette.RUST, auto_up_to=0),
-        _record("ps-sharded", "every rank is the parameter server of its part",
+                where="a spare rank", title="parameter server (dedicated)", colour=palette.RUST, auto_up_to=0),
+        _record("ps-sharded", "every rank is the parameter server of its shard",
                 of_ranks(all_reduce=lambda ranks: shared_servers(ranks, ranks)),
                 title="parameter servers (sharded)", colour=palette.BROWN, auto_up_to=0),
-        _record("halving-doubling", "partners exchange halves of what is left, then double it back", {
+        _record("halving-doubling", "pairs exchange halves of the remaining data, then double it back", {
                     Act.ALL_REDUCE: lambda group: folded_halving_doubling(group.leafs)
                     if group.leafs else halving_doubling_all_reduce(group.ranks),
                     **of_ranks(all_gather=doubling_all_gather, reduce_scatter=halving_reduce_scatter), **BINOMIAL,
                 }, fits=halves_of_pairs, where="all-gather and reduce-scatter: powers of two",
                 colour=palette.PURPLE, in_libraries=True),
-        _record("double-tree", "two binary trees, each with half of the buffer",
+        _record("double-tree", "two binary trees, half the buffer each",
                 of_ranks(all_reduce=double_tree_all_reduce), title="double binary tree", colour=palette.PINK,
                 in_libraries=True),
-        _record("hips", "levels of the fabric one after the other: servers, switches, pods or axes",
+        _record("hips", "hierarchical: one level of the fabric after the other (servers, switches, pods or axes)",
                 halves(hierarchy_of_fabric, "hips"), fits=no_prime, where="groups with two levels",
                 title="HiPS", colour=palette.RED, in_libraries=True, auto_up_to=1024),
-        _record("hierarchical", "inside every server first, then across servers between GPUs of the same number", {
+        _record("hierarchical", "inside every server first, then across servers between GPUs of the same index", {
                     **halves(partial(blocks_first, inside=mesh_inside), "hierarchical"),
                     Act.ALL_TO_ALL: hierarchical_exchange,
-                }, fits=equal_blocks, where="as many ranks in every server", colour=palette.RED,
+                }, fits=equal_blocks, where="equally many ranks per server", colour=palette.RED,
                 rival_in=(Act.ALL_TO_ALL,), auto_up_to=1024),
-        _record("hierarchical-ring", "a ring inside every server, and between servers one for each GPU of a server",
+        _record("hierarchical-ring", "a ring inside every server, and one ring per GPU index between servers",
                 halves(partial(blocks_first, inside=ring_inside), "hierarchical ring"), fits=whole_blocks,
-                where="as many ranks in every server", title="hierarchical ring", colour=palette.PINK),
+                where="equally many ranks per server", title="hierarchical ring", colour=palette.PINK),
         _record("bruck", "sends of doubling distance: the fewest rounds for any number of ranks", of_ranks(
                     all_reduce=bruck_all_reduce, all_gather=bruck_all_gather, reduce_scatter=bruck_reduce_scatter,
                 ), fits=equal_shards, colour=palette.BROWN, in_libraries=True),
-        _record("pat", "binomial trees from all ranks side by side, the farthest sends first: as few rounds, "
-                "and little that goes far", of_ranks(all_gather=pat_all_gather, reduce_scatter=pat_reduce_scatter),
+        _record("pat", "concurrent binomial trees from all ranks, farthest sends first: few rounds, and little "
+                "data over long distances", of_ranks(all_gather=pat_all_gather, reduce_scatter=pat_reduce_scatter),
                 fits=equal_shards, title="PAT", colour=palette.SKY, in_libraries=True, auto_up_to=256),
         _record("binomial", "a binomial tree, the whole buffer at every hop",
                 of_ranks(all_reduce=binomial_all_reduce) | BINOMIAL, title="binomial tree", colour=palette.RUST,
@@ -210,17 +210,17 @@ COLLECTIVES: Choices[Collective] = Choices(
         _record("topoadopt", "trees packed by multiplicative weights, close to the optimum",
                 made_for_network("topoadopt", ALL_BUT_EXCHANGES), own_paths=True, title="TopoAdopt",
                 colour=palette.INK, auto_up_to=0),
-        _record("breadth-first", "everything arrives on a shortest path: the fewest rounds on this network",
+        _record("breadth-first", "all data takes shortest paths: the fewest rounds on this network",
                 made_for_network("breadth-first", ALL_BUT_EXCHANGES), own_paths=True, title="breadth first",
                 colour=palette.AMBER, in_libraries=True, auto_up_to=64),
         _record("direct", "all pairs at once", of_ranks(all_to_all=direct_all_to_all), colour=palette.GREEN,
                 in_libraries=True),
-        _record("shift", "round k: every rank sends to the rank k further on", of_ranks(all_to_all=shift_all_to_all),
+        _record("shift", "round k: every rank sends to the rank k ahead", of_ranks(all_to_all=shift_all_to_all),
                 colour=palette.BLUE, in_libraries=True),
-        _record("xor", "round k: partners whose numbers differ by k, bit by bit, swap",
+        _record("xor", "round k: rank i exchanges with rank i xor k",
                 of_ranks(all_to_all=xor_all_to_all), fits=power_of_two, where="powers of two", colour=palette.PURPLE,
                 in_libraries=True),
-        _record("nccl", "what NCCL chooses for each size and group: ring, tree, NVLS, PAT with LL, LL128 or Simple, "
+        _record("nccl", "what NCCL chooses per size and group: ring, tree, NVLS, PAT with LL, LL128 or Simple, "
                 "its latencies and rates; as a single program its rings",
                 halves(rings_of, "ring") | CHAINS | of_ranks(all_to_all=direct_all_to_all), fits=equal_shards,
                 title="NCCL's choice", colour=palette.STEEL, chooses=True, auto_up_to=0),

@@ -63,7 +63,7 @@ class StepCost:
         return {
             "model": self.model,
             "device": self.device,
-            "dtype": self.precision,
+            "precision": self.precision,
             "optimiser": self.optimiser,
             "cost_source": self.source,
             "stack": self.stack or None,
@@ -73,7 +73,7 @@ class StepCost:
             "trained_parameters": self.trained_parameters,
             "forward_s": self.forward_s,
             "forward_backward_s": self.forward_backward_s,
-            "step_s": self.step_s,
+            "step_time_s": self.step_s,
             "forward": asdict(self.forward),
             "backward": asdict(self.backward),
             "update": asdict(self.update),

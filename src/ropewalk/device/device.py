@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ropewalk.choices import Choice, Choices
+from ropewalk.device.host import Host
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.power import Power
+from ropewalk.documents.from_toml import packaged_toml
 from ropewalk.errors import DeviceError
 from ropewalk.units import show_size, watts
 from ropewalk.workload.kernel import PRODUCTS, Kernel
@@ -37,6 +37,9 @@ class Precision:
     its rows and along its columns is kept twice."""
     expert_rows: int = 1
     """Rows of each expert come in multiples of this: Transformer Engine pads them."""
+    expert_launches: int = 0
+    """Kernels by which Transformer Engine narrows the rows of one expert, each by itself (`split_quantize`): one, or
+    three where it finds the largest number and makes a scale of it first; 0: one kernel narrows those of all."""
 
     @property
     def is_narrow(self) -> bool:
@@ -57,10 +60,10 @@ PRECISIONS = {
     "fp16": Precision("fp16", 2, "bf16"),
     "tf32": Precision("tf32", 4, "tf32"),
     "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
-    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0, expert_rows=16),
+    "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0, False, 16, 3),
     "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",), 1.0, expert_rows=16),
-    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True, 32),
-    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True, 128),
+    "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True, 32, 1),
+    "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True, 128, 1),
 }
 """How a step may be computed. The last four keep weights and activations in bf16 and multiply in fewer bits, as
 Transformer Engine does: with one scale for a tensor, found as it is made or remembered from the step before, or with
@@ -73,6 +76,10 @@ RATES = {"fp8-delayed": "fp8"}
 
 FLOPS_PER_CYCLE = {"Volta": 1024, "Ampere": 2048, "Hopper": 4096, "Blackwell": 8192}
 """FLOP of dense 16-bit products that a multiprocessor does in a cycle, by architecture (NVIDIA's white papers)."""
+
+
+ADDED = 0.345
+"""Bytes that a device adds for each that it could stream: 1.45 TB/s of 4.2 on an H200, bf16 and float32 alike."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,36 @@ class Device:
     host_factor: float
     """Time of the host's launches against the host of the shipped measurements."""
     source: str
+    scans: float = 1.0
+    """What a multiprocessor does of scans of Mamba-2 layers in the time of one of an H200."""
+    short_heads: float = 1.0
+    """Time of attention of heads of 64 numbers or fewer, against what tensor cores alone would need."""
+    expert_s: float = 0.0
+    """Seconds that a product of one expert takes beyond its share of a product of them all, where each is launched by
+    itself; gradients of weights take no more."""
+    uneven: Mapping[str, float] = field(default_factory=dict)
+    """Time of attention whose values are shorter than its keys, by pass, against heads of the mean size."""
     architecture: str = ""
     """Whose kernels it runs: Hopper, Blackwell; empty where that is not known."""
     power: Power | None = None
     """What it may draw, and what work costs it in energy, where that is known."""
     held_to: float | None = None
     """Watts that it is held to; None: it runs at full clock."""
+    adding: float | None = None
+    """Bytes/s of one operand that it adds to another, as reductions do, where that was measured; see `adds`."""
+    host_adding: float | None = None
+    """The same of its host's CPU."""
+    host: Host | None = None
+    """Its part of the CPUs of the server that it is sold in, where that is known."""
+
+    @property
+    def adds(self) -> float:
+        """Bytes/s that it adds to what it has: read twice and written once, at the H200's share of streaming.
+
+        >>> [round(device(name).adds / 1e12, 2) for name in ("h200", "h100", "a100", "b200")]
+        [1.45, 1.01, 0.62, 2.07]
+        """
+        return self.adding or ADDED * self.memory_bandwidth * self.streaming
 
     def numbers(self, precision: Precision) -> Numbers:
         """How wide numbers are that are kept, where the stack keeps operands narrow.
@@ -175,14 +206,14 @@ def device_choice(device: Device) -> DeviceChoice:
 
 
 def _devices() -> Choices[DeviceChoice]:
-    text = files("ropewalk.device").joinpath("data/devices.toml").read_text(encoding="utf-8")
-    made = [_device(name, record) for name, record in tomllib.loads(text).items()]
+    made = [_device(name, record) for name, record in packaged_toml("ropewalk.device", "data/devices.toml").items()]
     return Choices("device", map(device_choice, made), error=DeviceError)
 
 
 def _device(name: str, record: dict[str, Any]) -> Device:
-    power = record.pop("power", None)
-    return Device(name=name, peak_flops=record.pop("peak"), power=power and _power(power), **record)
+    power, host = record.pop("power", None), record.pop("host", None)
+    record |= {"power": power and _power(power), "host": host and Host(**host)}
+    return Device(name=name, peak_flops=record.pop("peak"), **record)
 
 
 def _power(record: dict[str, float]) -> Power:
@@ -226,12 +257,11 @@ def _held(found: Device, limit: float, name: str) -> Device:
     if found.power is None:
         known = ", ".join(one for one, choice in DEVICES.items() if choice.make.power is not None)
         raise DeviceError(
-            f"what work costs {found.name} in energy is not known: take one of {known}, or no power limit "
-            "(leave --power out)"
+            f"the energy model of {found.name} is not known: use one of {known}, or no power limit (leave --power out)"
         )
     if limit <= found.power.idle:
         raise DeviceError(
-            f"{found.name} draws {found.power.idle:g} W when idle and cannot be held to {limit:g} W: "
+            f"{found.name} draws {found.power.idle:g} W when idle and cannot be limited to {limit:g} W: "
             f"give more, such as {found.power.limit:g}W"
         )
     return replace(found, name=name, power=replace(found.power, limit=limit), held_to=limit)

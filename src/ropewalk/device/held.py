@@ -28,7 +28,7 @@ def held_to(name: str, power: str | None = None) -> str:
         raise InputError(f"{name} has a power limit already: leave --power {power} out")
     if is_table(name):
         raise InputError(
-            f"{name} is a table of measurements, which hold at the clock they were made at: leave --power {power} out"
+            f"{name} is a table of measurements, valid only at the clock they were made at: leave --power {power} out"
         )
     held = f"{name}{HELD_TO}{power}"
     device(held)

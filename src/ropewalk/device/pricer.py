@@ -15,15 +15,16 @@ from importlib.resources import as_file, files
 from math import ceil
 from pathlib import Path
 
-from ropewalk.device.device import Device, Precision, device, precision, unlimited
+from ropewalk.device.device import DEVICES, Device, Precision, device, precision, unlimited
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.roofline import is_limited_by_memory, roofline
+from ropewalk.device.scans import scanned
 from ropewalk.device.table import CostTable, has_odd_width, read_table
 from ropewalk.device.update import UPDATES
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
 from ropewalk.workload.experts import Experts
-from ropewalk.workload.kernel import PRODUCTS, Kernel, optimiser, quantise
+from ropewalk.workload.kernel import PRODUCTS, Kernel, evened, optimiser, quantise
 from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
 
@@ -37,12 +38,20 @@ H200 that are limited by the host; such steps vary by a quarter from run to run.
 INTERPRETER = "interpreter"
 """A call that stands for a microsecond in which the host runs code of the model that calls nothing."""
 INTERPRETER_S = 1e-6
-EXPERT = "expert"
-"""A call that stands for the product of one expert, where each is launched by itself."""
+CORE_CODE = {"core_forward": (1e-5, 0.0), "core_backward": (0.0, 1e-5)}
+"""The same in the code of Megatron-Core, ten microseconds of one of the passes each."""
+NARROW_CODE = {"narrow_core_forward": "core_forward"}
+"""What Transformer Engine's grouped layers take once more on the way forth where they multiply in 8 bits or fewer:
+scheduling a layer then took the host more than twice as long as in bf16 (TransformerEngine, issue 761). Linear layers
+have been made quicker since (issue 2126); grouped ones still set up every expert by itself."""
+EXPERT, WIDE_EXPERT = "expert", "wide_expert"
+"""Calls that stand for the product of one expert, where each is launched by itself; one that is never narrowed."""
 EXPERT_S = 9.1e-6
 """Seconds of the host for it. Of 108 grouped products of Transformer Engine on a B200 (SimuMax, b200_bf16_ceperm.json)
 those of many experts with little to do take 9.1 to 9.2 µs for each expert, whatever the sizes."""
 TABLE_SUFFIXES = (".csv", ".gz")
+SHORT_HEAD = 64
+"""Numbers of a head up to which exponentials, not products, may hold attention back."""
 BUSY_TOKENS, BUSY_SAMPLES = 4096, 64
 """Tokens, or samples that are no sequences, of a micro-batch that keeps a GPU busy."""
 BUSY_EXPERT_TOKENS = 1024
@@ -75,16 +84,28 @@ class Pricer:
         if kernel.form == "cast" and self.precision.element_bytes == WIDE_BYTES:
             return 0.0  # numbers are float32 already: nothing is launched
         if kernel not in self._seconds:
-            self._seconds[kernel] = self.alone(kernel) + self.gpu(self._narrowing(kernel))
+            narrowing_s = self.gpu(self._narrowing(kernel)) + self._narrowed_apart(kernel)
+            self._seconds[kernel] = self.alone(kernel) + narrowing_s
         return self._seconds[kernel]
 
     def alone(self, kernel: Kernel) -> float:
         """Seconds of a kernel whose operands are there as it wants them."""
+        if kernel.kind == "scan":
+            return scanned(kernel, self.device)
+        even = evened(kernel)
+        if even is not None:
+            return self.device.uneven.get(even.form, 1.0) * self.alone(even)
         numbers = self.precision.of(kernel)
         ratio, best = self.table.ratio(kernel, numbers.measured_as), roofline(kernel, self.device, numbers)
         if kernel.kind in PRODUCTS:
-            return ratio * (self._waiting_for_loads(kernel, numbers) or best) / self.clock
+            bent = self.device.short_heads if kernel.kind == "attention" and kernel.dims[5] <= SHORT_HEAD else 1.0
+            clocked = bent * ratio * (self._waiting_for_loads(kernel, numbers) or best) / self.clock
+            return clocked + self._apart(kernel)
         return max(ratio * best, best + (ratio - 1) * self._on_as_many(kernel, numbers))
+
+    def _apart(self, kernel: Kernel) -> float:
+        """What products of experts take more because each is a launch of its own, at any clock."""
+        return kernel.dims[0] * self.device.expert_s if kernel.apart and kernel.form != "weight_grad" else 0.0
 
     def _on_as_many(self, kernel: Kernel, numbers: Precision) -> float:
         """Seconds of a kernel at best on the device that was measured, if it had as many multiprocessors as this one.
@@ -116,10 +137,16 @@ class Pricer:
         Weights are narrowed once, when they are updated.
         """
         numbers = self.precision.of(kernel)
-        if not numbers.is_narrow or kernel.form == "weight_grad":
+        if not numbers.is_narrow or kernel.form == "weight_grad" or kernel.handed:
             return []
         _, rows, _, inner = kernel.dims
         return [quantise(form, rows * inner) for form in self.device.narrowing(numbers)]
+
+    def _narrowed_apart(self, kernel: Kernel) -> float:
+        """What it takes more to narrow the rows of each expert by kernels of their own."""
+        if not kernel.apart or not self._narrowing(kernel):
+            return 0.0
+        return (kernel.dims[0] - 1) * self.precision.expert_launches * self.device.launch_s
 
     def sustained(self, workload: Workload) -> Pricer:
         """Prices at the clock that a device which is held to a power limit keeps while it trains a model for long.
@@ -138,7 +165,7 @@ class Pricer:
             return ""
         if self.device.held_to is not None:
             return f"at {clock:.0%} of the full clock under {self.device.held_to:g} W"
-        unknown = f" (what work costs {self.device.name} in energy is not known)" if self.device.power is None else ""
+        unknown = f" (energy model of {self.device.name} not known)" if self.device.power is None else ""
         return f"at full clock{unknown}"
 
     def _clock_of(self, workload: Workload) -> float:
@@ -156,7 +183,7 @@ class Pricer:
                 numbers = self.precision.of(kernel)
                 joules += times * power.joules(kernel, numbers.name, numbers.element_bytes)
                 if kernel.kind in PRODUCTS:
-                    clocked_s += times * self.alone(kernel)
+                    clocked_s += times * (self.alone(kernel) - self._apart(kernel))
             whole_s += times * (self.forward_work(operators) + self.backward_work(operators)).gpu_s
         return power.clock(clocked_s, whole_s - clocked_s, joules)
 
@@ -180,9 +207,15 @@ class Pricer:
     def _call(self, times: dict[str, float], call: str) -> float:
         if call == INTERPRETER:
             return INTERPRETER_S if times is self._host.forward else 0.0
-        if call == EXPERT:  # two products go back for each that went forth; operands are narrowed expert by expert
+        if call in CORE_CODE:
+            return CORE_CODE[call][times is self._host.backward]
+        if call in NARROW_CODE:
+            told = self.precision.is_narrow and times is self._host.forward
+            return self._call(times, NARROW_CODE[call]) if told else 0.0
+        if call in (EXPERT, WIDE_EXPERT):  # two products go back for each that went forth
             products = 1 if times is self._host.forward else 2
-            return (products + len(self.device.narrowing(self.precision))) * EXPERT_S
+            narrowed = len(self.device.narrowing(self.precision)) if call == EXPERT else 0  # expert by expert
+            return (products + narrowed) * EXPERT_S
         if call not in times:
             raise DeviceError(f"{self.table.origin} has no host time of {call!r}: measure it with `ropewalk profile`")
         return times[call]
@@ -217,6 +250,8 @@ class Pricer:
         if name not in UPDATES:
             raise DeviceError(f"there is no optimiser {name!r}: use one of {', '.join(UPDATES)}")
         update = UPDATES[name]
+        if parameters and update.on_host:
+            return Work(self._update_on_host(parameters))
         if not parameters or not update.kernels:
             return Work()
         if update.element_bytes not in (0.0, self.precision.element_bytes):
@@ -228,6 +263,19 @@ class Pricer:
         host_s = self.device.host_factor * self._call(self._host.forward, update.called or name) * tensors
         waiting_s = update.waiting(tensors) * host_s
         return Work(max(0.0, gpu_s - waiting_s), host_s - waiting_s, waiting_s)
+
+    def _update_on_host(self, parameters: int) -> float:
+        """Seconds of an update in the host's memory, and of making weights narrow again."""
+        host = self.device.host
+        if host is None:
+            known = ", ".join(name for name in DEVICES if DEVICES[name].make.host is not None)
+            raise DeviceError(
+                f"the update rate of the host of {unlimited(self.device.name)} is not known: use the optimiser "
+                "adamw_fused, "
+                f"or one of {known}"
+            )
+        copies = self.gpu(quantise(form, parameters) for form in self.device.narrowing(self.precision))
+        return host.update_s(parameters, self.numbers.element_bytes) + copies
 
     def forward(self, operators: Sequence[Operator]) -> float:
         """Seconds of the forward pass of operators in sequence."""
@@ -265,7 +313,7 @@ def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pr
     'measured on h200 (shipped table)'
     """
     numbers = precision(precision_name)
-    if device_or_table.lower().endswith(TABLE_SUFFIXES):
+    if _is_table(device_or_table):
         table = read_table(Path(device_or_table))
         return Pricer(table.device, numbers, table, f"measured on {table.device.title} ({Path(device_or_table).name})")
     chosen = device(device_or_table)
@@ -273,6 +321,19 @@ def pricer(device_or_table: str = REFERENCE, precision_name: str = "bf16") -> Pr
     if unlimited(chosen.name) != REFERENCE:
         source = f"roofline of {unlimited(chosen.name)}, calibrated on {REFERENCE} measurements"
     return Pricer(chosen, numbers, shipped_table(), source)
+
+
+def device_of(device_or_table: str) -> Device:
+    """The device of that name, or the one that a table was measured on.
+
+    >>> device_of("h200").multiprocessors
+    132
+    """
+    return read_table(Path(device_or_table)).device if _is_table(device_or_table) else device(device_or_table)
+
+
+def _is_table(device_or_table: str) -> bool:
+    return device_or_table.lower().endswith(TABLE_SUFFIXES)
 
 
 @cache

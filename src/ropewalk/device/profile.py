@@ -17,6 +17,7 @@ from pathlib import Path
 from ropewalk.device.device import PRECISIONS
 from ropewalk.device.table import COLUMNS, FACTS, Row
 from ropewalk.errors import DeviceError
+from ropewalk.extras import how_to_install
 from ropewalk.files import require_writable, write_whole
 from ropewalk.progress import Progress
 
@@ -25,7 +26,7 @@ MEASURED = ("bf16", "tf32", "fp32", "fp8")
 
 
 @dataclass(frozen=True)
-class Profile:
+class DeviceProfile:
     """What was measured, and on what."""
 
     title: str
@@ -40,12 +41,12 @@ def profile(
     *,
     small: bool | None = None,
     progress: Progress | None = None,
-) -> Profile:
+) -> DeviceProfile:
     """Measure this machine and write its cost table; `small` measures what a CPU can, and is the default there."""
     try:
         import torch
     except ImportError:
-        raise DeviceError('measuring needs PyTorch: pip install "ropewalk[torch]"') from None
+        raise DeviceError(f"measuring needs PyTorch: {how_to_install('torch')}") from None
     from ropewalk.device.measure.run import measure_grid
 
     require_writable(path)
@@ -56,7 +57,7 @@ def profile(
         raise DeviceError(f"no matrix product could be measured on {where}: {failed[0] if failed else 'nothing ran'}")
     facts = _facts(torch, where, rows)
     write_whole(path, packed([*facts, *rows]))
-    return Profile(next(row[4] for row in facts if row[2] == "title"), len(rows), tuple(failed))
+    return DeviceProfile(next(row[4] for row in facts if row[2] == "title"), len(rows), tuple(failed))
 
 
 def packed(rows: Sequence[Row]) -> bytes:
@@ -72,7 +73,8 @@ def packed(rows: Sequence[Row]) -> bytes:
 
 
 def _facts(torch: object, where: str, rows: Sequence[Row]) -> list[Row]:
-    """The device as it shows itself: its name, its memory, and the best rates seen."""
+    """The device as it shows itself: its name, its memory, the best rates seen, and how fast it and its host add."""
+    from ropewalk.device.measure.adding import adding
     from ropewalk.device.measure.run import hardware
     from ropewalk.workload.kernel import rebuilt
 
@@ -90,6 +92,7 @@ def _facts(torch: object, where: str, rows: Sequence[Row]) -> list[Row]:
             stream = max(stream, kernel.moved_bytes(PRECISIONS[precision].element_bytes) / float(seconds))
     facts |= {f"peak_{precision}": rate for precision, rate in fastest.items()}
     facts["memory_bandwidth"] = stream or 1e10
+    facts |= {"adding": adding(where), "host_adding": adding("cpu")}
     return [
         ("", FACTS, name, "", f"{value:.6g}" if isinstance(value, float) else str(value))
         for name, value in facts.items()

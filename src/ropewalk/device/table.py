@@ -7,15 +7,11 @@ within what they span. Where the kernel itself was measured, its ratio is the me
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, log2
+from math import log2
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +19,11 @@ from numpy.typing import NDArray
 
 from ropewalk.device.device import PRECISIONS, Device
 from ropewalk.device.roofline import roofline
+from ropewalk.documents import read_text
+from ropewalk.documents.from_csv import table_rows
+from ropewalk.documents.numbers import finite, whole
 from ropewalk.errors import DeviceError
-from ropewalk.workload.kernel import Kernel, rebuilt, windowed_span
+from ropewalk.workload.kernel import Kernel, rebuilt, undropped, windowed_span
 
 NEIGHBOURS = 12
 CLOSE = 0.02
@@ -34,6 +33,9 @@ SLOPE_DOUBT = 0.5
 COLUMNS = ["precision", "kind", "form", "dims", "seconds"]
 FACTS = "device"
 """The kind of lines that describe the device itself."""
+
+DROPPED_AS = {"fp32": "tf32"}
+"""Precisions whose dropout inside of attention is that of another: both read and write float32."""
 
 Row = tuple[str, str, str, str, str]
 """A line of a table: precision, kind, form, sizes, seconds (or a value)."""
@@ -64,12 +66,22 @@ class CostTable:
                 self.hosts[precision].backward[form] = backward
             else:
                 measured = _quantity(seconds, f"time of {kind} {form} {dims}", above_zero=True)
-                self._rows[precision, kind, form].append((tuple(map(int, dims.split())), measured))
+                self._rows[precision, kind, form].append((tuple(map(whole, dims.split())), measured))
         self._sets: dict[tuple[str, str, str], _Neighbourhood] = {}
 
     def ratio(self, kernel: Kernel, measured_as: str) -> float:
-        """Time against roofline of this kernel, as its neighbours in the table have it."""
+        """Time against roofline of this kernel, as its neighbours in the table have it.
+
+        Attention with dropout takes as many times what it takes without as it does where both are known.
+        """
+        without = undropped(kernel)
+        return self._own(kernel, measured_as) * (self.ratio(without, measured_as) if without else 1.0)
+
+    def _own(self, kernel: Kernel, measured_as: str) -> float:
+        """Time against roofline, or against that without dropout, as the neighbours of its own form have it."""
         key = (measured_as, kernel.kind, kernel.form)
+        if key not in self._rows and measured_as in DROPPED_AS and undropped(kernel):
+            key = (DROPPED_AS[measured_as], kernel.kind, kernel.form)
         if key not in self._sets:
             if key not in self._rows:
                 raise DeviceError(
@@ -77,13 +89,25 @@ class CostTable:
                     "measure it with `ropewalk profile`, or use another device"
                 )
             try:
-                self._sets[key] = _Neighbourhood(key, self._rows[key], self.device)
+                self._sets[key] = self._neighbourhood(key)
             except (TypeError, ValueError, ArithmeticError):
                 raise DeviceError(
                     f"{self.origin} has {kernel.kind} {kernel.form} with sizes that no such kernel has: "
-                    "write it anew with `ropewalk profile`"
+                    "rewrite it with `ropewalk profile`"
                 ) from None
         return self._sets[key].ratio(kernel)
+
+    def _neighbourhood(self, key: tuple[str, str, str]) -> _Neighbourhood:
+        precision, kind, form = key
+        if any(min(dims, default=-1) < 0 for dims, _ in self._rows[key]):
+            raise ValueError("sizes are whole numbers, 0 or more")
+        kernels = [rebuilt(kind, form, dims) for dims, _ in self._rows[key]]
+        others = [undropped(kernel) for kernel in kernels]
+        best = [
+            roofline(kernel, self.device, PRECISIONS[precision]) * (self.ratio(other, precision) if other else 1.0)
+            for kernel, other in zip(kernels, others, strict=True)
+        ]
+        return _Neighbourhood(kernels, np.array([seconds for _, seconds in self._rows[key]]) / np.array(best))
 
     @cached_property
     def measurements(self) -> int:
@@ -93,13 +117,8 @@ class CostTable:
 class _Neighbourhood:
     """All measurements of one kind, form and precision."""
 
-    def __init__(self, key: tuple[str, str, str], rows: list[tuple[tuple[int, ...], float]], device: Device) -> None:
-        precision, kind, form = key
-        if any(min(dims, default=-1) < 0 for dims, _ in rows):
-            raise ValueError("sizes are whole numbers, 0 or more")
-        kernels = [rebuilt(kind, form, dims) for dims, _ in rows]
-        best = np.array([roofline(kernel, device, PRECISIONS[precision]) for kernel in kernels])
-        self.log_ratio = np.log(np.array([seconds for _, seconds in rows]) / best)
+    def __init__(self, kernels: Sequence[Kernel], ratios: NDArray[np.float64]) -> None:
+        self.log_ratio = np.log(ratios)
         self.place = np.array([_place(kernel) for kernel in kernels])
 
     def ratio(self, kernel: Kernel) -> float:
@@ -202,6 +221,8 @@ def described(facts: Sequence[Row], origin: str) -> Device:
             launch_s=sizes["launch_s"],
             host_factor=1.0,
             source=f"measured ({origin})",
+            adding=sizes.get("adding"),
+            host_adding=sizes.get("host_adding"),
         )
     except KeyError as missing:
         raise ValueError(f"it does not say the device's {missing.args[0]}") from None
@@ -214,29 +235,26 @@ WORDS = ("name", "title")
 def _quantity(text: str, what: str, *, above_zero: bool = False) -> float:
     """A number that makes sense: finite, and not below zero."""
     try:
-        value = float(text)
+        value = finite(text)
     except ValueError:
         value = -1.0
-    if not isfinite(value) or value < 0 or (above_zero and value == 0):
-        raise ValueError(f"its {what} is {text!r}, which cannot be")
+    if value < 0 or (above_zero and value == 0):
+        raise ValueError(f"its {what} is {text!r}, which is impossible")
     return value
 
 
 def read_table(path: Path, device: Device | None = None) -> CostTable:
     """A table from a file, plain or packed with gzip; without a device given, of the device it describes."""
+    remedy = "write one with `ropewalk profile`"
+    subject = f"cost table {path}"
+    text = read_text(path, subject, DeviceError)
+    rows = list(table_rows(text.splitlines(keepends=True), subject, DeviceError))
+    if not rows or rows[0][1] != COLUMNS:
+        raise DeviceError(f"{subject}: its first line is not {','.join(COLUMNS)}: {remedy}")
+    odd = next((line for line, row in rows if len(row) != len(COLUMNS)), None)
+    if odd is not None:
+        raise DeviceError(f"{subject}: line {odd} does not have {len(COLUMNS)} columns: {remedy}")
     try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
-        rows = list(csv.reader(io.StringIO(text)))
-        if not rows or rows[0] != COLUMNS:
-            raise ValueError(f"its first line is not {','.join(COLUMNS)}")
-        odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(COLUMNS)), None)
-        if odd is not None:
-            raise ValueError(f"line {odd} does not have {len(COLUMNS)} columns")
-        return CostTable(device, [(a, b, c, d, e) for a, b, c, d, e in rows[1:]], path.name)
-    except OSError as problem:
-        raise DeviceError(
-            f"cost table {path}: {problem.strerror or problem}: check the path, or write one with `ropewalk profile`"
-        ) from problem
-    except (ValueError, EOFError, zlib.error, csv.Error) as problem:
-        raise DeviceError(f"cost table {path}: {problem}: write one with `ropewalk profile`") from problem
+        return CostTable(device, [(a, b, c, d, e) for _, (a, b, c, d, e) in rows[1:]], path.name)
+    except ValueError as problem:
+        raise DeviceError(f"{subject}: {problem}: {remedy}") from problem

@@ -28,6 +28,8 @@ class Update:
     """The optimiser whose calls the host makes, where it is another one."""
     element_bytes: float = 0.0
     """Bytes of the weights that it is for; 0: of any."""
+    on_host: bool = False
+    """State lies in the host's memory, and its CPUs update the weights."""
 
     def waiting(self, tensors: int) -> float:
         """Part of the launches for which the GPU waits: all that did not stand in its queue when the update began.
@@ -47,6 +49,7 @@ UPDATES = {
     "adamw_fused": Update({"adamw_fused": 1}),
     "adamw_loop": Update({"adamw_loop": 1}, launches=8),
     "adamw_mixed": Update({"adamw_fused": 4, "sgd": 1}, called="adamw_fused", element_bytes=2),
+    "adamw_cpu": Update(on_host=True),
 }
 """Optimisers by name. AdamW over lists is eight operations that read 12 tensors and write 8: as much as four times what
 momentum does before its last operation, which is that of plain descent. A step of AdamW itself cannot be recorded as a

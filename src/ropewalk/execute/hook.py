@@ -11,6 +11,7 @@ on the stream that calls it; the host does not wait for it, later kernels of tha
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 _TAGS_OF_A_HOOK = 1 << 20
 _MOST_HOOKS = 1 << 11
 """Tags are 31 bits."""
+
+_LONGEST_END_S = 5.0
+"""How long the end of a process waits for a program that is still running."""
 
 _hooks: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """How many hooks have been made for each process group."""
@@ -71,7 +75,7 @@ class _Worker:
         self.plan = plan
         self.group = group
         self.first_tag = first_tag
-        self.waiting: SimpleQueue[tuple[Tensor, Any]] = SimpleQueue()
+        self.waiting: SimpleQueue[tuple[Tensor, Any] | None] = SimpleQueue()
         self.thread: threading.Thread | None = None
 
     def averaged(self, tensor: Tensor) -> Any:
@@ -83,20 +87,26 @@ class _Worker:
             done.set_result(self._run(tensor))
             return done
         if self.thread is None:
-            # A daemon: a process that fails must not wait for gradients that will never come.
+            # A daemon: a process that fails must not wait for gradients that will never come. It is asked to end all
+            # the same, because Python aborts the process if it has to stop a thread inside PyTorch.
             self.thread = threading.Thread(target=self._work, name="ropewalk-gradients", daemon=True)
             self.thread.start()
+            atexit.register(self._end, self.thread)
         done = Future()
         self.waiting.put((tensor, done))
         return done
 
     def _work(self) -> None:
-        while True:
-            tensor, done = self.waiting.get()
+        while (handed := self.waiting.get()) is not None:
+            tensor, done = handed
             try:
                 done.set_result(self._run(tensor))
             except Exception as problem:  # whatever a backend may raise belongs to the one who waits
                 done.set_exception(problem)
+
+    def _end(self, thread: threading.Thread) -> None:
+        self.waiting.put(None)
+        thread.join(_LONGEST_END_S)
 
     def _run(self, tensor: Tensor) -> Tensor:
         return run_plan(self.plan, tensor, self.group, average=True, first_tag=self.first_tag)

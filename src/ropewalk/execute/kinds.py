@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import ProgramError
-from ropewalk.execute.plan import INT, RankPlan
+from ropewalk.execute.plan import RankPlan
 from ropewalk.execute.run import Group, Tensor
 
 
@@ -35,7 +36,7 @@ def require_kind(plan: RankPlan, collective: str) -> None:
     if collective not in TORCHS_OWN:
         raise ProgramError(f"there is no collective {collective!r}: choose {', '.join(TORCHS_OWN)}")
     if (kind := kind_of(plan)) != collective:
-        raise ProgramError(f"{plan.name} is no {collective} but an {kind}: name it so, or give another program")
+        raise ProgramError(f"{plan.name} is not an {collective} but an {kind}: name it {kind}, or give another program")
 
 
 def equal_shards(plan: RankPlan) -> bool:
@@ -137,6 +138,6 @@ def padded_all_reduce(plan: RankPlan, tensor: Tensor, members: Group) -> Tensor:
     return torch.cat(cuts) if cuts else None
 
 
-def _cuts(plan: RankPlan, places: INT, whole: int) -> Iterable[tuple[int, int]]:
+def _cuts(plan: RankPlan, places: Ints, whole: int) -> Iterable[tuple[int, int]]:
     start, stop = plan.offsets(places, whole)
     return zip(start.tolist(), stop.tolist(), strict=True)

@@ -86,7 +86,7 @@ class LocalRanks:
         Where a rank refuses or fails, all processes are ended.
         """
         if not self._processes:
-            raise RunFailed("the processes are gone: start them again")
+            raise RunFailed("the processes have ended: start them again")
         try:
             self._tell([(function, given) for given in arguments])
             return self._answers(getattr(function, "__name__", "run"))

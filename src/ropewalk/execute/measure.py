@@ -26,7 +26,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RankReport:
     """What a rank saw."""
 
     max_error: float
@@ -35,7 +35,7 @@ class Seen:
     torch_seconds: tuple[float, ...]
 
 
-def compare(plan: RankPlan, task: Task) -> Seen:
+def compare(plan: RankPlan, task: Task) -> RankReport:
     """Run the plan and PyTorch's collective by turns, once more than is timed."""
     group = _group_of(plan.members)
     takes_part = plan.rank in plan.members
@@ -53,7 +53,7 @@ def compare(plan: RankPlan, task: Task) -> Seen:
         if expected is not None:
             worst = max(worst, _difference(own, expected))
     # The first run also makes connections and lays the plan out.
-    return Seen(worst, tuple(own_times[1:]), tuple(torch_times[1:]))
+    return RankReport(worst, tuple(own_times[1:]), tuple(torch_times[1:]))
 
 
 @lru_cache(maxsize=8)

@@ -18,16 +18,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Flags, Ints
 from ropewalk.errors import ProgramError
 
 if TYPE_CHECKING:
     from ropewalk.collectives.program import Condition, Program, Round
     from ropewalk.collectives.schedule import Schedule
 
-INT = NDArray[np.int64]
-BOOL = NDArray[np.bool_]
 
 _BLOCK = 1 << 25
 """Entries of ranks × chunks that are looked at together."""
@@ -40,11 +38,11 @@ class Message:
     peer: int
     adds: bool
     """Whether the receiver adds what arrives to its own; otherwise it overwrites."""
-    places: INT
+    places: Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class RankRound:
     """What a rank does in one round of one lane."""
 
     lane: int
@@ -62,13 +60,13 @@ class RankPlan:
     rank: int
     ranks: int
     chunks: int
-    takes: INT
+    takes: Ints
     """Places of the chunks that the rank's input consists of, rising."""
-    gives: INT
+    gives: Ints
     """Places of the chunks that its result consists of."""
-    held: INT
+    held: Ints
     """Places of all chunks that it touches."""
-    zeroed: INT
+    zeroed: Ints
     """Places of chunks it has no input for and adds to: they begin as zero."""
     taken: tuple[int, ...]
     """How many chunks each rank brings."""
@@ -76,7 +74,7 @@ class RankPlan:
     """How many chunks each rank ends with."""
     contributors: int
     """Ranks whose inputs are summed up in a chunk; 0 where chunks differ in that."""
-    steps: tuple[Step, ...]
+    steps: tuple[RankRound, ...]
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -102,7 +100,7 @@ class RankPlan:
             )
         return whole
 
-    def offsets(self, places: INT, whole: int) -> tuple[INT, INT]:
+    def offsets(self, places: Ints, whole: int) -> tuple[Ints, Ints]:
         """Where chunks begin and end among `whole` elements: as equal as whole elements can be, empty ones included."""
         return whole * places // self.chunks, whole * (places + 1) // self.chunks
 
@@ -138,11 +136,11 @@ class _Draft:
     """A plan as far as rounds have been read."""
 
     rank: int
-    holds: BOOL
+    holds: Flags
     """Chunks of which the rank has something, by place."""
-    touched: BOOL
-    zeroed: BOOL
-    steps: list[Step] = field(default_factory=list)
+    touched: Flags
+    zeroed: Flags
+    steps: list[RankRound] = field(default_factory=list)
     last: dict[int, int] = field(default_factory=dict)
 
     def add(self, lane: int, sends: list[Message], receives: list[Message]) -> None:
@@ -153,10 +151,10 @@ class _Draft:
                 self._begin_as_zero(message.places)
             self.holds[message.places] = True
             self.touched[message.places] = True
-        self.steps.append(Step(lane, self.last.get(lane, -1), tuple(sends), tuple(receives)))
+        self.steps.append(RankRound(lane, self.last.get(lane, -1), tuple(sends), tuple(receives)))
         self.last[lane] = len(self.steps) - 1
 
-    def _begin_as_zero(self, places: INT) -> None:
+    def _begin_as_zero(self, places: Ints) -> None:
         missing = places[~self.holds[places]]
         self.zeroed[missing] = self.holds[missing] = self.touched[missing] = True
 
@@ -188,7 +186,7 @@ def _compiled(program: Program, ranks: Sequence[int]) -> Iterator[RankPlan]:
 
 def _conditions(
     program: Program, ranks: Sequence[int]
-) -> tuple[INT, BOOL, BOOL, tuple[int, ...], tuple[int, ...], int]:
+) -> tuple[Ints, Flags, Flags, tuple[int, ...], tuple[int, ...], int]:
     """The place of every chunk, what the ranks begin and end with by place, how many everybody does, contributors."""
     source, takes, taken, bring = _read(program.pre, program, ranks)
     target, gives, given, _ = _read(program.post, program, ranks)
@@ -199,7 +197,7 @@ def _conditions(
     return place, takes[:, order], gives[:, order], taken, given, contributors
 
 
-def _read(condition: Condition, program: Program, ranks: Sequence[int]) -> tuple[INT, BOOL, tuple[int, ...], INT]:
+def _read(condition: Condition, program: Program, ranks: Sequence[int]) -> tuple[Ints, Flags, tuple[int, ...], Ints]:
     """First rank named for each chunk, the rows of `ranks`, chunks named for each rank, ranks named for each chunk."""
     first = np.empty(program.chunks, np.int64)
     many = np.empty(program.chunks, np.int64)
@@ -216,7 +214,7 @@ def _read(condition: Condition, program: Program, ranks: Sequence[int]) -> tuple
     return first, rows, tuple(count.tolist()), many
 
 
-def _add_round(drafts: dict[int, _Draft], step: Round, place: INT) -> None:
+def _add_round(drafts: dict[int, _Draft], step: Round, place: Ints) -> None:
     """Bundle what a round moves into one message for each lane, pair of ranks and kind, and hand them to their ends."""
     pattern = step.pattern
     start, ids = step.chunks()

@@ -183,7 +183,7 @@ def _result(plan: RankPlan, todo: SizedPlan, tensor: Tensor, output: Tensor) -> 
         if output.dtype != tensor.dtype or output.device != tensor.device:
             raise ProgramError(
                 f"{plan.name}: the output is {output.dtype} on {output.device}, the tensor {tensor.dtype} on "
-                f"{tensor.device}: give both alike"
+                f"{tensor.device}: make them equal"
             )
         _check_length(plan, "output", output.numel(), todo.given_elements)
         return output
@@ -206,9 +206,9 @@ def _check_kind(plan: RankPlan, tensor: Tensor, average: bool) -> None:
     if tensor.layout != torch.strided or tensor.is_quantized:
         raise ProgramError(f"{plan.name} cuts tensors into chunks, but this one is {tensor.layout}: give a dense one")
     if plan.contributors != 1 and not _adds(tensor.dtype, tensor.device):
-        raise ProgramError(f"{plan.name} adds, which PyTorch cannot for {tensor.dtype}: convert the tensor first")
+        raise ProgramError(f"{plan.name} reduces, which PyTorch cannot do for {tensor.dtype}: convert the tensor first")
     if average and plan.contributors == 0:
-        raise ProgramError(f"{plan.name} sums up other ranks for other chunks: run it without average")
+        raise ProgramError(f"{plan.name} reduces different ranks for different chunks: run it without average")
     if average and plan.contributors > 1 and not (tensor.is_floating_point() or tensor.is_complex()):
         raise ProgramError(f"{plan.name}: {tensor.dtype} has no averages: run it without average, or on floats")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.execute.kinds import require_kind, whole_multiple
 from ropewalk.execute.local_ranks import LocalRanks
-from ropewalk.execute.measure import Seen, Task, compare
+from ropewalk.execute.measure import RankReport, Task, compare
 from ropewalk.execute.plan import RankPlan, program_of, rank_plans
 from ropewalk.progress import Progress
 
@@ -139,7 +139,7 @@ def _rows(
     return tuple(rows)
 
 
-def _row(dtype: str, size_bytes: int, tolerance: float, seen: Sequence[Seen]) -> RunRow:
+def _row(dtype: str, size_bytes: int, tolerance: float, seen: Sequence[RankReport]) -> RunRow:
     return RunRow(
         dtype,
         size_bytes,
@@ -162,10 +162,10 @@ def _check(
     findings = Findings(ProgramError, f"running {program.name}")
     for dtype in dtypes:
         if dtype not in NUMBERS:
-            findings.add(f"there are no numbers of type {dtype!r}: choose {', '.join(NUMBERS)}")
+            findings.add(f"there is no type {dtype!r}: choose {', '.join(NUMBERS)}")
     for size in sizes:
         if size < 1:
-            findings.add(f"a buffer of {size} bytes holds nothing: give at least 1 byte")
+            findings.add(f"a buffer of {size} bytes is empty: give at least 1 byte")
     if not sizes or not dtypes:
         findings.add("nothing to run: give at least one size and one type of numbers")
     if repeats < 1:

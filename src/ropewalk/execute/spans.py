@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ropewalk.execute.plan import INT, RankPlan, Step
+from ropewalk.arrays import Ints
+from ropewalk.execute.plan import RankPlan, RankRound
 
 Span = tuple[int, int]
 """First element and the one behind the last."""
@@ -102,11 +103,11 @@ def sized(plan: RankPlan, whole: int) -> SizedPlan:
 class _Local:
     """Where the chunks that a rank holds are in its work buffer."""
 
-    held: INT
-    start: INT
-    stop: INT
+    held: Ints
+    start: Ints
+    stop: Ints
 
-    def spans(self, places: INT) -> tuple[Span, ...]:
+    def spans(self, places: Ints) -> tuple[Span, ...]:
         """Elements of chunks, with neighbours joined and empty ones left out."""
         at = np.searchsorted(self.held, places)
         start, stop = self.start[at], self.stop[at]
@@ -120,7 +121,7 @@ class _Local:
         return tuple(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _laid_out(step: Step, local: _Local) -> tuple[SizedStep, int]:
+def _laid_out(step: RankRound, local: _Local) -> tuple[SizedStep, int]:
     """A step whose staging begins at 0, and how much of that it needs; both ends leave out what has no elements."""
     staged = 0
     ends: tuple[list[Transfer], list[Transfer]] = ([], [])

@@ -8,11 +8,11 @@ from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.diagnosis import Diagnosis
 from ropewalk.expect.interval import Interval
 from ropewalk.expect.question import ExpectQuestion
-from ropewalk.expect.series import Judged, Series
+from ropewalk.expect.series import JudgedMeasurement, Series
 
 
 @dataclass(frozen=True)
-class Row:
+class ExpectRow:
     """One line: bandwidths are bytes/s."""
 
     benchmark: str
@@ -55,13 +55,13 @@ class ExpectAnswer:
     """Everything about one cluster."""
 
     question: ExpectQuestion
-    rows: tuple[Row, ...]
+    rows: tuple[ExpectRow, ...]
     diagnosis: Diagnosis | None = None
     """Of the files that were read."""
     names: tuple[str, ...] = ()
     """Of the GPUs, by number."""
 
-    def rows_of(self, benchmark: str) -> list[Row]:
+    def rows_of(self, benchmark: str) -> list[ExpectRow]:
         return [row for row in self.rows if row.benchmark == benchmark]
 
     def as_json(self) -> dict[str, object]:
@@ -81,7 +81,7 @@ class ExpectAnswer:
             "measured": [self._measured(one, row) for one in found.series for row in one.rows],
         }
 
-    def _measured(self, one: Series, row: Judged) -> dict[str, object]:
+    def _measured(self, one: Series, row: JudgedMeasurement) -> dict[str, object]:
         low, high = row.healthy_busbw
         return {
             "benchmark": one.benchmark,

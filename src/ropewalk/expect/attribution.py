@@ -48,7 +48,7 @@ class Suspect:
         what = "switches" if kinds == {"switch"} else f"{kinds.pop()}s" if len(kinds) == 1 else "parts"
         server = servers.pop() if len(servers) == 1 else None
         where = "" if server is None else f" of server {server}"
-        return f"one of {len(shown)} {what}{where} that these measurements do not tell apart, such as {shown[0].said}"
+        return f"one of {len(shown)} {what}{where} that these measurements cannot distinguish, such as {shown[0].said}"
 
 
 def named(parts: Sequence[Component]) -> list[Component]:

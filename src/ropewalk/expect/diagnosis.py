@@ -11,7 +11,7 @@ import numpy as np
 from ropewalk.errors import InputError
 from ropewalk.expect.attribution import Suspect, kinds_of, suspects, unexplained
 from ropewalk.expect.benchmarks import BENCHMARKS
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.expect.series import Series
 from ropewalk.expect.settings import SETTINGS, Changed
 from ropewalk.progress import Progress, silent
@@ -80,9 +80,9 @@ class Diagnosis:
         return self.best is not None and bool(self.best.score < self.unexplained)
 
 
-def diagnosed(series: Sequence[Series], prices: Prices, progress: Progress = silent) -> Diagnosis:
+def diagnosed(series: Sequence[Series], prices: CollectivePrices, progress: Progress = silent) -> Diagnosis:
     """Judge all series, and look for a cause where they fall short."""
-    progress(0, None, "looking for a cause")
+    progress(0, None, "searching for a cause")
     nothing, slow = unexplained(series), any(one.slow for one in series)
     parts = [_of_part(one) for one in suspects(series, prices.fabric)] if slow or len(series) > 2 else []
     clear = bool(parts) and nothing - parts[0].score > CLEAR and (parts[0].speed or 1.0) < 0.9
@@ -112,7 +112,7 @@ def _of_part(suspect: Suspect) -> Cause:
     return Cause("part", suspect.name, suspect.said, suspect.score, suspect.speed, names, suspect.parts[0].links)
 
 
-def _settings(series: Sequence[Series], prices: Prices, progress: Progress, best: float) -> list[Cause]:
+def _settings(series: Sequence[Series], prices: CollectivePrices, progress: Progress, best: float) -> list[Cause]:
     """Every setting that makes a difference; two together where one does not explain the measurements."""
     alone = _tried([(name,) for name in SETTINGS], series, prices, progress)
     score = {cause.name: cause.score for cause in alone}
@@ -128,14 +128,14 @@ def _price(settings: int) -> float:
 
 
 def _tried(
-    tried: Sequence[tuple[str, ...]], series: Sequence[Series], prices: Prices, progress: Progress
+    tried: Sequence[tuple[str, ...]], series: Sequence[Series], prices: CollectivePrices, progress: Progress
 ) -> list[Cause]:
     found = []
     for done, names in enumerate(tried):
         progress(done, len(tried), f"simulating the setting {' and '.join(names)}")
         try:
             changed = _changed(names, prices)
-            predicted = None if changed is None else _predicted(series, Prices(*changed))
+            predicted = None if changed is None else _predicted(series, CollectivePrices(*changed))
         except InputError:
             continue  # a network that was given for these NICs has no other number of them
         if predicted is not None:
@@ -145,7 +145,7 @@ def _tried(
     return found
 
 
-def _changed(names: Sequence[str], prices: Prices) -> Changed | None:
+def _changed(names: Sequence[str], prices: CollectivePrices) -> Changed | None:
     """The cluster and the library with all of these settings; None where one of them changes nothing."""
     now = prices.cluster, prices.library
     for name in names:
@@ -156,7 +156,7 @@ def _changed(names: Sequence[str], prices: Prices) -> Changed | None:
     return now
 
 
-def _predicted(series: Sequence[Series], prices: Prices) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _predicted(series: Sequence[Series], prices: CollectivePrices) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     largest = [one.largest.measured for one in series]
     prices.prepare((BENCHMARKS[one.benchmark], one.groups) for one in largest)
     return np.array([prices.expected(BENCHMARKS[one.benchmark], one.size_bytes, one.groups).seconds for one in largest])

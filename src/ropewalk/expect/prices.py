@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collectives.act import Act
-from ropewalk.collectives.nccl import Algorithm, Communicator, Library, Run, chosen
+from ropewalk.collectives.nccl import Algorithm, Communicator, Library, NcclRun, chosen
 from ropewalk.collectives.nccl.embedded import rings_along_links
 from ropewalk.expect.benchmarks import Benchmark
 from ropewalk.fabric import Fabric
@@ -22,10 +22,10 @@ from ropewalk.hardware import Cluster
 from ropewalk.routing import ROUTERS, Router, router_for
 from ropewalk.sim import simulate
 from ropewalk.task.expand import Expansion, use_of
-from ropewalk.task.graph import Kind as TaskKind
-from ropewalk.task.kinds import Kind
+from ropewalk.task.graph import TaskKind
+from ropewalk.task.kinds import AlikeCollectives
 from ropewalk.task.nccl import nccl_template, wires_of
-from ropewalk.task.seating import Seating, seat
+from ropewalk.task.seating import GroupSeating, seat
 from ropewalk.task.step import StepSketch
 from ropewalk.task.template import Template
 
@@ -46,10 +46,10 @@ class Wired:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedTime:
     """The time of one size."""
 
-    run: Run
+    run: NcclRun
     latency_s: float
     bytes_s: float
     wired: Wired
@@ -72,14 +72,14 @@ class Expected:
 
 
 @dataclass(eq=False)
-class Prices:
+class CollectivePrices:
     """What collectives of any group take on one cluster with one set-up of the library."""
 
     cluster: Cluster
     library: Library
     fabric: Fabric = field(init=False)
     _wired: dict[tuple[str, Groups, Algorithm], Wired] = field(default_factory=dict, init=False)
-    _seated: dict[tuple[int, ...], Seating] = field(default_factory=dict, init=False)
+    _seated: dict[tuple[int, ...], GroupSeating] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.fabric = self.cluster.fabric()
@@ -100,13 +100,13 @@ class Prices:
     def communicator(self, group: tuple[int, ...]) -> Communicator:
         return self.library.communicator(self.seated(group).servers)
 
-    def seated(self, group: tuple[int, ...]) -> Seating:
+    def seated(self, group: tuple[int, ...]) -> GroupSeating:
         """How a group sits in servers."""
         if group not in self._seated:
             self._seated[group] = seat([np.array(group, np.int32)], self.server).seatings[0]
         return self._seated[group]
 
-    def expected(self, benchmark: Benchmark, size_bytes: float, groups: Groups) -> Expected:
+    def expected(self, benchmark: Benchmark, size_bytes: float, groups: Groups) -> ExpectedTime:
         """The run that NCCL chooses, on the network."""
         known = self.communicator(groups[0])
         what = chosen(benchmark.make, known, size_bytes)
@@ -115,7 +115,7 @@ class Prices:
         network, ceiling = wired.seconds_per_byte / run.share, benchmark.factor(known.ranks) / run.ceiling
         bytes_s = size_bytes * max(network, ceiling) / what.part
         across = len(known.servers) > 1
-        return Expected(run, run.latency_s, bytes_s, wired, across, 1 / (run.share * what.part))
+        return ExpectedTime(run, run.latency_s, bytes_s, wired, across, 1 / (run.share * what.part))
 
     def wired(self, benchmark: Benchmark, groups: Groups, algorithm: Algorithm) -> Wired:
         """One algorithm on the network, simulated once."""
@@ -157,7 +157,7 @@ class Prices:
             template, members = self._template(benchmark, group, algorithm)
             act = benchmark.make if benchmark.make.is_collective else Act.ALL_TO_ALL
             sketch.collective(act, group, LARGE)
-            kinds.append(Kind(np.array([number]), np.array([0]), members, template, act, algorithm))
+            kinds.append(AlikeCollectives(np.array([number]), np.array([0]), members, template, act, algorithm))
         step = sketch.step()
         use = use_of(step, np.arange(self.fabric.hosts), self.fabric)
         expansion, routes = Expansion.of_kinds(step, use, kinds).routed(self.router)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk import units
 from ropewalk.errors import Findings, InputError
 from ropewalk.expect.benchmarks import BENCHMARKS, PRINTED
 from ropewalk.hardware import Cluster
 
 SMALLEST, LARGEST, FACTOR = 8, 1 << 34, 2
 MOST_SIZES = 1000
+_AS_IN_NCCL_TESTS = re.compile(r"\s*([0-9]{1,15})\s*([KMGkmg]?)\s*")
+
+
+def size_as_written(text: str) -> int:
+    """A size with a unit, or as nccl-tests has it: bytes without one, K, M and G for 1024 and its powers.
+
+    >>> size_as_written("8"), size_as_written("512M") == size_as_written("512MiB"), size_as_written("1MB")
+    (8, True, 1000000)
+    """
+    short = _AS_IN_NCCL_TESTS.fullmatch(text)
+    if short is None:
+        return units.size(text)
+    return int(short[1]) << 10 * " KMG".index(short[2].upper() or " ")
 
 
 def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
@@ -25,7 +40,7 @@ def sizes_between(smallest: int, largest: int, factor: int) -> tuple[int, ...]:
     if largest < smallest:
         findings.add(f"the largest, {largest} bytes, is below the smallest, {smallest}: give a larger one")
     if factor < 2:
-        findings.add(f"a factor of {factor} does not step on: give 2 or more")
+        findings.add(f"a factor of {factor} does not increase sizes: give 2 or more")
     findings.raise_if_any()
     found = [smallest]
     while found[-1] * factor <= largest:
@@ -53,9 +68,9 @@ class ExpectQuestion:
             if name not in BENCHMARKS:
                 findings.add(BENCHMARKS.unknown(name))
         if self.cluster.gpus < 2:
-            findings.add("the cluster has one GPU, which has nobody to talk to: describe two or more")
+            findings.add("the cluster has one GPU, which communicates with nothing: describe two or more")
         if len(self.sizes) > MOST_SIZES:
-            findings.add(f"{len(self.sizes)} sizes are more than {MOST_SIZES}: step by a larger factor")
+            findings.add(f"{len(self.sizes)} sizes exceed the limit of {MOST_SIZES}: use a larger factor")
         for name in {name for name in self.hosts if self.hosts.count(name) > 1}:
             findings.add(f"server {name} is named twice: name every server once")
         findings.raise_if_any()

@@ -8,7 +8,7 @@ from statistics import median
 
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.interval import Interval, interval
-from ropewalk.expect.prices import Expected, Prices
+from ropewalk.expect.prices import CollectivePrices, ExpectedTime
 from ropewalk.expect.read.who import Groups, Measurement
 from ropewalk.progress import Progress, silent
 
@@ -17,11 +17,11 @@ LATENCIES = 2.0
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMeasurement:
     """One measurement and its expectation."""
 
     measured: Measurement
-    expected: Expected
+    expected: ExpectedTime
     healthy: Interval
 
     @property
@@ -60,10 +60,10 @@ class Series:
 
     benchmark: str
     groups: Groups
-    rows: tuple[Judged, ...]
+    rows: tuple[JudgedMeasurement, ...]
 
     @property
-    def telling(self) -> tuple[Judged, ...]:
+    def telling(self) -> tuple[JudgedMeasurement, ...]:
         """Sizes at which bytes take longer than latency: they tell about wires. All sizes where there are none."""
         return tuple(row for row in self.rows if row.tells) or self.rows
 
@@ -73,7 +73,7 @@ class Series:
         return median(row.ratio for row in self.telling)
 
     @property
-    def largest(self) -> Judged:
+    def largest(self) -> JudgedMeasurement:
         return self.rows[-1]
 
     @property
@@ -88,15 +88,15 @@ class Series:
         return self.excess > 1
 
 
-def series_of(measured: Sequence[Measurement], prices: Prices, progress: Progress = silent) -> list[Series]:
+def series_of(measured: Sequence[Measurement], prices: CollectivePrices, progress: Progress = silent) -> list[Series]:
     """Every measurement priced, sorted into series."""
-    found: dict[tuple[str, Groups], list[Judged]] = {}
+    found: dict[tuple[str, Groups], list[JudgedMeasurement]] = {}
     prices.prepare((BENCHMARKS[one.benchmark], one.groups) for one in measured)
     for done, one in enumerate(measured):
         if done % 16 == 0:
             progress(done, len(measured), "simulating what was measured")
         expected = prices.expected(BENCHMARKS[one.benchmark], one.size_bytes, one.groups)
-        judged = Judged(one, expected, interval(expected.latency_s, expected.bytes_s))
+        judged = JudgedMeasurement(one, expected, interval(expected.latency_s, expected.bytes_s))
         found.setdefault((one.benchmark, one.groups), []).append(judged)
     return [
         Series(benchmark, groups, tuple(sorted(rows, key=lambda row: row.measured.size_bytes)))

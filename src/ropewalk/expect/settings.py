@@ -82,11 +82,12 @@ SETTINGS: Choices[Choice[Change]] = Choices(
                "others are down"),
         Choice("half-the-nics", _with_nics(lambda nics: nics // 2), "half of the NICs are used: NCCL_IB_HCA names "
                "half of them, or PCIe hides them from their GPUs"),
-        Choice("no-gpudirect", _across(lambda cluster, now: now * STAGED), "bytes pass through the memory of the host: "
-               "GPUDirect RDMA is off (nvidia-peermem, NCCL_NET_GDR_LEVEL, ACS or IOMMU)"),
-        Choice("sockets", _across(_sockets), "TCP in place of RDMA: NCCL_IB_DISABLE, or no plugin for the network "
+        Choice("no-gpudirect", _across(lambda cluster, now: now * STAGED), "data is staged through host memory: "
+            "GPUDirect "
+               "RDMA is off (nvidia-peermem, NCCL_NET_GDR_LEVEL, ACS or IOMMU)"),
+        Choice("sockets", _across(_sockets), "TCP instead of RDMA: NCCL_IB_DISABLE, or no plugin for the network "
                "(NET/Socket in NCCL's log)"),
-        Choice("no-nvlink", _without_nvlink, "GPUs of a server talk through the memory of the host: NVLink or peer "
+        Choice("no-nvlink", _without_nvlink, "GPUs of a server communicate through host memory: NVLink or peer "
                "access is off (NCCL_P2P_DISABLE, fabric manager)"),
     ),
     error=InputError,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ropewalk.collectives.nccl import library_for
-from ropewalk.expect.answer import ExpectAnswer, Row
+from ropewalk.expect.answer import ExpectAnswer, ExpectRow
 from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.diagnosis import diagnosed
 from ropewalk.expect.interval import interval
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.expect.question import ExpectQuestion
 from ropewalk.expect.read.files import read_records
-from ropewalk.expect.read.who import Roster, measurements_of
+from ropewalk.expect.read.who import ServerNames, measurements_of
 from ropewalk.expect.series import series_of
 from ropewalk.progress import Progress, silent
 
@@ -25,21 +25,21 @@ def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswe
     ('nvls/simple', 490)
     """
     records = read_records(question.files, question.measured, progress) if question.files else []
-    prices = Prices(question.cluster, library_for(question.cluster))
+    prices = CollectivePrices(question.cluster, library_for(question.cluster))
     names = prices.fabric.node_names[: prices.fabric.hosts]
     if not question.files:
         return ExpectAnswer(question, tuple(_rows(question, prices, progress)), names=names)
-    measured = measurements_of(records, Roster(prices.fabric, question.hosts))
+    measured = measurements_of(records, ServerNames(prices.fabric, question.hosts))
     series = series_of(measured, prices, progress)
     return ExpectAnswer(question, (), diagnosed(series, prices, progress), names)
 
 
-def _rows(question: ExpectQuestion, prices: Prices, progress: Progress) -> list[Row]:
+def _rows(question: ExpectQuestion, prices: CollectivePrices, progress: Progress) -> list[ExpectRow]:
     groups, found = prices.everyone, []
     for done, name in enumerate(question.benchmarks):
         progress(done, len(question.benchmarks), f"simulating {name}")
         for size in question.sizes:
             one = prices.expected(BENCHMARKS[name], size, groups)
             healthy = interval(one.latency_s, one.bytes_s)
-            found.append(Row(name, len(groups[0]), size, one.seconds, healthy, one.name))
+            found.append(ExpectRow(name, len(groups[0]), size, one.seconds, healthy, one.name))
     return found

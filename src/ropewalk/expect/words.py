@@ -17,8 +17,11 @@ def headline(found: Diagnosis) -> str:
             f"healthy: {'it is' if total == 1 else f'all {total} {what} are'} within the interval of a healthy cluster"
         )
     if not slow:
-        return f"unhealthy: a part is slower than its like, though all {total} {what} are within their intervals"
-    return f"unhealthy: {slow} of {total} {what} {'is' if slow == 1 else 'are'} slower than a healthy cluster's"
+        return (
+            f"unhealthy: one part is slower than comparable parts, although all {total} {what} are within their "
+            "intervals"
+        )
+    return f"unhealthy: {slow} of {total} {what} {'is' if slow == 1 else 'are'} slower than in a healthy cluster"
 
 
 def cause_in_words(cause: Cause) -> str:
@@ -37,13 +40,13 @@ def explanation(found: Diagnosis) -> list[str]:
     if found.healthy or found.best is None:
         return [] if found.healthy else ["no part and no setting explains it"]
     if not found.explains:
-        return ["no single part or setting explains it: everything is slower alike; measure pairs to find out more"]
-    lines = [f"explained best by {cause_in_words(found.best)}"]
+        return ["no single part or setting explains it: everything is equally slow; measure pairs to learn more"]
+    lines = [f"best explained by {cause_in_words(found.best)}"]
     ties = found.ties
     if ties:
         shown = "; ".join(_in_short(cause) for cause in ties[:MOST_GPUS_NAMED])
         more = f"; {len(ties) - MOST_GPUS_NAMED} more" if len(ties) > MOST_GPUS_NAMED else ""
-        lines.append(f"about as well by {shown}{more}: measure pairs that pass one and not the other")
+        lines.append(f"equally well by {shown}{more}: measure pairs that use one but not the other")
     return lines
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ropewalk.export.trace_events import INT, Event, counters, lanes, nanoseconds, process, thread
+from ropewalk.arrays import Ints
+from ropewalk.export.trace_events import Event, counters, lanes, nanoseconds, process, thread
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 NETWORK = 0
 """Process number of the network; GPU g is process g + 1."""
@@ -44,15 +45,15 @@ def chrome_trace(trace: Trace, most: int = 100_000) -> str:
     shown = np.lexsort((np.arange(trace.graph.tasks), start))[: max(most, 0)]
     kind = trace.graph.kind[shown]
     events = [
-        *_streams(trace, shown[kind == Kind.COMPUTE], start, end),
-        *_transfers(trace, shown[kind == Kind.TRANSFER], start, end),
-        *_markers(trace, shown[kind == Kind.MARKER], start),
+        *_streams(trace, shown[kind == TaskKind.COMPUTE], start, end),
+        *_transfers(trace, shown[kind == TaskKind.TRANSFER], start, end),
+        *_markers(trace, shown[kind == TaskKind.MARKER], start),
     ]
     about: dict[str, Any] = {"fabric": trace.routes.fabric.name, "tasks": trace.graph.tasks, "shown": len(shown)}
     last = None
     if len(shown) < trace.graph.tasks:
         last = int(end[shown].max(initial=0))
-        about["note"] = f"only the {len(shown)} tasks that start first of {trace.graph.tasks} are shown"
+        about["note"] = f"only the {len(shown)} earliest tasks of {trace.graph.tasks} are shown"
         events.append(
             {"ph": "i", "s": "g", "name": about["note"], "pid": NETWORK, "tid": 0, "ts": last / 1000}
         )  # fmt: skip
@@ -68,7 +69,7 @@ def hot_links(trace: Trace, most: int = HOT_LINKS) -> list[int]:
     return [link for link in np.argsort(-use, kind="stable")[:most].tolist() if use[link] > 0]
 
 
-def _streams(trace: Trace, tasks: INT, start: INT, end: INT) -> Iterator[Event]:
+def _streams(trace: Trace, tasks: Ints, start: Ints, end: Ints) -> Iterator[Event]:
     graph = trace.graph
     for gpu in np.unique(graph.place[tasks]).tolist():
         yield from process(gpu + 1, f"gpu {gpu}")
@@ -80,7 +81,7 @@ def _streams(trace: Trace, tasks: INT, start: INT, end: INT) -> Iterator[Event]:
         yield _slice(trace, task, int(graph.place[task]) + 1, int(graph.stream[task]), start, end, args)
 
 
-def _transfers(trace: Trace, tasks: INT, start: INT, end: INT) -> Iterator[Event]:
+def _transfers(trace: Trace, tasks: Ints, start: Ints, end: Ints) -> Iterator[Event]:
     graph, fabric = trace.graph, trace.routes.fabric
     if len(tasks):
         yield from process(NETWORK, "network")
@@ -104,7 +105,7 @@ def _transfers(trace: Trace, tasks: INT, start: INT, end: INT) -> Iterator[Event
         first += int(lane.max()) + 1
 
 
-def _markers(trace: Trace, tasks: INT, start: INT) -> Iterator[Event]:
+def _markers(trace: Trace, tasks: Ints, start: Ints) -> Iterator[Event]:
     if len(tasks):
         yield from process(MARKS, "markers")
         yield thread(MARKS, 0, "markers")
@@ -115,8 +116,8 @@ def _markers(trace: Trace, tasks: INT, start: INT) -> Iterator[Event]:
         }  # fmt: skip
 
 
-def _slice(trace: Trace, task: int, pid: int, tid: int, start: INT, end: INT, args: Event) -> Event:
-    kind = Kind(int(trace.graph.kind[task])).name.lower()
+def _slice(trace: Trace, task: int, pid: int, tid: int, start: Ints, end: Ints, args: Event) -> Event:
+    kind = TaskKind(int(trace.graph.kind[task])).name.lower()
     begin, stop = int(start[task]), int(end[task])
     return {
         "ph": "X", "name": trace.graph.name_of(task), "cat": kind, "pid": pid, "tid": tid,

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ropewalk.arrays import Ints
 from ropewalk.export.chrome import NETWORK, hot_links
-from ropewalk.export.trace_events import INT, Event, counters, lanes, nanoseconds, process, thread
+from ropewalk.export.trace_events import Event, counters, lanes, nanoseconds, process, thread
 from ropewalk.sim.step import StepRun
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.step import COMPUTE_STREAM, Act
 
 MOST_EVENTS = 200_000
@@ -51,7 +52,7 @@ def _operations(run: StepRun, names: Sequence[str], most: int, notes: list[str])
     start, end = nanoseconds(occupied.start), nanoseconds(occupied.end)
     shown = np.lexsort((occupied.operation, occupied.rank, start))[: max(most, 0)]
     if len(shown) < len(start):
-        notes.append(f"only the {len(shown)} operations of ranks that start first of {len(start)} are shown")
+        notes.append(f"only the {len(shown)} earliest operations of {len(start)} are shown")
     order = shown[np.lexsort((start[shown], stream[shown], occupied.rank[shown]))]
     key = occupied.rank[order] * len(step.streams) + stream[order]
     events: list[Event] = []
@@ -89,10 +90,10 @@ def _transfers(run: StepRun, most: int, notes: list[str]) -> Iterator[Event]:
     """What each host sends; a host that sends several things at once has several threads."""
     graph, fabric = run.trace.graph, run.trace.routes.fabric
     start, end = nanoseconds(run.trace.start), nanoseconds(run.trace.end)
-    task: INT = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    task: Ints = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     shown = task[np.lexsort((task, start[task]))][:most]
     if len(shown) < len(task):
-        notes.append(f"only the {len(shown)} transfers that start first of {len(task)} are shown")
+        notes.append(f"only the {len(shown)} earliest transfers of {len(task)} are shown")
     if fabric.links:
         yield from process(NETWORK, "network")
     first = 0

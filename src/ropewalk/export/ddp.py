@@ -76,7 +76,7 @@ def ddp_settings(tensors: Tensors, groups: Groups) -> DdpSettings:
     buckets = tuple(tuple(names[at] for at in bucket) for bucket in made)
     planned = tuple(tuple(names[at] for at in range(*span)) for span in _spans(groups))
     if buckets != planned:
-        raise StrategyError(f"caps {caps} make the buckets {buckets} instead of {planned}: plan other groups")
+        raise StrategyError(f"caps {caps} give the buckets {buckets} instead of {planned}: plan other groups")
     return DdpSettings(caps, buckets)
 
 

@@ -16,6 +16,7 @@ from ropewalk.plans import Plan
 OPTIMISERS: dict[str, dict[str, Any]] = {
     "adamw": {"type": "AdamW", "params": {"lr": 1e-4}},
     "adamw_fused": {"type": "AdamW", "params": {"lr": 1e-4}},
+    "adamw_cpu": {"type": "AdamW", "params": {"lr": 1e-4}},
     "sgd": {"type": "SGD", "params": {"lr": 1e-4}},
     "momentum": {"type": "SGD", "params": {"lr": 1e-4, "momentum": 0.9}},
 }
@@ -72,6 +73,7 @@ def _zero(job: PlannedJob) -> dict[str, Any]:
         "overlap_comm": strategy.order.overlap,
         "reduce_bucket_size": bucket,
         "contiguous_gradients": True,
+        **({"offload_optimizer": {"device": "cpu", "pin_memory": True}} if strategy.optimiser == "adamw_cpu" else {}),
     }
     if strategy.zero == 3:
         keeps = {} if strategy.regather else {"stage3_max_live_parameters": job.workload.parameters()}

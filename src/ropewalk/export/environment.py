@@ -32,8 +32,8 @@ def nccl_environment(plan: Plan, rows: list[TunerRow], on_mscclpp: list[str]) ->
         ]
     if any(row.nodes > 1 for row in rows):
         lines += [
-            "# The same for groups over several servers and the sizes of the plan alone, where NCCL's tuner plugin is "
-            "installed (then leave the line above out):",
+            "# The same for groups over several servers and the sizes of the plan only, if NCCL's tuner plugin is "
+            "installed (then remove the line above):",
             f"# export {' '.join(tuner_advice(f'$PWD/{TUNER}'))}",
         ]
     if on_mscclpp:

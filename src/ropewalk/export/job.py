@@ -10,13 +10,13 @@ import numpy as np
 from ropewalk.device.device import PRECISIONS
 from ropewalk.plans import Plan
 from ropewalk.strategy import Pieces, Placement, Strategy
-from ropewalk.strategy.asked import Asked, asked_of
+from ropewalk.strategy.asked import StrategyFacts, asked_of
 from ropewalk.strategy.frameworks import FRAMEWORKS
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.workload.source import is_file, open_workload
 from ropewalk.workload.workload import Workload
-from ropewalk.workload.zoo import Family, family_of, find
+from ropewalk.workload.zoo import TransformerFamily, family_of, find
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class PlannedJob:
         return open_workload(self.plan.model.name, size, self.plan.model.sequence)
 
     @cached_property
-    def family(self) -> Family | None:
+    def family(self) -> TransformerFamily | None:
         """The sizes of a transformer of the zoo; None for other models."""
         return None if is_file(self.plan.model.name) else family_of(self.plan.model.name)
 
@@ -56,7 +56,7 @@ class PlannedJob:
         return "" if options or is_file(self.plan.model.name) else find(name).name
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> StrategyFacts:
         talk, precision = self.plan.communication, self.plan.model.precision
         return asked_of(self.cut, self.workload, algorithm=talk.algorithm, precision=precision)
 

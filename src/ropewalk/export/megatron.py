@@ -14,8 +14,10 @@ from ropewalk.plans import Plan
 from ropewalk.strategy.asked import is_transformer, recomputed_heads
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.recompute import modules_of
+from ropewalk.workload.adapted import bare
 from ropewalk.workload.dispatch import NCCL
-from ropewalk.workload.zoo import Family
+from ropewalk.workload.loss import CrossEntropy
+from ropewalk.workload.zoo import TransformerFamily
 from ropewalk.workload.zoo.latent import Latent
 from ropewalk.workload.zoo.mixture import Mixture
 from ropewalk.workload.zoo.shape import Transformer
@@ -32,7 +34,14 @@ PRECISIONS = {
     "mxfp8": ("--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8"),
     "nvfp4": ("--bf16", "--fp4-format e2m1", "--fp4-recipe nvfp4"),
 }
-OPTIMISERS = {"adamw": "adam", "adamw_fused": "adam", "adamw_mixed": "adam", "sgd": "sgd", "momentum": "sgd"}
+OPTIMISERS = {
+    "adamw": "adam", "adamw_fused": "adam", "adamw_mixed": "adam", "adamw_cpu": "adam", "sgd": "sgd", "momentum": "sgd",
+}  # fmt: skip
+ON_HOST = (
+    "--optimizer-cpu-offload", "--use-precision-aware-optimizer", "--overlap-cpu-optimizer-d2h-h2d",
+    "--optimizer-offload-fraction 1.0",
+)  # fmt: skip
+"""State of the optimiser in the host's memory, updated there while gradients and weights travel."""
 RECOMPUTES = {
     "none": (),
     "selective": ("--recompute-activations",),
@@ -56,7 +65,7 @@ WRITTEN = ("gpt", "megatron", "llama", "mixture")
 """Families whose sizes pretrain_gpt.py takes."""
 
 
-def is_written(family: Family | None) -> bool:
+def is_written(family: TransformerFamily | None) -> bool:
     """Does pretrain_gpt.py build such models? It knows no norms behind sub-layers, no bent logits, no adapters."""
     if family is None or family.name not in WRITTEN:
         return False
@@ -100,13 +109,24 @@ def _model(job: PlannedJob) -> Iterator[str]:
         yield f"--kv-channels {shape.size}"
     yield from _style(job, family)
     yield f"--vocab-size {shape.vocabulary}"
+    if _fuses_loss(job):
+        yield "--cross-entropy-loss-fusion"
+        yield "--cross-entropy-fusion-impl te"
     if not shape.tied:
         yield "--untie-embeddings-and-output-weights"
     if family.experts is not None:
         yield from _experts(family.experts, shape.layers)
 
 
-def _style(job: PlannedJob, family: Family) -> Iterator[str]:
+def _fuses_loss(job: PlannedJob) -> bool:
+    """Was the loss priced as one kernel over logits as they are?"""
+    last = (bare(operator) for operator in job.workload.layers[-1].operators)
+    losses = [one for one in last if isinstance(one, CrossEntropy)]
+    own = stack_of(job.workload).own_code
+    return own and any(not (one.widened or one.stepwise) for one in losses)
+
+
+def _style(job: PlannedJob, family: TransformerFamily) -> Iterator[str]:
     """What kind of block it is."""
     if family.name in ("gpt", "megatron"):
         yield "--position-embedding-type learned_absolute"
@@ -146,7 +166,7 @@ def _experts(mixture: Mixture, layers: int) -> Iterator[str]:
         yield "--moe-token-dispatcher-type alltoall"
     else:
         yield "--moe-token-dispatcher-type flex"
-        yield "--moe-flex-dispatcher-backend deepep"
+        yield f"--moe-flex-dispatcher-backend {mixture.dispatch}"
     if mixture.capacity:
         yield f"--moe-expert-capacity-factor {mixture.capacity:g}"
         yield "--moe-pad-expert-input-to-capacity"
@@ -229,6 +249,7 @@ def _memory(job: PlannedJob) -> Iterator[str]:
     yield from _recomputed(strategy.recompute) if heads is None else (*BLOCKS, f"--recompute-num-layers {heads}")
     yield from SHARDINGS[strategy.zero]
     yield f"--optimizer {OPTIMISERS[strategy.optimiser]}"
+    yield from ON_HOST if strategy.optimiser == "adamw_cpu" else ()
     if strategy.optimiser == "sgd":
         yield "--sgd-momentum 0"
 
@@ -254,5 +275,5 @@ def _gradients(job: PlannedJob) -> Iterator[str]:
     yield "--overlap-grad-reduce"
     if strategy.zero < 2:
         yield f"--ddp-bucket-size {max(1, job.bucket_parameters)}"
-    elif strategy.prefetch:
+    if strategy.gather_ahead or (strategy.zero >= 2 and strategy.prefetch):
         yield "--overlap-param-gather"

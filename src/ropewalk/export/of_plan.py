@@ -69,7 +69,7 @@ def _not_on(framework: str) -> Callable[[Plan], str | None]:
             return reason
         if framework == "megatron" and own_order(job) is not None:
             return None
-        return f"cannot lay ranks out as {job.order} by itself (--to run writes a rank file that does)"
+        return f"cannot place ranks as {job.order} by itself (--to run writes a rank file for it)"
 
     return refusal
 
@@ -81,7 +81,7 @@ def _ranks(plan: Plan) -> str:
 
 
 def _no_ranks(plan: Plan) -> str | None:
-    return "needs ranks with uniform degrees, and this plan has parts of its own" if plan.strategy.parts else None
+    return "needs uniform degrees, and this plan has parts with different degrees" if plan.strategy.parts else None
 
 
 def _tuner(plan: Plan) -> str:
@@ -89,7 +89,9 @@ def _tuner(plan: Plan) -> str:
 
     table = tuner_table(tuner_rows_of(plan))
     if table is None:
-        raise PlanError("tuner table: no group of this plan reaches over servers, so NCCL has nothing to be told")
+        raise PlanError(
+            "tuner table: no group of this plan reaches over servers, so there is nothing to configure in NCCL"
+        )
     return table
 
 
@@ -116,7 +118,7 @@ def _read_back(table: Timetable, write: Callable[[Timetable], str], read: Callab
     text = write(table)
     found = read(text)
     if list(table.rows()) != list(found.rows()):
-        raise ProofError(f"timetable {table.name}: the file that is read back runs other passes than were written")
+        raise ProofError(f"timetable {table.name}: the file read back differs from the one written")
     return text
 
 
@@ -124,11 +126,11 @@ def _no_torch_pipeline(plan: Plan) -> str | None:
     from ropewalk.export.torch_pipeline.write import check_expressible
 
     if plan.strategy.pipeline < 2:
-        return "needs a pipeline of two stages or more, and this plan has none"
+        return "needs a pipeline of two or more stages, and this plan has none"
     try:
         check_expressible(plan.strategy.timetable)
     except InputError as problem:
-        return f"cannot say this timetable ({problem})"
+        return f"cannot express this timetable ({problem})"
     return None
 
 
@@ -167,7 +169,7 @@ def _tables(plan: Plan) -> str:
 
 
 def _not_designed(plan: Plan) -> str | None:
-    return "needs a network that was designed, and this plan runs on one that exists" if plan.designed is None else None
+    return "needs a wired network, and this plan runs on an existing one" if plan.designed is None else None
 
 
 def _runs_nowhere(plan: Plan) -> str | None:
@@ -203,32 +205,32 @@ def _framework(name: str, content: Callable[[Plan], str], about: str) -> Export:
 EXPORTS: Choices[Export] = Choices(
     "export",
     (
-        Export("run", _run, "a folder with everything that starts the job and a README that says how", folder=True,
-               applies=_runs_nowhere, where="plans that a framework runs, networks that were designed"),
+        Export("run", _run, "a folder with everything to start the job, and a README", folder=True,
+               applies=_runs_nowhere, where="plans that a framework runs, wired networks"),
         _framework("megatron", _megatron, "arguments of Megatron-LM"),
         _framework("torchtitan", _torchtitan, "job configuration of torchtitan (TOML)"),
         _framework("deepspeed", _deepspeed, "configuration of DeepSpeed (JSON)"),
         _framework("pytorch", _pytorch, "a script that trains your own module: DDP, FSDP2, pipelines"),
-        Export("ranks", _text(_ranks), "which rank runs on which GPU of which server (CSV)", applies=_no_ranks,
+        Export("ranks", _text(_ranks), "rank file: GPU and server of every rank (CSV)", applies=_no_ranks,
                where="uniform degrees"),
         Export("nccl-tuner", _text(_tuner), "NCCL's algorithm for every group, for its tuner plugin (CSV)",
                applies=_no_ranks, where="uniform degrees"),
         Export(
             "torch-pipeline", _text(_torch_pipeline), "the timetable as a CSV file of torch.distributed.pipelining",
-            applies=_no_torch_pipeline, where="pipelines with as many replicas for each stage",
+            applies=_no_torch_pipeline, where="pipelines with equally many replicas per stage",
         ),
         Export(
-            "torch-pipeline-comms", _text(_torch_pipeline_comms), "the same with every send, receive, gather of "
-            "parameters and reduction of gradients spelled out", applies=_no_torch_pipeline,
-            where="pipelines with as many replicas for each stage",
+            "torch-pipeline-comms", _text(_torch_pipeline_comms), "the same with every send, receive, parameter "
+            "all-gather and gradient reduction", applies=_no_torch_pipeline,
+            where="pipelines with equally many replicas per stage",
         ),
         Export("chakra", _chakra, "the step as Chakra execution traces, one file per rank"),
         Export("cluster", _text(_cluster), "the cluster as a cluster file (YAML)"),
         Export("fabric", _fabric, "the network as a fabric file (.yaml, .json or .graphml)"),
-        Export("patch", _text(_patch), "which port goes where on the patch panels (CSV)", applies=_not_designed,
-               where="networks that were designed"),
+        Export("patch", _text(_patch), "patch list of the panels (CSV)", applies=_not_designed,
+               where="wired networks"),
         Export("tables", _text(_tables), "forwarding tables of all servers (CSV)", applies=_not_designed,
-               where="networks that were designed"),
+               where="wired networks"),
     ),
     error=PlanError,
 )  # fmt: skip

@@ -14,21 +14,21 @@ from ropewalk.units import show_seconds, show_size
 FILES = {
     "deepspeed.json": "configuration of DeepSpeed",
     "job.slurm": "batch script for Slurm: `sbatch job.slurm`",
-    "launch.sh": "gives every process its rank; Slurm runs it",
+    "launch.sh": "sets the rank of every process; run by Slurm",
     "megatron.args": "arguments of Megatron-LM, one per line",
     "mscclpp/": "collectives that NCCL does not have, as MSCCL++ plans",
     "nccl-tuner.csv": "table for NCCL's tuner plugin",
     "nccl.env": "NCCL's environment",
-    "patch.csv": "which port goes where on the patch panels",
-    "plan.json": "the plan; `ropewalk simulate plan.json` says how long a step takes and why",
-    "ranks.csv": "rank file: which rank runs on which GPU, and what it does",
+    "patch.csv": "patch list of the panels",
+    "plan.json": "the plan; `ropewalk simulate plan.json` shows how long a step takes and why",
+    "ranks.csv": "rank file: GPU and role of every rank",
     "schedule.csv": "the timetable for torch.distributed.pipelining",
     "tables.csv": "forwarding tables of all servers",
     "torchtitan.toml": "job configuration of torchtitan 0.2",
-    "train.py": "trains a module of your own with PyTorch alone",
+    "train.py": "trains your own module with plain PyTorch",
 }
 SETTINGS = {
-    "megatron": '`MEGATRON=/path/to/Megatron-LM`; `DATA="--data-path …"` for data of your own',
+    "megatron": '`MEGATRON=/path/to/Megatron-LM`; `DATA="--data-path …"` for your own data',
     "torchtitan": 'the tokenizer: `TITAN="--model.hf_assets_path …"`',
     "deepspeed": "`SCRIPT=train_with_deepspeed.py`",
     "pytorch": "`MODULE=mypackage.mymodel:build`",
@@ -43,7 +43,7 @@ def readme(job: PlannedJob, why_not: Mapping[str, str | None], written: Sequence
     if running:
         parts += ["## Start it", _start(job, running)]
     else:
-        parts.append("No framework runs this strategy; the wiring below can be built all the same.")
+        parts.append("No framework runs this strategy, but the wiring below can still be built.")
     parts += ["## Frameworks", _frameworks(job, why_not), "## Files", _files(written)]
     return "\n\n".join(parts) + "\n"
 
@@ -53,16 +53,16 @@ def _promise(job: PlannedJob) -> str:
     where = f"{sum(counts)} GPUs on {len(counts)} servers" if counts else f"{job.strategy.ranks} workers"
     promised = job.plan.prediction
     if promised is None:
-        return f"On {where}. Nobody has simulated this plan yet."
+        return f"On {where}. This plan has not been simulated yet."
     return (
         f"On {where}: {show_seconds(promised.step_time_s)} per step of {job.strategy.global_batch} samples, "
-        f"{show_size(promised.memory_bytes)} on the fullest GPU."
+        f"{show_size(promised.memory_bytes)} of GPU memory at peak."
     )
 
 
 def _start(job: PlannedJob, running: list[str]) -> str:
     lines = ["```console", *(f"FRAMEWORK={name} sbatch job.slurm" for name in running), "```", ""]
-    lines.append("Set besides:")
+    lines.append("Also set:")
     lines += [f"- {FRAMEWORKS[name].label}: {SETTINGS[name]}" for name in running]
     counts = ranks_per_node(job.plan)
     if "pytorch" in running and job.laid_out_as(DEFAULT_ORDER) and len(set(counts)) == 1:
@@ -70,7 +70,7 @@ def _start(job: PlannedJob, running: list[str]) -> str:
     if "pytorch" in running:
         lines += [
             "", "`python train.py --module mypackage.mymodel:build --alone` trains the same steps in one process: its "
-            "losses are those of the job.",
+            "losses equal those of the job.",
         ]  # fmt: skip
     return "\n".join(lines)
 
@@ -93,4 +93,4 @@ def _frameworks(job: PlannedJob, why_not: Mapping[str, str | None]) -> str:
 
 def _files(written: Sequence[str]) -> str:
     shown = dict.fromkeys(f"{name.partition('/')[0]}/" if "/" in name else name for name in written)
-    return "\n".join(["| file | what it is |", "|---|---|", *(f"| `{name}` | {FILES[name]} |" for name in shown)])
+    return "\n".join(["| file | content |", "|---|---|", *(f"| `{name}` | {FILES[name]} |" for name in shown)])

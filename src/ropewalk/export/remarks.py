@@ -21,7 +21,7 @@ def remarks(job: PlannedJob, framework: str) -> list[str]:
     >>> from ropewalk.strategy import Strategy
     >>> job = PlannedJob(Plan(ModelUse("gpt2"), read_cluster("1x8"), Strategy(data=8)))
     >>> remarks(job, "deepspeed")
-    ['DeepSpeed reduces gradients behind the backward pass at ZeRO stage 0; the plan overlaps them.']
+    ['DeepSpeed reduces gradients after the backward pass at ZeRO stage 0; the plan overlaps them.']
     """
     return list(REMARKS[framework](job))
 
@@ -64,7 +64,7 @@ def _deepspeed(job: PlannedJob) -> Iterator[str]:
     if strategy.tensor > 1:
         yield "DeepSpeed splits the linear layers of Hugging Face models (AutoTP)."
     if not strategy.zero and strategy.data > 1 and strategy.order.overlap:
-        yield "DeepSpeed reduces gradients behind the backward pass at ZeRO stage 0; the plan overlaps them."
+        yield "DeepSpeed reduces gradients after the backward pass at ZeRO stage 0; the plan overlaps them."
 
 
 def _pytorch(job: PlannedJob) -> Iterator[str]:

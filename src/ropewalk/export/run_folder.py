@@ -21,7 +21,7 @@ from ropewalk.export.readme import readme
 from ropewalk.export.slurm import ENVIRONMENT, LAUNCHER, batch_script, launch_script
 from ropewalk.export.torch_pipeline import compute_only
 from ropewalk.export.wiring import patch_csv, tables_csv
-from ropewalk.files import require_writable, write_whole
+from ropewalk.files import is_file, is_folder, real_path, require_writable, write_whole
 from ropewalk.plans import Plan, write_plan
 from ropewalk.routing.listed import routes_listed
 from ropewalk.strategy.frameworks import FRAMEWORKS
@@ -32,13 +32,13 @@ MARK = "README.md"
 def write_run_folder(plan: Plan, folder: Path) -> list[Path]:
     """Write all files that apply; a folder that an earlier export wrote is replaced, any other is left alone."""
     _require_free(folder)
-    target = folder.resolve()
-    require_writable(target / MARK if target.is_dir() else target)
+    target = real_path(folder)
+    require_writable(target / MARK if is_folder(target) else target)
     made = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         names = _fill(plan, made)
         made.chmod(0o777 & ~_umask())
-        if target.is_dir():
+        if is_folder(target):
             shutil.rmtree(target)
         os.replace(made, target)
     except OSError as problem:
@@ -57,10 +57,10 @@ def _umask() -> int:
 
 def _require_free(folder: Path) -> None:
     """A folder that holds anything but an earlier export is nobody's to replace."""
-    if folder.is_file():
+    if is_file(folder):
         raise InputError(f"cannot write {folder}: it is a file: name a new folder")
     if (
-        folder.is_dir()
+        is_folder(folder)
         and any(folder.iterdir())
         and not ((folder / MARK).is_file() and (folder / "plan.json").is_file())
     ):

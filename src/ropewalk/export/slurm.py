@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ropewalk.export.job import PlannedJob
 from ropewalk.export.ranks import ranks_per_node
-from ropewalk.strategy.asked import Asked
+from ropewalk.strategy.asked import StrategyFacts
 
 LAUNCHER = "launch.sh"
 ENVIRONMENT = "nccl.env"
@@ -92,7 +92,7 @@ def _megatron(job: PlannedJob) -> list[str]:
     ]
 
 
-def connections(asked: Asked) -> int | None:
+def connections(asked: StrategyFacts) -> int | None:
     """What Megatron-LM wants CUDA_DEVICE_MAX_CONNECTIONS to be: 1 orders communication before the product it hides
     behind; Megatron-FSDP refuses that."""
     if asked.zero > 1:

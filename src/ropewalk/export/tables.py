@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import GraphError, InputError
+from ropewalk.extras import how_to_install
 from ropewalk.files import require_writable, write_whole
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.expand import Expansion
 
 Column = list[Any] | NDArray[Any]
@@ -38,9 +39,9 @@ def task_table(trace: Trace, expansion: Expansion | None = None) -> dict[str, Co
     (['gradient'], [12500000.0], ['h0->switch'])
     """
     graph = trace.graph
-    names = [kind.name.lower() for kind in Kind]
+    names = [kind.name.lower() for kind in TaskKind]
     link_names = {link: trace.routes.fabric.link_name(link) for link in np.unique(trace.bound_by).tolist() if link >= 0}
-    computes, moves = graph.kind == Kind.COMPUTE, graph.kind == Kind.TRANSFER
+    computes, moves = graph.kind == TaskKind.COMPUTE, graph.kind == TaskKind.TRANSFER
     table: dict[str, Column] = {
         "task": np.arange(graph.tasks),
         "label": [graph.labels[label] for label in graph.label.tolist()],
@@ -75,7 +76,7 @@ def write_parquet(trace: Trace, path: str | Path, expansion: Expansion | None = 
         import pyarrow.parquet
     except ImportError:
         raise InputError(
-            'Parquet needs pyarrow, which is not installed: pip install "ropewalk[tables]", or write CSV'
+            f"Parquet needs pyarrow, which is not installed: {how_to_install('tables')}, or write CSV"
         ) from None
     require_writable(path)
     columns = {name: _values(column) for name, column in task_table(trace, expansion).items()}
@@ -88,7 +89,7 @@ def write_parquet(trace: Trace, path: str | Path, expansion: Expansion | None = 
 def _of_step(trace: Trace, expansion: Expansion) -> dict[str, Column]:
     if len(expansion.operation_of_task) != trace.graph.tasks:
         raise GraphError(
-            f"the trace has {trace.graph.tasks} tasks, but the expansion {len(expansion.operation_of_task)}: "
+            f"the trace has {trace.graph.tasks} tasks, but the expansion has {len(expansion.operation_of_task)}: "
             "give the expansion whose graph was simulated"
         )
     rank_of_host = np.full(int(expansion.hosts.max(initial=-1)) + 1, -1)

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 Event = dict[str, Any]
-INT = NDArray[np.int64]
-FLOAT = NDArray[np.float64]
 
 MOST_INSTANTS = 2_000
 """Points of a counter that is drawn from mean rates; longer ones are averaged over this many equal spans."""
 
 
-def nanoseconds(seconds: FLOAT) -> INT:
+def nanoseconds(seconds: Floats) -> Ints:
     """Whole nanoseconds, which is what viewers count in: rounding first keeps tasks that touch from overlapping."""
     return np.asarray(np.rint(seconds * 1e9), np.int64)
 
@@ -34,7 +33,7 @@ def thread(pid: int, tid: int, name: str) -> Event:
     return {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def lanes(start: INT, end: INT) -> INT:
+def lanes(start: Ints, end: Ints) -> Ints:
     """The lowest lane that is free when each interval starts; intervals come in order of their start."""
     lane = np.zeros(len(start), np.int64)
     busy: list[tuple[int, int]] = []
@@ -66,7 +65,7 @@ def counters(trace: Trace, links: list[int], pid: int, last: int | None = None) 
                 yield {"ph": "C", "name": name, "pid": pid, "ts": time / 1000, "args": {"utilisation": value}}
 
 
-def link_level(trace: Trace, link: int) -> tuple[INT, FLOAT]:
+def link_level(trace: Trace, link: int) -> tuple[Ints, Floats]:
     """Bytes/s on a link as a step curve: (nanoseconds, bytes/s from then on)."""
     start, used, share = trace.routes.usage()
     entry = np.flatnonzero(used == link)
@@ -80,7 +79,7 @@ def link_level(trace: Trace, link: int) -> tuple[INT, FLOAT]:
     )
 
 
-def _step_curve(time: INT, flow: NDArray[np.int32], rate: FLOAT) -> tuple[INT, FLOAT]:
+def _step_curve(time: Ints, flow: NDArray[np.int32], rate: Floats) -> tuple[Ints, Floats]:
     """The sum of the rates of all flows from each instant on; later entries of a flow replace its earlier ones."""
     order = np.argsort(flow, kind="stable")
     change = np.diff(rate[order], prepend=0.0)
@@ -90,9 +89,9 @@ def _step_curve(time: INT, flow: NDArray[np.int32], rate: FLOAT) -> tuple[INT, F
     return instants, np.cumsum(np.bincount(index, weights=change, minlength=len(instants)))
 
 
-def _mean_level(trace: Trace, weight: FLOAT, capacity: float) -> tuple[INT, FLOAT]:
+def _mean_level(trace: Trace, weight: Floats, capacity: float) -> tuple[Ints, Floats]:
     graph = trace.graph
-    task = np.flatnonzero((graph.kind == Kind.TRANSFER) & (trace.end > trace.start))
+    task = np.flatnonzero((graph.kind == TaskKind.TRANSFER) & (trace.end > trace.start))
     part = weight[trace.routes.rows_of(graph, task)]
     task, part = task[part > 0], part[part > 0]
     rate = graph.amount[task] * part / (trace.end[task] - trace.start[task])

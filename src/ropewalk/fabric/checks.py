@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,11 @@ class FabricFacts:
     """Bytes/s, one direction, across the narrowest cut found that halves the hosts; None for one host."""
     bisection_is_bound: bool
     """True where a search found the cut: the narrowest may be narrower still."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts in plain types; bandwidths say their unit."""
+        unit = {name: f"{name}_bytes_per_s" for name in ("host_bandwidth", "bisection")}
+        return {unit.get(name, name): value for name, value in asdict(self).items()}
 
 
 def facts(fabric: Fabric) -> FabricFacts:
@@ -91,12 +97,12 @@ def unreachable(fabric: Fabric) -> list[str]:
     if (apart := ~reached & ~reaching).any():
         near = _names(fabric, reached & reaching)
         sentences.append(
-            f"hosts {near} and hosts {_names(fabric, apart)} cannot reach each other: add the links that join them"
+            f"hosts {near} and hosts {_names(fabric, apart)} cannot reach each other: add links between them"
         )
     if (deaf := ~reached & reaching).any():
-        sentences.append(f"host {first} cannot reach {_names(fabric, deaf)}, though they reach it: {back}")
+        sentences.append(f"host {first} cannot reach {_names(fabric, deaf)}, although they reach it: {back}")
     if (mute := reached & ~reaching).any():
-        sentences.append(f"{_names(fabric, mute)} cannot reach host {first}, though it reaches them: {back}")
+        sentences.append(f"{_names(fabric, mute)} cannot reach host {first}, although it reaches them: {back}")
     return sentences
 
 

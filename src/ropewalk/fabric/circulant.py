@@ -48,7 +48,9 @@ class Circulant:
             findings.add(f"strides {self.strides} repeat one: list each stride once")
         common = math.gcd(self.hosts, *self.strides)
         if not findings and common > 1:
-            findings.add(f"strides and {self.hosts} hosts share the factor {common}: it falls apart; add stride 1")
+            findings.add(
+                f"strides and {self.hosts} hosts share the factor {common}, so it is not connected: add stride 1"
+            )
 
     @property
     def expression(self) -> str:

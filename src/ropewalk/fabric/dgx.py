@@ -52,11 +52,11 @@ class Dgx:
             findings.add("there is one GPU: give more servers or more GPUs per server")
         if not findings and self.gpus % self.rail_count:
             findings.add(
-                f"{self.gpus} GPUs do not spread evenly over {self.rail_count} rails: give a divisor of {self.gpus}"
+                f"{self.gpus} GPUs do not divide evenly over {self.rail_count} rails: give a divisor of {self.gpus}"
             )
         elif not findings and self.spines and self.nics_per_rail % self.spines:
             findings.add(
-                f"{self.nics_per_rail} NICs of a rail do not spread evenly over {self.spines} spines: "
+                f"{self.nics_per_rail} NICs of a rail do not divide evenly over {self.spines} spines: "
                 f"give a divisor of {self.nics_per_rail}"
             )
         speeds(findings, self.latency, bandwidth=self.bandwidth, nvlink_bandwidth=self.nvlink_bandwidth)

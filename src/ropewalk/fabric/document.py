@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
 from ropewalk import units
+from ropewalk.documents.numbers import ratio
 from ropewalk.errors import Findings, UnitError
 from ropewalk.fabric.sheet import LinkRow, NodeRow
 
@@ -35,8 +36,9 @@ def _as_gigabytes(value: object) -> object:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError
-        return float(Fraction(value) * 10**9)
-    except (ValueError, ZeroDivisionError, OverflowError):
+        exact = ratio(value.strip()) if isinstance(value, str) else Fraction(value)
+        return float(exact * 10**9)
+    except (ValueError, OverflowError):
         raise ValueError(f"capacity {value!r} is not a number of GB/s: write it like 25, 12.5 or 25/2") from None
 
 

@@ -45,7 +45,7 @@ class Dragonfly:
         if not findings and self.groups - 1 > self.routers * self.global_links:
             most = self.routers * self.global_links + 1
             findings.add(
-                f"{self.groups} groups need {self.groups - 1} global links a group: give at most {most} groups"
+                f"{self.groups} groups need {self.groups - 1} global links per group: give at most {most} groups"
             )
         speeds(findings, self.latency, bandwidth=self.bandwidth)
         findings.raise_if_any()

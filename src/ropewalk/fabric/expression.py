@@ -51,7 +51,7 @@ def builder(
     else:
         found = family.make(*_numbers(expression, name, rest, family))
     if found.hosts > MOST_HOSTS:
-        raise FabricError(f"{expression} has {found.hosts} hosts: the most a fabric can have is {MOST_HOSTS}")
+        raise FabricError(f"{expression} has {found.hosts} hosts: the limit is {MOST_HOSTS}")
     given = {"bandwidth": bandwidth, "latency": latency}
     speeds = {key: value for key, value in given.items() if value is not None}
     record: Any = found
@@ -78,7 +78,7 @@ def fabric(
             raise FabricError(f"fabric file {text} has its own size, bandwidths and latencies: leave those options out")
         return read_fabric(text)
     if hosts is not None and not has_open_size(text):
-        raise FabricError(f"{text} gives its size itself: leave out the number of hosts, or name the family alone")
+        raise FabricError(f"{text} has its own size: leave out the number of hosts, or name only the family")
     return builder(text, bandwidth, latency, hosts).build()
 
 
@@ -127,7 +127,7 @@ def ratio_of(expression: str) -> Fraction:
     if family.tapered is None:
         narrow = ", ".join(f"{one.name}:2to1" for one in FAMILIES.values() if one.tapered is not None)
         raise FabricError(
-            f"{expression}: {family.name} has no uplinks to leave out: write {family.example}, or one of {narrow}"
+            f"{expression}: {family.name} has no uplinks to reduce: write {family.example}, or one of {narrow}"
         )
     down, up = (int(part) for part in rest.split("to"))
     if not 1 <= up <= down:
@@ -140,9 +140,9 @@ def ratio_of(expression: str) -> Fraction:
 
 def _sized(expression: str, hosts: int, sized: Sized) -> Builder:
     if hosts < 2:
-        raise FabricError(f"{expression} with {hosts} hosts is no network: give 2 hosts or more")
+        raise FabricError(f"{expression} with {hosts} hosts is not a network: give 2 or more hosts")
     if hosts > MOST_HOSTS:
-        raise FabricError(f"{expression} with {hosts} hosts is too large: the most a fabric can have is {MOST_HOSTS}")
+        raise FabricError(f"{expression} with {hosts} hosts is too large: the limit is {MOST_HOSTS}")
     found = sized(hosts)
     if found is not None:
         return found
@@ -150,7 +150,7 @@ def _sized(expression: str, hosts: int, sized: Sized) -> Builder:
     sizes, expressions = (", ".join(str(getattr(one, key)) for one in near) for key in ("hosts", "expression"))
     rule = "" if ":" in expression else f"; the rule is {FAMILIES[expression].where}"
     raise FabricError(
-        f"{expression} with {hosts} hosts does not exist: sizes near it are {sizes} ({expressions}){rule}"
+        f"{expression} with {hosts} hosts does not exist: the nearest sizes are {sizes} ({expressions}){rule}"
     )
 
 
@@ -179,8 +179,8 @@ def _family(name: str) -> Family:
 
 def _numbers(expression: str, name: str, rest: str, family: Family) -> list[int]:
     remedy = f"write {name}:{family.usage}, such as {family.example}"
-    if re.fullmatch(r"\d{1,9}(?:[x,]\d{1,9})*", rest, re.ASCII) is None:
-        raise FabricError(f"{expression!r} is not whole numbers behind the colon: {remedy}")
+    if re.fullmatch("[0-9]{1,9}(?:[x,][0-9]{1,9})*", rest) is None:
+        raise FabricError(f"{expression!r} needs whole numbers after the colon: {remedy}")
     numbers = [int(number) for number in re.split("[x,]", rest)]
     fewest, most = family.numbers
     if not fewest <= len(numbers) <= most:

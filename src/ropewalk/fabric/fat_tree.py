@@ -52,7 +52,7 @@ class FatTree:
                 )
         if not findings and self.aggregations is not None and self.half % max(self.aggregations, 1):
             findings.add(
-                f"{self.half} hosts of an edge switch do not spread evenly over {self.aggregations} aggregation "
+                f"{self.half} hosts of an edge switch do not divide evenly over {self.aggregations} aggregation "
                 f"switches: give a divisor of {self.half}"
             )
         if self.aggregations is not None:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import Parser, decode, parse_json, parse_yaml, read_bytes
+from ropewalk.documents import Parser, parse_json, parse_yaml, read_text
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.document import rows_of
 from ropewalk.fabric.fabric import Fabric
@@ -47,10 +47,10 @@ def read_fabric(path: str | Path) -> Fabric:
     parse = PARSERS.get(file.suffix.lower())
     if parse is None:
         raise FabricError(
-            f"fabric file {path}: the ending {file.suffix!r} is unknown: use .yaml, .yml, .json, .graphml or .xml"
+            f"fabric file {path}: the extension {file.suffix!r} is unknown: use .yaml, .yml, .json, .graphml or .xml"
         )
     subject = f"fabric file {path}"
-    text = decode(read_bytes(file, subject, FabricError), subject, FabricError)
+    text = read_text(file, subject, FabricError)
     document = parse(text, subject, FabricError)
     if is_cluster(document):
         return cluster_of_document(document, subject, file.parent, file.stem)
@@ -67,7 +67,9 @@ def write_fabric(fabric: Fabric, path: str | Path) -> None:
     elif suffix in WRITERS:
         write_whole(path, WRITERS[suffix](fabric))
     else:
-        raise FabricError(f"fabric file {path}: the ending {suffix!r} is unknown: use .yaml, .yml, .json or .graphml")
+        raise FabricError(
+            f"fabric file {path}: the extension {suffix!r} is unknown: use .yaml, .yml, .json or .graphml"
+        )
 
 
 def to_json(fabric: Fabric) -> str:

@@ -24,8 +24,8 @@ class Fingerprint:
             return None
         for what, before, after in (("hosts", self.hosts, now.hosts), ("links", self.links, now.links)):
             if before != after:
-                return f"it has {after} {what} now and had {before}"
-        return "its names, speeds or latencies are others now"
+                return f"it has {after} {what} now, but had {before}"
+        return "its names, bandwidths or latencies have changed"
 
 
 def fingerprint(fabric: Fabric) -> Fingerprint:
@@ -34,7 +34,7 @@ def fingerprint(fabric: Fabric) -> Fingerprint:
     >>> from ropewalk.fabric import IdealSwitch
     >>> before, after = (fingerprint(IdealSwitch(4, speed).build()) for speed in (1e9, 2e9))
     >>> before.changed(after)
-    'its names, speeds or latencies are others now'
+    'its names, bandwidths or latencies have changed'
     """
     digest = hashlib.sha256("\n".join(fabric.node_names).encode())
     for ints in (fabric.link_src, fabric.link_dst, fabric.cables):

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ropewalk import units
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_xml import parse_xml
 from ropewalk.errors import FabricError, Findings, UnitError
 from ropewalk.fabric.fabric import Fabric
 from ropewalk.fabric.sheet import LinkRow, NodeRow, assemble
@@ -52,7 +53,7 @@ def from_networkx(graph: networkx.Graph[Any], name: str | None = None, bandwidth
     has_kinds = any("kind" in data for _, data in graph.nodes(data=True))
     nodes = [_node(str(node), data, has_kinds, findings) for node, data in graph.nodes(data=True)]
     edges = list(graph.edges(data=True))
-    if all("link" in data for *_, data in edges):
+    if all(type(data.get("link")) is int for *_, data in edges):
         edges.sort(key=lambda edge: edge[2]["link"])
     links = [_link(str(src), str(dst), data, graph.is_directed(), bandwidth, findings) for src, dst, data in edges]
     return assemble(findings, subject, nodes, links)
@@ -75,16 +76,18 @@ def from_graphml(text: str, name: str | None = None) -> Fabric:
     import networkx
 
     subject = name or "graph"
+    content = text.encode()
+    parse_xml(content, subject, FabricError, texts=True)  # no entities, no depth, an encoding that exists
     try:
-        graph = networkx.read_graphml(io.BytesIO(text.encode()), force_multigraph=True)
-    except (SyntaxError, networkx.NetworkXError, ValueError, KeyError, TypeError) as problem:
+        graph = networkx.read_graphml(io.BytesIO(content), force_multigraph=True)
+    except (SyntaxError, networkx.NetworkXError, ValueError, LookupError, TypeError, AttributeError) as problem:
         raise FabricError(f"{subject} is not GraphML: {problem}: export it again") from None
     return from_networkx(graph, str(graph.graph.get("name") or subject))
 
 
 def read_graphml(path: Path) -> Fabric:
     subject = f"fabric file {path}"
-    return from_graphml(decode(read_bytes(path, subject, FabricError), subject, FabricError), subject)
+    return from_graphml(read_text(path, subject, FabricError), subject)
 
 
 def _node(name: str, data: dict[str, Any], has_kinds: bool, findings: Findings) -> NodeRow:

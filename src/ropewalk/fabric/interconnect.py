@@ -25,24 +25,30 @@ class Interconnect:
 _PCIE = "PCI Express x16 between GPUs of a server without NVLink, its nominal rate; one 100 Gbps NIC for two GPUs"
 
 INTERCONNECTS: dict[str, Interconnect] = {
-    "p100": Interconnect(8, 80e9, 4, 12.5e9, "NVIDIA DGX-1 (P100): 4 NVLinks of 20 GB/s each way, 4 EDR NICs"),
-    "v100": Interconnect(8, 150e9, 4, 12.5e9, "NVIDIA DGX-1 (V100): 6 NVLinks of 25 GB/s each way, 4 EDR NICs"),
-    "a100": Interconnect(8, NVLINK_A100, 8, NIC_A100, "NVIDIA DGX A100: 12 NVLinks of 25 GB/s each way, 8 HDR NICs"),
-    "h100": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H100: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
-    "h200": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H200: 18 NVLinks of 25 GB/s each way, 8 NDR NICs"),
-    "b200": Interconnect(8, 900e9, 8, 50e9, "NVIDIA DGX B200: 18 NVLinks of 50 GB/s each way, 8 NDR NICs"),
-    "b300": Interconnect(8, 900e9, 8, 100e9, "NVIDIA DGX B300: 18 NVLinks of 50 GB/s each way, 8 XDR NICs"),
-    "gb200": Interconnect(72, 900e9, 72, 50e9, "NVIDIA GB200 NVL72: 18 NVLinks of 50 GB/s each way, an NDR NIC a GPU"),
-    "gb300": Interconnect(72, 900e9, 72, 100e9, "NVIDIA GB300 NVL72: 18 NVLinks of 50 GB/s each way, an XDR NIC a GPU"),
+    "p100": Interconnect(8, 80e9, 4, 12.5e9, "NVIDIA DGX-1 (P100): 4 NVLinks of 20 GB/s per direction, 4 EDR NICs"),
+    "v100": Interconnect(8, 150e9, 4, 12.5e9, "NVIDIA DGX-1 (V100): 6 NVLinks of 25 GB/s per direction, 4 EDR NICs"),
+    "a100": Interconnect(8, NVLINK_A100, 8, NIC_A100, "NVIDIA DGX A100: 12 NVLinks of 25 GB/s per direction, 8 HDR "
+        "NICs"),
+    "h100": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H100: 18 NVLinks of 25 GB/s per direction, 8 NDR "
+        "NICs"),
+    "h200": Interconnect(8, NVLINK_H100, 8, NIC_H100, "NVIDIA DGX H200: 18 NVLinks of 25 GB/s per direction, 8 NDR "
+        "NICs"),
+    "b200": Interconnect(8, 900e9, 8, 50e9, "NVIDIA DGX B200: 18 NVLinks of 50 GB/s per direction, 8 NDR NICs"),
+    "b300": Interconnect(8, 900e9, 8, 100e9, "NVIDIA DGX B300: 18 NVLinks of 50 GB/s per direction, 8 XDR NICs"),
+    "gb200": Interconnect(72, 900e9, 72, 50e9, "NVIDIA GB200 NVL72: 18 NVLinks of 50 GB/s per direction, an NDR NIC "
+        "a GPU"),
+    "gb300": Interconnect(72, 900e9, 72, 100e9, "NVIDIA GB300 NVL72: 18 NVLinks of 50 GB/s per direction, an XDR NIC "
+        "a GPU"),
     "mi250": Interconnect(
         4, 400e9, 4, 25e9,
-        "AMD Instinct MI250: 8 Infinity Fabric links of 50 GB/s each way, a mesh modelled as a switch; "
+        "AMD Instinct MI250: 8 Infinity Fabric links of 50 GB/s per direction, a mesh modelled as a switch; "
         "4 NICs of 200 Gbps as in a Frontier node",
     ),
     "mi300x": Interconnect(
         8, 448e9, 8, 50e9,
-        "AMD Instinct MI300X platform: 7 Infinity Fabric links of 64 GB/s each way, a full mesh modelled as a switch "
-        "(one pair alone has 64 GB/s in truth); 8 NICs of 400 Gbps",
+        "AMD Instinct MI300X platform: 7 Infinity Fabric links of 64 GB/s per direction, a full mesh modelled as a "
+        "switch "
+        "(one pair has only 64 GB/s in reality); 8 NICs of 400 Gbps",
     ),
     "t4": Interconnect(4, 15.75e9, 2, 12.5e9, f"PCIe 3.0: {_PCIE}"),
     "a10": Interconnect(4, 31.5e9, 2, 12.5e9, f"PCIe 4.0: {_PCIE}"),
@@ -52,7 +58,7 @@ INTERCONNECTS: dict[str, Interconnect] = {
 }  # fmt: skip
 """By the name of the GPU."""
 
-_TRIMMINGS = re.compile(r"[-_](?:sxm\d?|oam|\d+gb)")
+_TRIMMINGS = re.compile(r"[-_](?:sxm[0-9]?|oam|[0-9]+gb)")
 
 
 def gpu_in(title: str) -> str | None:
@@ -79,7 +85,7 @@ def interconnect(gpu: str) -> Interconnect:
     found = INTERCONNECTS.get(gpu.lower()) or INTERCONNECTS.get(_TRIMMINGS.sub("", gpu.lower()))
     if found is None:
         raise FabricError(
-            f"how servers of gpu {gpu} are wired is not known (known are {', '.join(INTERCONNECTS)}): "
+            f"the wiring of servers of gpu {gpu} is not known (known: {', '.join(INTERCONNECTS)}): "
             "give the bandwidth between GPUs of a server (--nvlink-bandwidth) and of a NIC (--bandwidth)"
         )
     return found

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
 from ropewalk.fabric.dgx import Dgx
@@ -25,10 +26,8 @@ from ropewalk.fabric.server_fabric import ServerFabric
 from ropewalk.fabric.switch import IdealSwitch
 from ropewalk.fabric.torus import Mesh, Ring, Torus
 
-Positions = NDArray[np.float64]
 
-
-def layout(fabric: Fabric) -> Positions:
+def layout(fabric: Fabric) -> Floats:
     """One (x, y) for every node, in node order.
 
     >>> from ropewalk.fabric import Mesh
@@ -51,7 +50,7 @@ def _is_tiered(fabric: Fabric) -> bool:
     return fabric.switches > 0 and bool((steps == 1).all())
 
 
-def _tiers(fabric: Fabric, _: Any) -> Positions:
+def _tiers(fabric: Fabric, _: Any) -> Floats:
     """Hosts in a row at the bottom; each tier above in a row of the same width, nodes over their children."""
     at = np.zeros((fabric.nodes, 2))
     at[: fabric.hosts, 0] = np.arange(fabric.hosts)
@@ -70,12 +69,12 @@ def _tiers(fabric: Fabric, _: Any) -> Positions:
     return at
 
 
-def _circle(fabric: Fabric, _: Any) -> Positions:
+def _circle(fabric: Fabric, _: Any) -> Floats:
     """Hosts clockwise from the top, one unit apart."""
     return _around(fabric.hosts) * _radius(fabric.hosts)
 
 
-def _grid(fabric: Fabric, builder: Torus | Mesh) -> Positions:
+def _grid(fabric: Fabric, builder: Torus | Mesh) -> Floats:
     """Last axis to the right, the one before it downwards, further axes as slices side by side and below."""
     if isinstance(builder, Torus) and len(builder.shape) == 1:
         return _circle(fabric, builder)
@@ -89,7 +88,7 @@ def _grid(fabric: Fabric, builder: Torus | Mesh) -> Positions:
     return at
 
 
-def _nested(digits: tuple[NDArray[Any], ...], sizes: tuple[int, ...]) -> Positions:
+def _nested(digits: tuple[NDArray[Any], ...], sizes: tuple[int, ...]) -> Floats:
     """Digits in turn to the right and downwards; each pair of digits steps over the whole block of the ones before."""
     at = np.zeros((len(digits[0]), 2))
     step = [1.0, 1.0]
@@ -102,7 +101,7 @@ def _nested(digits: tuple[NDArray[Any], ...], sizes: tuple[int, ...]) -> Positio
     return at + 0.0
 
 
-def _hypercube(fabric: Fabric, builder: Hypercube) -> Positions:
+def _hypercube(fabric: Fabric, builder: Hypercube) -> Floats:
     """Three bits as a cube seen askew; further bits set cubes beside and above each other, a little askew as well."""
     at = np.zeros((fabric.hosts, 2))
     steps = [(1.0, 0.0), (0.0, 1.0), (0.4, 0.35)]
@@ -115,7 +114,7 @@ def _hypercube(fabric: Fabric, builder: Hypercube) -> Positions:
     return at
 
 
-def _bcube(fabric: Fabric, builder: BCube) -> Positions:
+def _bcube(fabric: Fabric, builder: BCube) -> Floats:
     """Hosts in a grid of their digits; the switch of a row or column stands aside at its end."""
     n, levels = builder.ports, builder.levels
     hosts = np.arange(builder.hosts)
@@ -132,7 +131,7 @@ def _bcube(fabric: Fabric, builder: BCube) -> Positions:
     return at
 
 
-def _dragonfly(fabric: Fabric, builder: Dragonfly) -> Positions:
+def _dragonfly(fabric: Fabric, builder: Dragonfly) -> Floats:
     """Groups on a large circle, each a small circle of routers with its hosts outside of them."""
     routers = builder.groups * builder.routers
     outwards = _around(builder.routers)
@@ -150,7 +149,7 @@ def _dragonfly(fabric: Fabric, builder: Dragonfly) -> Positions:
     return at
 
 
-def _dgx(fabric: Fabric, builder: Dgx) -> Positions:
+def _dgx(fabric: Fabric, builder: Dgx) -> Floats:
     """Each server a box with its GPUs in two rows around the NVSwitch; rails in a row above, spines above them."""
     at = np.empty((fabric.nodes, 2))
     columns = (builder.gpus + 1) // 2
@@ -166,7 +165,7 @@ def _dgx(fabric: Fabric, builder: Dgx) -> Positions:
     return at
 
 
-def _cluster(fabric: Fabric, builder: ServerFabric) -> Positions:
+def _cluster(fabric: Fabric, builder: ServerFabric) -> Floats:
     """Servers as boxes in a row, NICs in a row above them, the tiers of the network above those.
 
     A network without switches has no tiers: everything is drawn by its distances.
@@ -197,7 +196,7 @@ def _cluster(fabric: Fabric, builder: ServerFabric) -> Positions:
     return at
 
 
-def _around(count: int) -> Positions:
+def _around(count: int) -> Floats:
     """Points on the unit circle, clockwise from the top."""
     angle = 2 * np.pi * np.arange(count) / count
     return np.column_stack([np.sin(angle), np.cos(angle)])
@@ -208,7 +207,7 @@ def _radius(count: int) -> float:
     return float(0.5 / np.sin(np.pi / count)) if count > 1 else 0.5
 
 
-DRAWINGS: dict[type, Callable[[Fabric, Any], Positions]] = {
+DRAWINGS: dict[type, Callable[[Fabric, Any], Floats]] = {
     FatTree: _tiers,
     LeafSpine: _tiers,
     IdealSwitch: _tiers,

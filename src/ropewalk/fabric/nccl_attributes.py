@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
 
+from ropewalk.documents.from_xml import Element
 from ropewalk.errors import Findings
 from ropewalk.fabric.nccl_speeds import UNKNOWN_LANES, LinkSpeeds, transfers_of
-from ropewalk.fabric.xml_tree import Element
 
 _WHOLE = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,15})?")
@@ -23,7 +23,7 @@ MOST_LINKS = 1 << 16
 def text_of(element: Element, name: str, findings: Findings, default: str | None = None) -> str | None:
     value = element.attributes.get(name, default)
     if value is None:
-        findings.add(f"line {element.line}: <{element.name}> has no {name}: add it, or dump the topology anew")
+        findings.add(f"line {element.line}: <{element.name}> has no {name}: add it, or dump the topology again")
     return value
 
 
@@ -90,13 +90,13 @@ def pcie_of(element: Element, speeds: LinkSpeeds, findings: Findings) -> float |
     if lanes is None:
         return None
     if not 1 <= lanes <= 32:
-        findings.add(f"line {element.line}: link_width is {lanes}: write 1 to 32 lanes, or 0 where it is not known")
+        findings.add(f"line {element.line}: link_width is {lanes}: write 1 to 32 lanes, or 0 if unknown")
         return None
     return speeds.pcie_bandwidth(transfers, lanes)
 
 
 @dataclass(frozen=True)
-class Line:
+class LinkBundle:
     """`count` NVLinks or Infinity Fabric links from a GPU to one target, each of `bandwidth` bytes/s."""
 
     target: int | None
@@ -106,7 +106,7 @@ class Line:
     element: Element
 
 
-def lines_of(gpu: Element, speeds: LinkSpeeds, findings: Findings) -> Iterator[Line]:
+def lines_of(gpu: Element, speeds: LinkSpeeds, findings: Findings) -> Iterator[LinkBundle]:
     """The links of a GPU to other GPUs and to switches."""
     for element in gpu.inside:
         if element.name not in ("nvlink", "xgmi"):
@@ -122,4 +122,4 @@ def lines_of(gpu: Element, speeds: LinkSpeeds, findings: Findings) -> Iterator[L
             bandwidth = None if capability is None else speeds.nvlink_bandwidth(capability)
         if count is None or target_class is None or bandwidth is None:
             continue
-        yield Line(target, target_class, count, bandwidth, element)
+        yield LinkBundle(target, target_class, count, bandwidth, element)

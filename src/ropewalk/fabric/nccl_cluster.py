@@ -19,7 +19,7 @@ from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.document import Name, Quantity, Strict, SwitchEntry, entries, link_row, quantity, validated
 from ropewalk.fabric.expression import builder, has_open_size
 from ropewalk.fabric.fabric import Fabric
-from ropewalk.fabric.nccl_server import INSIDE, Port, Server, without_ports
+from ropewalk.fabric.nccl_server import INSIDE, NcclServer, Port, without_ports
 from ropewalk.fabric.nccl_speeds import SPEEDS, LinkSpeeds
 from ropewalk.fabric.nccl_topology import read_server
 from ropewalk.fabric.sheet import LinkRow, NodeRow, assemble
@@ -80,9 +80,9 @@ def cluster_of_document(document: object, subject: str, folder: Path, name: str)
     return assemble(findings, sheet.name or name, nodes, [*server.nvlinks, *server.links, *outside.links])
 
 
-def _servers(sheet: ClusterSheet, folder: Path, speeds: LinkSpeeds, findings: Findings) -> Server:
+def _servers(sheet: ClusterSheet, folder: Path, speeds: LinkSpeeds, findings: Findings) -> NcclServer:
     """All servers together, numbered in the order in which they are listed."""
-    whole = Server()
+    whole = NcclServer()
     if not sheet.servers:
         findings.add("servers: is empty: list at least one topology file")
     for number, row in enumerate(sheet.servers):
@@ -105,7 +105,7 @@ def _servers(sheet: ClusterSheet, folder: Path, speeds: LinkSpeeds, findings: Fi
     return whole
 
 
-def _join(whole: Server, one: Server, where: str) -> None:
+def _join(whole: NcclServer, one: NcclServer, where: str) -> None:
     whole.servers += one.servers
     whole.gpus += [replace(row, where=f"{where}: {row.where}") for row in one.gpus]
     whole.switches += [replace(row, where=f"{where}: {row.where}") for row in one.switches]
@@ -120,13 +120,13 @@ class _Outside:
     links: list[LinkRow]
 
 
-def _outside(sheet: ClusterSheet, server: Server, findings: Findings) -> _Outside:
+def _outside(sheet: ClusterSheet, server: NcclServer, findings: Findings) -> _Outside:
     """The network between the servers, in the one way in which the document describes it."""
     listed = bool(sheet.switches or sheet.links)
     if sheet.network is not None and listed:
-        findings.add("network: is given beside switches or links: describe the network in one of the two ways")
+        findings.add("network: is given together with switches or links: describe the network in one way only")
     if sheet.network is None and (sheet.bandwidth is not None or sheet.wiring != "servers"):
-        findings.add("bandwidth and wiring: belong to a network that is not given: add network, or remove them")
+        findings.add("bandwidth and wiring: apply to a network, which is missing: add network, or remove them")
     if sheet.wiring not in WIRINGS:
         findings.add(f"wiring: {sheet.wiring!r} is unknown: write {' or '.join(WIRINGS)}")
     if listed or sheet.network is None:
@@ -135,7 +135,7 @@ def _outside(sheet: ClusterSheet, server: Server, findings: Findings) -> _Outsid
     latency = quantity(units.seconds, sheet.latency, "latency", findings) or 0.0
     if not server.ports:
         if not findings:
-            findings.add("network: the servers have no ports to plug it into: add <net> elements, or remove network")
+            findings.add("network: the servers have no ports for it: add <net> elements, or remove network")
         return _Outside([], [])
     if sheet.network == "rails":
         return _rails(server, bandwidth, latency)
@@ -144,7 +144,7 @@ def _outside(sheet: ClusterSheet, server: Server, findings: Findings) -> _Outsid
     return _built(sheet.network, ports, speed, latency, server.top, findings)
 
 
-def _listed(sheet: ClusterSheet, server: Server, findings: Findings) -> _Outside:
+def _listed(sheet: ClusterSheet, server: NcclServer, findings: Findings) -> _Outside:
     nodes = [
         NodeRow(entry.name, server.top + entry.level, where)
         for where, entry in entries("switches", sheet.switches, SwitchEntry, findings)
@@ -153,7 +153,7 @@ def _listed(sheet: ClusterSheet, server: Server, findings: Findings) -> _Outside
     return _Outside(nodes, [row for row in rows if row is not None])
 
 
-def _rails(server: Server, bandwidth: float | None, latency: float) -> _Outside:
+def _rails(server: NcclServer, bandwidth: float | None, latency: float) -> _Outside:
     """Port i of every server on switch i, at the speed of the port unless another is given."""
     numbers = sorted({port.number for port in server.ports})
     nodes = [NodeRow(f"rail{number}", server.top + 1, "network") for number in numbers]
@@ -176,7 +176,7 @@ def _built(
         return _Outside([], [])
     if network.hosts < len(ports):
         findings.add(
-            f"network: {expression} has {network.hosts} ports, but the servers have {len(ports)}: take a larger one"
+            f"network: {expression} has {network.hosts} ports, but the servers have {len(ports)}: use a larger one"
         )
         return _Outside([], [])
     names = [port.name for port in ports]

@@ -24,7 +24,7 @@ class Port:
 
 
 @dataclass
-class Server:
+class NcclServer:
     """What one file describes: usually one server, or several that share NVLink."""
 
     servers: int = 0
@@ -42,7 +42,7 @@ class Server:
         return max((node.level for node in self.switches), default=0)
 
 
-def without_ports(server: Server) -> Server:
+def without_ports(server: NcclServer) -> NcclServer:
     """The server alone: its network cards lead nowhere, and no GPU reaches another through one."""
     gone = {port.name for port in server.ports} | {port.card for port in server.ports}
     return replace(
@@ -53,17 +53,17 @@ def without_ports(server: Server) -> Server:
     )
 
 
-def as_planned(server: Server, findings: Findings) -> Server:
+def as_planned(server: NcclServer, findings: Findings) -> NcclServer:
     """As NCCL plans with a server: over NVLink alone where that joins all its GPUs, over everything elsewhere."""
     return with_nvlink_alone(server, findings) if _nvlink_joins_all(server) else server
 
 
-def as_wired(server: Server, findings: Findings) -> Server:
+def as_wired(server: NcclServer, findings: Findings) -> NcclServer:
     """Every link of the file, PCIe between GPUs included."""
     return server
 
 
-def _nvlink_joins_all(server: Server) -> bool:
+def _nvlink_joins_all(server: NcclServer) -> bool:
     reached = {row.name for row in server.gpus[:1]}
     before = 0
     while len(reached) > before:
@@ -74,17 +74,17 @@ def _nvlink_joins_all(server: Server) -> bool:
     return bool(server.nvlinks) and all(gpu.name in reached for gpu in server.gpus)
 
 
-View = Callable[[Server, Findings], Server]
+View = Callable[[NcclServer, Findings], NcclServer]
 
 
-def with_nvlink_alone(server: Server, findings: Findings) -> Server:
+def with_nvlink_alone(server: NcclServer, findings: Findings) -> NcclServer:
     """The server as NCCL plans with it: GPUs talk over NVLink, and every GPU has its own way to the nearest cards.
 
-    PCIe switches and sockets are gone. A GPU is joined to the cards that are the fewest links away, at the speed of the
+    PCIe switches and sockets are gone. A GPU connects to the cards that are the fewest links away, at the speed of the
     slowest of these links; GPUs with the same cards share them out. Cards that are nearest to no GPU are left out.
     """
     if not _nvlink_joins_all(server):
-        findings.add("NVLink does not join all GPUs: leave inside out, or write all")
+        findings.add("NVLink does not connect all GPUs: leave inside out, or write all")
     ways = {gpu.name: _ways_to_cards(server, gpu.name) for gpu in server.gpus}
     sharing: defaultdict[tuple[str, ...], list[NodeRow]] = defaultdict(list)
     for gpu in server.gpus:
@@ -100,10 +100,10 @@ def with_nvlink_alone(server: Server, findings: Findings) -> Server:
     kept = used | {port.name for port in ports} | {link.dst for link in server.nvlinks}
     cables = [link for link in server.links if link.src in used and link.dst in kept]
     switches = [node for node in server.switches if node.name in kept]
-    return Server(server.servers, server.gpus, switches, server.nvlinks, joined + cables, ports)
+    return NcclServer(server.servers, server.gpus, switches, server.nvlinks, joined + cables, ports)
 
 
-def _ways_to_cards(server: Server, gpu: str) -> dict[str, float | None]:
+def _ways_to_cards(server: NcclServer, gpu: str) -> dict[str, float | None]:
     """The cards nearest to a GPU, with the bytes/s of the way to each, by breadth-first search from the GPU."""
     neighbours: defaultdict[str, list[tuple[str, float | None]]] = defaultdict(list)
     gpus, cards = {row.name for row in server.gpus}, {port.card for port in server.ports}

@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk.documents.from_xml import Element, read_xml
 from ropewalk.errors import FabricError, Findings
 from ropewalk.fabric.fabric import Fabric
 from ropewalk.fabric.nccl_attributes import bus_of, count_of, lines_of, microseconds_of, pcie_of, text_of, whole_of
-from ropewalk.fabric.nccl_server import INSIDE, Port, Server, without_ports
+from ropewalk.fabric.nccl_server import INSIDE, NcclServer, Port, without_ports
 from ropewalk.fabric.nccl_speeds import INSIDE_A_CHIP, PHYSICAL, LinkSpeeds, between_cpus
 from ropewalk.fabric.sheet import LinkRow, NodeRow, assemble
-from ropewalk.fabric.xml_tree import Element, read_xml
 
 VERSIONS = ("1", "2")
 """NCCL writes 1, RCCL 2."""
@@ -38,7 +38,7 @@ def read_nccl_topology(path: str | Path, speeds: LinkSpeeds = PHYSICAL, inside: 
     return assemble(findings, Path(path).stem, [*server.gpus, *server.switches], [*server.nvlinks, *server.links])
 
 
-def read_server(path: Path, findings: Findings, speeds: LinkSpeeds = PHYSICAL, first: int = 0) -> Server:
+def read_server(path: Path, findings: Findings, speeds: LinkSpeeds = PHYSICAL, first: int = 0) -> NcclServer:
     """Read a file as the servers from number `first` on; what is wrong with it is added to the findings."""
     top = read_xml(path, findings.subject, FabricError)
     if top.name != "system":
@@ -46,10 +46,10 @@ def read_server(path: Path, findings: Findings, speeds: LinkSpeeds = PHYSICAL, f
             f"line {top.line}: begins with <{top.name}>, a topology with <system>: give the file that "
             "NCCL_TOPO_DUMP_FILE names"
         )
-        return Server()
+        return NcclServer()
     if top.attributes.get("version", "1") not in VERSIONS:
         findings.add(
-            f"line {top.line}: version {top.attributes['version']!r} is unknown: dump it with NCCL or RCCL anew"
+            f"line {top.line}: version {top.attributes['version']!r} is unknown: dump it with NCCL or RCCL again"
         )
     draft = _Reader(findings, speeds, first)
     for element in top.inside:
@@ -89,7 +89,7 @@ class _Reader:
     def __init__(self, findings: Findings, speeds: LinkSpeeds, first: int) -> None:
         self.findings, self.speeds, self.first = findings, speeds, first
         self.server_of_hash: dict[str, int] = {}
-        self.found = Server()
+        self.found = NcclServer()
         self.gpus: list[_Gpu] = []
         self.cpus: list[_Cpu] = []
         self.gpu_parents: list[tuple[_Gpu, str, float | None]] = []
@@ -155,8 +155,8 @@ class _Reader:
         gpu = gpus[0]
         if len(gpus) > 1:
             self.findings.add(
-                f"line {gpus[1].line}: a second <gpu> in one device: GPUs in partitions are not read, dump the "
-                "topology with whole GPUs"
+                f"line {gpus[1].line}: a second <gpu> in one device: partitioned GPUs are not supported: dump "
+                "the topology with whole GPUs"
             )
         dev = whole_of(gpu, "dev", self.findings)
         rank = whole_of(gpu, "rank", self.findings, default=dev)
@@ -188,7 +188,7 @@ class _Reader:
             if megabits <= 0:
                 self.findings.add(
                     f"line {net.line}: port {net.attributes.get('name', number)} has speed {megabits}, so the card did "
-                    "not say it: write its Mbit/s there, such as 200000"
+                    "not report it: write its Mbit/s there, such as 200000"
                 )
                 continue
             port = self._node("net", server, number)
@@ -196,7 +196,7 @@ class _Reader:
             self._link(name, port, megabits * 1e6 / 8, net, latency=latency)
             self.found.ports.append(Port(port, name, megabits * 1e6 / 8, server, number))
 
-    def server(self) -> Server:
+    def server(self) -> NcclServer:
         """Everything together, once all elements were read."""
         self._name_gpus()
         for gpu, parent, speed in self.gpu_parents:
@@ -214,7 +214,7 @@ class _Reader:
         ranks = [gpu.rank for gpu in self.gpus]
         for twice in sorted({rank for rank in ranks if ranks.count(rank) > 1}):
             lines = ", ".join(str(gpu.element.line) for gpu in self.gpus if gpu.rank == twice)
-            self.findings.add(f"lines {lines}: several GPUs have rank {twice}: number them apart")
+            self.findings.add(f"lines {lines}: several GPUs have rank {twice}: give each its own number")
         for gpu in sorted(self.gpus, key=lambda gpu: (gpu.server, gpu.rank)):
             gpu.name = self._node("gpu", gpu.server, self._next("gpu", gpu.server))
             self.found.gpus.append(NodeRow(gpu.name, 0, gpu.where, gpu.server))
@@ -248,8 +248,8 @@ class _Reader:
             back = direct.get((there, here), (0, 0.0, element))[0]
             if back != cables:
                 self.findings.add(
-                    f"line {element.line}: {here} has {cables} links to {there}, which has {back} back: links run both "
-                    "ways, fix one of the two counts"
+                    f"line {element.line}: {here} has {cables} links to {there}, which has {back} back: links are "
+                    "bidirectional: fix one of the two counts"
                 )
             if here < there or not back:
                 self._nvlink(here, there, cables * bandwidth, element, cables)
@@ -272,7 +272,7 @@ class _Reader:
                     continue
                 if one.bandwidth is None:
                     self.findings.add(
-                        f"{one.where}: how sockets of this processor are joined is not known: write arch "
+                        f"{one.where}: the interconnect between sockets of this processor is not known: write arch "
                         "(x86_64, arm64, ppc64) and vendor (GenuineIntel, AuthenticAMD) as NCCL does"
                     )
                     break

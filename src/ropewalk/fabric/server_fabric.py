@@ -12,7 +12,7 @@ from ropewalk.fabric.parameters import at_least, findings_of, numbered, speeds
 
 
 @dataclass(frozen=True)
-class Network:
+class FileFabric:
     """A fabric that was read from a file, standing where a builder stands."""
 
     fabric: Fabric
@@ -51,7 +51,7 @@ class ServerGroup:
         at_least(findings, 1, servers=self.count, gpus_per_server=self.gpus, nics_per_server=self.nics_each)
         if not findings and self.gpus % self.nics_each:
             findings.add(
-                f"{self.gpus} GPUs of a server do not spread evenly over {self.nics_each} NICs: "
+                f"{self.gpus} GPUs of a server do not divide evenly over {self.nics_each} NICs: "
                 f"give a divisor of {self.gpus}"
             )
         speeds(findings, 0.0, nvlink_bandwidth=self.nvlink_bandwidth)
@@ -107,7 +107,7 @@ class ServerFabric:
     def __post_init__(self) -> None:
         findings = findings_of("servers")
         if not self.groups:
-            findings.add("there are none: give at least one group of servers")
+            findings.add("there are no servers: give at least one group")
         elif self.network.hosts < self.ports:
             most = max(group.nics_each for group in self.groups)
             equal = self.rails or self.ports == self.servers * most
@@ -116,7 +116,7 @@ class ServerFabric:
             alone = f", or {family} without numbers, which is as large as needed" if numbers else ""
             findings.add(
                 f"{self.network.expression} has {self.network.hosts} ports, but {have} {self.ports}: "
-                f"take a larger network or fewer NICs per server{alone}"
+                f"use a larger network or fewer NICs per server{alone}"
             )
         speeds(findings, self.nvlink_latency)
         findings.raise_if_any()

@@ -17,7 +17,7 @@ from ropewalk.fabric.families import FAMILIES
 from ropewalk.fabric.in_server import PcieTree
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.rails import RAIL_ONLY, RailSwitches
-from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup, ports_of
+from ropewalk.fabric.server_fabric import FileFabric, ServerFabric, ServerGroup, ports_of
 
 WIDEST_LEAF = 64
 """Ports of a leaf that go down, where half of the ports of a switch of radix 128 do."""
@@ -73,7 +73,7 @@ def _outside(text: str, groups: tuple[ServerGroup, ...], latency: float | None, 
     """The network between the servers."""
     speed = max((group.nic_bandwidth for group in groups if group.nic_bandwidth is not None), default=None)
     if is_path(text):
-        return Network(fabric(text, None, latency))
+        return FileFabric(fabric(text, None, latency))
     if text == RAIL_ONLY:
         return _rail_only(groups, speed, latency)
     if not has_open_size(text):
@@ -125,7 +125,7 @@ def _leaf_per_rail(family: str, rails: int, servers: int, bandwidth: float | Non
     if spines.denominator != 1:
         step = ratio.numerator
         raise FabricError(
-            f"{family} by rail: {servers} servers on a leaf leave no whole number of uplinks: take "
+            f"{family} by rail: {servers} servers per leaf do not give a whole number of uplinks: use "
             f"{-(-servers // step) * step} servers, or fill leafs server by server with {family} and no rails"
         )
     return builder(LeafSpine(rails, int(spines), servers).expression, bandwidth, latency)

@@ -11,9 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ropewalk.documents.bounds import flaw_of_name
 from ropewalk.errors import Findings
 from ropewalk.fabric.checks import unreachable
 from ropewalk.fabric.fabric import Fabric, FabricDraft
+
+MOST_WHOLE = 2**31 - 1
+MOST_LEVEL = 2**15 - 1
+"""What the columns of a fabric hold."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,12 @@ def assemble(findings: Findings, name: str, nodes: Sequence[NodeRow], links: Seq
     _check_servers(hosts, findings)
     number = {node.name: at for at, node in enumerate([*hosts, *switches])}
     wired = [link for link in links if _joins_two_nodes(link, number, findings)]
+    for node in nodes:
+        _check_node(node, findings)
     for link in links:
         _check_quantities(link, findings)
+    if any(row.level > MOST_LEVEL or (row.server or 0) > MOST_WHOLE for row in nodes):
+        findings.raise_if_any()  # columns cannot hold them
 
     draft = FabricDraft(name, [node.name for node in hosts])
     for node in switches:
@@ -88,6 +97,16 @@ def _once_each(rows: Sequence[NodeRow], findings: Findings) -> list[NodeRow]:
     return list(first.values())
 
 
+def _check_node(row: NodeRow, findings: Findings) -> None:
+    why = flaw_of_name(row.name)
+    if why is not None:
+        findings.add(f"{row.where}: {why}")
+    if row.level > MOST_LEVEL:
+        findings.add(f"{row.where}: level is {row.level}: give {MOST_LEVEL} or less")
+    if row.server is not None and row.server > MOST_WHOLE:
+        findings.add(f"{row.where}: server is {row.server}: give {MOST_WHOLE} or less")
+
+
 def _check_servers(hosts: Sequence[NodeRow], findings: Findings) -> None:
     without = [row.name for row in hosts if row.server is None]
     if 0 < len(without) < len(hosts):
@@ -99,7 +118,7 @@ def _joins_two_nodes(row: LinkRow, number: dict[str, int], findings: Findings) -
         if end not in number:
             findings.add(f"{row.where}: node {end!r} is not listed: add it to hosts or switches, or correct the name")
     if row.src == row.dst:
-        findings.add(f"{row.where}: joins {row.src!r} to itself: remove it")
+        findings.add(f"{row.where}: connects {row.src!r} to itself: remove it")
         return False
     return row.src in number and row.dst in number
 
@@ -111,5 +130,7 @@ def _check_quantities(row: LinkRow, findings: Findings) -> None:
         )
     if not (math.isfinite(row.latency) and row.latency >= 0):
         findings.add(f"{row.where}: latency {row.latency:g} s is not zero or more: write it like 1us")
+    if row.cables > MOST_WHOLE:
+        findings.add(f"{row.where}: cables is {row.cables}: write {MOST_WHOLE} or less")
     if row.cables < 1:
         findings.add(f"{row.where}: cables is {row.cables}: write 1 or more, or remove the link")

@@ -102,7 +102,7 @@ class Mesh:
         beyond = np.where(np.asarray(direction) > 0, coordinate == self.shape[axis] - 1, coordinate == 0)
         if beyond.any():
             raise FabricError(
-                f"{self.expression}: a host at the rim has no link further along axis {axis}: turn before it"
+                f"{self.expression}: a host at the edge has no link further along axis {axis}: turn before it"
             )
         return _grid_link(self.shape, self._cables(), host, axis, direction)
 

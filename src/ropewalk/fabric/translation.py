@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.fabric.bcube import BCube
 from ropewalk.fabric.circulant import Circulant
 from ropewalk.fabric.dgx import Dgx
@@ -28,8 +29,6 @@ from ropewalk.fabric.hypercube import Hypercube
 from ropewalk.fabric.leaf_spine import LeafSpine
 from ropewalk.fabric.switch import IdealSwitch
 from ropewalk.fabric.torus import Ring, Torus
-
-INT = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,40 +44,40 @@ class Translations:
 
     fabric: Fabric
     sides: tuple[int, ...]
-    link_at: INT
+    link_at: Ints
 
     @property
     def kinds(self) -> int:
         return len(self.link_at)
 
     @property
-    def generators(self) -> INT:
+    def generators(self) -> Ints:
         """The hosts to which host 0 goes by one step along each digit; these steps make up all translations."""
         return np.array([weight for weight, side in zip(self._weights, self.sides, strict=True) if side > 1], np.int64)
 
     @cached_property
-    def kind(self) -> INT:
+    def kind(self) -> Ints:
         """The kind of every link."""
         kind = np.full(self.fabric.links, -1, np.int64)
         kind[self.link_at] = np.arange(self.kinds)[:, None]
         return kind
 
     @cached_property
-    def home(self) -> INT:
+    def home(self) -> Ints:
         """A host at which every link stands."""
         home = np.full(self.fabric.links, -1, np.int64)
         home[self.link_at] = np.arange(self.fabric.hosts)
         return home
 
-    def moved(self, host: ArrayLike, by: ArrayLike) -> INT:
+    def moved(self, host: ArrayLike, by: ArrayLike) -> Ints:
         """Hosts, each moved by the translation that takes host 0 to `by`."""
         return self._digits(host, by, 1)
 
-    def moved_back(self, host: ArrayLike, by: ArrayLike) -> INT:
+    def moved_back(self, host: ArrayLike, by: ArrayLike) -> Ints:
         """Hosts, each moved by the translation that takes `by` to host 0."""
         return self._digits(host, by, -1)
 
-    def link_moved_back(self, link: NDArray[np.int32], by: ArrayLike) -> INT:
+    def link_moved_back(self, link: NDArray[np.int32], by: ArrayLike) -> Ints:
         """Links, each moved by the translation that takes `by` to host 0."""
         return np.asarray(self.link_at[self.kind[link], self.moved_back(self.home[link], by)], np.int64)
 
@@ -86,7 +85,7 @@ class Translations:
     def _weights(self) -> list[int]:
         return [prod(self.sides[digit + 1 :]) for digit in range(len(self.sides))]
 
-    def _digits(self, host: ArrayLike, by: ArrayLike, sign: int) -> INT:
+    def _digits(self, host: ArrayLike, by: ArrayLike, sign: int) -> Ints:
         start, step = np.asarray(host, np.int64), np.asarray(by, np.int64)
         result = np.zeros(np.broadcast_shapes(start.shape, step.shape), np.int64)
         for weight, side in zip(self._weights, self.sides, strict=True):
@@ -108,7 +107,7 @@ def translations(fabric: Fabric) -> Translations | None:
 
 
 def _are_symmetries(declared: Translations) -> bool:
-    """Every link has one kind, and one step along every digit keeps speeds, latencies and what is joined to what."""
+    """Every link has one kind, and one step along every digit keeps speeds, latencies and what connects to what."""
     fabric, link_at, kind = declared.fabric, declared.link_at, declared.kind
     if (kind < 0).any() or (kind[link_at] != np.arange(declared.kinds)[:, None]).any():
         return False
@@ -130,7 +129,7 @@ def _are_symmetries(declared: Translations) -> bool:
     return True
 
 
-Declared = tuple[tuple[int, ...], list[INT]]
+Declared = tuple[tuple[int, ...], list[Ints]]
 """The digits of a host, and for each kind of link the one that stands at each host."""
 
 

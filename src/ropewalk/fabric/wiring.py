@@ -64,7 +64,7 @@ class Wiring:
         ((0, 1, 1), (0, 2, 1))
         """
         if self.places or sorted(places) != list(range(self.servers)):
-            raise FabricError(f"the places are no order of {self.servers} servers: name each of 0 to n-1 once")
+            raise FabricError(f"the positions are not an order of {self.servers} servers: name each of 0 to n-1 once")
         if list(places) == list(range(self.servers)):
             return self
         moved = replace(self, places=tuple(places))
@@ -84,7 +84,7 @@ class Wiring:
     def fabric(self) -> Fabric:
         """The wiring as a fabric: servers are hosts, parallel cables are one link with their bandwidth together."""
         if not self.cables:
-            raise FabricError("a wiring without cables joins nobody: give servers at least one port")
+            raise FabricError("a wiring without cables connects nothing: give servers at least one port")
         draft = FabricDraft(f"wired:{self.servers}x{self.degree}")
         draft.add_hosts([f"server{number}" for number in range(self.servers)])
         ends = np.array(self.cables, np.int64)
@@ -121,8 +121,8 @@ def rings_in_words(wiring: Wiring) -> list[str]:
     >>> rings = GroupRings(32, (3,)), GroupRings(128, (1,), wired=False)
     >>> for line in rings_in_words(Wiring(128, 4, True, 1.0, 0.0, rings, (), 4, 0)):
     ...     print(line)
-    servers 0-12-24-36-… form a ring of 32, and so do 1-13-25-37-… and 2 others (jump +12)
-    servers 0-1-2-3-… form a ring of 128 (jump +1), over the cables of others
+    servers 0-12-24-36-… form a ring of 32, and so do 1-13-25-37-… and 2 others (stride 12)
+    servers 0-1-2-3-… form a ring of 128 (stride 1), over the cables of others
     """
     lines = []
     for rings in wiring.rings:
@@ -132,7 +132,7 @@ def rings_in_words(wiring: Wiring) -> list[str]:
             others += f" and {groups - 2} other{'s' * (groups > 3)}" if groups > 2 else ""
             lines.append(
                 f"servers {_members(wiring, rings.size, jump, 0)} form a ring of {rings.size}{others} "
-                f"(jump +{jump * groups}{f', {times} cables each' if times > 1 else ''})"
+                f"(stride {jump * groups}{f', {times} cables each' if times > 1 else ''})"
                 f"{'' if rings.wired else ', over the cables of others'}"
             )
     return lines

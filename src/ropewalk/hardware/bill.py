@@ -90,7 +90,7 @@ def network_price(cluster: Cluster, prices: PriceList | None = None) -> Price:
         cables, nics = int(count.sum()), int(count @ ends)
         own = Materials(nics=nics, switch_ports=2 * cables - nics, transceivers=2 * cables, fibres=cables)
         by_rate[rate] = _times(TREE_PORT, nics) if ideal else own
-    note = "an ideal switch is priced as a three-tier fat-tree of full bisection" if ideal else ""
+    note = "an ideal switch is priced as a three-tier full-bisection fat-tree" if ideal else ""
     switches = () if ideal else tuple(sorted(cabling.ports_of_switches().items()))
     return Price(listed.name, _lines(by_rate, listed), switches, servers, note)
 

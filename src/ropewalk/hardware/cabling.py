@@ -68,7 +68,7 @@ def cabling_of(fabric: Fabric) -> Cabling:
 def _server_side(fabric: Fabric) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The nodes at which servers are plugged in, and those that are wholly inside servers.
 
-    Where NICs are nodes they are plugged in, and all that is joined to GPUs without them is inside. Otherwise GPUs are
+    Where NICs are nodes they are plugged in, and all that connects to GPUs without them is inside. Otherwise GPUs are
     plugged in, and switches that only GPUs of one server share are inside.
     """
     from scipy.sparse import csr_array

@@ -14,7 +14,7 @@ from ropewalk import units
 from ropewalk.device.held import device_in_words
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.fabric import Fabric
-from ropewalk.fabric.server_fabric import Network, ServerFabric, ServerGroup
+from ropewalk.fabric.server_fabric import FileFabric, ServerFabric, ServerGroup
 from ropewalk.fabric.servers import server_fabric
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware.failed import without
@@ -72,7 +72,7 @@ class Cluster:
     latency_s: float | None = None
     """Of every link of the network; as the network has it unless given."""
     rails: bool = False
-    """NIC i of all servers goes to the same leaf."""
+    """Rail-optimised: NIC i of every server connects to the same leaf."""
     failed: tuple[str, ...] = ()
     """Servers (`server3`), GPUs, NICs and switches by name, links as `leaf0-spine1` or `leaf0->spine1`."""
 
@@ -99,8 +99,8 @@ class Cluster:
         kinds = dict.fromkeys(group.device for group in self.servers)
         if len(kinds) > 1:
             raise ClusterError(
-                f"cluster: its servers hold different GPUs ({', '.join(kinds)}): a step is priced for one kind of GPU, "
-                f"name the servers of one kind alone"
+                f"cluster: its servers hold different GPUs ({', '.join(kinds)}): a step is priced for one kind of GPU: "
+                f"name servers of one kind only"
             )
         return self.servers[0].device
 
@@ -111,7 +111,7 @@ class Cluster:
         if len(kinds) > 1 or self.gpus != sum(_sizes(self.servers)):
             sizes = ", ".join(map(str, self.server_sizes))
             raise ClusterError(
-                f"cluster: its servers differ (GPUs of each: {sizes}), and equal ones are needed here: "
+                f"cluster: its servers differ (GPUs of each: {sizes}), but this needs equal servers: "
                 "give equal ones, such as 4x8"
             )
         first = self.servers[0]
@@ -123,7 +123,8 @@ class Cluster:
         """The ports to be wired."""
         if not isinstance(self.network, Ports):
             raise ClusterError(
-                f"cluster: its network is {self.network}, nothing is left to wire: describe ports instead, such as "
+                f"cluster: its network is {self.network}, so there are no ports to wire: describe ports instead, "
+                "such as "
                 "ports: {degree: 4}"
             )
         return self.network
@@ -134,7 +135,7 @@ class Cluster:
             return None
         nearest = max(1, round(batch / self.gpus)) * self.gpus
         return (
-            f"a batch of {batch} samples does not spread evenly over {self.gpus} GPUs: give a multiple of {self.gpus}, "
+            f"a batch of {batch} samples does not divide evenly over {self.gpus} GPUs: give a multiple of {self.gpus}, "
             f"such as {nearest}"
         )
 
@@ -146,7 +147,7 @@ class Cluster:
     def _fabric(self) -> Fabric:
         if isinstance(self.network, Ports):
             raise ClusterError(
-                f"cluster: {self.network.degree} ports of every server are still to be wired: plan the wiring with "
+                f"cluster: {self.network.degree} ports per server are still unwired: plan the wiring with "
                 "`ropewalk plan` (`ropewalk export PLAN --to fabric` writes that of a plan, for --fabric and another "
                 "--cluster), or describe a network such as leaf-spine in their place"
             )
@@ -169,13 +170,14 @@ class Cluster:
         servers = self.equal
         if wiring.servers != servers.count:
             raise ClusterError(
-                f"cluster: a wiring of {wiring.servers} servers does not join {servers.count}: wire these servers anew"
+                f"cluster: a wiring of {wiring.servers} servers does not fit {servers.count} servers: wire these "
+                "servers again"
             )
         between = wiring.fabric()
         if servers.gpus == 1:
             return between
         group = ServerGroup(servers.count, servers.gpus, servers.nvlink_bandwidth, nics=1)
-        return ServerFabric(Network(between), (group,)).build()
+        return ServerFabric(FileFabric(between), (group,)).build()
 
     def at_bandwidth(self, nic_bandwidth: float) -> Cluster:
         """The same cluster with NICs of another speed (bytes/s, one direction)."""
@@ -216,7 +218,7 @@ def problems(
         yield from (f"{where}{problem}" for problem in _problems_of_group(group, isinstance(network, Ports)))
     total = sum(max(0, one.count) * max(0, one.gpus) for one in servers)
     if total > MOST_GPUS:
-        yield f"{total} GPUs are more than the {MOST_GPUS} of the largest cluster: ask for fewer GPUs"
+        yield f"{total} GPUs are more than the limit of {MOST_GPUS}: ask for fewer GPUs"
     if isinstance(network, Ports):
         yield from _problems_of_ports(servers, network)
     elif not network:
@@ -234,7 +236,7 @@ def _problems_of_group(group: Servers, to_be_wired: bool) -> Iterator[str]:
     if group.gpus > 0 and group.nics > 0 and group.gpus % group.nics and not to_be_wired:
         divisors = [str(number) for number in range(1, group.gpus + 1) if group.gpus % number == 0]
         yield (
-            f"{group.gpus} GPUs of a server do not spread evenly over {group.nics} NICs: "
+            f"{group.gpus} GPUs of a server do not divide evenly over {group.nics} NICs: "
             f"give {' or '.join((', '.join(divisors[:-1]), divisors[-1]) if len(divisors) > 1 else divisors)} NICs"
         )
     for name in ("nvlink_bandwidth", "nic_bandwidth"):
@@ -264,10 +266,10 @@ def _problems_of_failed(servers: tuple[Servers, ...], failed: tuple[str, ...]) -
     for name in failed:
         if (_SERVER.fullmatch(name) or _GPU.fullmatch(name)) and name not in known:
             near = get_close_matches(name, known, n=3)
-            hint = f"names near it are {', '.join(near)}" if near else f"servers are server0 to server{len(sizes) - 1}"
+            hint = f"similar names: {', '.join(near)}" if near else f"servers are server0 to server{len(sizes) - 1}"
             yield f"failed: there is no {name}: {hint}"
     if len(_lost_gpus(servers, failed)) == sum(sizes):
-        yield "failed: every GPU has failed: leave some out"
+        yield "failed: every GPU has failed: list fewer parts"
 
 
 def lost_parts_of_network(failed: tuple[str, ...]) -> list[str]:

@@ -98,7 +98,7 @@ def _with_rails(draft: ClusterDraft, findings: Findings) -> ClusterDraft:
     if name != RAILS:
         return draft
     if draft.rails is False:
-        findings.add(f"network: {draft.network} is by rail, but rails are left out: leave one of the two out")
+        findings.add(f"network: {draft.network} is a rail network, but rails are off: leave one of the two out")
     return replace(draft, network=f"leaf-spine{colon}{ratio}", rails=True)
 
 
@@ -120,7 +120,7 @@ def _fits_servers(draft: ClusterDraft, network: str | Ports, outside: Outside, f
         if own is not None and group.nic_bandwidth is not None and group.nic_bandwidth != own:
             findings.add(
                 f"the hosts of {network} send {own:g} bytes/s, but NICs of {group.nic_bandwidth:g} bytes/s are "
-                "described: leave the speed of the NICs out, the file has it"
+                "described: leave the NIC bandwidth out, as the file has it"
             )
 
 

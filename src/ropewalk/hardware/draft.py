@@ -102,7 +102,7 @@ def _ports(draft: ClusterDraft, groups: tuple[GroupDraft, ...], given: GivenPort
     """The ports to be wired; every NIC is one where both are described."""
     if isinstance(draft.network, str) and draft.firm:
         findings.add(
-            f"it has the network {draft.network}, nothing is left to wire: describe ports instead, such as "
+            f"it has the network {draft.network}, so there are no ports to wire: describe ports instead, such as "
             "ports: {degree: 4}"
         )
         return None

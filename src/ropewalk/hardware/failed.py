@@ -82,7 +82,7 @@ def _hint(name: str, fabric: Fabric, known: list[str]) -> str:
     known = [f"server{number}" for number in np.unique(_servers(fabric)).tolist()] + known
     near = get_close_matches(name, known, n=NAMED, cutoff=0.4)
     examples = [*known[:1], f"{fabric.link_name(0)}"]
-    return f"names near it are {', '.join(near)}" if near else f"write names such as {', '.join(examples)}"
+    return f"similar names: {', '.join(near)}" if near else f"write names such as {', '.join(examples)}"
 
 
 def _kept(fabric: Fabric, gone_node: NDArray[np.bool_], gone_link: NDArray[np.bool_], name: str) -> Fabric:

@@ -69,11 +69,11 @@ def resized(cluster: Cluster, servers: int) -> Cluster:
     network = cluster.network
     if cluster.failed:
         raise ClusterError(
-            f"cluster: {', '.join(cluster.failed)} failed, so its servers are not alike: leave out what failed"
+            f"cluster: {', '.join(cluster.failed)} failed, so its servers differ: remove the failed parts"
         )
     if isinstance(network, str) and (is_path(network) or not has_open_size(network)) and outside_of(network).sizes:
         raise ClusterError(
-            f"cluster: {network} holds its servers itself: name them and their network, such as 16x8 and rails"
+            f"cluster: {network} is a cluster of its own: name servers and their network, such as 16x8 and rails"
         )
     return replace(cluster, servers=(replace(cluster.equal, count=servers),))
 
@@ -82,8 +82,8 @@ def _refuse_lost_switches(cluster: Cluster, text: str) -> None:
     lost = lost_parts_of_network(cluster.failed)
     if lost:
         raise ClusterError(
-            f"network {text}: {', '.join(lost)} failed in the network that it replaces: leave what failed outside the "
-            f"servers out of the cluster, or compare with {OWN} in a run of its own"
+            f"network {text}: {', '.join(lost)} failed in the network that it replaces: remove failed switches and "
+            f"cables from the cluster, or plan for {OWN} alone"
         )
 
 
@@ -119,14 +119,14 @@ def _direct(family: str) -> Callable[[Cluster, str], Cluster]:
         found = builder(text, hosts=servers.count if has_open_size(text) else None)
         if found.hosts != servers.count:
             raise ClusterError(
-                f"it joins {found.hosts} servers, and there are {servers.count}: write {family} alone, which has as "
-                "many hosts as there are servers"
+                f"it has {found.hosts} hosts for {servers.count} servers: write {family} without numbers, which is "
+                "sized by the servers"
             )
         ports = _ports(found)
         if servers.nics % ports:
             fitting = [name for name in _that_fit(servers.count, servers.nics) if name != text]
             raise ClusterError(
-                f"{found.expression} needs {ports} ports of every server, over which {servers.nics} NICs do not spread "
+                f"{found.expression} needs {ports} ports of every server, over which {servers.nics} NICs do not divide "
                 f"evenly: use {' or '.join((*fitting, 'leaf-spine'))}"
             )
         together = servers.nics * servers.nic_bandwidth / ports
@@ -163,12 +163,12 @@ def _wire(cluster: Cluster, rest: str) -> Cluster:
 
 def _nothing_behind(name: str, rest: str) -> None:
     if rest:
-        raise ClusterError(f"nothing stands behind the colon: write {name}")
+        raise ClusterError(f"nothing follows the colon: write {name}")
 
 
 _DIRECT = ("torus", "mesh", "ring", "hypercube", "bcube", "random-regular", "circulant")
 """Families whose hosts have several ports."""
-_EQUAL = "equal servers over whose NICs its ports spread evenly"
+_EQUAL = "equal servers whose NICs divide evenly over the ports"
 
 
 def _family(name: str) -> NetworkChoice:
@@ -184,15 +184,16 @@ NETWORKS: Choices[NetworkChoice] = Choices(
     "network",
     (
         NetworkChoice(OWN, _own, "the network that the cluster has"),
-        NetworkChoice("leaf-spine", _tree("leaf-spine"), "servers one after the other on leafs, every leaf joined to "
-                      "every spine; 2to1 has half of the uplinks", usage="leaf-spine[:2to1]"),
-        NetworkChoice("fat-tree", _tree("fat-tree"), "three tiers of equal switches; 2to1 has half of all above the "
-                      "first", usage="fat-tree[:2to1]"),
-        NetworkChoice(RAILS, _by_rail, "rail-optimised: NIC i of every server on leaf i, leafs joined by spines",
+        NetworkChoice("leaf-spine", _tree("leaf-spine"), "servers fill leafs in order, every leaf connects to every "
+                      "spine; 2to1 halves the uplinks", usage="leaf-spine[:2to1]"),
+        NetworkChoice("fat-tree", _tree("fat-tree"), "three tiers of equal switches; 2to1 halves everything above "
+                      "the first", usage="fat-tree[:2to1]"),
+        NetworkChoice(RAILS, _by_rail, "rail-optimised: NIC i of every server on leaf i, leafs connected by spines",
                       usage="rails[:2to1]"),
-        NetworkChoice(RAIL_ONLY, _rail_only, "a switch per rail and no spines: between rails traffic goes by NVLink"),
+        NetworkChoice(RAIL_ONLY, _rail_only, "one switch per rail and no spines: traffic between rails goes over "
+            "NVLink"),
         NetworkChoice("switch", _tree("switch"), "one ideal switch with a port for every NIC"),
-        NetworkChoice("wire", _wire, "ports of the servers joined by patch panels, wired for the model", where="equal "
+        NetworkChoice("wire", _wire, "server ports connected by patch panels, wired for the model", where="equal "
                       "servers",
                       usage="wire[:8x400Gbps]"),
         *(_family(name) for name in FAMILIES if name not in ("leaf-spine", "fat-tree", "switch", *WHOLE_SERVERS)),

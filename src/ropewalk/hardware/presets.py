@@ -32,7 +32,7 @@ def _preset(name: str, device: str, about: str, *, rails: bool) -> Preset:
 
 
 _RAILS = "rail-optimised: NIC i of every server on leaf i, full bandwidth to the spines, as in a DGX SuperPOD"
-_PLAIN = "servers one after the other on the leafs of a non-blocking leaf-spine"
+_PLAIN = "servers fill the leafs of a non-blocking leaf-spine in order"
 
 PRESETS: Choices[Preset] = Choices(
     "preset",

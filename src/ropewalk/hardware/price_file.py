@@ -42,7 +42,7 @@ def checked(record: dict[str, Any], findings: Findings) -> dict[str, Any]:
     rows = [] if sheet is None else sheet.rates
     rates = [read_entry(RateEntry, row, f"rates[{number}]", findings) for number, row in enumerate(rows)]
     if sheet is not None and not rates:
-        findings.add("rates: there are none: give prices at one line rate or more, as [[rates]]")
+        findings.add("rates: empty: give prices at one line rate or more, as [[rates]]")
     known = [rate.gbps for rate in rates if rate is not None]
     for gbps in sorted({rate for rate in known if known.count(rate) > 1}):
         findings.add(f"rates: {gbps:g} Gbps is given {known.count(gbps)} times: give it once")

@@ -6,17 +6,16 @@ is several of the highest; below the lowest a piece costs its part of the lowest
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_toml import packaged_toml, parse_toml
 from ropewalk.errors import Findings, InputError
 
 BITS = 8e-9
@@ -27,7 +26,7 @@ FINEST = 1e-9
 
 
 @dataclass(frozen=True)
-class Piece:
+class PortPrice:
     """What one end of a link costs at one line rate."""
 
     nic: float
@@ -43,7 +42,7 @@ class PriceList:
     source: str
     gbps: tuple[float, ...]
     """Line rates at which prices are known, ascending."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PortPrice, ...]
     patch_panel_port: float
     ocs_port: float
     second_panel_switch: float
@@ -52,7 +51,7 @@ class PriceList:
     servers: dict[str, float] = field(default_factory=dict, hash=False)
     """Whole servers by their GPU, without NICs, where the list has them."""
 
-    def at(self, bandwidth: float) -> Piece:
+    def at(self, bandwidth: float) -> PortPrice:
         """The pieces of a link of this many bytes/s."""
         rate = bandwidth * BITS
         if not rate > 0:
@@ -61,7 +60,7 @@ class PriceList:
         factor = rate / top if rate > top else rate / bottom if rate < bottom else 1.0
         known = min(max(rate, bottom), top)
         columns = zip(*((piece.nic, piece.transceiver, piece.switch_port) for piece in self.pieces), strict=True)
-        return Piece(*(factor * float(np.interp(known, self.gbps, column)) for column in columns))
+        return PortPrice(*(factor * float(np.interp(known, self.gbps, column)) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def bandwidth_for(cost_of: Callable[[float], float], dollars: float) -> float:
     low, high = 1.0, 12.5e9
     if cost_of(low) >= dollars:
         raise InputError(
-            f"no such network can be had for ${dollars:,.0f} per server: its fibre alone costs more; "
+            f"no such network can be built for ${dollars:,.0f} per server: its fibre alone costs more; "
             "leave it out of the comparison"
         )
     while cost_of(high) < dollars:
@@ -150,8 +149,8 @@ def price_list(name: str = DEFAULT_PRICES) -> PriceList:
 @cache
 def price_lists() -> dict[str, PriceList]:
     """Every price list that comes with ropewalk."""
-    text = files("ropewalk.hardware").joinpath("data/network_prices.toml").read_text(encoding="utf-8")
-    return {name: _read(name, record) for name, record in tomllib.loads(text).items()}
+    listed = packaged_toml("ropewalk.hardware", "data/network_prices.toml")
+    return {name: _read(name, record) for name, record in listed.items()}
 
 
 def _read(name: str, record: dict[str, Any]) -> PriceList:
@@ -160,7 +159,7 @@ def _read(name: str, record: dict[str, Any]) -> PriceList:
         name=name,
         source=record["source"],
         gbps=tuple(rate["gbps"] for rate in rates),
-        pieces=tuple(Piece(rate["nic"], rate["transceiver"], rate["switch_port"]) for rate in rates),
+        pieces=tuple(PortPrice(rate["nic"], rate["transceiver"], rate["switch_port"]) for rate in rates),
         patch_panel_port=record["patch_panel_port"],
         ocs_port=record["ocs_port"],
         second_panel_switch=record["second_panel_switch"],
@@ -174,10 +173,5 @@ def _of_file(path: Path) -> PriceList:
     from ropewalk.hardware.price_file import checked  # keeps pydantic out of the start-up of the command line
 
     subject = f"price list {path}"
-    text = decode(read_bytes(path, subject, InputError), subject, InputError)
-    findings = Findings(InputError, subject)
-    try:
-        record = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise InputError(f"{subject} is not TOML: {problem}: fix it there") from None
-    return _read(str(path), checked(record, findings))
+    text = read_text(path, subject, InputError)
+    return _read(str(path), checked(parse_toml(text, subject, InputError), Findings(InputError, subject)))

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk.device.held import at_full_clock
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.fabric.expression import is_path
 from ropewalk.fabric.server_fabric import ServerGroup, filled
 from ropewalk.fabric.servers import WHOLE_SERVERS
+from ropewalk.files import is_file
 from ropewalk.hardware.cluster import DEFAULT_DEVICE, Cluster
 from ropewalk.hardware.complete import completed, groups_of, outside_of, usual_size
 from ropewalk.hardware.draft import ClusterDraft, Given, GroupDraft, merged
@@ -55,10 +56,10 @@ def is_cluster_file(text: str) -> bool:
 
     path = Path(text)
     parse = PARSERS.get(path.suffix.lower())
-    if parse is None or not path.is_file():
+    if parse is None or not is_file(path):
         return False
     try:
-        document = parse(decode(read_bytes(path, text, ClusterError), text, ClusterError), text, ClusterError)
+        document = parse(read_text(path, text, ClusterError), text, ClusterError)
     except ClusterError:
         return False  # whoever reads it as what it is meant to be says what is wrong with it
     return isinstance(document, Mapping) and "servers" in document and is_cluster_document(document)
@@ -90,7 +91,7 @@ def _of_file(path: Path, source: str, findings: Findings) -> ClusterDraft:
 
     parse = PARSERS.get(path.suffix.lower())
     if parse is not None:
-        text = decode(read_bytes(path, source, ClusterError), source, ClusterError)
+        text = read_text(path, source, ClusterError)
         document = parse(text, source, ClusterError)
         if isinstance(document, dict) and "format" in document and "cluster" in document:
             return _of_plan(draft_of_document(document["cluster"], f"{source}: cluster", path.parent, findings))

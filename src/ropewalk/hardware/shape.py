@@ -27,6 +27,12 @@ def shape(text: str) -> tuple[tuple[int, int], ...]:
         raise ClusterError(
             f"cluster {text!r} cannot be read: write servers x GPUs such as 4x8 or 2x8,1x4, or GPUs of each as 8,8,4"
         )
+    if len(parts) == 1 and "x" not in text:
+        gpus = text.strip()
+        raise ClusterError(
+            f"cluster {text!r} may mean one server or several: write 1x{gpus} for one server with {gpus} GPUs, or "
+            "servers x GPUs such as 2x8"
+        )
     groups = [(int(part[1] or 1), int(part[2])) for part in parts if part]
     if min(min(group) for group in groups) < 1:
         raise ClusterError(f"cluster {text!r} has a server without GPUs: give 1 or more of both")

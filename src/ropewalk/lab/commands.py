@@ -8,21 +8,8 @@ from ropewalk.lab.forwarding import LabTables, Table
 from ropewalk.lab.namespaces import ADDRESS_LABEL
 from ropewalk.lab.network import LabNetwork, hardware_address, host_address, interface, link_address
 
-SMALLEST_BURST, LARGEST_BURST = 64 << 10, 512 << 10
-"""A token bucket smaller than a large segment of TCP makes the kernel cut every segment in software."""
-_BURST_SECONDS = 0.02
 _FIRST_TABLE = 1000
 """Tables by source are numbered from here."""
-
-
-def burst_bytes(rate_bits: int) -> int:
-    """The token bucket of a link: 20 ms of its speed in powers of two, between 64 and 512 KiB.
-
-    >>> [burst_bytes(rate) >> 10 for rate in (10_000_000, 20_000_000, 50_000_000, 100_000_000, 10**9)]
-    [64, 64, 128, 256, 512]
-    """
-    wanted = max(int(rate_bits / 8 * _BURST_SECONDS), SMALLEST_BURST)
-    return min(1 << (wanted - 1).bit_length(), LARGEST_BURST)
 
 
 def kernel_settings(network: LabNetwork) -> dict[str, str]:
@@ -69,17 +56,17 @@ def node_lines(network: LabNetwork, forwarding: LabTables, node: int) -> list[st
     if node < network.fabric.hosts:
         lines += [_address_line("add", node, path) for path in range(forwarding.paths)]
     for cable, end in network.ends_of_node[node]:
-        lines += interface_lines(cable, end)
+        lines += interface_lines(network, cable, end)
     lines += _rule_lines(forwarding, node)
     return lines + route_lines(network, forwarding, node)
 
 
-def interface_lines(cable: int, end: int) -> list[str]:
+def interface_lines(network: LabNetwork, cable: int, end: int) -> list[str]:
     """One end of a cable with its address and its neighbour, whom nobody has to ask for."""
     name, other = interface(cable), 1 - end
     return [
         f"addr replace {link_address(cable, end)}/31 dev {name}",
-        f"link set {name} up",
+        f"link set {name} gso_max_size {network.segment_bytes} up",
         f"neigh replace {link_address(cable, other)} lladdr {hardware_address(cable, other)} dev {name} nud permanent",
     ]
 
@@ -107,30 +94,6 @@ def retable_lines(network: LabNetwork, before: LabTables, after: LabTables, node
     return lines
 
 
-def shaping_lines(network: LabNetwork, node: int, shaped: Collection[int] = frozenset()) -> list[str]:
-    """A token bucket in front of every link that a node sends; cables that have one already get their speed anew."""
-    ends = ((cable, network.cables[cable].links[end]) for cable, end in network.ends_of_node[node])
-    return [
-        bucket_line(
-            "replace" if cable in shaped else "add", cable, network.rate_bits(link), network.settings.queue_bytes
-        )
-        for cable, link in ends
-        if link >= 0
-    ]
-
-
-def bucket_line(verb: str, cable: int, rate_bits: int, queue_bytes: int) -> str:
-    """`add` the token bucket of a link, or `change` its speed.
-
-    >>> bucket_line("change", 3, 5_000_000, 1 << 20)
-    'qdisc change dev c3 root handle 1: tbf rate 5000000bit burst 65536 limit 1048576'
-    """
-    burst = burst_bytes(rate_bits)
-    return (
-        f"qdisc {verb} dev {interface(cable)} root handle 1: tbf rate {rate_bits}bit burst {burst} limit {queue_bytes}"
-    )
-
-
 def _address_line(verb: str, host: int, path: int) -> str:
     label = f" label {ADDRESS_LABEL}" if verb == "add" else ""
     return f"addr {verb} {host_address(host, path)}/32 dev lo{label}"
@@ -139,7 +102,7 @@ def _address_line(verb: str, host: int, path: int) -> str:
 def rewire_lines(network: LabNetwork, node: int, kept: Collection[int]) -> list[str]:
     """The new interfaces of a node, those of cables that are not kept."""
     ends = (one for one in network.ends_of_node[node] if one[0] not in kept)
-    return [line for cable, end in ends for line in interface_lines(cable, end)]
+    return [line for cable, end in ends for line in interface_lines(network, cable, end)]
 
 
 def _rule_lines(forwarding: LabTables, node: int) -> list[str]:

@@ -30,24 +30,24 @@ def cause(name: str, fault: Fault) -> str:
     with labs.changing(), opened(name) as (state, lab):
         cables, links = cables_named(lab.network, fault.link), links_named(lab.network, fault.link)
         if isinstance(fault.what, float):
-            rates = dict.fromkeys(links, _bits(lab.network, fault.what))
+            rates = dict.fromkeys(links, bits_in_lab(lab.network, fault.what))
             lab.set_rates(rates)
             labs.write(replace(state, slowed=_slowed(state, rates)))
             return f"{fault.link} runs at {show_bandwidth(fault.what)}"
         if fault.what == DOWN:
             if gone := [cable for cable in cables if cable in state.cut]:
-                raise LabError(f"{fault.link} is down already ({len(gone)} of {len(cables)} cables): bring it up first")
+                raise LabError(f"{fault.link} is already down ({len(gone)} of {len(cables)} cables): bring it up first")
             for cable in cables:
                 lab.cut(cable)
             labs.write(replace(state, cut=tuple(sorted({*state.cut, *cables}))))
             return f"{fault.link} is down"
         if state.lent and set(cables) & set(state.cut):
-            raise LabError("a run with routes of its own is under way: bring the cable up when it has ended")
+            raise LabError("a run with its own routes is in progress: bring the cable up when it has ended")
         labs.write(_whole_again(state, lab, cables))
-        return f"{fault.link} is up at its own speed"
+        return f"{fault.link} is up at full bandwidth"
 
 
-def _bits(network: LabNetwork, speed: float) -> int:
+def bits_in_lab(network: LabNetwork, speed: float) -> int:
     """A speed of the fabric in the lab."""
     bits = round(8 * speed / network.scale)
     if not SLOWEST_BITS <= bits <= FASTEST_BITS:

@@ -60,7 +60,7 @@ def pinned(routes: Routes) -> LabTables:
     >>> from ropewalk.fabric import Ring
     >>> from ropewalk.routing import shortest
     >>> ring = Ring(4).build()
-    >>> pinned(shortest(ring, *every_pair(ring))).nodes[1].main["10.0.0.4"]
+    >>> pinned(shortest(ring, *every_pair(ring))).nodes[1].main["10.0.0.131"]
     (1,)
     """
     number = path_numbers(routes)
@@ -90,12 +90,24 @@ def path_numbers(routes: Routes) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
+def links_by_number(routes: Routes) -> dict[tuple[int, int, int], list[int]]:
+    """The links of every path, by its pair of hosts and its number among theirs."""
+    found = {}
+    numbers = path_numbers(routes).tolist()
+    for path, pair in enumerate(routes.pair_of_path.tolist()):
+        ends = int(routes.pair_src[pair]), int(routes.pair_dst[pair])
+        links = routes.link[routes.link_start[path] : routes.link_start[path + 1]]
+        found[(*ends, numbers[path])] = links.tolist()
+    return found
+
+
 def _paths_of_pairs(routes: Routes) -> dict[tuple[int, int], list[list[int]]]:
     """All paths of every pair of hosts, by number; acknowledgements need pairs that nobody routed."""
     found: dict[tuple[int, int], list[list[int]]] = defaultdict(list)
     src, dst = every_pair(routes.fabric)
     known = set(zip(routes.pair_src.tolist(), routes.pair_dst.tolist(), strict=True))
     others = np.array([pair not in known for pair in zip(src.tolist(), dst.tolist(), strict=True)], bool)
+    others &= _joined(routes.fabric)[src, dst]
     parts = [routes]
     if others.any():
         parts.append(shortest(routes.fabric, src[others], dst[others]))
@@ -105,6 +117,12 @@ def _paths_of_pairs(routes: Routes) -> dict[tuple[int, int], list[list[int]]]:
             ends = int(part.pair_src[pair]), int(part.pair_dst[pair])
             found[ends].append(part.link[start[path] : start[path + 1]].tolist())
     return found
+
+
+def _joined(fabric: Fabric) -> NDArray[np.bool_]:
+    """[source host, destination host]: is there any path? Circuits of an optical switch need not join all hosts."""
+    reached = [_distances(fabric, host, relay=True)[: fabric.hosts] >= 0 for host in range(fabric.hosts)]
+    return np.stack(reached, axis=1)
 
 
 def hashed(fabric: Fabric) -> LabTables:

@@ -34,7 +34,7 @@ def paths_of_connections(lab: Lab, connections: Sequence[Connection]) -> Routes:
         for number, link in _next_links(lab, connections, at, links):
             links[number].append(link)
             at[number] = int(lab.network.fabric.link_dst[link])
-    raise LabError("the kernel sends packets of the lab in circles: take it down and up again")
+    raise LabError("packets of the lab loop: take it down and up again")
 
 
 def _as_routes(lab: Lab, connections: Sequence[Connection], links: list[list[int]]) -> Routes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from ropewalk.collectives.program import Program
 from ropewalk.errors import LabError
 from ropewalk.lab.forwarding import path_numbers
 from ropewalk.routing import Routes
-from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
+from ropewalk.task import Lockstep, TaskGraph, TaskKind, unroll
 from ropewalk.task.compose import parallel
 
 ITEM_BYTES = 4
-"""CheckedSums are of whole numbers of 32 bits: exact in any order."""
+"""Sums are of whole numbers of 32 bits: exact in any order."""
 MOST_CONNECTIONS = 8192
 PORT = 5000
 FIRST_PORT = 20_000
@@ -128,7 +129,7 @@ def job_of_programs(
 
 def _carried(program: Program, graph: TaskGraph, offset: int) -> dict[int, Carried]:
     """Transfers of the unrolled rounds stand in the order of rounds, and of arrows inside them."""
-    tasks = iter((np.flatnonzero(graph.kind == Kind.TRANSFER) + offset).tolist())
+    tasks = iter((np.flatnonzero(graph.kind == TaskKind.TRANSFER) + offset).tolist())
     found: dict[int, Carried] = {}
     for number, step in enumerate(program.rounds):
         pattern, (start, ids) = step.pattern, step.chunks()
@@ -144,21 +145,29 @@ def _connected(
     graph: TaskGraph, routes: Routes, lane: dict[int, int]
 ) -> tuple[tuple[Connection, ...], dict[int, tuple[Part, ...]]]:
     """A connection for each pair of hosts, path and lane that is used, and the parts of every transfer on them."""
-    transfers = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfers = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     rows = routes.rows_of(graph, transfers) if len(transfers) else np.zeros(0, np.int64)
     path_number = path_numbers(routes).tolist()
-    number: dict[tuple[int, int, int, int], int] = {}
-    parts = {}
+    pieces = {}
     for task, row in zip(transfers.tolist(), rows.tolist(), strict=True):
         src, dst = int(graph.place[task]), int(graph.peer[task])
         share = routes.share[routes.path_start[row] : routes.path_start[row + 1]]
         ends = np.rint(np.cumsum(share) * graph.amount[task]).astype(np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
-        parts[task] = tuple(
-            (number.setdefault((src, dst, path_number[path], lane.get(task, 0)), len(number)), size)
+        pieces[task] = [
+            ((src, dst, path_number[path], lane.get(task, 0)), size)
             for path, size in enumerate(sizes, int(routes.path_start[row]))
             if size or len(sizes) == 1
-        )
-    if len(number) > MOST_CONNECTIONS:
-        raise LabError(f"{len(number)} connections are more than the {MOST_CONNECTIONS} of a lab: run on fewer hosts")
-    return tuple(Connection(src, dst, path) for src, dst, path, _ in number), parts
+        ]
+    # Where flows take turns, they do so in this order: every host begins with the next one, so no two meet at a third.
+    keys = sorted({key for some in pieces.values() for key, _ in some}, key=partial(_turn, routes.fabric.hosts))
+    if len(keys) > MOST_CONNECTIONS:
+        raise LabError(f"{len(keys)} connections are more than the {MOST_CONNECTIONS} of a lab: run on fewer hosts")
+    number = {key: at for at, key in enumerate(keys)}
+    parts = {task: tuple((number[key], size) for key, size in some) for task, some in pieces.items()}
+    return tuple(Connection(src, dst, path) for src, dst, path, _ in keys), parts
+
+
+def _turn(hosts: int, key: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    src, dst, path, lane = key
+    return (dst - src) % hosts, src, path, lane

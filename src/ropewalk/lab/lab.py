@@ -6,15 +6,13 @@ with built(LabNetwork(fabric), pinned(routes)) as lab:
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ropewalk.errors import LabError
 from ropewalk.lab.commands import (
-    bucket_line,
     cable_lines,
     interface_lines,
     kernel_settings,
@@ -22,23 +20,16 @@ from ropewalk.lab.commands import (
     retable_lines,
     rewire_lines,
     route_lines,
-    shaping_lines,
 )
 from ropewalk.lab.forwarding import LabTables
+from ropewalk.lab.job import Connection
 from ropewalk.lab.namespaces import Namespace, held
 from ropewalk.lab.needs import missing
+from ropewalk.lab.netlink import Counted
 from ropewalk.lab.network import LabNetwork, host_address, interface
 from ropewalk.lab.process import TEMPORARY, Batch, KernelRefusal, LabProcess
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What a link has sent since it was built."""
-
-    sent_bytes: int
-    packets: int
-    dropped: int
-    waiting_bytes: int
+from ropewalk.lab.queues import flow_lines, rate_line, shaping_lines
+from ropewalk.routing import Routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +45,11 @@ class Lab:
 
     def set_rates(self, rates: dict[int, int]) -> None:
         """Give links other speeds, in bits per second of the lab."""
-        queue, batches = self.network.settings.queue_bytes, []
+        batches = []
         for link, bits in rates.items():
             cable, end = self.network.end_of_link[link]
             node = self.network.cables[cable].nodes[end]
-            batches.append((node, "tc", [bucket_line("change", cable, bits, queue)]))
+            batches.append((node, "tc", [rate_line(self.network, cable, bits)]))
         self.process.ask(batches=batches)
 
     def cut(self, cable: int) -> None:
@@ -69,7 +60,9 @@ class Lab:
     def restore(self, cable: int, still_cut: frozenset[int] = frozenset()) -> None:
         """Bring a cable up again, with the routes over it; others may still be cut."""
         nodes = self.network.cables[cable].nodes
-        self.process.ask(batches=[(node, "ip", interface_lines(cable, end)) for end, node in enumerate(nodes)])
+        self.process.ask(
+            batches=[(node, "ip", interface_lines(self.network, cable, end)) for end, node in enumerate(nodes)]
+        )
         routes = ((node, route_lines(self.network, self.forwarding, node, still_cut)) for node in nodes)
         self.process.ask(batches=[(node, "ip", lines) for node, lines in routes])
 
@@ -81,6 +74,25 @@ class Lab:
             yield replace(self, forwarding=tables)
         finally:
             self._retable(tables, self.forwarding)
+
+    @contextmanager
+    def fair(self, connections: Sequence[Connection], routes: Routes) -> Iterator[None]:
+        """Connections take turns on the links they cross, for the length of a block, unless these are FIFO."""
+        if not self.network.settings.fair:
+            yield
+            return
+        self._classes(flow_lines(self.network, connections, routes))
+        try:
+            yield
+        finally:
+            there = self.process.count().keys()  # somebody may have changed circuits meanwhile
+            lines = flow_lines(self.network, connections, routes, "del")
+            self._classes(
+                {node: [line for line in some if (node, line.split()[3]) in there] for node, some in lines.items()}
+            )
+
+    def _classes(self, lines: dict[int, list[str]]) -> None:
+        self.process.ask(batches=[(node, "tc", some) for node, some in lines.items() if some])
 
     def _retable(self, before: LabTables, after: LabTables) -> None:
         nodes = range(self.network.fabric.nodes)
@@ -110,17 +122,8 @@ class Lab:
 
     def counters(self) -> dict[int, Counted]:
         """What every link has sent, by its number in the fabric."""
-        nodes = [node for node, ends in enumerate(self.network.ends_of_node) if ends]
-        printed = self.process.ask(batches=[(node, "tc", ["qdisc show"]) for node in nodes])
-        found = {}
-        for node, text in zip(nodes, printed, strict=True):
-            by_name = {entry["dev"]: entry for entry in json.loads(text) if entry["kind"] == "tbf"}
-            for cable, end in self.network.ends_of_node[node]:
-                link = self.network.cables[cable].links[end]
-                if link >= 0:
-                    seen = by_name[interface(cable)]
-                    found[link] = Counted(seen["bytes"], seen["packets"], seen["drops"], seen["backlog"])
-        return dict(sorted(found.items()))
+        counted, link_of = self.process.count(), self.network.link_of_end
+        return dict(sorted((link_of[end], one) for end, one in counted.items() if end in link_of))
 
 
 @contextmanager

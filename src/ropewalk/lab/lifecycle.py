@@ -14,16 +14,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import Findings, LabError
 from ropewalk.fabric import Fabric
 from ropewalk.lab import state as labs
 from ropewalk.lab.lab import Lab, built
 from ropewalk.lab.network import LabNetwork
 from ropewalk.lab.process import WORKER, LabProcess
-from ropewalk.lab.request import HASH, LabRequest, tables_of
+from ropewalk.lab.request import HASH, LabRequest, require_carried, tables_of
 from ropewalk.lab.saved import SavedFabric, routes_of, saved_paths
 from ropewalk.lab.state import Holder, LabState
 from ropewalk.routing import Routes
+from ropewalk.units import show_bandwidth
 
 _LONGEST_END_S = 10.0
 
@@ -57,10 +59,10 @@ def opened(name: str) -> Iterator[tuple[LabState, Lab]]:
     """A lab that is up, to look at it or to change it."""
     state = labs.read(name)
     if not state.holder.alive:
-        raise LabError(f"lab {name!r} has ended, somebody killed it: forget it with `ropewalk lab down --name {name}`")
+        raise LabError(f"lab {name!r} was killed: remove it with `ropewalk lab down --name {name}`")
     document = str(labs.path_of(name))
     if state.lent and not set(_processes_of(document, frozenset())) - {state.holder.pid}:
-        raise LabError(f"lab {name!r} has the routes of a run that was killed: take it down and up again")
+        raise LabError(f"lab {name!r} still has the routes of a killed run: take it down and up again")
     network = network_of(state)
     with LabProcess.enter(network.fabric.nodes, state.holder.pid, document) as process:
         yield state, Lab(network, tables_of(network.fabric, routes_in(state, network)), process)
@@ -71,18 +73,20 @@ def rewire(name: str, fabric: Fabric, routing: str, routes: Routes | None, dark_
     with labs.changing(), opened(name) as (state, lab):
         findings = Findings(LabError, f"rewire of lab {name}")
         if fabric.node_names != lab.network.fabric.node_names or fabric.hosts != lab.network.fabric.hosts:
-            findings.add(
-                f"{fabric.name} has other hosts or switches than {lab.network.fabric.name}: change links alone"
-            )
+            findings.add(f"{fabric.name} has other hosts or switches than {lab.network.fabric.name}: change links only")
         if state.cut or state.lent:
-            findings.add("cables are down, or a run has routes of its own: bring them up, or wait for it")
+            findings.add("cables are down, or a run has its own routes: bring them up, or wait for it")
         findings.raise_if_any()
         network = lab.network.rewired(fabric)
         network.check()
+        usual = show_bandwidth(float(lab.network.fabric.bandwidth.max()))
+        require_carried(
+            network, f"give its links the bandwidth of the lab's links, {usual}: with --bandwidth or in its file"
+        )
         lab.rewired(network, tables_of(fabric, routes), dark_s)
         changed = replace(
-            state, fabric=SavedFabric.of(fabric), routing=routing, numbers=network.numbers, slowed=(),
-            paths=() if routes is None else saved_paths(routes),
+            state, source=fabric.name, fabric=SavedFabric.of(fabric), routing=routing, numbers=network.numbers,
+            slowed=(), paths=() if routes is None else saved_paths(routes),
         )  # fmt: skip
         labs.write(changed)
         return changed
@@ -144,7 +148,7 @@ def _processes_of(document: str, inodes: frozenset[int]) -> list[int]:
     """Workers of a lab, and whatever runs inside its namespaces."""
     found = []
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+        if not is_count(entry.name) or int(entry.name) == os.getpid():
             continue
         with suppress(OSError):  # it ended while we looked, or belongs to somebody else
             words = (entry / "cmdline").read_bytes().split(b"\0")
@@ -162,6 +166,6 @@ def _end(processes: list[int]) -> int:
     deadline = time.monotonic() + _LONGEST_END_S
     while any(Holder.of(process).started for process in processes):
         if time.monotonic() > deadline:
-            raise LabError(f"processes {processes} of the lab do not end: try again, or end them yourself")
+            raise LabError(f"processes {processes} of the lab do not end: try again, or kill them")
         time.sleep(0.005)
     return len(processes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import LabError
 from ropewalk.fabric import Fabric
 from ropewalk.lab.network import LabNetwork
@@ -32,7 +33,7 @@ def cables_named(network: LabNetwork, text: str) -> tuple[int, ...]:
             {node for cable in network.cables.values() if ends[0] in cable.nodes for node in cable.nodes} - {ends[0]}
         )
         others = ", ".join(fabric.node_names[node] for node in beside[:6]) or "nobody"
-        raise LabError(f"{fabric.name} has no link {name}: {fabric.node_names[ends[0]]} is joined with {others}")
+        raise LabError(f"{fabric.name} has no link {name}: {fabric.node_names[ends[0]]} is connected to {others}")
     if number is None:
         return found
     if number >= len(found):
@@ -42,7 +43,7 @@ def cables_named(network: LabNetwork, text: str) -> tuple[int, ...]:
 
 def _split(text: str) -> tuple[str, int | None]:
     name, colon, number = text.rpartition(":")
-    return (name, int(number)) if colon and number.isdecimal() else (text, None)
+    return (name, int(number)) if colon and is_count(number) else (text, None)
 
 
 def _ends(fabric: Fabric, name: str) -> tuple[tuple[int, int], bool]:
@@ -56,4 +57,4 @@ def _ends(fabric: Fabric, name: str) -> tuple[tuple[int, int], bool]:
     example = "none"
     if fabric.links:
         example = f"{fabric.node_names[fabric.link_src[0]]}-{fabric.node_names[fabric.link_dst[0]]}"
-    raise LabError(f"{name!r} is no link of {fabric.name}: write both ends, such as {example}")
+    raise LabError(f"{name!r} is not a link of {fabric.name}: write both ends, such as {example}")

@@ -10,6 +10,8 @@ from pathlib import Path
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 MOST_STOLEN, MOST_DELAYED, LEAST_IDLE = 0.01, 0.02, 0.10
 """Parts of a run beyond which its time is not that of the network."""
+MOST_DELAYED_AHEAD = 0.25
+"""The same of delays, where ranks are ahead of all others: many short ones, while the network carries on."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,12 @@ class MachineUse:
     own_s: float
     """Spent by the ranks."""
     idle_s: float
+    priority: str = ""
+    """How ranks ran ahead of other processes: `real-time`, `nice` or not at all."""
+    wakes: float = 0
+    """How often ranks got a core."""
+    chain: int = 0
+    """Tasks of the longest chain of the job: so many delays can add up to a later end."""
 
     def disturbed(self) -> str | None:
         """Why the time of this run is not to be trusted; None where the machine had enough left.
@@ -34,14 +42,22 @@ class MachineUse:
         >>> MachineUse(2.0, 2, 0.0, 0.001, 0.2, 0.3, 3.0).disturbed()
         >>> MachineUse(2.0, 2, 0.0, 0.5, 0.2, 0.3, 3.0).disturbed()
         'ranks waited 25 % of the run for a core'
+        >>> [MachineUse(2.0, 2, 0.0, 0.001, 0.2, 0.3, 0.0, priority).disturbed() for priority in ("", "real-time")]
+        ['no core was idle', None]
         """
-        if self.delay_s > MOST_DELAYED * self.wall_s:
+        if self.delay_s > (MOST_DELAYED_AHEAD if self.priority == "real-time" else MOST_DELAYED) * self.wall_s:
             return f"ranks waited {self.delay_s / self.wall_s:.0%} of the run for a core".replace("%", " %")
+        if (late := self.chain * self.delay_s / max(self.wakes, 1.0)) > MOST_DELAYED * self.wall_s:
+            return f"ranks waited about {late / self.wall_s:.0%} of the run for cores".replace("%", " %")
         if self.steal_s > MOST_STOLEN * self.wall_s * self.cores:
-            return f"other machines took {self.steal_s / (self.wall_s * self.cores):.0%} of the cores".replace(
+            return f"other virtual machines took {self.steal_s / (self.wall_s * self.cores):.0%} of the cores".replace(
                 "%", " %"
             )
-        if self.idle_s < LEAST_IDLE * self.wall_s * self.cores:
+        if self.own_s > (1 - LEAST_IDLE) * self.wall_s:
+            return "ranks kept a core busy"
+        if self.own_s + self.softirq_s > (1 - LEAST_IDLE) * self.wall_s * self.cores:
+            return "ranks and packets kept all cores busy"
+        if not self.priority and self.idle_s < LEAST_IDLE * self.wall_s * self.cores:
             return "no core was idle"
         return None
 
@@ -62,13 +78,14 @@ def _counters() -> dict[str, float]:
     cpu = [int(value) * _TICK_S for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     _, _, _, idle, waiting, _, softirq, steal = cpu
     try:
-        delay = int(Path("/proc/self/schedstat").read_text().split()[1]) * 1e-9
+        _, waited, wakes = map(int, Path("/proc/self/schedstat").read_text().split())
     except OSError:
-        delay = 0.0  # a kernel that does not count it
+        waited = wakes = 0  # a kernel that does not count them
     return {
         "wall_s": time.perf_counter(),
         "steal_s": steal,
-        "delay_s": delay,
+        "delay_s": waited * 1e-9,
+        "wakes": wakes,
         "softirq_s": softirq,
         "own_s": time.process_time(),
         "idle_s": idle + waiting,

@@ -13,6 +13,16 @@ _FEATURES = (
         "tc",
         "qdisc add dev lo root tbf rate 1mbit burst 65536 limit 65536",
     ),
+    (
+        "hierarchical token buckets for --queue fair (CONFIG_NET_SCH_HTB)",
+        "tc",
+        "qdisc replace dev lo root handle 1: htb",
+    ),
+    (
+        "packet filters as classifiers for --queue fair (CONFIG_NET_CLS_BPF)",
+        "tc",
+        "filter add dev lo parent 1: protocol ip prio 1 bpf bytecode '1,6 0 0 65537'",
+    ),
     ("policy routing (CONFIG_IP_MULTIPLE_TABLES)", "ip", "rule add from 10.0.0.1 lookup 1000"),
 )
 _SETTINGS = (
@@ -30,8 +40,8 @@ def missing() -> list[str]:
         holder = LabProcess.hold(2)
     except LabError as problem:
         if not needs_user_namespace():
-            return [f"root may not make network namespaces here ({problem}): give the container CAP_SYS_ADMIN"]
-        return [f"users may not make user and network namespaces here ({problem}): run as root"]
+            return [f"root may not create network namespaces here ({problem}): give the container CAP_SYS_ADMIN"]
+        return [f"users may not create user and network namespaces here ({problem}): run as root"]
     found = []
     with holder:
         for feature, tool, line in _FEATURES:

@@ -7,7 +7,7 @@ private and exist only inside the namespaces of one lab, so every lab has the sa
 >>> from ropewalk.fabric import Ring
 >>> ring = LabNetwork(Ring(3, 2.5e6).build())
 >>> ring.cables[0], ring.rate_bits(0), host_address(2)
-(Cable(nodes=(0, 1), links=(0, 1)), 20000000, '10.0.0.3')
+(Cable(nodes=(0, 1), links=(0, 1)), 20000000, '10.0.0.130')
 """
 
 from __future__ import annotations
@@ -26,20 +26,31 @@ MOST_NODES = 128
 MOST_CABLES = 4096
 SLOWEST_BITS, FASTEST_BITS = 100_000, 100_000_000_000
 """Speeds that a token bucket of the kernel keeps."""
-_HOSTS_OF_BLOCK = 250
+FAIR, FIFO = "fair", "fifo"
+"""Queues in front of links: flows take turns, or packets leave in the order in which they came."""
+_HOSTS_OF_BLOCK = 128
+"""Hosts 0 to 127 have the upper half of a block of 256, so that 2, 4, 8, … hosts of a leaf are a subnet."""
+_SEGMENT_SECONDS, _LEAST_SEGMENT, _LARGEST_SEGMENT = 0.005, 6_000, 65_536
+"""Segments that TCP hands to the network at once: short turns on the slowest link, and not too many for the cores."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class LabSettings:
     """How the network of a lab is set up beyond its fabric."""
 
     mtu: int = 1500
     congestion: str = "cubic"
     """The congestion control of TCP, which ranks choose for each connection."""
+    queue: str = FAIR
+    """How flows share a link: `fair` or `fifo`."""
     queue_bytes: int = 4 << 20
     """What may wait for a link: more than all windows together, so that nothing is dropped."""
     window_bytes: int = 32 << 10
     """What a connection may have under way: small windows share links as max-min fair flows do, large ones do not."""
+
+    @property
+    def fair(self) -> bool:
+        return self.queue == FAIR
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ class LabNetwork:
 
     fabric: Fabric
     scale: float = 1.0
-    settings: Settings = field(default_factory=Settings)
+    settings: LabSettings = field(default_factory=LabSettings)
     numbers: tuple[int, ...] = ()
     """Of its cables in the order of links; from 0 on unless given. A cable that stays keeps its number."""
 
@@ -68,6 +79,8 @@ class LabNetwork:
                 f"it has {self.fabric.nodes} hosts and switches and {len(self.cables)} cables, and a lab at most "
                 f"{MOST_NODES} and {MOST_CABLES}: build a smaller fabric of the same kind"
             )
+        if self.settings.queue not in (FAIR, FIFO):
+            findings.add(f"unknown queue {self.settings.queue!r}: use {FAIR} or {FIFO}")
         if not self.scale > 0:
             findings.add(f"scale must be above 0, got {self.scale:g}: 5000 builds 100 Gbps as 20 Mbps")
         elif self.fabric.links:
@@ -98,6 +111,13 @@ class LabNetwork:
         }
 
     @cached_property
+    def link_of_end(self) -> dict[tuple[int, str], int]:
+        """The link that an interface sends, by its node and name."""
+        return {
+            (self.cables[cable].nodes[end], interface(cable)): link for link, (cable, end) in self.end_of_link.items()
+        }
+
+    @cached_property
     def ends_of_node(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """(cable, end) of every interface of each node."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(self.fabric.nodes)]
@@ -119,6 +139,19 @@ class LabNetwork:
     def rate_bits(self, link: int) -> int:
         """Bits per second of a link in the lab."""
         return round(8 * float(self.fabric.bandwidth[link]) / self.scale)
+
+    @cached_property
+    def segment_bytes(self) -> int:
+        """The largest segment that TCP hands to the network; where flows take turns, 5 ms of the slowest link.
+
+        >>> from ropewalk.fabric import Ring
+        >>> LabNetwork(Ring(3, 2.5e6).build()).segment_bytes
+        12500
+        """
+        if not self.settings.fair or not self.fabric.links:
+            return _LARGEST_SEGMENT
+        slowest = float(min(self.fabric.bandwidth)) / self.scale
+        return max(_LEAST_SEGMENT, min(int(slowest * _SEGMENT_SECONDS), _LARGEST_SEGMENT))
 
     @property
     def injected_bits(self) -> float:
@@ -161,9 +194,10 @@ def host_address(host: int, path: int = 0) -> str:
     """The address of a host for the packets of one of the paths between hosts; most routings have one path.
 
     >>> host_address(0), host_address(260, path=2)
-    ('10.0.0.1', '10.2.1.11')
+    ('10.0.0.128', '10.2.2.132')
     """
-    return f"10.{path}.{host // _HOSTS_OF_BLOCK}.{host % _HOSTS_OF_BLOCK + 1}"
+    block, place = divmod(host, _HOSTS_OF_BLOCK)
+    return f"10.{path}.{block}.{_HOSTS_OF_BLOCK + place}"
 
 
 def link_address(cable: int, end: int) -> str:

@@ -35,9 +35,9 @@ class LabQuestion:
         if not 1 <= self.size_bytes <= MOST_BYTES:
             findings.add(f"a size of {self.size_bytes} bytes cannot be run: give 1B to 1GiB")
         if not 1 <= self.repeats <= MOST_REPEATS:
-            findings.add(f"{self.repeats} repeats cannot be meant: give 1 to {MOST_REPEATS}")
+            findings.add(f"{self.repeats} repeats are out of range: give 1 to {MOST_REPEATS}")
         if not 1 <= self.segments <= MOST_REPEATS:
-            findings.add(f"{self.segments} segments cannot be meant: give 1 to {MOST_REPEATS}")
+            findings.add(f"{self.segments} segments are out of range: give 1 to {MOST_REPEATS}")
         seated = [host for group in self.groups for host in group]
         if len(seated) > len(set(seated)):
             findings.add("a host is in two groups, or twice in one: give every host to one group")

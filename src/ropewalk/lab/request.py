@@ -12,7 +12,7 @@ from ropewalk.errors import LabError
 from ropewalk.fabric import Fabric
 from ropewalk.lab.capacity import Capacity, capacity_for, exact_scale
 from ropewalk.lab.forwarding import LabTables, every_pair, hashed, pinned
-from ropewalk.lab.network import LabNetwork
+from ropewalk.lab.network import LabNetwork, LabSettings
 from ropewalk.plans import Plan
 from ropewalk.routing import Router, Routes, router_for, shortest
 from ropewalk.routing.listed import Path, listed, router_listed
@@ -46,7 +46,9 @@ def tables_of(fabric: Fabric, routes: Routes | None) -> LabTables:
     return hashed(fabric) if routes is None else pinned(routes)
 
 
-def scaled(fabric: Fabric, scale: float | None = None) -> tuple[LabNetwork, Capacity]:
+def scaled(
+    fabric: Fabric, scale: float | None = None, settings: LabSettings | None = None
+) -> tuple[LabNetwork, Capacity]:
     """A fabric at speeds that the machine carries, and what it carries.
 
     Without a scale, speeds stay as they are where they can be kept within a few per cent, and are divided by the
@@ -56,15 +58,18 @@ def scaled(fabric: Fabric, scale: float | None = None) -> tuple[LabNetwork, Capa
     asked = capacity_for(whole.injected_bits)
     if scale is None and asked.error is None:
         scale = exact_scale(asked.injected_bits, asked.exact_bits)
-    network = LabNetwork(fabric, 1.0 if scale is None else scale)
+    network = LabNetwork(fabric, 1.0 if scale is None else scale, settings or LabSettings())
     network.check()
+    exact = exact_scale(asked.injected_bits, asked.exact_bits)
+    return network, require_carried(network, f"use --scale {exact:g}, or leave it out")
+
+
+def require_carried(network: LabNetwork, remedy: str) -> Capacity:
+    """What the machine carries; networks that are too fast for it are refused."""
     capacity = capacity_for(network.injected_bits)
     if capacity.error is None:
-        raise LabError(
-            f"lab of {fabric.name} at a scale of {network.scale:g}: {capacity.said()}: use --scale "
-            f"{exact_scale(asked.injected_bits, asked.exact_bits):g}, or leave it out"
-        )
-    return network, capacity
+        raise LabError(f"lab of {network.fabric.name} at a scale of {network.scale:g}: {capacity.said()}: {remedy}")
+    return capacity
 
 
 def routes_by_name(fabric: Fabric, routing: str, seed: int = 0) -> tuple[str, Routes | None]:

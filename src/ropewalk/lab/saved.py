@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -44,6 +45,20 @@ class SavedFabric:
             expression=None if made is None else made.expression,
             bandwidth=0.0 if made is None else made.bandwidth,
             latency_s=float(fabric.latency.max(initial=0.0)),
+        )
+
+    @property
+    def is_sound(self) -> bool:
+        """Do all columns belong together, and all links join nodes that are there?"""
+        nodes = len(self.nodes)
+        numbers = (*self.level, *(self.server or ()), *(link[4] for link in self.links))
+        return (
+            2 <= self.hosts <= nodes == len(self.level) == len(set(self.nodes))
+            and (self.server is None or len(self.server) == self.hosts)
+            and all(0 <= number < 2**15 for number in self.level)
+            and all(0 <= number < 2**31 for number in numbers)
+            and all(0 <= src < nodes and 0 <= dst < nodes and src != dst for src, dst, *_ in self.links)
+            and all(0 < speed < inf and 0 <= latency < inf and cables > 0 for *_, speed, latency, cables in self.links)
         )
 
     def fabric(self) -> Fabric:

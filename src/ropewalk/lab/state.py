@@ -13,12 +13,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
-from ropewalk.documents import decode, json_text, parse_json, read_bytes
+from ropewalk.documents import json_text
+from ropewalk.documents.sealed import read_sealed, sealed
 from ropewalk.errors import LabError
-from ropewalk.files import write_whole
-from ropewalk.lab.network import Settings
+from ropewalk.files import is_there, write_whole
+from ropewalk.lab.network import LabSettings
 from ropewalk.lab.saved import SavedFabric, SavedPath
 from ropewalk.records import plain, record
 
@@ -58,7 +60,7 @@ class LabState:
     """The namespace of every node, as the kernel numbers them."""
     fabric: SavedFabric
     scale: float
-    settings: Settings
+    settings: LabSettings
     routing: str
     paths: tuple[SavedPath, ...] = ()
     """Of every pair of hosts; none where the kernel hashes."""
@@ -70,6 +72,21 @@ class LabState:
     """Links at another speed than the fabric's: (link, bits per second in the lab)."""
     lent: bool = False
     """Whether a run with routes of its own has taken the place of the routes of the lab."""
+
+    def check(self) -> None:
+        """Refuse numbers of nodes, links and cables that the fabric does not have."""
+        hosts, links = self.fabric.hosts, len(self.fabric.links)
+        sound = (
+            self.fabric.is_sound
+            and len(self.inodes) == len(self.fabric.nodes)
+            and 0 < self.scale < inf
+            and all(0 <= cable < links for cable in (*self.cut, *self.numbers))
+            and all(0 <= link < links and bits > 0 for link, bits in self.slowed)
+            and all(0 <= src < hosts and 0 <= dst < hosts and 0 < share <= 1 for src, dst, share, _ in self.paths)
+            and all(0 <= link < links for *_, path in self.paths for link in path)
+        )
+        if not sound:
+            raise LabError(f"lab {self.name}: its state is inconsistent: take it down and up again")
 
 
 def folder() -> Path:
@@ -88,27 +105,29 @@ def names() -> list[str]:
 
 def require_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
-        raise LabError(f"{name!r} is no name of a lab: use up to 32 of a-z, 0-9 and -, such as --name pod-1")
+        raise LabError(f"{name!r} is not a valid name: use up to 32 of a-z, 0-9 and -, such as --name pod-1")
 
 
 def read(name: str) -> LabState:
     """The state of a lab, checked."""
     require_name(name)
     path = path_of(name)
-    if not path.exists():
+    if not is_there(path):
         known = ", ".join(names())
         remedy = f"name one of {known} with --name" if known else "bring one up, such as `ropewalk lab up torus:4x4`"
         raise LabError(f"there is no lab {name!r}: {remedy}")
     subject = f"lab {name}"
-    document = parse_json(decode(read_bytes(path, subject, LabError), subject, LabError), subject, LabError)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    document = read_sealed(path, subject, LabError, "take it down and up again")
+    if document.get("format") != FORMAT:
         raise LabError(f"{subject}: {path} is not a document of the format {FORMAT!r}: take it down and up again")
-    return record(LabState, {key: value for key, value in document.items() if key != "format"}, subject, LabError)
+    found = record(LabState, {key: value for key, value in document.items() if key != "format"}, subject, LabError)
+    found.check()
+    return found
 
 
 def write(state: LabState) -> None:
     """Write the document of a lab, whole or not at all."""
-    write_whole(path_of(state.name), json_text({"format": FORMAT, **plain(state)}))
+    write_whole(path_of(state.name), json_text(sealed({"format": FORMAT, **plain(state)})))
 
 
 def remove(name: str) -> None:
@@ -121,7 +140,7 @@ def changing() -> Iterator[None]:
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place.stat().st_uid != os.geteuid():  # nobody else may write what says which processes to end
-        raise LabError(f"{place} belongs to another user: name a folder of your own in {FOLDER}")
+        raise LabError(f"{place} belongs to another user: name your own folder in {FOLDER}")
     with open(place / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -13,37 +13,54 @@ import numpy as np
 
 from ropewalk.errors import LabError
 from ropewalk.fabric.fingerprint import fingerprint
+from ropewalk.lab.capacity import exact_scale
 from ropewalk.lab.job import LabWork, job_of_graph
 from ropewalk.lab.network import LabNetwork
 from ropewalk.plans import Plan
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 from ropewalk.training import answer
 from ropewalk.training.planned import question_of
 
 MOST_TASKS = 200_000
 
 
-def step_work(network: LabNetwork, plan: Plan, shrink: float = 1.0) -> LabWork:
+LONGEST_S = 20.0
+"""A run of a step on a lab, unless somebody asks for longer ones."""
+
+
+def step_work(network: LabNetwork, plan: Plan, shrink: float | None = None) -> LabWork:
     """The step of a plan between the hosts of a lab, on the routes that the plan has decided."""
-    trace = answer(question_of(plan)).run.trace
+    return work_of_step(network, plan.model.name, answer(question_of(plan)).run.trace, shrink)
+
+
+def work_of_step(network: LabNetwork, model: str, trace: Trace, shrink: float | None = None) -> LabWork:
+    """A step that was simulated, between the hosts of a lab and on the same routes.
+
+    Without a `shrink`, that of 1, 2, 5, 10, … which makes a run short enough to be repeated.
+    """
     fabric, graph = trace.routes.fabric, trace.graph
     if fingerprint(fabric) != fingerprint(network.fabric):
-        raise LabError(f"the plan is for {fabric.name}, and the lab is {network.fabric.name}: build the plan's own")
+        raise LabError(
+            f"the plan is for {fabric.name}, and the lab is {network.fabric.name}: build the lab of the plan"
+        )
     if graph.tasks > MOST_TASKS:
         raise LabError(f"the step has {graph.tasks} tasks, and a lab runs at most {MOST_TASKS}: plan for fewer GPUs")
+    if shrink is None:
+        shrink = exact_scale(trace.makespan * network.scale, LONGEST_S)
     job = job_of_graph(in_lab(trace, network.scale, shrink), trace.routes, lanes_of(trace), network.settings.congestion)
-    details = {"model": plan.model.name, "shrink": shrink, "step_s": trace.makespan}
-    return LabWork(f"step of {plan.model.name}", details, job, trace.routes, True, shrink / network.scale)
+    details = {"model": model, "shrink": shrink, "step_s": trace.makespan}
+    part = "" if shrink == 1 else f", divided by {shrink:g},"
+    return LabWork(f"step of {model}{part}", details, job, trace.routes, True, shrink / network.scale)
 
 
 def in_lab(trace: Trace, scale: float, shrink: float) -> TaskGraph:
     """The tasks of a run at the speeds of a lab; latencies of paths, which a lab has not, become part of start-ups."""
     graph, slower = trace.graph, scale / shrink
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     start_up = graph.start_up * slower
     start_up[transfer] += trace.routes.latency()[trace.routes.rows_of(graph, transfer)] * slower
-    amount = np.where(graph.kind == Kind.COMPUTE, graph.amount * slower, np.rint(graph.amount / shrink))
+    amount = np.where(graph.kind == TaskKind.COMPUTE, graph.amount * slower, np.rint(graph.amount / shrink))
     return replace(graph, amount=amount, start_up=start_up)
 
 
@@ -53,7 +70,7 @@ def lanes_of(trace: Trace) -> dict[int, int]:
     TCP shares a link between connections as the simulator does between flows; on one connection they would queue.
     """
     graph = trace.graph
-    transfers = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfers = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     rows = trace.routes.rows_of(graph, transfers)
     order = np.lexsort((transfers, trace.start[transfers], rows))
     lane: dict[int, int] = {}

@@ -3,8 +3,8 @@
     python -m ropewalk.lab.worker hold NODES root|user DOCUMENT    make namespaces, and keep them
     python -m ropewalk.lab.worker enter NODES HOLDER DOCUMENT      work in those that a holder keeps
 
-Both read one JSON request per line and answer each with one line. A holder whose requests end before it was told to
-`keep` ends too, so a command that is killed while it builds a lab leaves nothing behind.
+Both read one JSON request per line and answer each with one line; an empty line stops a run. A holder whose requests
+end before it was told to `keep` ends too, so a command that is killed while it builds a lab leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from dataclasses import astuple
 from typing import Any
 
 from ropewalk.lab.namespaces import (
@@ -28,7 +29,12 @@ from ropewalk.lab.namespaces import (
     move_to,
     unshare,
 )
+from ropewalk.lab.netlink import QueueCounters
+from ropewalk.lab.priority import ahead
+from ropewalk.lab.sampling import LinkSampler
 
+STOP = "\n"
+"""The line that stops a run under way: whoever asked for it does not wait any more."""
 AT_ONCE = 16
 """Processes of `ip` and `tc` that run side by side."""
 
@@ -46,7 +52,7 @@ def main(arguments: list[str]) -> None:
     except OSError as problem:
         _say({"error": problem.strerror or str(problem)})
         return
-    serve(holder)
+    serve_while_wanted(holder, int(nodes))
 
 
 def hold(nodes: int, *, user: bool) -> int:
@@ -61,19 +67,40 @@ def hold(nodes: int, *, user: bool) -> int:
     return os.getpid()
 
 
-def serve(holder: int) -> None:
+def serve_while_wanted(holder: int, nodes: int) -> None:
+    """Answer requests, and end without a word when nobody reads the answers or the holder of the lab is gone."""
+    try:
+        serve(holder, nodes)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # closing it would fail once more
+    except FileNotFoundError:
+        if os.path.exists(held(holder, 0)):
+            raise
+
+
+def serve(holder: int, nodes: int) -> None:
     """Answer requests until they end, or until we are told to keep what we hold."""
     ranks = None
     for line in sys.stdin:
+        if line == STOP:
+            continue  # the run was over before
         request = json.loads(line)
         if "keep" in request:
             _detach()
             while True:
                 signal.pause()
         if "job" in request:
+            if ranks is not None:
+                ranks.close()
             ranks = _connected(request["job"], holder)
         elif "run" in request:
-            _say(_ran(ranks, request["run"]))
+            _say(_ran(ranks, request["run"], QueueCounters(holder, nodes)))
+        elif "count" in request:
+            _say(_counted(QueueCounters(holder, nodes)))
+        elif "capture" in request:
+            _capture(holder, nodes)
+        elif "retransmitted" in request:
+            _say({"retransmitted": _retransmitted(holder, nodes)})
         else:
             _say(answered(request, holder))
 
@@ -85,22 +112,56 @@ def _connected(job: str, holder: int) -> Any:
     try:
         ranks = Ranks(pickle.loads(base64.b64decode(job)), holder)
     except OSError as problem:
-        _say({"error": f"a connection between hosts cannot be made ({problem.strerror or problem})"})
+        _say({"error": f"a connection between hosts cannot be opened ({problem.strerror or problem})"})
         return None
     _say({"connected": len(ranks.job.connections)})
     return ranks
 
 
-def _ran(ranks: Any, limit_s: float) -> dict[str, Any]:
-    """One run of the job: what the clock saw, what is wrong with the data, what the machine did meanwhile."""
+def _ran(ranks: Any, limit_s: float, counters: QueueCounters) -> dict[str, Any]:
+    """One run of the job: what the clock saw, what is wrong with the data, what links and the machine did meanwhile."""
     from ropewalk.lab.machine import Watch
 
-    watch = Watch()
     try:
-        start, end, wrong = ranks.run(limit_s)
+        with LinkSampler(counters) as sampler, ahead() as priority:
+            watch = Watch()
+            ran = ranks.loop.run(limit_s)
+            machine = {**watch.seen(), "priority": priority, "chain": ranks.loop.chain}
+        samples = sampler.samples(ranks.loop.began)
     except RuntimeError as problem:
-        return {"stuck": str(problem)}
-    return {"start": start, "end": end, "wrong": wrong, "machine": watch.seen()}
+        return {"stuck": str(problem), "silent": getattr(problem, "silent", [])}
+    finally:
+        counters.close()
+    return {**ran, "machine": machine, "samples": samples}
+
+
+def _capture(holder: int, nodes: int) -> None:
+    """Catch headers until the next request, which asks for what was caught."""
+    from ropewalk.lab.capture import Capture  # loads NumPy, as the ranks do
+
+    capture = Capture(holder, nodes)
+    _say({"capturing": True})
+    caught = capture.until_readable(sys.stdin.fileno())
+    if sys.stdin.readline():  # else nobody asks any more
+        _say({"caught": caught})
+
+
+def _retransmitted(holder: int, nodes: int) -> int:
+    """Segments that TCP has sent again, in all namespaces."""
+    again = 0
+    for node in range(nodes):
+        with inside(held(holder, node)), open("/proc/thread-self/net/snmp") as table:
+            names, values = (line.split() for line in table if line.startswith("Tcp:"))
+        again += int(values[names.index("RetransSegs")])
+    return again
+
+
+def _counted(counters: QueueCounters) -> dict[str, Any]:
+    try:
+        read = counters.read(counters.raw())
+    finally:
+        counters.close()
+    return {"counted": [[*end, *astuple(one)] for end, one in read.items()]}
 
 
 def answered(request: dict[str, Any], holder: int) -> dict[str, Any]:

@@ -10,18 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel_ieee as kernel
 from ropewalk.overlap._jackson import largest_tail_first
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class Costs(NamedTuple):
+class GroupCosts(NamedTuple):
     """What a group costs on the network."""
 
     start_up_s: float
@@ -32,7 +27,7 @@ class Costs(NamedTuple):
     """What every tensor behind the first one of a group adds, where tensors move one after the other."""
 
 
-class Room(NamedTuple):
+class FusionScratch(NamedTuple):
     """Arrays that are used again for every grouping that is judged."""
 
     head: Floats
@@ -50,7 +45,7 @@ class Room(NamedTuple):
 
 @kernel
 def room_for(tensors):  # type: ignore[no-untyped-def]
-    return Room(
+    return FusionScratch(
         np.zeros(tensors), np.zeros(tensors), np.zeros(tensors), np.zeros(tensors, np.int64),
         np.zeros(tensors, np.int64), np.zeros(tensors, np.int64), np.zeros(tensors), np.zeros(tensors),
         np.zeros(2 * tensors, np.int64), np.zeros(2 * tensors), np.zeros(2 * tensors),

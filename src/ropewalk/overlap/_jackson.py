@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+from ropewalk.compiled import kernel_ieee as kernel
 
 HARDLY = 1e-12
 """A rest that is this small a part of the clock is rounding, and is not worth a piece of its own."""

@@ -8,16 +8,13 @@ are known. What is left are two kinds of events: a gradient appears, and credit 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @kernel
-def _push(heap: Indices, count: int, value: int) -> int:
+def _push(heap: Ints, count: int, value: int) -> int:
     """Put a number on a binary heap of `count` numbers; gives the new count."""
     at = count
     while at > 0:
@@ -31,7 +28,7 @@ def _push(heap: Indices, count: int, value: int) -> int:
 
 
 @kernel
-def _pop(heap: Indices, count: int) -> int:
+def _pop(heap: Ints, count: int) -> int:
     """Take the smallest number, which the caller has read at heap[0], off; gives the new count."""
     count -= 1
     value = heap[count]
@@ -50,20 +47,21 @@ def _pop(heap: Indices, count: int) -> int:
 
 @kernel
 def run_queue(
-    size: Array,
-    ready: Array,
-    by_ready: Indices,
-    bandwidth: float,
+    size: Floats,
+    ready: Floats,
+    by_ready: Ints,
+    bandwidth: tuple[float, float],
     start_up: float,
     latency: float,
     duplex: bool,
     credit: float,
     skip: bool,
     credit_after_pull: bool,
-) -> tuple[Indices, Array, Array, Array, Array]:
+) -> tuple[Ints, Floats, Floats, Floats, Floats]:
     """Pieces in the order on the network; start and end of every push (or all-reduce), start and end of every pull.
 
-    `by_ready` lists pieces by the time at which they may be handed over. A credit of 0 is one piece at a time.
+    `bandwidth` is that of pushes, which are added up, and that of pulls. `by_ready` lists pieces by the time at which
+    they may be handed over. A credit of 0 is one piece at a time.
     """
     pieces = len(size)
     push_start, push_end = np.full(pieces, np.nan), np.full(pieces, np.nan)
@@ -103,14 +101,14 @@ def run_queue(
                 waiting_count = _pop(waiting, waiting_count)
             if piece < 0:
                 break
-            busy = start_up + size[piece] / bandwidth
+            busy = start_up + size[piece] / bandwidth[0]
             push_start[piece] = max(now, pipe_free)
             push_end[piece] = pipe_free = push_start[piece] + busy
             known = push_end[piece] + latency
             if duplex:
                 # The server answers in the order of its sums.
                 pull_start[piece] = max(known, pull_free)
-                pull_end[piece] = pull_free = pull_start[piece] + busy
+                pull_end[piece] = pull_free = pull_start[piece] + (start_up + size[piece] / bandwidth[1])
                 if credit_after_pull:
                     known = pull_end[piece] + latency
             handed[handed_count] = piece

@@ -9,8 +9,12 @@ from typing import Any
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import as_json
 from ropewalk.overlap.bounds import Bounds
+from ropewalk.overlap.fabric_streams import FabricStream, fabric_streams
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.ring import ring_of
+from ropewalk.overlap.stream_answer import streams_as_json
+from ropewalk.overlap.stream_plan import StreamPlan, plan_stream
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import Tuned
 from ropewalk.overlap.ways import Way, whole
@@ -62,25 +66,49 @@ class OverlapAnswer:
 
     @property
     def network_s(self) -> float:
-        """Seconds in which the network carries the bytes of a step once, without start-ups."""
-        return self.tensors.total_bytes / self.link.bandwidth
+        """Seconds in which the bytes of a step are sent, and added up meanwhile, once and without start-up latency."""
+        return self.tensors.total_bytes / self.link.throughput
+
+    @property
+    def _busiest(self) -> str:
+        """What gradients wait for: wires, or ranks that add more slowly than these bring."""
+        return "adding up" if self.link.throughput < self.link.bandwidth else "the network"
+
+    @cached_property
+    def streams(self) -> StreamPlan | None:
+        """The streamed all-reduce on the ring that the link is, beside published schemes; None without all-reduces."""
+        if self.link.duplex:
+            return None
+        return plan_stream(self.tensors, ring_of(self.link, self.question.workers, self.question.rounds_s))
+
+    @cached_property
+    def fabric_streams(self) -> list[FabricStream]:
+        """The gradients streamed through several collectives on the fabric of the cluster; none without all-reduces."""
+        if self.link.duplex:
+            return []
+        costs = self.question.use.transport
+        start_up_s = 0.0 if costs is None else costs.round_across_s
+        return fabric_streams(self.tensors, self.question.cluster.fabric(), start_up_s, self.link.mixer)
 
     def bound_in_words(self) -> str:
         """Which of the bounds is the largest."""
         bounds = self.bounds
         if bounds.step_s <= bounds.computing_s * (1 + AS_FAST):
-            return "computing alone takes that long"
+            return "compute alone takes that long"
         if bounds.step_s <= bounds.network_s * (1 + AS_FAST):
-            return "the network alone takes that long, from the first gradient to the last layer that waits"
-        return "no order of all-reduces on this network and this GPU is faster, even if cuts and start-ups cost nothing"
+            return f"{self._busiest} alone takes that long, from the first gradient to the last layer that waits"
+        return (
+            "no order of all-reduces on this network and this GPU is faster, even if splitting and start-up cost "
+            "nothing"
+        )
 
     def why(self) -> str:
         """What the best step is made of, in a sentence."""
         from_bound = self.best.time_s / self.bounds.step_s - 1
         hidden = self.exposed_s <= AS_FAST * self.best.time_s
-        exposed = "all of it is hidden" if hidden else f"{self.exposed_s * 1e3:.4g} ms of it are not hidden"
+        exposed = "all of it is hidden" if hidden else f"{self.exposed_s * 1e3:.4g} ms of it is not hidden"
         return (
-            f"computing takes {self.tensors.compute_s * 1e3:.4g} ms and the network {self.network_s * 1e3:.4g} ms; "
+            f"compute takes {self.tensors.compute_s * 1e3:.4g} ms and {self._busiest} {self.network_s * 1e3:.4g} ms; "
             f"{exposed}; the step is {from_bound:.2%} above the lower bound: "
             f"{self.bound_in_words()}"
         )
@@ -90,7 +118,7 @@ class OverlapAnswer:
         names = self.tensors.names
         return [
             {
-                "way": move.way,
+                "act": move.way,
                 "tensors": [names[tensor] for tensor in move.tensors],
                 "size_bytes": move.size_bytes,
                 "begin_s": move.begin_s,
@@ -101,22 +129,26 @@ class OverlapAnswer:
 
     def as_json(self) -> dict[str, Any]:
         """The answer in plain types, with the keys that scripts rely on."""
+        return self.ways_as_json() | {"streams": None if self.streams is None else streams_as_json(self.streams)}
+
+    def ways_as_json(self) -> dict[str, Any]:
+        """The same without streams, which are searched when they are asked for."""
         asked, names = self.question, self.tensors.names
         return {
             "model": self.tensors.model,
             "workers": asked.workers,
             "servers": asked.servers,
             "cluster": as_json(asked.cluster),
-            "batch": asked.batch,
+            "global_batch": asked.batch,
             "sync": str(asked.sync),
             "tensors": len(self.tensors),
             "gradient_bytes": self.tensors.total_bytes,
-            "bandwidth": self.link.bandwidth,
+            "bandwidth_bytes_per_s": self.link.bandwidth,
             "start_up_s": self.link.start_up_s,
             "compute_s": self.tensors.compute_s,
-            "way": self.best.name,
+            "method": self.best.name,
             "step_time_s": self.best.time_s,
-            "estimate_s": self.best.step_s,
+            "estimated_step_time_s": self.best.step_s,
             "lower_bound_s": self.bounds.step_s,
             "exposed_s": self.exposed_s,
             "why": self.why(),
@@ -133,7 +165,7 @@ class OverlapAnswer:
                     "name": way.name,
                     "what": way.what,
                     "step_time_s": way.time_s,
-                    "estimate_s": way.step_s,
+                    "estimated_step_time_s": way.step_s,
                     "simulated": way.simulated_s is not None,
                     "launches": way.launches,
                     "exposed_s": max(0.0, way.time_s - self.tensors.compute_s),
@@ -151,7 +183,7 @@ def order_of(answer: OverlapAnswer) -> Order:
     """The order of the best way that a lowered step can run: what a plan file keeps."""
     known = [way for way in answer.ways if way.order is not None]
     if not known:
-        raise StrategyError("parameter servers are no collectives of a step: plan the order of all-reduces")
+        raise StrategyError("parameter servers are not collectives: use --sync all-reduce")
     best = answer.best if answer.best.order is not None else min(known, key=lambda way: (way.time_s, way.launches))
     assert best.order is not None
     return best.order

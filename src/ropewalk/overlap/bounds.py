@@ -32,7 +32,7 @@ class Bounds:
 
 
 def lower_bounds(tensors: Tensors, link: Link) -> Bounds:
-    """Bounds without start-ups: any cutting is free, so that every way to move the bytes is a schedule of these sums.
+    """Bounds without start-up latency: splitting is free, so every schedule of the bytes is one of these all-reduces.
 
     >>> from ropewalk.overlap.tensors import from_layers
     >>> lower_bounds(from_layers([3, 6, 3], backward_s=[2] * 3, forward_s=[2] * 3), Link(bandwidth=1)).step_s
@@ -45,7 +45,7 @@ def lower_bounds(tensors: Tensors, link: Link) -> Bounds:
     branches = step_graph(waiting).sums(free)
     # Where gradients were seen earlier than their layers' backward passes add up to, what was seen counts.
     branches = replace(branches, head_s=np.minimum(branches.head_s, tensors.ready_s))
-    work = tensors.total_bytes / link.bandwidth
+    work = tensors.total_bytes / free.throughput
     return Bounds(
         computing_s=tensors.compute_s,
         network_s=float(sums.head_s.min() + sums.tail_s.min()) + work,

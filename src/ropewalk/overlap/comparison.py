@@ -26,7 +26,7 @@ SPEEDS_GBPS = (10.0, 25.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OverlapComparison:
     """One model on one ring, policy by policy, in seconds of a step."""
 
     model: str
@@ -64,12 +64,12 @@ def ring_with_launches(workers: int, bandwidth: float, launch_s: float, hop_s: f
 
 def compare(
     tensors: Tensors, gbps: float, workers: int, launch_s: float, hop_s: float = HOP_S, widest: int | None = None
-) -> Comparison:
+) -> OverlapComparison:
     """All policies for one model on one ring of workers with NICs of `gbps`."""
     link, rounds_s = ring_with_launches(workers, gbps * 1e9 / 8, launch_s, hop_s)
     fused = fused_plan(tensors, link, widest=widest)
     streamed = streamed_plan(tensors, link, rounds_s=rounds_s, widest=widest)
-    return Comparison(
+    return OverlapComparison(
         model=tensors.model,
         gbps=gbps,
         launch_s=launch_s,
@@ -94,7 +94,7 @@ def comparisons(
     workers: Iterable[int] = (16,),
     launches_s: Iterable[float] = LAUNCHES_S,
     hop_s: float = HOP_S,
-) -> Iterator[Comparison]:
+) -> Iterator[OverlapComparison]:
     """Rows for every model, speed, number of workers and cost of a launch."""
     speeds, sizes, costs = tuple(speeds_gbps), tuple(workers), tuple(launches_s)
     for tensors in models:

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.groups import Groups, check_one_resource
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.tensors import Tensors
-
-Array = NDArray[np.float64]
 
 MIB = 1 << 20
 THRESHOLDS_MIB = (0.25, 0.5, 1, 2, 4, 8, 16, 25, 32, 64, 128, 256, 512, 1024)
@@ -34,11 +32,11 @@ class Dear:
     step_s: float
     barrier_s: float
     """When all reduce-scatters and the backward pass are over."""
-    scatter_s: Array
+    scatter_s: Floats
     """Begin and end of the reduce-scatter of every group."""
-    gather_s: Array
+    gather_s: Floats
     """Begin and end of the all-gather of every group."""
-    arrival_s: Array
+    arrival_s: Floats
     """By tensor."""
 
 
@@ -46,22 +44,22 @@ def dear(tensors: Tensors, link: Link, groups: Groups, rounds_s: float = 0.0) ->
     """A step with the given groups, which follow the order in which gradients are ready.
 
     Each half moves half of the bytes and goes through half of the rounds, but is launched on its own: its start-up is
-    that of the link less half of `rounds_s`, the part of it that is rounds.
+    that of the link less half of `rounds_s`, the part of it that is rounds. Reduce-scatters alone add.
     """
     check_one_resource(link, rounds_s)
     start_up = link.start_up_s - rounds_s / 2
-    half = np.array([tensors.size_bytes[list(group)].sum() for group in groups.members]) / link.bandwidth / 2
+    halves = [link.half_seconds(float(tensors.size_bytes[list(group)].sum())) for group in groups.members]
     scatter, gather = np.zeros((len(groups), 2)), np.zeros((len(groups), 2))
     now = 0.0
     for number, group in enumerate(groups.members):
         now = max(now, float(tensors.ready_s[list(group)].max()))
-        scatter[number] = now, now + start_up + half[number]
+        scatter[number] = now, now + start_up + halves[number][0]
         now = float(scatter[number, 1])
     barrier = max(now + link.latency_s, tensors.backward_end_s)
     # The forward pass meets the groups in the order of their first layers: the opposite of the backward pass.
     now = barrier
     for number in sorted(range(len(groups)), key=lambda number: min(groups.members[number])):
-        gather[number] = now, now + start_up + half[number]
+        gather[number] = now, now + start_up + halves[number][1]
         now = float(gather[number, 1])
     arrival = gather[groups.group_of, 1] + link.latency_s
     return Dear(groups, tensors.step_s(arrival), barrier, scatter, gather, arrival)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
-from ropewalk.overlap.link import Kind, Link, ring_link, server_link
+from ropewalk.overlap.link import ExchangeKind, Link, ring_link, server_link
 from ropewalk.overlap.policy import fifo
 from ropewalk.overlap.scheduler import step_seconds
 from ropewalk.overlap.tensors import Tensors, tensors_of
@@ -45,7 +45,7 @@ class Gain:
     model: str
     gbps: float
     workers: int
-    kind: Kind
+    kind: ExchangeKind
     compute_s: float
     fifo_s: float
     scheduled_s: float
@@ -71,9 +71,9 @@ def _parameter_server(servers: int, gbps: float) -> Link:
     return server_link(servers, servers, gbps * 1e9 / 8, alpha_s(gbps), latency_s=alpha_s(gbps))
 
 
-LINKS: Mapping[Kind, Callable[[int, float], Link]] = {
-    Kind.ALL_REDUCE: _all_reduce,
-    Kind.PARAMETER_SERVER: _parameter_server,
+LINKS: Mapping[ExchangeKind, Callable[[int, float], Link]] = {
+    ExchangeKind.ALL_REDUCE: _all_reduce,
+    ExchangeKind.PARAMETER_SERVER: _parameter_server,
 }
 """By method of synchronising: the link of this many servers with NICs of this many Gbps."""
 
@@ -91,7 +91,7 @@ def study(
     models: Iterable[str] = tuple(MODELS),
     gbps: Sequence[float] = (10.0, 25.0, 100.0),
     workers: Sequence[int] = (8, 16, 32, 64),
-    kinds: Sequence[Kind] = tuple(Kind),
+    kinds: Sequence[ExchangeKind] = tuple(ExchangeKind),
     *,
     device: str = "v100",
     precision: str = "fp32",

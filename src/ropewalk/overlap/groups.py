@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import Findings, GraphError
-from ropewalk.overlap._fusion import Costs
+from ropewalk.overlap._fusion import GroupCosts
 from ropewalk.overlap.link import Link
-
-Indices = NDArray[np.int64]
 
 
 class Arrival(Enum):
@@ -60,19 +60,19 @@ class Groups:
         return sum(map(len, self.members))
 
     @classmethod
-    def cut(cls, order: Sequence[int] | Indices, ends: Sequence[int] | Indices) -> Groups:
+    def cut(cls, order: Sequence[int] | Ints, ends: Sequence[int] | Ints) -> Groups:
         """Tensors in the given order, cut behind the positions `ends`."""
         tensors = [int(tensor) for tensor in order]
         begins = [0, *(int(end) for end in ends)]
         return cls(tuple(tuple(tensors[begin:end]) for begin, end in zip(begins, map(int, ends), strict=False)))
 
     @classmethod
-    def singles(cls, order: Sequence[int] | Indices) -> Groups:
+    def singles(cls, order: Sequence[int] | Ints) -> Groups:
         """Every tensor on its own."""
         return cls(tuple((int(tensor),) for tensor in order))
 
     @classmethod
-    def one(cls, order: Sequence[int] | Indices) -> Groups:
+    def one(cls, order: Sequence[int] | Ints) -> Groups:
         """All tensors together."""
         return cls((tuple(int(tensor) for tensor in order),))
 
@@ -81,32 +81,38 @@ class Groups:
         return Groups(tuple(sorted(self.members, key=lambda group: float(head_s[list(group)].max()))))
 
     @cached_property
-    def order(self) -> Indices:
+    def order(self) -> Ints:
         """All tensors, group after group."""
         return np.array([tensor for group in self.members for tensor in group], np.int64)
 
     @cached_property
-    def ends(self) -> Indices:
+    def ends(self) -> Ints:
         """Where in `order` each group ends."""
         return np.cumsum([len(group) for group in self.members])
 
     @cached_property
-    def group_of(self) -> Indices:
+    def group_of(self) -> Ints:
         """By tensor."""
         group = np.empty(self.tensors, np.int64)
         group[self.order] = np.repeat(np.arange(len(self)), [len(members) for members in self.members])
         return group
 
 
-def costs_of(link: Link, arrival: Arrival, rounds_s: float = 0.0) -> Costs:
+def costs_of(link: Link, arrival: Arrival, rounds_s: float = 0.0) -> GroupCosts:
     """What groups cost on a link of whose start-up `rounds_s` are the rounds of the collective.
 
     Launching is paid once for a group. Its rounds are paid again by every tensor that moves on its own, in the halves
     in which it does.
     """
     check_one_resource(link, rounds_s)
-    held_back = float(arrival.value)
-    return Costs(link.start_up_s, 1.0 / link.bandwidth, held_back, (1.0 - held_back) * rounds_s)
+    seconds_per_byte, held_back = 1.0 / link.throughput, float(arrival.value)
+    if arrival is Arrival.GATHERED and link.mixed < inf:
+        # Nothing is gathered while the group is reduced, so what mixing takes beyond sending is waited for.
+        scatter, gather = link.half_seconds(1.0)
+        return GroupCosts(
+            link.start_up_s, scatter + gather, scatter / (scatter + gather), rounds_s * float(arrival.value)
+        )
+    return GroupCosts(link.start_up_s, seconds_per_byte, held_back, (1.0 - held_back) * rounds_s)
 
 
 def check_one_resource(link: Link, rounds_s: float) -> None:

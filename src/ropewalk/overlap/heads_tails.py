@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import Findings, GraphError
 from ropewalk.overlap._paths import a_cycle, longest_from, longest_to, topological_order
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.tensors import Tensors
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MOST_NAMED = 6
 """Nodes of a cycle that a message lists."""
@@ -37,9 +35,9 @@ class Sums:
     """
 
     names: tuple[str, ...]
-    head_s: Array
-    size_bytes: Array
-    tail_s: Array
+    head_s: Floats
+    size_bytes: Floats
+    tail_s: Floats
     computing_s: float
     """The longest path if sums took no time."""
 
@@ -47,7 +45,7 @@ class Sums:
         return len(self.names)
 
     @cached_property
-    def in_ready_order(self) -> Indices:
+    def in_ready_order(self) -> Ints:
         """By head; of equal heads the smaller tail first, as the backward pass of a chain has it."""
         return np.lexsort((-np.arange(len(self)), self.tail_s, self.head_s)).astype(np.int64)
 
@@ -66,15 +64,15 @@ class StepGraph:
     """
 
     names: tuple[str, ...]
-    seconds: Array
+    seconds: Floats
     """Of computing; 0 for sums."""
-    sum_nodes: Indices
+    sum_nodes: Ints
     """The nodes that are sums."""
-    size_bytes: Array
+    size_bytes: Floats
     """By sum."""
-    src: Indices
-    dst: Indices
-    stream: Indices
+    src: Ints
+    dst: Ints
+    stream: Ints
     """The nodes that compute, in the order in which the framework launches them."""
 
     def __post_init__(self) -> None:
@@ -82,7 +80,7 @@ class StepGraph:
             cycle = a_cycle(self._out_start, self._out_node, self._waits, self.order)
             named = [self.names[node] for node in cycle[:MOST_NAMED]] + ["…"] * (len(cycle) > MOST_NAMED)
             closed = " → ".join([*named, self.names[cycle[0]]])
-            raise GraphError(f"step graph: {closed} wait for each other in a circle: remove one of these dependencies")
+            raise GraphError(f"step graph: {closed} depend on each other in a cycle: remove one of these dependencies")
 
     @classmethod
     def of(
@@ -100,7 +98,7 @@ class StepGraph:
             if not 0 <= size < np.inf:
                 findings.add(f"sum {name!r} has {size:g} bytes: give 0 or more")
         for name in sorted({name for name in every if every.count(name) > 1}):
-            findings.add(f"{name!r} is listed twice: give every node a name of its own")
+            findings.add(f"{name!r} is listed twice: give every node its own name")
         number = {name: at for at, name in enumerate(every)}
         for name in sorted({name for edge in edges for name in edge if name not in number}):
             findings.add(f"an edge names {name!r}, which is no node: list it with its seconds, or among the sums")
@@ -116,19 +114,19 @@ class StepGraph:
         )
 
     @cached_property
-    def _out_start(self) -> Indices:
+    def _out_start(self) -> Ints:
         return np.concatenate([[0], np.cumsum(np.bincount(self.src, minlength=len(self.names)))])
 
     @cached_property
-    def _out_node(self) -> Indices:
+    def _out_node(self) -> Ints:
         return self.dst[np.argsort(self.src, kind="stable")]
 
     @cached_property
-    def _waits(self) -> Indices:
+    def _waits(self) -> Ints:
         return np.bincount(self.dst, minlength=len(self.names))
 
     @cached_property
-    def order(self) -> Indices:
+    def order(self) -> Ints:
         """Nodes in an order in which nothing comes before what it waits for."""
         return np.asarray(topological_order(self._out_start, self._out_node, self._waits))
 
@@ -151,7 +149,7 @@ class StepGraph:
         that, the rule of the largest tail never works on them in the wrong order.
         """
         weight = self.seconds.copy()
-        weight[self.sum_nodes] = link.start_up_s + self.size_bytes / link.bandwidth
+        weight[self.sum_nodes] = link.start_up_s + self.size_bytes / link.throughput
         return Sums(
             tuple(self.names[node] for node in self.sum_nodes),
             longest_to(self.order, self._out_start, self._out_node, weight)[self.sum_nodes],

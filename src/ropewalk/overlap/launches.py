@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel_ieee
 from ropewalk.overlap._fusion import judged, room_for
 from ropewalk.overlap.groups import Arrival, Groups, costs_of
 from ropewalk.overlap.heads_tails import Sums
 from ropewalk.overlap.link import Link
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +34,9 @@ class Launches:
 
     groups: Groups
     arrival: Arrival
-    group: Indices
-    tensor: Indices
-    size_bytes: Array
+    group: Ints
+    tensor: Ints
+    size_bytes: Floats
 
     @cached_property
     def begins(self) -> NDArray[np.bool_]:
@@ -61,7 +59,7 @@ class Launches:
             for number in range(self.count)
         ]
 
-    def _tensors(self, pieces: Indices) -> list[int]:
+    def _tensors(self, pieces: Ints) -> list[int]:
         if self.arrival is Arrival.TOGETHER:
             return list(self.groups.members[self.group[pieces[0]]])
         return list(dict.fromkeys(self.tensor[pieces].tolist()))
@@ -72,21 +70,27 @@ class LaunchTimes:
     """A plan as it runs."""
 
     launches: Launches
-    begin_s: Array
+    begin_s: Floats
     """By piece."""
-    end_s: Array
-    arrival_s: Array
+    end_s: Floats
+    arrival_s: Floats
     """By tensor."""
     step_s: float
 
 
-def in_ready_order(sums: Sums, groups: Groups, arrival: Arrival = Arrival.TOGETHER) -> Launches:
-    """Every group in one launch, in the order of the groups; what streams does so in the order of the tails."""
+def in_ready_order(
+    sums: Sums, groups: Groups, arrival: Arrival = Arrival.TOGETHER, held_back: float | None = None
+) -> Launches:
+    """Every group in one launch, in the order of the groups; what streams does so in the order of the tails.
+
+    `held_back` is the share of its time that a group takes before its first tensor can be there, where that is not the
+    one of the `arrival`: reductions whose adding takes longer than their sending.
+    """
+    held_back = float(arrival.value) if held_back is None else held_back
     group, tensor, size = [], [], []
     for number, members in enumerate(groups.members):
         urgent = sorted(members, key=lambda member: -float(sums.tail_s[member]))
         total = float(sums.size_bytes[list(members)].sum())
-        held_back = float(arrival.value)
         for at, member in enumerate(urgent if arrival is not Arrival.TOGETHER else urgent[:1]):
             group.append(number)
             tensor.append(member)
@@ -167,14 +171,14 @@ def planned(
     sums: Sums, link: Link, groups: Groups, arrival: Arrival = Arrival.TOGETHER, rounds_s: float = 0.0
 ) -> LaunchTimes:
     """The better of two plans for the groups: the preemptive schedule with the cuts that pay, and no cuts at all."""
-    ways = [in_ready_order(sums, groups, arrival)]
+    ways = [in_ready_order(sums, groups, arrival, costs_of(link, arrival, rounds_s).held_back)]
     if arrival is not Arrival.GATHERED:
         # What is scattered as a whole and gathered tensor by tensor cannot be put aside in the middle.
         ways.insert(0, mend(sums, link, cut_as_planned(sums, link, groups, arrival, rounds_s), rounds_s))
     return min((timed(sums, link, way, rounds_s) for way in ways), key=lambda run: (run.step_s, run.launches.count))
 
 
-def _firsts(values: Indices) -> NDArray[np.bool_]:
+def _firsts(values: Ints) -> NDArray[np.bool_]:
     firsts = np.zeros(len(values), bool)
     firsts[np.unique(values, return_index=True)[1]] = True
     return firsts
@@ -202,7 +206,7 @@ def _joined(launches: Launches, number: int) -> Launches | None:
     return Launches(launches.groups, launches.arrival, launches.group[order], tensor, size)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel_ieee
 def _in_order(group, tensor, size, ready, start_up, rounds, seconds_per_byte):  # type: ignore[no-untyped-def]
     pieces = len(group)
     begin, end = np.zeros(pieces), np.zeros(pieces)

@@ -99,7 +99,7 @@ def _fine_blocks(tensors: Tensors, link: Link, rounds_s: float) -> list[Groups]:
     smallest = tensors.total_bytes / MOST_BLOCKS
     if not rounds_s and len(tensors) <= MOST_BLOCKS:
         return [Groups.singles(tensors.in_ready_order)]
-    caps = {max(times * rounds_s * link.bandwidth, smallest) for times in ROUNDS_IN_A_BLOCK}
+    caps = {max(times * rounds_s * link.throughput, smallest) for times in ROUNDS_IN_A_BLOCK}
     return [buckets(tensors, (cap,)) for cap in sorted(caps) if cap > 0]
 
 

@@ -28,7 +28,7 @@ class Discipline(IntEnum):
     """The one that the next forward pass needs first: key (place in the model, piece)."""
 
 
-class Window(IntEnum):
+class CreditWindow(IntEnum):
     """What happens when the next piece is larger than the credit that is left."""
 
     OVERDRAW = 0
@@ -47,10 +47,10 @@ class CreditReturn(IntEnum):
 
 
 @dataclass(frozen=True)
-class Policy:
+class OverlapPolicy:
     """One way to hand gradients over.
 
-    >>> Policy(partition_bytes=4e6, credit_bytes=16e6).pieces([10e6, 0]).tolist()
+    >>> OverlapPolicy(partition_bytes=4e6, credit_bytes=16e6).pieces([10e6, 0]).tolist()
     [3.0, 1.0]
     """
 
@@ -59,7 +59,7 @@ class Policy:
     credit_bytes: float = 0.0
     """Bytes that may be handed over and not yet acknowledged. 0: one piece at a time, whatever its size."""
     discipline: Discipline = Discipline.PRIORITY
-    window: Window = Window.OVERDRAW
+    window: CreditWindow = CreditWindow.OVERDRAW
     credit_return: CreditReturn = CreditReturn.PUSH
     barrier: bool = False
     """The next step begins when all tensors are there, instead of each layer when its own are."""
@@ -67,10 +67,14 @@ class Policy:
     def __post_init__(self) -> None:
         findings = Findings(StrategyError, "communication order")
         if isnan(self.partition_bytes) or self.partition_bytes <= 0:
-            findings.add(f"pieces of {self.partition_bytes:g} bytes do not exist: give a positive partition size")
+            findings.add(f"pieces of {self.partition_bytes:g} bytes are impossible: give a positive partition size")
         if isnan(self.credit_bytes) or self.credit_bytes < 0:
-            findings.add(f"a credit of {self.credit_bytes:g} bytes lets nothing pass: give 0 (one piece) or more")
-        if self.window is Window.SKIP and 0 < self.credit_bytes < self.partition_bytes and self.partition_bytes < inf:
+            findings.add(f"a credit of {self.credit_bytes:g} bytes is negative: give 0 (one piece) or more")
+        if (
+            self.window is CreditWindow.SKIP
+            and 0 < self.credit_bytes < self.partition_bytes
+            and self.partition_bytes < inf
+        ):
             findings.add(
                 f"a piece of {self.partition_bytes:g} bytes never fits a credit of {self.credit_bytes:g}: "
                 "give a credit of at least one piece"
@@ -83,22 +87,26 @@ class Policy:
         return np.maximum(1.0, counts)
 
 
-def fifo(*, barrier: bool = True) -> Policy:
-    """A framework that knows no order: whole tensors as they appear, all handed over at once, a barrier behind them."""
-    return Policy(credit_bytes=inf, discipline=Discipline.FIFO, barrier=barrier)
+def fifo(*, barrier: bool = True) -> OverlapPolicy:
+    """A framework without ordering: whole tensors in order of readiness, all issued at once, then a barrier."""
+    return OverlapPolicy(credit_bytes=inf, discipline=Discipline.FIFO, barrier=barrier)
 
 
-def released_bytescheduler(partition_elements: float = 1e6, credit_elements: float = 4e6) -> Policy:
-    """ByteScheduler as released: sizes count float32 elements, not bytes, and credit comes back with the pull.
+def released_bytescheduler(partition_elements: float = 1e6, credit_elements: float = 4e6) -> OverlapPolicy:
+    """ByteScheduler as released: sizes count float32 elements, not bytes, and credit is returned with the pull.
 
     Its tuner searches partition sizes too, but writes them where nothing reads them: only the credit is tuned.
     """
-    return Policy(partition_elements * FLOAT32_BYTES, credit_elements * FLOAT32_BYTES, credit_return=CreditReturn.PULL)
+    return OverlapPolicy(
+        partition_elements * FLOAT32_BYTES, credit_elements * FLOAT32_BYTES, credit_return=CreditReturn.PULL
+    )
 
 
-def byteps(partition_bytes: float = 4_096_000, credits: int | None = None) -> Policy:
+def byteps(partition_bytes: float = 4_096_000, credits: int | None = None) -> OverlapPolicy:
     """The queue of BytePS (Jiang et al., OSDI 2020): credit counts pieces, and what does not fit is passed over.
 
     Without `credits` its scheduling is off: everything is handed over at once.
     """
-    return Policy(partition_bytes, inf if credits is None else credits * partition_bytes, window=Window.SKIP)
+    return OverlapPolicy(
+        partition_bytes, inf if credits is None else credits * partition_bytes, window=CreditWindow.SKIP
+    )

@@ -10,28 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import GraphError
 from ropewalk.overlap._jackson import largest_tail_first
 from ropewalk.overlap.heads_tails import Sums
 from ropewalk.overlap.link import Link
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Preemptive:
     """What the network works on when; piece i is of job `job[i]`, from `begin_s[i]` to `end_s[i]`."""
 
-    done_s: Array
+    done_s: Floats
     """By job."""
     value_s: float
     """The latest of done and tail."""
-    job: Indices
-    begin_s: Array
-    end_s: Array
+    job: Ints
+    begin_s: Floats
+    end_s: Floats
 
 
 def preemptive_jobs(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) -> Preemptive:
@@ -55,10 +53,10 @@ def preemptive_jobs(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) ->
 
 def preemptive_optimum(sums: Sums, link: Link) -> Preemptive:
     """The best preemptive schedule of sums that each start up once, however often they are put aside."""
-    return preemptive_jobs(sums.head_s, link.start_up_s + sums.size_bytes / link.bandwidth, sums.tail_s)
+    return preemptive_jobs(sums.head_s, link.start_up_s + sums.size_bytes / link.throughput, sums.tail_s)
 
 
-def _three_columns(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) -> tuple[Array, Array, Array]:
+def _three_columns(head_s: ArrayLike, seconds: ArrayLike, tail_s: ArrayLike) -> tuple[Floats, Floats, Floats]:
     head, work, tail = (np.asarray(column, np.float64) for column in (head_s, seconds, tail_s))
     if not head.ndim == 1 or head.shape != work.shape or head.shape != tail.shape:
         raise GraphError(f"{head.size} heads, {work.size} times and {tail.size} tails: give one of each for every job")

@@ -9,7 +9,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.hardware import Cluster, read_cluster
-from ropewalk.overlap.link import Kind, Link, server_link
+from ropewalk.overlap.link import ExchangeKind, Link, server_link
 from ropewalk.overlap.simulated import measured_link
 from ropewalk.overlap.tensors import Tensors, tensors_of
 from ropewalk.pipeline.profile import is_measured
@@ -42,7 +42,7 @@ class OverlapQuestion:
     optimiser: str = "adamw"
     network: NetworkUse = field(default_factory=NetworkUse)
     """Routes, collectives, what they cost beyond their bytes, and how finely they are simulated."""
-    sync: Kind = Kind.ALL_REDUCE
+    sync: ExchangeKind = ExchangeKind.ALL_REDUCE
     parameter_servers: int | None = None
     """Hosts that add up where `sync` is a parameter server; as many as there are servers of workers unless given."""
     partition_bytes: float | None = None
@@ -58,8 +58,8 @@ class OverlapQuestion:
         if (uneven := self.cluster.uneven(self.batch)) is not None:
             findings.add(uneven)
         if self.workers == 1:
-            findings.add("one GPU has nobody to synchronise with: give a cluster of 2 or more, such as 2x8")
-        if self.parameter_servers is not None and self.sync is not Kind.PARAMETER_SERVER:
+            findings.add("one GPU needs no synchronisation: give a cluster of 2 or more, such as 2x8")
+        if self.parameter_servers is not None and self.sync is not ExchangeKind.PARAMETER_SERVER:
             findings.add("an all-reduce has no parameter servers: leave them out, or synchronise with ps")
         if self.tune and self.partition_bytes is not None and self.credit_bytes is not None:
             findings.add("partition and credit are both given: leave one of them out to tune it, or do not tune")
@@ -112,13 +112,13 @@ class OverlapQuestion:
     @cached_property
     def link(self) -> Link:
         """The network as a scheduler of gradients sees it: one all-reduce at a time, or pushes and pulls."""
-        if self.sync is Kind.ALL_REDUCE:
+        if self.sync is ExchangeKind.ALL_REDUCE:
             return measured_link(self.cluster.fabric(), self.workers, replace(self.use, level=LevelUse()))
         # GPUs of a server add up among themselves first, which costs little beside the network and is left out.
         each, costs = self.cluster.equal, self.use.transport
         assert costs is not None
         hosts, latency = self.parameter_servers or each.count, costs.round_across_s
-        link = server_link(each.count, hosts, each.nic_bandwidth * each.nics, latency, latency)
+        link = server_link(each.count, hosts, each.nic_bandwidth * each.nics, latency, latency, costs.mixer)
         return replace(link, start_up_s=link.start_up_s + costs.start_up_s)
 
     @property

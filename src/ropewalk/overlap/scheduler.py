@@ -11,29 +11,26 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import StrategyError
 from ropewalk.overlap._queue_kernel import run_queue
 from ropewalk.overlap.link import Link
-from ropewalk.overlap.policy import CreditReturn, Discipline, Policy, Window
+from ropewalk.overlap.policy import CreditReturn, CreditWindow, Discipline, OverlapPolicy
 from ropewalk.overlap.tensors import Tensors
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MOST_PIECES = 4_000_000
 """Pieces of a step beyond which a partition size is surely a slip of units."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class CutTensors:
     """Tensors cut for the network, in the order in which the queue prefers them."""
 
-    tensor: Indices
-    number: Indices
+    tensor: Ints
+    number: Ints
     """Which piece of its tensor."""
-    size_bytes: Array
+    size_bytes: Floats
 
     def __len__(self) -> int:
         return len(self.tensor)
@@ -45,19 +42,19 @@ class OverlapRun:
 
     tensors: Tensors
     link: Link
-    policy: Policy
-    pieces: Pieces
-    order: Indices
+    policy: OverlapPolicy
+    pieces: CutTensors
+    order: Ints
     """Pieces in the order in which the network carries them: the same on every worker, or collectives never meet."""
-    push_start_s: Array
+    push_start_s: Floats
     """Start of every piece on the network; of its push where there are pulls."""
-    push_end_s: Array
-    pull_start_s: Array
+    push_end_s: Floats
+    pull_start_s: Floats
     """Start of every pull; nan where there are none."""
-    pull_end_s: Array
+    pull_end_s: Floats
 
     @cached_property
-    def available_s(self) -> Array:
+    def available_s(self) -> Floats:
         """When every tensor is synchronised and its worker knows."""
         ends = (self.pull_end_s if self.link.duplex else self.push_end_s) + self.link.latency_s
         available = np.zeros(len(self.tensors))
@@ -65,7 +62,7 @@ class OverlapRun:
         return available
 
     @cached_property
-    def forward_start_s(self) -> Array:
+    def forward_start_s(self) -> Floats:
         """When every layer starts in the next forward pass."""
         return self.tensors.forward_start(self.available_s, barrier=self.policy.barrier)
 
@@ -81,12 +78,12 @@ class OverlapRun:
     def seconds_of(self, steps: int) -> float:
         """Training steps in a row, from a first forward pass that waits for nothing to the last synchronised tensor."""
         if steps < 1:
-            raise StrategyError(f"{steps} steps take no time: ask for 1 or more")
+            raise StrategyError(f"{steps} steps: give 1 or more")
         last = max(self.tensors.backward_end_s, float(self.available_s.max()))
         return float(self.tensors.forward_s.sum()) + (steps - 1) * self.step_s + last
 
 
-def cut(tensors: Tensors, policy: Policy) -> Pieces:
+def cut(tensors: Tensors, policy: OverlapPolicy) -> CutTensors:
     """The pieces of all tensors: those of a tensor behind each other, tensors in the order of the policy."""
     counts = policy.pieces(tensors.size_bytes)
     if counts.sum() > MOST_PIECES:
@@ -102,25 +99,25 @@ def cut(tensors: Tensors, policy: Policy) -> Pieces:
     sizes = tensors.size_bytes[tensor]
     if policy.partition_bytes < inf:
         sizes = np.clip(sizes - number * policy.partition_bytes, 0.0, policy.partition_bytes)
-    return Pieces(tensor.astype(np.int64), number.astype(np.int64), sizes)
+    return CutTensors(tensor.astype(np.int64), number.astype(np.int64), sizes)
 
 
-def schedule(tensors: Tensors, link: Link, policy: Policy) -> OverlapRun:
+def schedule(tensors: Tensors, link: Link, policy: OverlapPolicy) -> OverlapRun:
     """Run one step and say when everything happens.
 
-    The example that is drawn in the documentation of ByteScheduler: layers of 2 s each way, tensors of 3, 6 and 3 s.
+    The example drawn in ByteScheduler's documentation: layers of 2 s each way, tensors of 3, 6 and 3 s.
 
-    >>> from ropewalk.overlap.link import Kind
+    >>> from ropewalk.overlap.link import ExchangeKind
     >>> from ropewalk.overlap.policy import fifo
     >>> from ropewalk.overlap.tensors import from_layers
     >>> tensors = from_layers([3, 6, 3], backward_s=[2, 2, 2], forward_s=[2, 2, 2])
-    >>> server = Link(bandwidth=1, kind=Kind.PARAMETER_SERVER)
-    >>> schedule(tensors, server, fifo()).step_s, schedule(tensors, server, Policy(partition_bytes=1)).step_s
+    >>> server = Link(bandwidth=1, kind=ExchangeKind.PARAMETER_SERVER)
+    >>> schedule(tensors, server, fifo()).step_s, schedule(tensors, server, OverlapPolicy(partition_bytes=1)).step_s
     (26.0, 18.0)
     """
     pieces = cut(tensors, policy)
     largest = float(pieces.size_bytes.max())
-    if policy.window is Window.SKIP and 0 < policy.credit_bytes < largest:
+    if policy.window is CreditWindow.SKIP and 0 < policy.credit_bytes < largest:
         raise StrategyError(
             f"a piece of {largest:g} bytes never fits a credit of {policy.credit_bytes:g} bytes: "
             "give a larger credit or a smaller partition size"
@@ -128,12 +125,12 @@ def schedule(tensors: Tensors, link: Link, policy: Policy) -> OverlapRun:
     ready = tensors.ready_s[pieces.tensor]
     times = run_queue(
         pieces.size_bytes, ready, np.argsort(ready, kind="stable"),
-        link.bandwidth, link.start_up_s, link.latency_s, link.duplex,
-        policy.credit_bytes, policy.window is Window.SKIP, policy.credit_return is CreditReturn.PULL,
+        (link.throughput, link.bandwidth), link.start_up_s, link.latency_s, link.duplex,
+        policy.credit_bytes, policy.window is CreditWindow.SKIP, policy.credit_return is CreditReturn.PULL,
     )  # fmt: skip
     return OverlapRun(tensors, link, policy, pieces, *times)
 
 
-def step_seconds(tensors: Tensors, link: Link, policy: Policy) -> float:
+def step_seconds(tensors: Tensors, link: Link, policy: OverlapPolicy) -> float:
     """The time of a step alone, for searches."""
     return schedule(tensors, link, policy).step_s

@@ -10,11 +10,11 @@ from ropewalk.overlap.bounds import lower_bounds
 from ropewalk.overlap.buckets import MIB, buckets, groups_with_barrier_s
 from ropewalk.overlap.dear import THRESHOLDS_MIB
 from ropewalk.overlap.groups import Groups
-from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.link import ExchangeKind, Link
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.tensors import Tensors
-from ropewalk.overlap.tuner import CREDIT_PIECES, Space, Trial, Tuned, bayesian, cost_of, exhaustive, space_of
+from ropewalk.overlap.tuner import CREDIT_PIECES, Trial, Tuned, TunerSpace, bayesian, cost_of, exhaustive, space_of
 from ropewalk.overlap.ways import METHODS, MOST_FREELY_GROUPED, WIDEST, scene_of
 from ropewalk.progress import Progress, silent
 
@@ -78,7 +78,7 @@ def settings(question: OverlapQuestion, tensors: Tensors, link: Link) -> Tuned:
         best = min(trials, key=lambda trial: (trial.step_s, -trial.partition_bytes))
         return Tuned(best, f"exhaustive: {len(trials)} partition sizes, credit as given", trials)
     if partition is not None:
-        space = Space(partition, partition, CREDIT_PIECES, 1)
+        space = TunerSpace(partition, partition, CREDIT_PIECES, 1)
     return bayesian(cost, space, seed=question.seed) if question.tune else exhaustive(cost, space)
 
 
@@ -116,15 +116,15 @@ def best_behind_a_barrier(answer: OverlapAnswer) -> tuple[Groups, float]:
 
 def _notes(question: OverlapQuestion) -> tuple[str, ...]:
     notes = []
-    if question.sync is Kind.PARAMETER_SERVER:
+    if question.sync is ExchangeKind.PARAMETER_SERVER:
         hosts = question.parameter_servers or question.servers
         notes.append(
-            f"{hosts} parameter servers stand on hosts of their own; GPUs of a server reduce among themselves first, "
-            "which is left out; credit comes back when a push is done, unless a method says otherwise; the lower bound "
-            "counts pushes alone"
+            f"{hosts} parameter servers are on dedicated hosts; GPUs of a server reduce locally first, which is not "
+            "counted; credit is returned when a push completes, unless a method differs; the lower bound counts "
+            "pushes only"
         )
     if len(question.tensors) > MOST_FREELY_GROUPED:
         notes.append(
-            f"{len(question.tensors)} tensors are many: fused and streamed plans look at groups of up to {WIDEST}"
+            f"{len(question.tensors)} tensors are many: fused and streamed plans consider groups of up to {WIDEST}"
         )
     return tuple(notes)

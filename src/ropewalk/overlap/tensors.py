@@ -14,17 +14,15 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, WorkloadError
-from ropewalk.strategy.prices import PriceList, Prices, pace_of
+from ropewalk.strategy.prices import KeptPrices, Prices, pace_of
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MEASURED_BYTES = 4.0
 """Bytes of an element where a profile of float32 tensors is all that is known."""
@@ -42,22 +40,22 @@ class Tensors:
     model: str
     names: tuple[str, ...]
     """A name for every tensor."""
-    size_bytes: Array
+    size_bytes: Floats
     """Bytes of every gradient."""
-    layer: Indices
+    layer: Ints
     """The layer that every tensor belongs to; never falls from one tensor to the next."""
-    ready_s: Array
+    ready_s: Floats
     """Seconds from the start of the backward pass until every gradient exists."""
-    forward_s: Array
+    forward_s: Floats
     """Seconds of the forward pass of every layer, the update of its own parameters included."""
-    backward_s: Array
+    backward_s: Floats
     """Seconds of the backward pass of every layer."""
     layer_names: tuple[str, ...]
     inputs: tuple[tuple[int, ...], ...]
     """The earlier layers that every layer reads; a chain where each reads the one before."""
     source: str = ""
     """Where sizes and times come from."""
-    update_s: Array = field(default_factory=lambda: np.zeros(0))
+    update_s: Floats = field(default_factory=lambda: np.zeros(0))
     """What of `forward_s` is the update, by layer; nothing unless given. A GPU may do it earlier, while it waits."""
 
     def __post_init__(self) -> None:
@@ -72,7 +70,7 @@ class Tensors:
             if getattr(self, label).shape != (wanted,):
                 findings.add(f"{label} has {getattr(self, label).size} entries: give {wanted}")
         if len(self.inputs) != layers:
-            findings.add(f"inputs has {len(self.inputs)} entries: give {layers}, one a layer")
+            findings.add(f"inputs has {len(self.inputs)} entries: give {layers}, one per layer")
         findings.raise_if_any()
         for label in ("size_bytes", "ready_s", "forward_s", "backward_s"):
             values = getattr(self, label)
@@ -110,13 +108,13 @@ class Tensors:
         return self.backward_end_s + float(self.forward_s.sum())
 
     @cached_property
-    def tail_s(self) -> Array:
+    def tail_s(self) -> Floats:
         """Seconds of computation from the start of each tensor's layer to the end of the step, on the one stream."""
         rest = np.cumsum(self.forward_s[::-1])[::-1]
         return np.asarray(rest[self.layer], np.float64)
 
     @cached_property
-    def in_ready_order(self) -> Indices:
+    def in_ready_order(self) -> Ints:
         """Tensors as a framework without a scheduler sends them: by ready time, of equals the last one first."""
         return np.lexsort((-np.arange(len(self)), self.ready_s)).astype(np.int64)
 
@@ -125,7 +123,7 @@ class Tensors:
         """Does every layer read only the one before it?"""
         return all(reads == ((number - 1,) if number else ()) for number, reads in enumerate(self.inputs))
 
-    def forward_start(self, available_s: ArrayLike, *, barrier: bool = False) -> Array:
+    def forward_start(self, available_s: ArrayLike, *, barrier: bool = False) -> Floats:
         """When every layer starts in the next step if its tensors are synchronised at these times.
 
         With a barrier no layer starts before all tensors are there.
@@ -218,7 +216,7 @@ def tensors_of(
     forward pass that waits for it, shared out over the layers by their parameters.
     """
     prices = prices or pricer(precision_name="fp32" if _measured(workload) else "bf16")
-    listed = PriceList(prices)
+    listed = KeptPrices(prices)
     runs = [[layer.operators] if whole_layers else _runs(layer.operators) for layer in workload.layers]
     operators = tuple(op for layer in workload.layers for op in layer.operators)
     every = sum(map(_trained, operators)), sum(op.parameter_tensors() for op in operators)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.extras import how_to_install
 from ropewalk.overlap.link import Link
-from ropewalk.overlap.policy import Policy
+from ropewalk.overlap.policy import OverlapPolicy
 from ropewalk.overlap.scheduler import step_seconds
 from ropewalk.overlap.tensors import Tensors
 
@@ -37,10 +38,10 @@ TRIALS = 60
 
 
 @dataclass(frozen=True)
-class Space:
+class TunerSpace:
     """Where to search: partition sizes, and credits as multiples of them.
 
-    >>> [round(size) for size in Space(1e6, 8e6, partitions=4).partition_sizes]
+    >>> [round(size) for size in TunerSpace(1e6, 8e6, partitions=4).partition_sizes]
     [1000000, 2000000, 4000000, 8000000]
     """
 
@@ -85,24 +86,24 @@ class Tuned:
     method: str
     trials: tuple[Trial, ...]
 
-    def policy(self, start: Policy | None = None) -> Policy:
+    def policy(self, start: OverlapPolicy | None = None) -> OverlapPolicy:
         """The policy with these settings; everything else as in `start`."""
         return replace(
-            start or Policy(), partition_bytes=self.best.partition_bytes, credit_bytes=self.best.credit_bytes
+            start or OverlapPolicy(), partition_bytes=self.best.partition_bytes, credit_bytes=self.best.credit_bytes
         )
 
 
-def space_of(tensors: Tensors) -> Space:
+def space_of(tensors: Tensors) -> TunerSpace:
     """Partition sizes up to the largest tensor, at which nothing is cut any more."""
     largest = float(np.ceil(tensors.size_bytes.max()))
     if largest <= 0:
         raise StrategyError(f"tensors of {tensors.model} have no bytes: there is nothing to cut")
-    return Space(min(SMALLEST_BYTES, largest), largest)
+    return TunerSpace(min(SMALLEST_BYTES, largest), largest)
 
 
-def cost_of(tensors: Tensors, link: Link, start: Policy | None = None) -> Cost:
+def cost_of(tensors: Tensors, link: Link, start: OverlapPolicy | None = None) -> Cost:
     """The time of a step by the model of `scheduler.py`; what is not searched is as in `start`."""
-    given = start or Policy()
+    given = start or OverlapPolicy()
 
     def cost(partition_bytes: float, credit_bytes: float) -> float:
         policy = replace(given, partition_bytes=partition_bytes, credit_bytes=credit_bytes)
@@ -111,7 +112,7 @@ def cost_of(tensors: Tensors, link: Link, start: Policy | None = None) -> Cost:
     return cost
 
 
-def exhaustive(cost: Cost, space: Space) -> Tuned:
+def exhaustive(cost: Cost, space: TunerSpace) -> Tuned:
     """Try the whole grid; of equal times the largest pieces, then the smallest credit, which ask least of the host."""
     trials = tuple(
         _tried(cost, partition, pieces) for partition in space.partition_sizes for pieces in space.credit_pieces
@@ -120,7 +121,7 @@ def exhaustive(cost: Cost, space: Space) -> Tuned:
                  trials)  # fmt: skip
 
 
-def bayesian(cost: Cost, space: Space, *, trials: int = TRIALS, seed: int = 0) -> Tuned:
+def bayesian(cost: Cost, space: TunerSpace, *, trials: int = TRIALS, seed: int = 0) -> Tuned:
     """Let Optuna choose what to try next from what has been seen; the same seed tries the same settings."""
     if trials < 1:
         raise StrategyError(f"{trials} trials find nothing: give 1 or more")
@@ -157,5 +158,5 @@ def _optuna() -> Any:
         return import_module("optuna")
     except ImportError:
         raise StrategyError(
-            "searching by Bayesian optimisation needs optuna: `pip install ropewalk[tune]`, or search exhaustively"
+            f"searching by Bayesian optimisation needs optuna: {how_to_install('tune')}, or search exhaustively"
         ) from None

@@ -12,32 +12,30 @@ from itertools import groupby
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.choices import Choice, Choices
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.dear import tuned
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import LaunchTimes, in_ready_order, timed
-from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.link import ExchangeKind, Link
 from ropewalk.overlap.merging import merged_gradients
 from ropewalk.overlap.orders import order_of_groups, order_of_launches, order_of_run
 from ropewalk.overlap.plans import fused_plan, streamed_plan
-from ropewalk.overlap.policy import Policy, byteps, fifo, released_bytescheduler
+from ropewalk.overlap.policy import OverlapPolicy, byteps, fifo, released_bytescheduler
 from ropewalk.overlap.scheduler import OverlapRun, schedule
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.palette import AMBER, BLUE, GREEN, GREY, PINK, PURPLE, RED, RUST, SKY
 from ropewalk.strategy.order import DDP_BUCKET, Order
-
-Array = NDArray[np.float64]
 
 BYTEPS_CREDITS = 4
 """Pieces on their way that BytePS' documentation suggests where its scheduling is turned on."""
 
 
 @dataclass(frozen=True)
-class Move:
+class HandedBytes:
     """Some bytes on the network, handed over as one operation."""
 
     way: str
@@ -61,9 +59,9 @@ class Way:
     """Operations that are handed to the library in a step."""
     groups: Groups
     """Tensors that are added up together."""
-    moves: tuple[Move, ...] = ()
+    moves: tuple[HandedBytes, ...] = ()
     """What the network carries when, in its order; empty where only the step is known."""
-    forward_start_s: Array | None = None
+    forward_start_s: Floats | None = None
     """When every layer starts in the next forward pass, where there are moves."""
     order: Order | None = None
     """The same for a lowered step; None where that cannot run it: halves of all-reduces, parameter servers."""
@@ -87,13 +85,13 @@ class Scene:
 
     tensors: Tensors
     link: Link
-    policy: Policy
+    policy: OverlapPolicy
     rounds_s: float = 0.0
     widest: int | None = None
     """Tensors of a group at most, where there are so many that the search would take minutes."""
 
 
-def _by_policy(name: str, scene: Scene, policy: Policy) -> Way:
+def _by_policy(name: str, scene: Scene, policy: OverlapPolicy) -> Way:
     run = schedule(scene.tensors, scene.link, policy)
     return Way(
         name, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
@@ -101,7 +99,7 @@ def _by_policy(name: str, scene: Scene, policy: Policy) -> Way:
     )  # fmt: skip
 
 
-def _moves(run: OverlapRun) -> list[Move]:
+def _moves(run: OverlapRun) -> list[HandedBytes]:
     """Pieces of one tensor that follow each other at once are drawn as one."""
     found = []
     ways = [("push", run.push_start_s, run.push_end_s), ("pull", run.pull_start_s, run.pull_end_s)]
@@ -117,7 +115,7 @@ def _moves(run: OverlapRun) -> list[Move]:
             else:
                 runs.append([piece])
         found += [
-            Move(way, float(begins[part[0]]), float(ends[part[-1]]), float(run.pieces.size_bytes[part].sum()),
+            HandedBytes(way, float(begins[part[0]]), float(ends[part[-1]]), float(run.pieces.size_bytes[part].sum()),
                  (int(run.pieces.tensor[part[0]]),))
             for part in runs
         ]  # fmt: skip
@@ -137,7 +135,7 @@ def _by_launches(name: str, scene: Scene, run: LaunchTimes, order: Order) -> Way
         else:
             carried = tuple(dict.fromkeys(launches.tensor[pieces].tolist()))
         moves.append(
-            Move("all-reduce", float(run.begin_s[pieces[0]]), float(run.end_s[pieces[-1]]),
+            HandedBytes("all-reduce", float(run.begin_s[pieces[0]]), float(run.end_s[pieces[-1]]),
                  float(launches.size_bytes[pieces].sum()), carried)
         )  # fmt: skip
     step = float(starts[-1] + scene.tensors.forward_s[-1])
@@ -152,7 +150,7 @@ def _in_order(name: str, scene: Scene, groups: Groups, order: Order, collectives
 
 
 def first_come(scene: Scene) -> Way:
-    """Whole tensors as they appear."""
+    """Whole tensors in order of readiness."""
     return _by_policy("fifo", scene, fifo())
 
 
@@ -188,7 +186,9 @@ def taken_apart(scene: Scene) -> Way:
     halves = [("reduce-scatter", number, *times) for number, times in enumerate(found.scatter_s.tolist())]
     halves += [("all-gather", number, *times) for number, times in enumerate(found.gather_s.tolist())]
     moves = tuple(
-        Move(half, begin, end, float(scene.tensors.size_bytes[list(members[number])].sum()), tuple(members[number]))
+        HandedBytes(
+            half, begin, end, float(scene.tensors.size_bytes[list(members[number])].sum()), tuple(members[number])
+        )
         for half, number, begin, end in sorted(halves, key=lambda half: half[2])
     )
     starts = scene.tensors.forward_start(found.arrival_s)
@@ -210,12 +210,12 @@ def streamed(scene: Scene) -> Way:
     return _by_launches("streamed", scene, run, order_of_launches(tensors, run.launches))
 
 
-def _one_resource(kind: Kind) -> str | None:
-    return None if kind is Kind.ALL_REDUCE else "needs all-reduces, and pushes and pulls are two resources"
+def _one_resource(kind: ExchangeKind) -> str | None:
+    return None if kind is ExchangeKind.ALL_REDUCE else "needs all-reduce, and push and pull are two resources"
 
 
-def _two_directions(kind: Kind) -> str | None:
-    return None if kind is Kind.PARAMETER_SERVER else "pushes and pulls, and there are no parameter servers"
+def _two_directions(kind: ExchangeKind) -> str | None:
+    return None if kind is ExchangeKind.PARAMETER_SERVER else "uses push and pull, and there are no parameter servers"
 
 
 ALL_REDUCES, SERVERS = "all-reduce", "parameter servers"
@@ -223,23 +223,24 @@ ALL_REDUCES, SERVERS = "all-reduce", "parameter servers"
 METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
     "method",
     (
-        Choice("fifo", first_come, "every layer as its gradients appear, then a barrier", title="first come",
+        Choice("fifo", first_come, "every layer when its gradients are ready, then a barrier", title="first come",
                colour=GREY),
         Choice("buckets", bucketed, "25 MiB buckets as PyTorch DDP makes them, then a barrier", _one_resource,
                ALL_REDUCES, "PyTorch DDP", AMBER),
-        Choice("merged", merged, "MG-WFBP: merged where a wait is shorter than a start-up, then a barrier",
+        Choice("merged", merged, "MG-WFBP: merged where waiting is shorter than a start-up, then a barrier",
                _one_resource, ALL_REDUCES, "MG-WFBP", RUST),
-        Choice("priority", by_priority, "ByteScheduler: pieces by priority within a credit, across the barrier",
+        Choice("priority", by_priority, "ByteScheduler: partitions by priority within a credit, across the barrier",
                title="ByteScheduler", colour=BLUE),
-        Choice("released", as_released, "ByteScheduler with its default sizes; credit comes back with the pull",
+        Choice("released", as_released, "ByteScheduler with its default sizes; credit is returned with the pull",
                _two_directions, SERVERS, "its defaults", SKY),
-        Choice("byteps", as_byteps, f"BytePS: pieces of 4 MB, {BYTEPS_CREDITS} in flight, what does not fit is passed "
-               "over", _two_directions, SERVERS, "BytePS", PURPLE),
-        Choice("dear", taken_apart, "DeAR: reduce-scatters behind the backward pass, all-gathers before the forward "
+        Choice("byteps", as_byteps, f"BytePS: partitions of 4 MB, {BYTEPS_CREDITS} in flight, those that do not fit "
+            "are "
+               "skipped", _two_directions, SERVERS, "BytePS", PURPLE),
+        Choice("dear", taken_apart, "DeAR: reduce-scatters during the backward pass, all-gathers before the forward "
                "pass, best group size", _one_resource, ALL_REDUCES, "DeAR", PINK),
-        Choice("fused", fused, "PACE: fused and cut, ordered by what waits behind, across the barrier", _one_resource,
+        Choice("fused", fused, "PACE: fused and partitioned, ordered by dependents, across the barrier", _one_resource,
                ALL_REDUCES, "PACE", GREEN),
-        Choice("streamed", streamed, "fused, and each layer of a launch is used as soon as it is there", _one_resource,
+        Choice("streamed", streamed, "fused, and each layer is used as soon as it arrives", _one_resource,
                ALL_REDUCES, "PACE, streamed", RED),
     ),
 )  # fmt: skip
@@ -247,9 +248,10 @@ METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
 
 MOST_FREELY_GROUPED = 300
 WIDEST = 64
+"""Tensors of a group that PACE's search looks at, where groups may not be of any size."""
 
 
-def scene_of(tensors: Tensors, link: Link, policy: Policy, rounds_s: float) -> Scene:
+def scene_of(tensors: Tensors, link: Link, policy: OverlapPolicy, rounds_s: float) -> Scene:
     """Groups of any size, or of at most `WIDEST` tensors where the model has very many."""
     return Scene(tensors, link, policy, rounds_s, WIDEST if len(tensors) > MOST_FREELY_GROUPED else None)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+from ropewalk.arrays import Flags, Floats, Ints32
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def divide(
     seconds: Floats,
     weights: Floats,
@@ -22,7 +19,7 @@ def divide(
     bandwidth: float,
     sends: bool,
     last: bool,
-) -> tuple[Floats, Ints, Ints, Ints]:
+) -> tuple[Floats, Ints32, Ints32, Ints32]:
     """The slowest stage of states i..j on 1 … `count` machines, and how it was reached: arrays [i, j, machines - 1].
 
     `seconds[i, j]` is what one machine takes for states i..j, of which it has `inner` parts that sum gradients side by

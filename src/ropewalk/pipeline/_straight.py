@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_stage(
     seconds: Floats,
     sent: Floats,

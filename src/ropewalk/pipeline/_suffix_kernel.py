@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
+from ropewalk.arrays import Floats, Ints32
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_in_front(
-    work: Floats, left: Floats, gpus: Ints, depth: Ints, estimate: Floats, came: NDArray[np.int32],
-    source_work: Floats, source_left: Floats, source_gpus: Ints, source_depth: Ints, source: int, chosen: int,
+    work: Floats, left: Floats, gpus: Ints32, depth: Ints32, estimate: Floats, came: NDArray[np.int32],
+    source_work: Floats, source_left: Floats, source_gpus: Ints32, source_depth: Ints32, source: int, chosen: int,
     forward: Floats, backward: Floats, hiding: Floats, weights: Floats, held: Floats, kept: Floats, entering: Floats,
     crossing: Floats, rate: Floats, start_up: float, sum_start_up: float, sum_per_byte: float, overlapped: bool,
     micro_batches: int, most_in_flight: int, memory: float, recompute: bool,
@@ -75,9 +74,9 @@ def put_in_front(
                       new_work, new_left, chosen, behind + 1, value, source, j, k)  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep(
-    work: Floats, left: Floats, gpus: Ints, depth: Ints, estimate: Floats, came: NDArray[np.int32],
+    work: Floats, left: Floats, gpus: Ints32, depth: Ints32, estimate: Floats, came: NDArray[np.int32],
     new_work: float, new_left: float, chosen: int, new_depth: int, value: float, source: int, j: int, k: int,
 ) -> None:  # fmt: skip
     """Keeps slots sorted by estimate; drops the newcomer if one on the same GPUs is as good in everything."""

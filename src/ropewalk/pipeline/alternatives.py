@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import product
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, Alternative
+from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, PipelineAlternative
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.data_parallel import data_parallel, data_parallel_plans
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.pipedream import pipedream_stages
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.released import in_a_row, released_plan
 from ropewalk.pipeline.state_groups import grouped
 from ropewalk.pipeline.twofold import even_cuts
@@ -26,22 +26,23 @@ MOST_GPUS_RELEASED = 64
 """The released planner places every copy of a pipeline in every way, which ends here."""
 
 
-def alternatives(contest: Contest) -> tuple[Alternative, ...]:
+def alternatives(contest: Contest) -> tuple[PipelineAlternative, ...]:
     """Every baseline; those under the same terms also enter the contest."""
     costs = contest.costs
     return (
         _data_parallel(contest),
         _data_parallel_behind(costs),
-        of_stages(contest, "straight", "one GPU a stage, stages as even as they can be", even_stages, EARLY_BACKWARD),
-        of_stages(contest, "gpipe", "GPipe: stages as even as they can be, backward behind forward", even_stages,
+        of_stages(contest, "straight", "one GPU per stage, stages as even as possible", even_stages, EARLY_BACKWARD),
+        of_stages(contest, "gpipe", "GPipe: stages as even as possible, all forward passes before "
+            "backward", even_stages,
                    ("gpipe",)),
-        of_stages(contest, "pipedream", "PipeDream's planner, in a pipeline that flushes", _pipedream, EARLY_BACKWARD),
+        of_stages(contest, "pipedream", "PipeDream's planner, in a synchronous pipeline", _pipedream, EARLY_BACKWARD),
         of_stages(contest, "dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
         *_by_schedule(contest),
     )  # fmt: skip
 
 
-def _data_parallel(contest: Contest) -> Alternative:
+def _data_parallel(contest: Contest) -> PipelineAlternative:
     what = "data parallel, gradients all-reduced during the last backward pass"
     terms = replace(contest.costs.terms, overlap_sums=True)
     found = data_parallel(Costs(contest.costs.prices, contest.costs.machines, terms))
@@ -53,7 +54,7 @@ def _data_parallel(contest: Contest) -> Alternative:
     return _alternative(DATA_PARALLEL, what, found)
 
 
-def _data_parallel_behind(costs: Costs) -> Alternative:
+def _data_parallel_behind(costs: Costs) -> PipelineAlternative:
     terms = replace(costs.terms, overlap_sums=False)
     found = data_parallel(Costs(costs.prices, costs.machines, terms))
     return _alternative(BEHIND, "data parallel, gradients all-reduced after the last backward pass", found)
@@ -61,13 +62,13 @@ def _data_parallel_behind(costs: Costs) -> Alternative:
 
 def of_stages(
     contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Part, ...]], schedules: tuple[str, ...]
-) -> Alternative:
+) -> PipelineAlternative:
     """The stages of another planner under the best of its schedules and any size of micro-batches."""
     costs, terms = contest.costs, contest.costs.terms
     try:
         stages = stages_of(costs)
     except StrategyError as error:
-        return Alternative(name, what, None, str(error))
+        return PipelineAlternative(name, what, None, str(error))
     # They may win the contest only with schedules that were asked for; as baselines they bring their own.
     allowed = tuple(name for name in schedules if name in terms.schedules)
     if allowed == schedules:
@@ -79,15 +80,17 @@ def of_stages(
     known = set(field.unfit)
     found = best_of_stages(field, stages, schedules)
     if found is None:
-        return Alternative(name, what, None, next((why for why in field.unfit if why not in known), "it does not fit"))
-    return Alternative(name, what, found)
+        return PipelineAlternative(
+            name, what, None, next((why for why in field.unfit if why not in known), "it does not fit")
+        )
+    return PipelineAlternative(name, what, found)
 
 
 def best_of_stages(contest: Contest, stages: tuple[Part, ...], schedules: tuple[str, ...]) -> Judged | None:
     """These stages with the size of micro-batches and the schedule that suit them best."""
     terms = contest.costs.terms
     found = [
-        contest.enter(Plan(stages, schedules[0], size, terms.global_batch // size, recompute), schedules)
+        contest.enter(PipelinePlan(stages, schedules[0], size, terms.global_batch // size, recompute), schedules)
         for size, recompute in product(terms.micro_batch_sizes(), terms.recompute)
     ]
     return min((judged for judged in found if judged is not None), key=lambda judged: judged.step_s, default=None)
@@ -109,22 +112,22 @@ def released_stages(costs: Costs) -> tuple[Part, ...]:
     terms = costs.terms
     if costs.machines.gpus > MOST_GPUS_RELEASED:
         raise StrategyError(
-            f"DAPPLE's released planner does not end for {costs.machines.gpus} GPUs: ask for at most "
+            f"DAPPLE's released planner does not terminate for {costs.machines.gpus} GPUs: ask for at most "
             f"{MOST_GPUS_RELEASED}"
         )
     best = released_plan(in_a_row(costs.profile), costs.machines, terms.global_batch, terms.micro_batch).best
     return tuple(Part(stage.first, stage.last, stage.gpus) for stage in best.stages)
 
 
-def _by_schedule(contest: Contest) -> list[Alternative]:
+def _by_schedule(contest: Contest) -> list[PipelineAlternative]:
     """The best plan found under every schedule."""
     return [
-        Alternative(f"best-{name}", f"the best plan found with {name}", judged)
+        PipelineAlternative(f"best-{name}", f"the best plan found with {name}", judged)
         for name, judged in contest.best_by_schedule.items()
     ]
 
 
-def _alternative(name: str, what: str, found: Judged | str) -> Alternative:
+def _alternative(name: str, what: str, found: Judged | str) -> PipelineAlternative:
     if isinstance(found, str):
-        return Alternative(name, what, None, found)
-    return Alternative(name, what, found)
+        return PipelineAlternative(name, what, None, found)
+    return PipelineAlternative(name, what, found)

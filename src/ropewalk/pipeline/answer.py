@@ -15,7 +15,7 @@ from ropewalk.training import TrainingAnswer
 
 
 @dataclass(frozen=True, eq=False)
-class Alternative:
+class PipelineAlternative:
     """Another way to run the step, under the same costs."""
 
     name: str
@@ -44,7 +44,7 @@ class SimulatedPlan:
 
 
 @dataclass(frozen=True)
-class Searched:
+class PipelineSearch:
     """How far the planner looked."""
 
     exact: bool
@@ -63,8 +63,8 @@ class PipelineAnswer:
     machines: Machines
     terms: Terms
     best: Judged
-    alternatives: tuple[Alternative, ...]
-    searched: Searched
+    alternatives: tuple[PipelineAlternative, ...]
+    searched: PipelineSearch
     single_gpu_s: float
     """All samples of a step at once on one GPU, were its memory large enough."""
     contenders: tuple[Judged, ...] = ()
@@ -95,7 +95,7 @@ class PipelineAnswer:
         """The step of a plan beside the promised one: simulated, or what the clock makes of it in proportion."""
         return self.to_best(judged) * self.promised_s
 
-    def alternative(self, name: str) -> Alternative:
+    def alternative(self, name: str) -> PipelineAlternative:
         """The alternative of that name."""
         return next(other for other in self.alternatives if other.name == name)
 
@@ -117,7 +117,7 @@ class PipelineAnswer:
         """What the step is made of, in a sentence."""
         best, at = self.best, self.best.bottleneck
         took = f"{best.loads[at] * 1e3:.3g} ms per micro-batch"
-        where = f"the cut behind stage {at // 2}, {took} each way" if at % 2 else f"stage {at // 2}, {took}"
+        where = f"the cut after stage {at // 2}, {took} per direction" if at % 2 else f"stage {at // 2}, {took}"
         return (
             f"the bottleneck is {where}; GPUs idle {best.run.bubble:.1%} of the step; "
             f"{best.exposed_sums_s * 1e3:.3g} ms of all-reduce is not hidden"
@@ -181,14 +181,14 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
         "samples_per_s": plan.global_batch / judged.step_s,
         "bubble_share": judged.run.bubble,
         "exposed_all_reduce_s": judged.exposed_sums_s,
-        "bottleneck": f"{'cut behind stage' if judged.bottleneck % 2 else 'stage'} {judged.bottleneck // 2}",
+        "bottleneck": f"{'cut after stage' if judged.bottleneck % 2 else 'stage'} {judged.bottleneck // 2}",
         "stages": rows[:count],
         **({"second_copy": rows[count:]} if rows[count:] else {}),
         "memory_bytes": [memory[stage.workers] for stage in plan.stages],
     }
 
 
-def _alternative(other: Alternative, answer: PipelineAnswer) -> dict[str, Any]:
+def _alternative(other: PipelineAlternative, answer: PipelineAnswer) -> dict[str, Any]:
     """Without its stages where there is no plan, with the reason instead."""
     simulated = answer.simulated_s(other.judged)
     row: dict[str, Any] = {

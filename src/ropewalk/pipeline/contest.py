@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, Unfit, judge
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import FITTED, pieces_each, splits_backward
 from ropewalk.timetable.stage_times import StageTimes
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """Sums of the same seconds in another order differ by less."""
@@ -33,7 +31,7 @@ class Contest:
         self.unfit: dict[str, float] = {}
         """Reasons, each once, in the order in which they came up, and the memory of a GPU that would do."""
 
-    def enter(self, plan: Plan, schedules: Iterable[str], within: float = np.inf) -> Judged | None:
+    def enter(self, plan: PipelinePlan, schedules: Iterable[str], within: float = np.inf) -> Judged | None:
         """The plan under the best of these schedules; None where it fits under none or a bound says it takes longer
         than `within`."""
         found: Judged | None = None
@@ -48,7 +46,7 @@ class Contest:
                 found = judged
         return found
 
-    def judge(self, plan: Plan, times: StageTimes | None = None) -> Judged | None:
+    def judge(self, plan: PipelinePlan, times: StageTimes | None = None) -> Judged | None:
         """Times one plan as it is."""
         judged = judge(self.costs, plan, times)
         if isinstance(judged, Unfit):
@@ -72,11 +70,11 @@ def is_faster(one: Judged, other: Judged | None) -> bool:
 
 
 def with_pieces(schedules: Iterable[str], pieces: int) -> tuple[str, ...]:
-    """Those of the schedules that cut the model into so many pieces a device and need no times to be written down."""
+    """Those of the schedules that cut the model into so many chunks per device and need no times to be written down."""
     return tuple(name for name in schedules if name != FITTED and pieces_each(name) == pieces)
 
 
-def least_seconds(times: StageTimes, plan: Plan) -> float:
+def least_seconds(times: StageTimes, plan: PipelinePlan) -> float:
     """No timetable of this schedule's kind is faster: a device waits for its first input, works through all
     micro-batches, and its last backward pass still has to run through the stages before it.
 
@@ -100,13 +98,13 @@ def least_seconds(times: StageTimes, plan: Plan) -> float:
     return float(bound.max())
 
 
-def _before(passes: Array, sends: Array, copies: int) -> Array:
+def _before(passes: Floats, sends: Floats, copies: int) -> Floats:
     """What comes before each piece: the passes of those before it in its own copy of the model, and hand-overs."""
     steps = (passes + np.append(sends, 0.0)).reshape(copies, -1)
     return np.asarray((np.cumsum(steps, axis=1) - steps).ravel())
 
 
-def _by_device(gather: np.ufunc, places: list[int], column: Array) -> Array:
+def _by_device(gather: np.ufunc, places: list[int], column: Floats) -> Floats:
     found = np.full(max(places) + 1, 0.0 if gather is np.add else np.inf)
     gather.at(found, places, column)
     return found

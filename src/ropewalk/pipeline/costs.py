@@ -8,24 +8,22 @@ from itertools import pairwise
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.schedules import splits_backward
-from ropewalk.pipeline.state_prices import MeasuredPrices, Prices, StatePrices
+from ropewalk.pipeline.state_prices import MeasuredPrices, PricedStates, StatePrices
 from ropewalk.pipeline.terms import Terms
 from ropewalk.strategy.part import Part
 from ropewalk.timetable.stage_times import StageTimes
-
-Array = NDArray[np.float64]
 
 PROBE_BYTES = 1e9
 
 
 @dataclass(frozen=True)
-class Line:
+class LinearCost:
     """Seconds that grow with bytes: `start_up + bytes * per_byte`."""
 
     start_up: float
@@ -38,13 +36,13 @@ class Line:
 class Costs:
     """Answers what a stage costs; remembers what it was asked about GPU sets."""
 
-    def __init__(self, model: Profile | Prices, machines: Machines, terms: Terms) -> None:
-        self.prices: Prices = MeasuredPrices(model, terms.weight_share) if isinstance(model, Profile) else model
+    def __init__(self, model: Profile | PricedStates, machines: Machines, terms: Terms) -> None:
+        self.prices: PricedStates = MeasuredPrices(model, terms.weight_share) if isinstance(model, Profile) else model
         self.machines = machines
         self.terms = terms
         self.profile = self.prices.profile
         self.states = self.profile.states
-        self._sums: dict[tuple[int, ...], Line] = {}
+        self._sums: dict[tuple[int, ...], LinearCost] = {}
         self._handovers: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
 
     def share(self, micro_batch: int, replicas: int) -> float:
@@ -54,24 +52,24 @@ class Costs:
     def of_share(self, micro_batch: int, stage: Part) -> StatePrices:
         return self.prices.at(self.share(micro_batch, stage.replicas), stage.tensor)
 
-    def summing(self, gpus: tuple[int, ...]) -> Line:
+    def summing(self, gpus: tuple[int, ...]) -> LinearCost:
         """What it takes these GPUs to add up bytes that each of them has."""
         if gpus not in self._sums:
             start_up = self.machines.all_reduce(gpus, 0.0)
             per_byte = (self.machines.all_reduce(gpus, PROBE_BYTES) - start_up) / PROBE_BYTES
-            self._sums[gpus] = Line(start_up, per_byte)
+            self._sums[gpus] = LinearCost(start_up, per_byte)
         return self._sums[gpus]
 
-    def summing_gradients(self, stage: Part) -> Line:
+    def summing_gradients(self, stage: Part) -> LinearCost:
         """What it takes the replicas of a stage to add up the gradients that one GPU holds.
 
         The GPUs of a replica hold different parts; between machines their sums share the NICs.
         """
         if stage.replicas == 1:
-            return Line(0.0, 0.0)
+            return LinearCost(0.0, 0.0)
         line = self.summing(stage.sharers)
         across = len({self.machines.machine_of(gpu) for gpu in stage.sharers}) > 1
-        return Line(line.start_up, line.per_byte * (ceil(stage.tensor / self.machines.nics) if across else 1))
+        return LinearCost(line.start_up, line.per_byte * (ceil(stage.tensor / self.machines.nics) if across else 1))
 
     def handover(self, source: Part, target: Part, micro_batch: int) -> float:
         """Seconds in which a micro-batch crosses from one stage to the next, or its gradients back."""
@@ -84,7 +82,7 @@ class Costs:
             self._handovers[sources, targets] = self.machines.handover_rate(sources, targets)
         return self._handovers[sources, targets]
 
-    def entering(self, sets: Sequence[tuple[int, ...]], micro_batch: int) -> Array:
+    def entering(self, sets: Sequence[tuple[int, ...]], micro_batch: int) -> Floats:
         """By piece on these sets of GPUs and by the state it begins with: seconds in which a micro-batch reaches it.
 
         Nothing is handed over to the first piece, nor between pieces on the same GPUs.
@@ -142,13 +140,13 @@ class Costs:
         # states before k are left to add up.
         return line.start_up + float((weights[1:] * line.per_byte - backward[:-1]).max(initial=0.0))
 
-    def _hiding(self, stage: Part, micro_batch: int, schedule: str) -> Array:
+    def _hiding(self, stage: Part, micro_batch: int, schedule: str) -> Floats:
         """Running sums over the states of a stage of the backward passes behind which gradients may be added up."""
         prices = self.of_share(micro_batch, stage)
         seconds = prices.weight_s if splits_backward(schedule) else prices.backward_s
         return np.asarray(seconds[stage.first : stage.last + 2] - seconds[stage.first])
 
-    def times(self, plan: Plan) -> StageTimes:
+    def times(self, plan: PipelinePlan) -> StageTimes:
         """Seconds of every piece of a plan, those of a second copy of the model behind the first."""
         pieces, size, count = plan.pieces, plan.micro_batch, len(plan.stages)
         passes = np.array([self.passes(piece, size) for piece in pieces])

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, judge
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.strategy.part import Part
 
 
-def data_parallel_plans(costs: Costs) -> tuple[Plan, ...]:
+def data_parallel_plans(costs: Costs) -> tuple[PipelinePlan, ...]:
     """One stage on all GPUs, for every size of micro-batches up to the whole batch.
 
     The longer the last backward pass, the more sums hide behind it; the smaller micro-batches, the less is kept.
@@ -20,7 +20,7 @@ def data_parallel_plans(costs: Costs) -> tuple[Plan, ...]:
     terms = costs.terms
     stage = Part(0, costs.states - 1, tuple(range(costs.machines.gpus)))
     return tuple(
-        Plan((stage,), "1f1b", size, terms.global_batch // size, recompute)
+        PipelinePlan((stage,), "1f1b", size, terms.global_batch // size, recompute)
         for recompute in terms.recompute
         for size in terms.micro_batch_sizes()
     )

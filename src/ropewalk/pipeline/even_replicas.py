@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.refine import cuts_moved, refined
 from ropewalk.pipeline.schedules import FITTED, copies
-from ropewalk.pipeline.state_groups import Groups, grouped
+from ropewalk.pipeline.state_groups import StateGroups, grouped
 from ropewalk.pipeline.twofold import even_cuts
 from ropewalk.pipeline.width import Width, width_for
 from ropewalk.strategy.part import Part
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +35,11 @@ class _Shape:
     micro_batch: int
     micro_batches: int
     recompute: bool
-    work: Array
+    work: Floats
     """Running sums over groups of states."""
-    sums: Array
+    sums: Floats
     """Of adding up gradients, by running sums as well."""
-    sends: Array
+    sends: Floats
     """By stage and first group of it: what reaches the stage."""
 
     @property
@@ -51,13 +49,13 @@ class _Shape:
         longest = max(float(self.work[-1]) / len(self.sets), float(np.diff(self.work).max()), across)
         return longest + float(self.work[-1]) / self.micro_batches
 
-    def plans(self, groups: Groups) -> Iterator[Plan]:
+    def plans(self, groups: StateGroups) -> Iterator[PipelinePlan]:
         """The cuts whose slowest stage or hand-over is fastest, sums of gradients hidden or not."""
         for load in (self.work, self.work + self.sums):
             ends = even_cuts(load, len(self.sets), self.sends)
             bounds = [groups.bounds[end] for end in ends]
             stages = (Part(bounds[at], bounds[at + 1] - 1, gpus, self.tensor) for at, gpus in enumerate(self.sets))
-            yield Plan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)
+            yield PipelinePlan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)
 
 
 def best_with_even_replicas(costs: Costs, width: Width | None = None) -> Judged | None:
@@ -84,7 +82,7 @@ def best_with_even_replicas(costs: Costs, width: Width | None = None) -> Judged 
     return min(allowed, key=lambda found: found.step_s, default=None)
 
 
-def _promising(costs: Costs, groups: Groups, width: Width) -> list[_Shape]:
+def _promising(costs: Costs, groups: StateGroups, width: Width) -> list[_Shape]:
     """Those that could be fastest, and a few of every number of stages."""
     chosen, seen = [], Counter[int]()
     for number, shape in enumerate(sorted(_shapes(costs, groups), key=lambda shape: shape.least)):
@@ -94,7 +92,7 @@ def _promising(costs: Costs, groups: Groups, width: Width) -> list[_Shape]:
     return chosen
 
 
-def _shapes(costs: Costs, groups: Groups) -> Iterator[_Shape]:
+def _shapes(costs: Costs, groups: StateGroups) -> Iterator[_Shape]:
     terms, gpus = costs.terms, costs.machines.gpus
     sizes = tuple(terms.micro_batch_sizes())
     for devices, tensor, size in product(range(2, min(gpus, groups.count) + 1), terms.tensor, sizes):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ropewalk.pipeline.contest import ROUNDING, Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import copies, homes, splits_backward
 from ropewalk.strategy.part import Part
 
@@ -35,7 +35,7 @@ def search_all(contest: Contest) -> None:
     twofold = with_pieces(terms.schedules, 2)
     alike = [tuple(name for name in straight if copies(name) == count) for count in (1, 2)]
     for size, recompute in product(terms.micro_batch_sizes(), terms.recompute):
-        empty = Plan((), "1f1b", size, terms.global_batch // size, recompute)
+        empty = PipelinePlan((), "1f1b", size, terms.global_batch // size, recompute)
         for names in filter(None, alike):
             whole = not any(splits_backward(name) for name in names)
             start = replace(empty, schedule=names[0])
@@ -47,8 +47,8 @@ def search_all(contest: Contest) -> None:
 
 
 def _plans(
-    contest: Contest, plan: Plan, used: tuple[int, ...], before: float, back: float, whole_backward: bool
-) -> Iterator[Plan]:
+    contest: Contest, plan: PipelinePlan, used: tuple[int, ...], before: float, back: float, whole_backward: bool
+) -> Iterator[PipelinePlan]:
     """All ways to go on with these stages; `before` and `back` are what passes take that lie in front of the next.
 
     With two copies of the model GPUs run half of the micro-batches through a stage, and may begin with the other one.
@@ -77,12 +77,14 @@ def _plans(
                     bound += back + send
                 if bound > contest.best_s * (1 + ROUNDING):
                     continue
-                more = Plan((*plan.stages, stage), plan.schedule, plan.micro_batch, plan.micro_batches, plan.recompute)
+                more = PipelinePlan(
+                    (*plan.stages, stage), plan.schedule, plan.micro_batch, plan.micro_batches, plan.recompute
+                )
                 yield from _plans(contest, more, after, before + send + forward, back + send + backward, whole_backward)
 
 
-def _twofold(costs: Costs, schedule: str, empty: Plan) -> Iterator[Plan]:
-    """All plans with two pieces a device."""
+def _twofold(costs: Costs, schedule: str, empty: PipelinePlan) -> Iterator[PipelinePlan]:
+    """All plans with two chunks per device."""
     for devices in range(1, min(costs.machines.gpus, costs.states // 2) + 1):
         places = homes(schedule, devices)
         for sets in _device_sets(costs, (0,) * costs.machines.count, devices):
@@ -95,7 +97,7 @@ def _twofold(costs: Costs, schedule: str, empty: Plan) -> Iterator[Plan]:
                         Part(bounds[at], bounds[at + 1] - 1, sets[home], tensors[home])
                         for at, home in enumerate(places)
                     )
-                    yield Plan(stages, schedule, empty.micro_batch, empty.micro_batches, empty.recompute)
+                    yield PipelinePlan(stages, schedule, empty.micro_batch, empty.micro_batches, empty.recompute)
 
 
 def _device_sets(costs: Costs, used: tuple[int, ...], devices: int) -> Iterator[tuple[tuple[int, ...], ...]]:

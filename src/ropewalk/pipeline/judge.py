@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import FITTED, homes, pieces_each, table_of, within
 from ropewalk.timetable.automatic import automatic
 from ropewalk.timetable.clock import TimetableRun, run
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.timetable.stage_times import StageTimes
 from ropewalk.timetable.table import Timetable
-
-Array = NDArray[np.float64]
 
 NEXT_TO_NOTHING = 1e-9
 """The part of its room that a device keeps of a micro-batch where it keeps nothing."""
@@ -28,7 +26,7 @@ NEXT_TO_NOTHING = 1e-9
 class Judged:
     """A plan that fits, with its step."""
 
-    plan: Plan
+    plan: PipelinePlan
     run: TimetableRun
     memory_bytes: tuple[float, ...]
     """By set of GPUs, in the order of `plan.devices`: on each GPU of it, at its fullest."""
@@ -38,7 +36,7 @@ class Judged:
         return self.run.makespan
 
     @property
-    def loads(self) -> Array:
+    def loads(self) -> Floats:
         """Seconds per micro-batch by stage and cut: stage k is at 2k, the cut behind it at 2k + 1.
 
         With two copies of the model, the means of what the GPUs of a stage do of both, and of what a direction carries.
@@ -76,7 +74,7 @@ class Unfit:
     """Of a GPU, where more memory would make it one."""
 
 
-def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged | Unfit:
+def judge(costs: Costs, plan: PipelinePlan, times: StageTimes | None = None) -> Judged | Unfit:
     """The step of a plan, or the reason why there is none; `times` are those of the plan, where they are known."""
     if times is None:
         times = costs.times(plan)
@@ -92,24 +90,24 @@ def judge(costs: Costs, plan: Plan, times: StageTimes | None = None) -> Judged |
     return over or Judged(plan, run(table, times), tuple(held.tolist()))
 
 
-def state_bytes(costs: Costs, plan: Plan) -> Array:
+def state_bytes(costs: Costs, plan: PipelinePlan) -> Floats:
     """By device, what is there all the time: weights and all that goes with them."""
     held = np.zeros(len(plan.devices))
     np.add.at(held, list(plan.homes), [costs.state_bytes(piece, plan.micro_batch) for piece in plan.pieces])
     return held
 
 
-def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array, again: Array) -> Timetable | Unfit:
+def _timetable(costs: Costs, plan: PipelinePlan, times: StageTimes, kept: Floats, again: Floats) -> Timetable | Unfit:
     memory = costs.terms.memory_bytes
     devices = len(plan.stages) // pieces_each(plan.schedule)
     if len(plan.stages) != len(homes(plan.schedule, devices)) or len(plan.devices) != devices:
-        return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} pieces a device")
+        return Unfit(f"{plan.schedule} cuts the model into {pieces_each(plan.schedule)} chunks per device")
     if any(plan.stages[at].workers != plan.devices[home] for at, home in enumerate(homes(plan.schedule, devices))):
         return Unfit(f"{plan.schedule} puts its pieces on other devices than the plan does")
     if any(
         one.tensor != other.tensor for one, other in zip(plan.stages, plan.pieces[len(plan.stages) :], strict=False)
     ):
-        return Unfit(f"{plan.schedule} keeps opposite stages on the same GPUs, so both need the same tensor degree")
+        return Unfit(f"{plan.schedule} places opposite stages on the same GPUs, so both need the same tensor degree")
     if memory is not None and (TIMETABLES[plan.schedule].within_memory or plan.schedule == FITTED):
         held = state_bytes(costs, plan)
         if TIMETABLES[plan.schedule].within_memory:
@@ -131,7 +129,7 @@ def _timetable(costs: Costs, plan: Plan, times: StageTimes, kept: Array, again: 
     return found
 
 
-def _fitted(plan: Plan, times: StageTimes, kept: Array, room: Array | None) -> Timetable | Unfit:
+def _fitted(plan: PipelinePlan, times: StageTimes, kept: Floats, room: Floats | None) -> Timetable | Unfit:
     """The timetable made for these times; what a device may keep is counted in parts of its own room."""
     most = kept * plan.micro_batches if room is None else room
     if (kept > most).any():
@@ -144,7 +142,7 @@ def _fitted(plan: Plan, times: StageTimes, kept: Array, room: Array | None) -> T
         return Unfit(str(error))
 
 
-def _over(costs: Costs, held: Array, plan: Plan) -> Unfit | None:
+def _over(costs: Costs, held: Floats, plan: PipelinePlan) -> Unfit | None:
     memory = costs.terms.memory_bytes
     if memory is None or held.max() <= memory * (1 + 1e-12):
         return None

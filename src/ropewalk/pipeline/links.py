@@ -89,7 +89,7 @@ class Machines:
         """How many of these GPUs are on each machine."""
         members = Counter(self.machine_of(gpu) for gpu in set(gpus))
         if not members:
-            raise FabricError("a stage without GPUs costs nothing and does nothing: give at least one GPU")
+            raise FabricError("a stage has no GPUs: give at least one")
         return members
 
     def _handover_rate(self, sources: Counter[int], targets: Counter[int]) -> float:

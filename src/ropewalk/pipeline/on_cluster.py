@@ -1,6 +1,6 @@
 """Plans simulated on the cluster's network: the clock proposes, the simulation decides.
 
-The planner's clock gives every hand-over links of its own and knows no network between servers. So the best plan of
+The planner's clock gives every hand-over dedicated links and knows no network between servers. So the best plan of
 every schedule becomes a strategy, with the plans of other planners beside it. Their steps are lowered and simulated
 like any other step, and the fastest with a schedule that was asked for is the answer. So another schedule never makes
 the answer slower.

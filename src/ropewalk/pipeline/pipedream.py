@@ -17,7 +17,7 @@ from ropewalk.errors import StrategyError
 from ropewalk.pipeline._pipedream_kernel import divide
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import Profile
-from ropewalk.pipeline.state_groups import Groups, every_state
+from ropewalk.pipeline.state_groups import StateGroups, every_state
 from ropewalk.strategy.part import Part
 
 
@@ -44,7 +44,7 @@ def pipedream(
     *,
     contains: NDArray[np.bool_] | None = None,
     sends: bool = True,
-    groups: Groups | None = None,
+    groups: StateGroups | None = None,
 ) -> tuple[Division, ...]:
     """The stages that PipeDream's planner chooses.
 
@@ -75,7 +75,7 @@ def pipedream(
     return tuple(Division(chosen.bounds[part.first], chosen.bounds[part.end], part.replicas) for part in found)
 
 
-def pipedream_stages(profile: Profile, machines: Machines, groups: Groups | None = None) -> tuple[Part, ...]:
+def pipedream_stages(profile: Profile, machines: Machines, groups: StateGroups | None = None) -> tuple[Part, ...]:
     """Its stages on machines of equal size, consecutive GPUs of consecutive machines for consecutive stages."""
     sizes = set(np.diff([0, *machines.separators]).tolist())
     if len(sizes) > 1:

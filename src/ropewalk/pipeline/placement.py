@@ -63,7 +63,7 @@ def candidates(
     """
     if need < 1 or need > machines.gpus - occupied.bit_count():
         raise StrategyError(
-            f"{need} GPUs are asked for where {machines.gpus - occupied.bit_count()} of {machines.gpus} are free: "
+            f"{need} GPUs are requested where {machines.gpus - occupied.bit_count()} of {machines.gpus} are free: "
             "give a stage at least one GPU and no more than there are"
         )
     found = {mask for policy in policies if (mask := policy(machines, occupied, need)) is not None}

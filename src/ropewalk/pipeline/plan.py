@@ -11,7 +11,7 @@ from ropewalk.words import in_ranges
 
 
 @dataclass(frozen=True)
-class Plan:
+class PipelinePlan:
     """Stages in the order of the model, and how a step runs through them.
 
     A micro-batch is split over the replicas of each stage. Pipelines side by side, each with micro-batches of its own,
@@ -41,7 +41,7 @@ class Plan:
     def pieces(self) -> tuple[Part, ...]:
         """What GPUs hold: the stages, and behind them those of a second copy of the model.
 
-        >>> plan = Plan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "dualpipe", 8, 4)
+        >>> plan = PipelinePlan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "dualpipe", 8, 4)
         >>> plan.pieces[2]
         Part(first=0, last=3, workers=(3,), tensor=1, manner=<Manner.SAMPLE: 'sample'>)
         """
@@ -69,7 +69,7 @@ class Plan:
     def strategy(self) -> str:
         """As the literature writes it: `DP`, `straight`, or GPUs per stage.
 
-        >>> Plan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "1f1b", 8, 4).strategy
+        >>> PipelinePlan((Part(0, 3, (0, 1, 2)), Part(4, 9, (3,))), "1f1b", 8, 4).strategy
         '3:1'
         """
         if len(self.devices) == 1:
@@ -99,7 +99,7 @@ class Plan:
             findings.add(f"its stages end with state {expected - 1} of {states}: give the last stage the rest")
         used = [gpu for shared in self.devices for gpu in shared]
         if len(set(used)) != len(used):
-            findings.add("a GPU is in two sets that differ: stages share all of their GPUs or none")
+            findings.add("two stages share some but not all GPUs: let them share all or none")
         if any(not 0 <= gpu < gpus for gpu in used):
             findings.add(f"it names a GPU that is not there: count from 0 to {gpus - 1}")
         if self.micro_batch < 1 or self.micro_batches < 1:

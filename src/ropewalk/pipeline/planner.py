@@ -14,25 +14,27 @@ from math import inf
 
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.pipeline.alternatives import alternatives
-from ropewalk.pipeline.answer import PipelineAnswer, Searched
+from ropewalk.pipeline.answer import PipelineAnswer, PipelineSearch
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.exact import is_small, search_all
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.refine import refined
 from ropewalk.pipeline.schedules import FITTED, copies, pieces_each
 from ropewalk.pipeline.search import propose
 from ropewalk.pipeline.state_groups import grouped
-from ropewalk.pipeline.state_prices import Prices
+from ropewalk.pipeline.state_prices import PricedStates
 from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.twofold import twofold_plans
 from ropewalk.pipeline.width import Width, width_for
 
 
-def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Width | None = None) -> PipelineAnswer:
+def plan(
+    model: Profile | PricedStates, machines: Machines, terms: Terms, *, width: Width | None = None
+) -> PipelineAnswer:
     """The best plan for a model (a measured profile, or prices that know smaller shares) on machines under terms.
 
     >>> from ropewalk.pipeline.profile import from_states
@@ -56,7 +58,7 @@ def plan(model: Profile | Prices, machines: Machines, terms: Terms, *, width: Wi
         terms=terms,
         best=contest.best,
         alternatives=others,
-        searched=Searched(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
+        searched=PipelineSearch(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
         single_gpu_s=costs.prices.at(terms.global_batch).seconds,
         contenders=tuple(sorted(contest.best_by_schedule.values(), key=_step)),
     )
@@ -66,11 +68,11 @@ def _check(costs: Costs) -> None:
     """Is there anything to cut, and do the schedules leave a choice?"""
     findings = Findings(StrategyError, f"pipeline of {costs.profile.name}")
     if not costs.prices.at(costs.terms.global_batch).seconds > 0:
-        findings.add("none of its layers takes any time, so no cut is better than another: measure them again")
+        findings.add("all its layers take zero time, so no cut is better than another: measure them again")
     least = min(map(pieces_each, costs.terms.schedules))
     if least > costs.states:
         findings.add(
-            f"{', '.join(costs.terms.schedules)}: at least {least} stages are wanted of a model with "
+            f"{', '.join(costs.terms.schedules)}: at least {least} stages are needed for a model with "
             f"{costs.states} that can be cut: ask for another schedule"
         )
     findings.raise_if_any()
@@ -119,7 +121,7 @@ def _straight(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Ju
     return _refined(contest, judged, schedules, width)
 
 
-def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[float, Plan]]:
+def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[float, PipelinePlan]]:
     """The plans that the dynamic program thinks most of, no more than a few with the same GPUs a stage."""
     terms = costs.terms
     groups = grouped(costs.profile, width.groups)
@@ -137,7 +139,7 @@ def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[floa
     return _varied(sorted(found, key=lambda pair: pair[0]), width)
 
 
-def _varied(found: list[tuple[float, Plan]], width: Width) -> list[tuple[float, Plan]]:
+def _varied(found: list[tuple[float, PipelinePlan]], width: Width) -> list[tuple[float, PipelinePlan]]:
     """The best by estimate, and of every number of stages a few: the formula favours some depths over others."""
     chosen, count = [], Counter[int]()
     for number, (estimate, plan) in enumerate(found):

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Workload
-
-Array = NDArray[np.float64]
 
 MEASURED_BYTES = 4.0
 """Bytes of an element where nothing but a profile of float32 tensors is known."""
@@ -39,15 +38,15 @@ class Profile:
     """Samples for which times and activations are given."""
     names: tuple[str, ...]
     """A name for every state."""
-    forward_s: Array
+    forward_s: Floats
     """S+1 sums: seconds of the forward pass."""
-    backward_s: Array
+    backward_s: Floats
     """S+1 sums: seconds of the backward pass."""
-    parameter_bytes: Array
+    parameter_bytes: Floats
     """S+1 sums: bytes of weights."""
-    kept_bytes: Array
+    kept_bytes: Floats
     """S+1 sums: bytes kept from the forward to the backward pass."""
-    crossing_bytes: Array
+    crossing_bytes: Floats
     """S numbers: bytes of activations that cross a cut behind each state."""
     source: str = ""
 
@@ -62,9 +61,9 @@ class Profile:
             if sums.shape != (self.states + 1,):
                 findings.add(f"{label} has {sums.size} sums for {self.states} states: give {self.states + 1}")
         if self.crossing_bytes.shape != (self.states,):
-            findings.add(f"crossing_bytes has {self.crossing_bytes.size} entries: give {self.states}, one a state")
+            findings.add(f"crossing_bytes has {self.crossing_bytes.size} entries: give {self.states}, one per state")
         if not all(np.isfinite(getattr(self, label)).all() for label in (*SUMS, "crossing_bytes")):
-            findings.add("a time or a size is no finite number: measure it again")
+            findings.add("a time or a size is not finite: measure it again")
         findings.raise_if_any()
         for label in (*SUMS, "crossing_bytes"):
             getattr(self, label).setflags(write=False)
@@ -105,7 +104,7 @@ class Profile:
         `workload.at_batch(batch)` instead.
         """
         if batch < 1:
-            raise WorkloadError(f"profile {self.name}: a micro-batch of {batch} samples does not exist: give 1 or more")
+            raise WorkloadError(f"profile {self.name}: a micro-batch of {batch} samples: give 1 or more")
         ratio = batch / self.batch
         return replace(
             self, batch=batch, forward_s=self.forward_s * ratio, backward_s=self.backward_s * ratio,
@@ -179,7 +178,7 @@ def bytes_of_elements(workload: Workload, prices: Pricer | None) -> float:
     return (prices or pricer()).precision.element_bytes
 
 
-def _crossing(workload: Workload) -> Array:
+def _crossing(workload: Workload) -> Floats:
     """Elements still needed behind each layer: outputs of earlier layers that a later one reads, each counted once."""
     layers = len(workload.layers)
     last_reader = list(range(layers))
@@ -193,5 +192,5 @@ def _crossing(workload: Workload) -> Array:
     return np.cumsum(change)[:layers]
 
 
-def _sums(values: ArrayLike) -> Array:
+def _sums(values: ArrayLike) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.asarray(values, np.float64))])

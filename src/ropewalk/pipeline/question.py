@@ -10,7 +10,7 @@ from ropewalk.hardware import Cluster
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines, machines_of
 from ropewalk.pipeline.schedules import searched
-from ropewalk.pipeline.subject import Subject, open_subject
+from ropewalk.pipeline.subject import PricedSubject, open_subject
 from ropewalk.pipeline.terms import Terms
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.training import NetworkUse
@@ -67,7 +67,7 @@ class PipelineQuestion:
         findings.raise_if_any()
 
     @cached_property
-    def subject(self) -> Subject:
+    def subject(self) -> PricedSubject:
         """The model with its prices."""
         return open_subject(
             self.model, device=self.cluster.device, dtype=self.precision, optimiser=self.optimiser,

@@ -8,11 +8,11 @@ from dataclasses import replace
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import pieces_each
 from ropewalk.strategy.part import Part
 
-Moves = Callable[[Plan, Machines, int], Iterator[Plan]]
+Moves = Callable[[PipelinePlan, Machines, int], Iterator[PipelinePlan]]
 
 
 def refined(
@@ -46,7 +46,7 @@ def _improvement(
     return None
 
 
-def neighbours(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
+def neighbours(plan: PipelinePlan, machines: Machines, step: int) -> Iterator[PipelinePlan]:
     """Plans with one cut moved by `step` states, one replica's GPUs moved to a stage next to it, or idle GPUs used."""
     yield from cuts_moved(plan, machines, step)
     if pieces_each(plan.schedule) == 1 and step == 1:
@@ -54,7 +54,7 @@ def neighbours(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
         yield from _idle_used(plan, machines)
 
 
-def cuts_moved(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
+def cuts_moved(plan: PipelinePlan, machines: Machines, step: int) -> Iterator[PipelinePlan]:
     """Plans with one cut moved by `step` states, GPUs as they are."""
     for cut in range(len(plan.stages) - 1):
         before, behind = plan.stages[cut : cut + 2]
@@ -65,7 +65,7 @@ def cuts_moved(plan: Plan, machines: Machines, step: int) -> Iterator[Plan]:
                 )
 
 
-def _gpus_moved(plan: Plan) -> Iterator[Plan]:
+def _gpus_moved(plan: PipelinePlan) -> Iterator[PipelinePlan]:
     """A replica of a stage gives its GPUs to the stage before or behind it."""
     for cut in range(len(plan.stages) - 1):
         before, behind = plan.stages[cut : cut + 2]
@@ -83,7 +83,7 @@ def _gpus_moved(plan: Plan) -> Iterator[Plan]:
                 )  # fmt: skip
 
 
-def _idle_used(plan: Plan, machines: Machines) -> Iterator[Plan]:
+def _idle_used(plan: PipelinePlan, machines: Machines) -> Iterator[PipelinePlan]:
     """A stage gets one more replica of idle GPUs, of its own machines where there are some."""
     used = {gpu for gpus in plan.devices for gpu in gpus}
     idle = [gpu for gpu in range(machines.gpus) if gpu not in used]
@@ -95,5 +95,5 @@ def _idle_used(plan: Plan, machines: Machines) -> Iterator[Plan]:
             yield replace(plan, stages=(*plan.stages[:number], more, *plan.stages[number + 1 :]))
 
 
-def _with(plan: Plan, cut: int, before: Part, behind: Part) -> Plan:
+def _with(plan: PipelinePlan, cut: int, before: Part, behind: Part) -> PipelinePlan:
     return replace(plan, stages=(*plan.stages[:cut], before, behind, *plan.stages[cut + 2 :]))

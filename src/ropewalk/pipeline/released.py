@@ -16,15 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline._straight import next_stage
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates, replicated
 from ropewalk.pipeline.profile import Profile
-from ropewalk.pipeline.released_estimate import AS_RELEASED, Estimate, Habits, ReleasedPlan, ReleasedStage
-
-Array = NDArray[np.float64]
+from ropewalk.pipeline.released_estimate import AS_RELEASED, Habits, ReleasedEstimate, ReleasedPlan, ReleasedStage
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ def released_plan(
     """What the released planner answers for a model, machines and a batch."""
     if machines.gpus < 2:
         raise StrategyError("a pipeline needs two GPUs, and there is one: add GPUs")
-    estimate = Estimate(states.profile, machines, global_batch, micro_batch, habits)
+    estimate = ReleasedEstimate(states.profile, machines, global_batch, micro_batch, habits)
     gpus = machines.gpus
     lengths = (2, gpus) if gpus > 2 and gpus % 2 == 0 else (gpus,)
     data_parallel = tuple(one_stage(estimate, replicas) for replicas in range(2, gpus + 1))
@@ -69,14 +68,14 @@ def released_plan(
     return ReleasedAnswer(max(everything, key=lambda plan: plan.speedup), data_parallel, straight, halves)
 
 
-def one_stage(estimate: Estimate, replicas: int) -> ReleasedPlan:
+def one_stage(estimate: ReleasedEstimate, replicas: int) -> ReleasedPlan:
     """The whole model on `replicas` GPUs, as often as there is room for it."""
     copies = estimate.machines.gpus // replicas
     stage = ReleasedStage(0, estimate.states - 1, tuple(range(replicas * copies)))
     return estimate.plan((stage,), copies)
 
 
-def two_stages(estimate: Estimate) -> ReleasedPlan:
+def two_stages(estimate: ReleasedEstimate) -> ReleasedPlan:
     """Every cut, every split of the GPUs, every placement of the first stage; ties go to the first of them."""
     machines, last = estimate.machines, estimate.states - 1
     placements = [
@@ -93,7 +92,7 @@ def two_stages(estimate: Estimate) -> ReleasedPlan:
     return max(plans, key=lambda plan: plan.speedup)
 
 
-def straight_pipeline(estimate: Estimate, contains: NDArray[np.bool_], length: int) -> ReleasedPlan:
+def straight_pipeline(estimate: ReleasedEstimate, contains: NDArray[np.bool_], length: int) -> ReleasedPlan:
     """`length` stages of one GPU in each copy, the slowest as fast as can be; ties go to the earliest cuts."""
     copies = estimate.machines.gpus // length
     rows = [_first_row(estimate, copies)]
@@ -103,7 +102,7 @@ def straight_pipeline(estimate: Estimate, contains: NDArray[np.bool_], length: i
     occupied = min(range(len(rows[-1].occupied)), key=lambda number: rows[-1].rank(number, last))
     if rows[-1].slowest[occupied, last] == np.inf:
         raise StrategyError(
-            f"no {length} states of {estimate.states} follow each other: give a model with more layers in a row"
+            f"no {length} states of {estimate.states} are consecutive: give a model with more consecutive layers"
         )
     stages = []
     for row in reversed(rows):
@@ -119,7 +118,7 @@ class _Row:
 
     occupied: tuple[int, ...]
     gpu_sets: tuple[int, ...]
-    slowest: Array
+    slowest: Floats
     sets: NDArray[np.int64]
     """Which of `gpu_sets` the last stage has."""
     behind: NDArray[np.int64]
@@ -134,7 +133,7 @@ class _Row:
         )  # fmt: skip
 
 
-def _first_row(estimate: Estimate, copies: int) -> _Row:
+def _first_row(estimate: ReleasedEstimate, copies: int) -> _Row:
     """First stages on the lowest GPUs, which is where Fresh First puts them in empty machines."""
     gpus = (1 << copies) - 1
     shape = (1, estimate.states)
@@ -144,7 +143,7 @@ def _first_row(estimate: Estimate, copies: int) -> _Row:
     )
 
 
-def _next_row(estimate: Estimate, contains: NDArray[np.bool_], row: _Row, copies: int) -> _Row:
+def _next_row(estimate: ReleasedEstimate, contains: NDArray[np.bool_], row: _Row, copies: int) -> _Row:
     ways = [
         (number, occupied | taken, taken)
         for number, occupied in enumerate(row.occupied)

@@ -15,14 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ropewalk.arrays import Floats
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import Profile
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class ReleasedPlan:
         return ":".join(str(count) for count in self.replicas)
 
 
-class Estimate:
+class ReleasedEstimate:
     """A model, machines and a batch, ready to judge plans. Costs are of the whole global batch on one GPU."""
 
     def __init__(
@@ -88,7 +84,7 @@ class Estimate:
     ) -> None:
         if global_batch < 1 or micro_batch < 1:
             raise StrategyError(
-                f"a global batch of {global_batch} in micro-batches of {micro_batch} does not exist: "
+                f"a global batch of {global_batch} in micro-batches of {micro_batch} is not possible: "
                 "give 1 or more of each"
             )
         whole = profile.at_batch(global_batch)
@@ -96,7 +92,7 @@ class Estimate:
         self.machines = machines
         self.global_batch, self.micro_batch = global_batch, micro_batch
         self.habits = habits
-        self.seconds: Array = whole.forward_s[1:] + whole.backward_s[1:]
+        self.seconds: Floats = whole.forward_s[1:] + whole.backward_s[1:]
         """Both passes of everything up to and including each state."""
         self.weights = whole.parameter_bytes
         self.crossing = whole.crossing_bytes

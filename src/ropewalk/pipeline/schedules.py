@@ -20,7 +20,7 @@ def searched() -> tuple[str, ...]:
 
     DualPipe is for models whose passes hide communication of each other, which a profile does not show.
     """
-    return tuple(name for name, one in TIMETABLES.items() if one.searched)
+    return tuple(name for name, one in TIMETABLES.items() if one.searched and not one.side_by_side)
 
 
 def splits_backward(schedule: str) -> bool:

@@ -15,28 +15,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints32
 from ropewalk.pipeline._suffix_kernel import put_in_front
-from ropewalk.pipeline.costs import Costs, Line
+from ropewalk.pipeline.costs import Costs, LinearCost
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
 from ropewalk.pipeline.placement import candidates
-from ropewalk.pipeline.plan import Plan
-from ropewalk.pipeline.state_groups import Groups
+from ropewalk.pipeline.plan import PipelinePlan
+from ropewalk.pipeline.state_groups import StateGroups
 from ropewalk.pipeline.width import Width
 from ropewalk.strategy.part import Part
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
 
 PROPOSALS = 512
 """More are not worth writing down."""
 
 
 @dataclass(frozen=True)
-class Option:
+class StageOption:
     """A way to use some GPUs for a stage."""
 
     replicas: int
@@ -51,12 +47,12 @@ class Option:
 class _Suffixes:
     """What is kept for one set of occupied GPUs: arrays [state, slot]."""
 
-    work: Array
-    left: Array
-    gpus: Ints
-    depth: Ints
-    estimate: Array
-    came: Ints
+    work: Floats
+    left: Floats
+    gpus: Ints32
+    depth: Ints32
+    estimate: Floats
+    came: Ints32
 
     @classmethod
     def none(cls, states: int, slots: int) -> _Suffixes:
@@ -68,8 +64,8 @@ class _Suffixes:
 
 
 def propose(
-    costs: Costs, groups: Groups, micro_batch: int, recompute: bool, width: Width, *, shallow: bool = False
-) -> list[tuple[float, Plan]]:
+    costs: Costs, groups: StateGroups, micro_batch: int, recompute: bool, width: Width, *, shallow: bool = False
+) -> list[tuple[float, PipelinePlan]]:
     """Plans for one size of micro-batches with the steps that the formula expects, best first.
 
     `shallow` counts one micro-batch in flight where memory is checked, for models that fit in no other way.
@@ -82,13 +78,13 @@ def propose(
 @dataclass(eq=False)
 class _Search:
     costs: Costs
-    groups: Groups
+    groups: StateGroups
     micro_batch: int
     recompute: bool
     width: Width
     shallow: bool
-    chosen: list[tuple[tuple[int, ...], Option]] = field(default_factory=list)
-    numbers: dict[tuple[int, Option], int] = field(default_factory=dict)
+    chosen: list[tuple[tuple[int, ...], StageOption]] = field(default_factory=list)
+    numbers: dict[tuple[int, StageOption], int] = field(default_factory=dict)
     occupied: list[int] = field(default_factory=list)
     kept: dict[int, _Suffixes] = field(default_factory=dict)
 
@@ -97,11 +93,11 @@ class _Search:
         sizes = np.diff([0, *machines.separators])[::-1]
         self.mirrored = Machines(machines.gpus, tuple(np.cumsum(sizes).tolist()))
         self.micro_batches = self.costs.terms.global_batch // self.micro_batch
-        one = self._columns(Option(1, 1), Line(0.0, 0.0))
+        one = self._columns(StageOption(1, 1), LinearCost(0.0, 0.0))
         self.rest_own, self.rest_backward = one[0] + one[1], one[1]
         scale = self.micro_batch / self.costs.profile.batch
         self.crossing = self.groups.at_ends(self.costs.profile.crossing_bytes) * scale
-        self.priced: dict[tuple[Option, Line], tuple[Array, ...]] = {}
+        self.priced: dict[tuple[StageOption, LinearCost], tuple[Floats, ...]] = {}
 
     def ends(self) -> Iterator[tuple[float, int, int]]:
         """Estimate, number of the set of GPUs and slot of every suffix that is a whole pipeline."""
@@ -136,7 +132,7 @@ class _Search:
                     target = level[mask | taken] = _Suffixes.none(self.groups.count, self.width.slots)
                 self._put(target, here, number, chosen, used, free - option.gpus)
 
-    def _put(self, target: _Suffixes, here: _Suffixes, number: int, chosen: int, used: Ints, free: int) -> None:
+    def _put(self, target: _Suffixes, here: _Suffixes, number: int, chosen: int, used: Ints32, free: int) -> None:
         costs, terms = self.costs, self.costs.terms
         gpus, option = self.chosen[chosen]
         rate = np.ones(len(self.chosen))
@@ -144,7 +140,7 @@ class _Search:
             rate[other] = costs.handover_rate(gpus, self.chosen[other][0])
         stage = Part(0, 0, gpus, option.tensor)
         line = costs.summing_gradients(stage)
-        group = costs.summing(gpus[: option.tensor]) if option.tensor > 1 else Line(0.0, 0.0)
+        group = costs.summing(gpus[: option.tensor]) if option.tensor > 1 else LinearCost(0.0, 0.0)
         if (option, group) not in self.priced:
             self.priced[option, group] = self._columns(option, group)
         put_in_front(
@@ -157,11 +153,11 @@ class _Search:
             self.rest_own, self.rest_backward, free,
         )  # fmt: skip
 
-    def _options(self, free: int) -> Iterator[Option]:
+    def _options(self, free: int) -> Iterator[StageOption]:
         for tensor in self.costs.terms.tensor:
             for replicas in self.width.replicas or range(1, free + 1):
                 if replicas * tensor <= free and self._worth(replicas):
-                    yield Option(replicas, tensor)
+                    yield StageOption(replicas, tensor)
 
     def _worth(self, replicas: int) -> bool:
         """One replica more than the last that lowered the share of the fullest only costs sums."""
@@ -169,14 +165,14 @@ class _Search:
             return replicas <= self.micro_batch or not self.costs.terms.whole_samples
         return self.costs.share(self.micro_batch, replicas) < self.costs.share(self.micro_batch, replicas - 1)
 
-    def _number(self, taken: int, option: Option) -> int:
+    def _number(self, taken: int, option: StageOption) -> int:
         if (taken, option) not in self.numbers:
             last = self.costs.machines.gpus - 1
             self.numbers[taken, option] = len(self.chosen)
             self.chosen.append((tuple(sorted(last - gpu for gpu in members(taken))), option))
         return self.numbers[taken, option]
 
-    def _columns(self, option: Option, group: Line) -> tuple[Array, ...]:
+    def _columns(self, option: StageOption, group: LinearCost) -> tuple[Floats, ...]:
         """Running sums over groups of states for one GPU: forward, backward, what hides sums, weights, held, kept,
         and what enters."""
         costs = self.costs
@@ -192,7 +188,7 @@ class _Search:
         columns = (forward, backward, prices.backward_s, prices.parameter_bytes, held, prices.kept_bytes, entering)
         return tuple(self.groups.at_bounds(column) for column in columns)
 
-    def plan(self, number: int, slot: int) -> Plan:
+    def plan(self, number: int, slot: int) -> PipelinePlan:
         stages = []
         first = 0
         while first < self.groups.count:
@@ -201,4 +197,4 @@ class _Search:
             source, end, before = (int(value) for value in suffixes.came[first, slot])
             stages.append(Part(self.groups.bounds[first], self.groups.bounds[end] - 1, gpus, option.tensor))
             number, first, slot = source, end, before
-        return Plan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)
+        return PipelinePlan(tuple(stages), "1f1b", self.micro_batch, self.micro_batches, self.recompute)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.pipeline.profile import Profile
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Groups:
+class StateGroups:
     """Consecutive states that a search does not cut between; group g is states bounds[g] … bounds[g + 1] - 1."""
 
     bounds: tuple[int, ...]
@@ -22,21 +20,21 @@ class Groups:
     def count(self) -> int:
         return len(self.bounds) - 1
 
-    def at_bounds(self, sums: Array) -> Array:
+    def at_bounds(self, sums: Floats) -> Floats:
         """Running sums over states as running sums over groups."""
         return np.ascontiguousarray(sums[list(self.bounds)])
 
-    def at_ends(self, values: Array) -> Array:
+    def at_ends(self, values: Floats) -> Floats:
         """Of values by state, those of the last state of each group."""
         return np.ascontiguousarray(values[np.array(self.bounds[1:]) - 1])
 
 
-def every_state(profile: Profile) -> Groups:
+def every_state(profile: Profile) -> StateGroups:
     """A group for each state."""
-    return Groups(tuple(range(profile.states + 1)))
+    return StateGroups(tuple(range(profile.states + 1)))
 
 
-def grouped(profile: Profile, most: int) -> Groups:
+def grouped(profile: Profile, most: int) -> StateGroups:
     """At most `most` groups that take about as long as each other, cut where little crosses.
 
     >>> from ropewalk.pipeline.profile import from_states
@@ -59,4 +57,4 @@ def grouped(profile: Profile, most: int) -> Groups:
         # Of the cuts that little crosses, the one closest to where it should be.
         least = window[crossing <= crossing.min() * (1 + 1e-9)]
         bounds.add(int(least[np.argmin(np.abs(elapsed[least] - wanted))]) + 1)
-    return Groups(tuple(sorted(bounds)))
+    return StateGroups(tuple(sorted(bounds)))

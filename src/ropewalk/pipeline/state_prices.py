@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.profile import Profile, bytes_of_elements, profile_of
@@ -19,8 +20,6 @@ from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.operator import Split
 from ropewalk.workload.workload import Workload
-
-Array = NDArray[np.float64]
 
 MEETINGS_A_PASS = 2
 """How often GPUs that share a measured state add up its output in each pass: a transformer layer does it twice."""
@@ -30,16 +29,16 @@ MEETINGS_A_PASS = 2
 class StatePrices:
     """S+1 sums over the states before, for one GPU: those of states first..last are `[last + 1] - [first]`."""
 
-    forward_s: Array
-    backward_s: Array
-    weight_s: Array
+    forward_s: Floats
+    backward_s: Floats
+    weight_s: Floats
     """What of the backward pass makes gradients of weights alone."""
-    parameter_bytes: Array
-    kept_bytes: Array
-    met_forward_bytes: Array
+    parameter_bytes: Floats
+    kept_bytes: Floats
+    met_forward_bytes: Floats
     """Bytes that GPUs which share the samples add up in the forward pass."""
-    met_backward_bytes: Array
-    meetings: Array
+    met_backward_bytes: Floats
+    meetings: Floats
     """How often they do so, in each pass."""
 
     @property
@@ -48,7 +47,7 @@ class StatePrices:
         return float(self.forward_s[-1] + self.backward_s[-1])
 
 
-class Prices(Protocol):
+class PricedStates(Protocol):
     """A model whose states have prices for any share."""
 
     @property
@@ -157,5 +156,5 @@ def _met(operators: tuple[object, ...], split: Split, meeting: Meeting) -> list[
     return [op.elements for op in met if op.meets(split)]
 
 
-def _sums(values: ArrayLike) -> Array:
+def _sums(values: ArrayLike) -> Floats:
     return np.concatenate([[0.0], np.cumsum(np.asarray(values, np.float64))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.judge import Judged
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import pieces_each
 from ropewalk.strategy import Order, Strategy
 from ropewalk.timetable.named import TIMETABLES, timetable
@@ -50,7 +50,7 @@ def strategy_of(
     return Strategy(**{**vars(usual), "micro_batch": size, "parts": plan.stages, "rows": rows})
 
 
-def _is_even(plan: Plan) -> bool:
+def _is_even(plan: PipelinePlan) -> bool:
     """Have all devices as many GPUs, numbered one after the other, and all replicas as many samples?"""
     return (
         len({(len(stage.workers), stage.tensor) for stage in plan.stages}) == 1
@@ -59,7 +59,7 @@ def _is_even(plan: Plan) -> bool:
     )
 
 
-def _rows(plan: Plan, table: Timetable) -> tuple[str, ...]:
+def _rows(plan: PipelinePlan, table: Timetable) -> tuple[str, ...]:
     """The rows of a timetable that its name does not give; none where the name is enough."""
     try:
         known = timetable(plan.schedule, len(plan.devices), plan.micro_batches)

@@ -10,7 +10,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError, WorkloadError
 from ropewalk.pipeline.on_cluster import Trained
 from ropewalk.pipeline.profile import Profile, is_measured, profile_of
-from ropewalk.pipeline.state_prices import Prices, WorkloadPrices
+from ropewalk.pipeline.state_prices import PricedStates, WorkloadPrices
 from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.workload.imports.profile import from_profile
 from ropewalk.workload.source import open_workload
@@ -23,10 +23,10 @@ PROFILES = (".txt",)
 
 
 @dataclass(frozen=True)
-class Subject:
+class PricedSubject:
     """A model with its prices, and what the GPU that it runs on holds."""
 
-    model: Profile | Prices
+    model: Profile | PricedStates
     trained: Trained
     """The same for simulations."""
     state_multiple: float
@@ -46,7 +46,7 @@ def is_profile(text: str) -> bool:
 
 def open_subject(
     text: str, *, device: str, dtype: str, optimiser: str, sequence: int | None, profile_batch: int | None
-) -> Subject:
+) -> PricedSubject:
     """A profile as it was measured, or a model priced for the device."""
     precision(dtype)  # a profile needs none, but a slip should not go unseen
     if optimiser not in OPTIMISER_BYTES:
@@ -57,9 +57,11 @@ def open_subject(
         workload = from_profile(text, batch=profile_batch)
         trained = Trained(text if profile_batch is None else workload, workload, MEASURED_PRECISION, optimiser)
         multiple = _multiple(FLOAT_BYTES, OPTIMISER_BYTES[optimiser])
-        return Subject(profile_of(workload), trained, multiple, pricer(device, MEASURED_PRECISION).device.memory_bytes)
+        return PricedSubject(
+            profile_of(workload), trained, multiple, pricer(device, MEASURED_PRECISION).device.memory_bytes
+        )
     if profile_batch is not None:
-        raise InputError(f"{text} is no profile: leave --profile-batch {profile_batch} out")
+        raise InputError(f"{text} is not a profile: leave --profile-batch {profile_batch} out")
 
     workload = open_workload(text, None, sequence)
     if is_measured(workload):
@@ -67,7 +69,7 @@ def open_subject(
     prices = pricer(device, dtype).sustained(workload)
     multiple = _multiple(prices.precision.element_bytes, OPTIMISER_BYTES[optimiser])
     trained = Trained(text, workload, dtype, optimiser, sequence)
-    return Subject(WorkloadPrices(workload, prices), trained, multiple, prices.device.memory_bytes)
+    return PricedSubject(WorkloadPrices(workload, prices), trained, multiple, prices.device.memory_bytes)
 
 
 def _multiple(element_bytes: float, optimiser_bytes: float) -> float:

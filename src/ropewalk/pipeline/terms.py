@@ -49,7 +49,7 @@ class Terms:
             )
         elif self.global_batch % self.micro_batch:
             findings.add(
-                f"a global batch of {self.global_batch} samples is no whole number of micro-batches of "
+                f"a global batch of {self.global_batch} samples is not a multiple of micro-batches of "
                 f"{self.micro_batch}: give a micro-batch that divides it"
             )
         if self.memory_bytes is not None and not self.memory_bytes > 0:
@@ -57,7 +57,7 @@ class Terms:
         if not self.state_multiple >= 1:
             findings.add(f"{self.state_multiple} bytes are held for each byte of weights: give 1 or more")
         if not 0 <= self.weight_share < 1:
-            findings.add(f"weights take {self.weight_share} of a backward pass: give a part of 1")
+            findings.add(f"weights take {self.weight_share} of a backward pass: give a fraction such as 0.9")
         for name in self.schedules:
             if name not in TIMETABLES:
                 findings.add(TIMETABLES.unknown(name))
@@ -66,7 +66,7 @@ class Terms:
         if 1 not in self.tensor or min(self.tensor, default=0) < 1:
             findings.add(f"tensor degrees are {self.tensor}: give positive ones, with 1 among them")
         if not self.recompute:
-            findings.add("activations are neither kept nor computed again: allow one of the two")
+            findings.add("activations are neither kept nor recomputed: allow one of the two")
         findings.raise_if_any()
 
     def micro_batch_sizes(self) -> Iterator[int]:

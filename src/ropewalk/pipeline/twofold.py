@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.pipeline.costs import Costs
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import homes, pieces_each
 from ropewalk.strategy.part import Part
 
-Array = NDArray[np.float64]
 
-
-def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool) -> Iterator[Plan]:
+def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool) -> Iterator[PipelinePlan]:
     """For every number of devices that divides the GPUs, pieces as even as they can be, hand-overs counted or not.
 
     Devices are consecutive GPUs, all of the same size: pieces of one device follow each other through the whole
@@ -39,10 +37,10 @@ def twofold_plans(costs: Costs, schedule: str, micro_batch: int, recompute: bool
             for bounds in dict.fromkeys((even_cuts(work, pieces), even_cuts(work, pieces, sends))):
                 spans = zip(pairwise(bounds), sets, strict=True)
                 stages = tuple(Part(first, end - 1, gpus, tensor) for (first, end), gpus in spans)
-                yield Plan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
+                yield PipelinePlan(stages, schedule, micro_batch, costs.terms.global_batch // micro_batch, recompute)
 
 
-def even_cuts(sums: Array, pieces: int, entering: Array | None = None) -> tuple[int, ...]:
+def even_cuts(sums: Floats, pieces: int, entering: Floats | None = None) -> tuple[int, ...]:
     """Bounds of `pieces` consecutive pieces of which the longest is as short as it can be; `sums` are running sums.
 
     `entering[k, s]` is what piece k costs besides where it begins with state s, if that counts like a piece.

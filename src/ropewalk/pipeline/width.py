@@ -40,13 +40,13 @@ class Width:
 
     def restrictions(self, costs: Costs) -> tuple[str, ...]:
         """What this width leaves out, in words."""
-        found = [f"{self.slots} partial plans kept for each cut and set of GPUs, {self.timed} plans timed"]
+        found = [f"{self.slots} partial plans kept per cut and set of GPUs, {self.timed} plans timed"]
         if self.replicas:
             found.append(f"stages have {', '.join(map(str, self.replicas))} replicas")
         if costs.states > self.groups:
-            found.append(f"{costs.states} states searched as {self.groups} groups, cuts moved by single states later")
+            found.append(f"{costs.states} states searched as {self.groups} groups, cuts refined later")
         if len(tuple(costs.terms.micro_batch_sizes())) > self.sizes:
-            found.append(f"the {self.sizes} sizes of micro-batches that looked best in a coarse search")
+            found.append(f"the {self.sizes} best micro-batch sizes of a coarse search")
         return tuple(found)
 
 

@@ -6,10 +6,10 @@ and what of their exchanges hides behind computations, are those of the replay.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.planner._legs_kernel import (
     AHEAD,
     BACK,
@@ -18,8 +18,8 @@ from ropewalk.planner._legs_kernel import (
     INPUTS,
     WEIGHTS,
     WEIGHTS_REDUCING,
-    Legs,
-    Model,
+    LayerArrays,
+    PassLegs,
     written_down,
 )  # fmt: skip
 from ropewalk.planner._replay_kernel import (
@@ -37,7 +37,7 @@ from ropewalk.planner._replay_kernel import (
     TENSOR,
     TENSOR_GATHER,
     ZERO,
-    Network,
+    ReplayCosts,
     busiest,
     cost_of,
     crossing,
@@ -45,13 +45,10 @@ from ropewalk.planner._replay_kernel import (
 from ropewalk.planner.written import WrittenRows
 from ropewalk.pointer import point_at
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-
-@numba.njit(cache=True, nogil=True)
+@kernel
 def floor_of_all(
-    candidates: Ints, chosen: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats,
+    candidates: Ints, chosen: Ints, model: LayerArrays, written: WrittenRows, network: ReplayCosts, settings: Floats,
     updates: Floats, found: Floats,
 ) -> None:  # fmt: skip
     """Seconds that a step of each of the chosen candidates takes at least.
@@ -64,16 +61,19 @@ def floor_of_all(
         found[at] = _floor(candidates[at], model, written, network, settings, updates[at])
 
 
-@numba.njit(cache=True, nogil=True)
-def _floor(one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats) -> float:
+@kernel
+def _floor(
+    one: Ints, model: LayerArrays, written: WrittenRows, network: ReplayCosts, settings: Floats, updates: Floats
+) -> float:
+    """The floor of one candidate: its stages at the pace of their hosts."""
     homes, paces, legs, used = written_down(one, model, written, network.costs, settings, updates)
     return float(_floor_of(one, model, network, settings, updates, homes, paces, legs, used))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _floor_of(
-    one: Ints, model: Model, network: Network, settings: Floats, updates: Floats, homes: Ints, paces: Floats,
-    legs: Legs, used: Floats,
+    one: Ints, model: LayerArrays, network: ReplayCosts, settings: Floats, updates: Floats, homes: Ints, paces: Floats,
+    legs: PassLegs, used: Floats,
 ) -> float:  # fmt: skip
     legs = point_at(legs)
     stages, pieces, many = one[STAGES], len(homes), one[MICRO_BATCHES]
@@ -108,7 +108,7 @@ def _floor_of(
     return float(least)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _total(work: Floats) -> float:
     total = 0.0
     for stage in range(len(work)):
@@ -116,18 +116,18 @@ def _total(work: Floats) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def _seconds(legs: Legs, place: int) -> float:
+@kernel
+def _seconds(legs: PassLegs, place: int) -> float:
     total = 0.0
     for leg in range(legs.start[place], legs.end[place]):
         total += legs.alone[leg]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _handed(
-    one: Ints, model: Model, settings: Floats, network: Network, homes: Ints, giver: int, taker: int, used: Floats,
-    work: Floats,
+    one: Ints, model: LayerArrays, settings: Floats, network: ReplayCosts, homes: Ints, giver: int, taker: int,
+    used: Floats, work: Floats,
 ) -> float:  # fmt: skip
     """Seconds in which a micro-batch gets from one piece to the other; gathering it is work of the taker."""
     source, target, many = homes[giver], homes[taker], one[MICRO_BATCHES]
@@ -144,8 +144,8 @@ def _handed(
     return float(seconds)
 
 
-@numba.njit(cache=True, nogil=True)
-def _count(one: Ints, legs: Legs, place: int, piece: int, pieces: int, used: Floats) -> None:
+@kernel
+def _count(one: Ints, legs: PassLegs, place: int, piece: int, pieces: int, used: Floats) -> None:
     """Count gradients that are reduced and weights that are gathered at least."""
     times = one[MICRO_BATCHES] if one[ZERO] >= 2 else 1
     for leg in range(legs.start[place], legs.end[place]):
@@ -163,9 +163,16 @@ def _count(one: Ints, legs: Legs, place: int, piece: int, pieces: int, used: Flo
             used[GATHER[sort]] += one[MICRO_BATCHES] * (whole - largest)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _ending(
-    one: Ints, network: Network, legs: Legs, paces: Floats, updates: Floats, homes: Ints, pieces: int, stage: int
+    one: Ints,
+    network: ReplayCosts,
+    legs: PassLegs,
+    paces: Floats,
+    updates: Floats,
+    homes: Ints,
+    pieces: int,
+    stage: int,
 ) -> float:
     """Seconds from the last backward pass of a stage to its end: its last gradients, the update."""
     seconds = 0.0

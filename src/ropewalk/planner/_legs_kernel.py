@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.planner._memory_kernel import home_of, kind_of
 from ropewalk.planner._rows_kernel import WRITTEN
 from ropewalk.planner.channels import CHANNELS, IN_LAYERS
 from ropewalk.planner.columns import Column, Setting
-from ropewalk.planner.layers import Held, Hidden, Launch, Seconds, Walk
+from ropewalk.planner.layers import Held, Hidden, LaunchColumn, PassColumn, Seconds
 from ropewalk.planner.written import WrittenRows
 from ropewalk.pointer import point_at
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 AHEAD, BACK, BACK_REDUCING, INPUTS, WEIGHTS, WEIGHTS_REDUCING = range(6)
 """Sorts of passes."""
@@ -40,16 +37,23 @@ FORWARD_S, BACKWARD_S, INPUT_S, WEIGHT_S, AGAIN_S = (
 DENSE, EXPERTS, TIED, EMBEDDING = Held.DENSE, Held.EXPERT, Held.TIED, Held.EMBEDDING
 FROZEN, FROZEN_EXPERT, FROZEN_TIED = Held.FROZEN, Held.FROZEN_EXPERT, Held.FROZEN_TIED
 BLOCK = Held.BLOCK
-FORWARD_PASS, BACKWARD_PASS, AGAIN_PASS, INPUT_PASS = Walk.FORWARD, Walk.BACKWARD, Walk.AGAIN, Walk.INPUT
+FORWARD_PASS, BACKWARD_PASS, AGAIN_PASS, INPUT_PASS = (
+    PassColumn.FORWARD,
+    PassColumn.BACKWARD,
+    PassColumn.AGAIN,
+    PassColumn.INPUT,
+)
 BESIDE_S, HIDDEN_BYTES, HIDDEN_TIMES, ON_CHANNEL, ON_OTHER = (
     Hidden.SECONDS, Hidden.BYTES, Hidden.TIMES, Hidden.CHANNEL, Hidden.OTHER,
 )  # fmt: skip
-GPU, HOST, AGAIN_GPU, AGAIN_HOST = Launch.GPU, Launch.HOST, Launch.AGAIN_GPU, Launch.AGAIN_HOST
+GPU, HOST, AWAY = LaunchColumn.GPU, LaunchColumn.HOST, LaunchColumn.AWAY
+LAUNCHED_FORWARD, LAUNCHED_BACKWARD, LAUNCHED_AGAIN = LaunchColumn.FORWARD, LaunchColumn.BACKWARD, LaunchColumn.AGAIN
+OF_A_PASS, WAITS = LaunchColumn.EACH, LaunchColumn.WAITS
 HOST_OVERLAP = 3.0
 """How work of GPU and host is put together, as in `device.work`."""
 
 
-class Model(NamedTuple):
+class LayerArrays(NamedTuple):
     """The layer table and the cuts, as kernels read them."""
 
     seconds: Floats
@@ -61,7 +65,7 @@ class Model(NamedTuple):
     again: Ints
 
 
-class Legs(NamedTuple):
+class PassLegs(NamedTuple):
     """Legs of every sort of pass of every piece: those of (sort, piece) stand from `start` to `end`."""
 
     start: Ints
@@ -80,10 +84,10 @@ class Legs(NamedTuple):
     """In how many collectives."""
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def written_down(
-    one: Ints, model: Model, written: WrittenRows, costs: Floats, settings: Floats, updates: Floats
-) -> tuple[Ints, Floats, Legs, Floats]:
+    one: Ints, model: LayerArrays, written: WrittenRows, costs: Floats, settings: Floats, updates: Floats
+) -> tuple[Ints, Floats, PassLegs, Floats]:
     """The stage of every piece, the pace of every stage, all legs, and bytes met for inside layers."""
     stages, pieces = one[STAGES], one[STAGES] * one[PIECES_EACH]
     homes, whole = np.zeros(pieces, np.int64), np.full(pieces, one[MICRO_BATCHES])
@@ -91,32 +95,43 @@ def written_down(
         homes[piece] = home_of(one, written, piece)
         if one[RULE] == WRITTEN:
             whole[piece] = written.whole[written.home_start[one[WRITTEN_AT]] + piece]
-    paces = np.zeros(stages)
+    paces, beside = np.zeros(stages), one[RULE] == WRITTEN and bool(written.side_by_side[one[WRITTEN_AT]])
     for stage in range(stages):
         # Where the model may be cut anywhere, how far a host slows its stage down is not known.
         free = settings[FREE] > 0 and stages > 1
-        paces[stage] = 1.0 if free else pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1])
+        if free:
+            paces[stage] = 1.0
+        else:
+            paces[stage] = pace_of(one, model, homes, stage, updates[stage, 0], updates[stage, 1], beside)
     legs = empty_legs(pieces, model.held.shape[1])
     used = np.zeros((stages, CHANNELS))
+    if beside:
+        # What one pass exchanges the other may hide: computations alone take their time, one after the other.
+        costs = np.zeros((one[LAYOUT] + stages, costs.shape[1], costs.shape[2]))
     write_legs(one, model, settings, costs, homes, paces, whole, legs, used)
     return homes, paces, legs, used
 
 
-@numba.njit(cache=True, nogil=True)
-def empty_legs(pieces: int, layers: int) -> Legs:
+@kernel
+def empty_legs(pieces: int, layers: int) -> PassLegs:
     """Room for the legs of all passes."""
     most = SORTS * (layers + 2 * pieces)
     places = SORTS * pieces
-    return Legs(
+    return PassLegs(
         np.zeros(places, np.int64), np.zeros(places, np.int64), np.zeros(most), np.zeros(most),
         np.full(most, -1), np.zeros((most, 2)), np.zeros((most, 2)), np.ones((most, 2)),
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
-def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float, update_host: float) -> float:
-    """By what factor a stage is slowed down because its host cannot launch any faster."""
-    gpu, host = 0.0, 0.0
+@kernel
+def pace_of(
+    one: Ints, model: LayerArrays, homes: Ints, stage: int, update_gpu: float, update_host: float, beside: bool
+) -> float:
+    """By what factor a stage is slowed down because its host cannot launch any faster (`task.lower.paced`).
+
+    `beside` says that passes run side by side.
+    """
+    forth, back, waits = np.zeros(OF_A_PASS), np.zeros(OF_A_PASS), False
     pieces, layers = one[STAGES] * one[PIECES_EACH], model.held.shape[1]
     for piece in range(pieces):
         if homes[piece] != stage:
@@ -128,21 +143,42 @@ def pace_of(one: Ints, model: Model, homes: Ints, stage: int, update_gpu: float,
             kind = kind_of(one, model.again[one[AGAIN] + piece], model.held[one[SPLITTING], layer], seen)
             seen += int(model.held[one[SPLITTING], layer, BLOCK])
             row = model.launch[one[SPLITTING], layer]
-            gpu += row[GPU] + row[AGAIN_GPU + kind]
-            host += row[HOST] + row[AGAIN_HOST + kind]
-    gpu = gpu * one[MICRO_BATCHES] + update_gpu
-    host = host * one[MICRO_BATCHES] + update_host
-    longest = max(gpu, host)
+            again = LAUNCHED_AGAIN + OF_A_PASS * kind
+            for part in range(OF_A_PASS):
+                forth[part] += row[LAUNCHED_FORWARD + part]
+                back[part] += row[LAUNCHED_BACKWARD + part] + row[again + part]
+            waits = waits or row[WAITS] > 0
+    for part in range(OF_A_PASS):
+        forth[part] *= one[MICRO_BATCHES]
+        back[part] *= one[MICRO_BATCHES]
+    back[GPU] += update_gpu
+    back[HOST] += update_host
+    gpu = forth[GPU] + back[GPU]
     if gpu == 0.0:
         return 1.0
-    shares = (gpu / longest) ** HOST_OVERLAP + (host / longest) ** HOST_OVERLAP
-    return float(longest * shares ** (1 / HOST_OVERLAP) / gpu)
+    if beside:
+        return float(_stretched(gpu, forth[HOST] + back[HOST], 0.0) / gpu)
+    if waits:
+        return float(
+            (_stretched(forth[GPU], forth[HOST], forth[AWAY]) + _stretched(back[GPU], back[HOST], back[AWAY])) / gpu
+        )
+    return float(_stretched(gpu, forth[HOST] + back[HOST], forth[AWAY] + back[AWAY]) / gpu)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
+def _stretched(gpu: float, host: float, away: float) -> float:
+    """Seconds of work whose host goes on while the GPU computes nothing for a time."""
+    longest = max(gpu + away, host)
+    if longest == 0.0:
+        return 0.0
+    shares = ((gpu + away) / longest) ** HOST_OVERLAP + (host / longest) ** HOST_OVERLAP
+    return float(longest * shares ** (1 / HOST_OVERLAP) - away)
+
+
+@kernel
 def write_legs(
-    one: Ints, model: Model, settings: Floats, costs: Floats, homes: Ints, paces: Floats, whole: Ints, legs: Legs,
-    used: Floats,
+    one: Ints, model: LayerArrays, settings: Floats, costs: Floats, homes: Ints, paces: Floats, whole: Ints,
+    legs: PassLegs, used: Floats,
 ) -> None:  # fmt: skip
     """Write the legs of all pieces, of which `whole` backward passes do not put gradients of weights off.
 
@@ -171,7 +207,7 @@ def write_legs(
             legs.end[place] = at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _passes(sort: int, micro_batches: int, whole: int) -> int:
     """How many passes of a piece may be of a sort."""
     if sort == AHEAD:
@@ -179,8 +215,8 @@ def _passes(sort: int, micro_batches: int, whole: int) -> int:
     return whole if sort in (BACK, BACK_REDUCING) else micro_batches - whole
 
 
-@numba.njit(cache=True, nogil=True)
-def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: int) -> Floats:
+@kernel
+def _dense(one: Ints, model: LayerArrays, homes: Ints, stage: int, first: int, end: int) -> Floats:
     """Parameters of each layer of a piece that all data ranks hold, with the copy of an embedding held elsewhere.
 
     In two rows: those that are trained, those that are not.
@@ -199,10 +235,10 @@ def _dense(one: Ints, model: Model, homes: Ints, stage: int, first: int, end: in
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _write_pass(
-    one: Ints, model: Model, settings: Floats, costs: Floats, pace: float, sort: int, piece: int, end: int,
-    dense: Floats, legs: Legs, at: int, sums: Floats, used: Floats, many: int,
+    one: Ints, model: LayerArrays, settings: Floats, costs: Floats, pace: float, sort: int, piece: int, end: int,
+    dense: Floats, legs: PassLegs, at: int, sums: Floats, used: Floats, many: int,
 ) -> int:  # fmt: skip
     """The legs of one pass of one piece; gives back where the next pass is written."""
     split, zero, first, again = one[SPLITTING], one[ZERO], model.cuts[one[CUT] + piece], model.again[one[AGAIN] + piece]
@@ -265,13 +301,15 @@ def _write_pass(
     return _close(legs, at, computed * pace + exposed, sums, costs) if moves else at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _times(full: float, bucket: float) -> float:
     return max(1.0, float(np.rint(full / bucket))) if bucket > 0 else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
-def _layer(model: Model, split: int, layer: int, sort: int, kind: int, sums: Floats, used: Floats, many: int) -> float:
+@kernel
+def _layer(
+    model: LayerArrays, split: int, layer: int, sort: int, kind: int, sums: Floats, used: Floats, many: int
+) -> float:
     """Seconds of one layer in a pass; bytes that it meets for are added to `sums`, those of many passes to `used`."""
     row = model.seconds[split, layer]
     if sort == AHEAD:
@@ -284,7 +322,7 @@ def _layer(model: Model, split: int, layer: int, sort: int, kind: int, sums: Flo
     return float(row[AGAIN_S + kind] + (row[INPUT_S] if sort == INPUTS else row[BACKWARD_S]))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _meet(met: Floats, sums: Floats, used: Floats, many: int) -> None:
     for channel in range(IN_LAYERS):
         sums[channel, 0] += met[channel, 0]
@@ -292,7 +330,7 @@ def _meet(met: Floats, sums: Floats, used: Floats, many: int) -> None:
         used[channel] += met[channel, 0] * many
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _not_hidden(
     hidden: Floats, sort: int, kind: int, costs: Floats, pace: float, used: Floats, many: int
 ) -> float:  # fmt: skip
@@ -305,7 +343,7 @@ def _not_hidden(
     return float(back + _exposed(hidden[AGAIN_PASS + kind], costs, pace, used, many))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _exposed(hidden: Floats, costs: Floats, pace: float, used: Floats, many: int) -> float:
     """The same of one pass. Copies may hide at different times: how much later the last one is over is not counted."""
     seconds = 0.0
@@ -323,8 +361,8 @@ def _exposed(hidden: Floats, costs: Floats, pace: float, used: Floats, many: int
     return seconds
 
 
-@numba.njit(cache=True, nogil=True)
-def _close(legs: Legs, at: int, computed: float, sums: Floats, costs: Floats) -> int:
+@kernel
+def _close(legs: PassLegs, at: int, computed: float, sums: Floats, costs: Floats) -> int:
     """End a leg with what was computed and met; gives back where the next one is written."""
     alone, later = computed, 0.0
     for channel in range(IN_LAYERS):

@@ -6,16 +6,13 @@ Hops stand in runs: those of one operation, or of one sort of operations, follow
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
 
 
 @kernel
-def largest_sums(run_of: INT, link: INT, load: FLOAT, links: int, runs: int) -> FLOAT:
+def largest_sums(run_of: Ints, link: Ints, load: Floats, links: int, runs: int) -> Floats:
     """By run the largest load that it puts on any link."""
     found, on_link = np.zeros(runs), np.zeros(links)
     first = 0
@@ -33,7 +30,7 @@ def largest_sums(run_of: INT, link: INT, load: FLOAT, links: int, runs: int) -> 
 
 
 @kernel
-def sums_by_link(run_of: INT, link: INT, load: FLOAT, links: int) -> tuple[INT, INT, FLOAT]:
+def sums_by_link(run_of: Ints, link: Ints, load: Floats, links: int) -> tuple[Ints, Ints, Floats]:
     """By link, as CSR, the runs that put a load on it, in their order, and how much."""
     start, last_run = np.zeros(links + 1, np.int64), np.full(links, -1)
     for hop in range(len(run_of)):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.planner._rows_kernel import FORWARD, INTERLEAVED, WRITTEN, ahead_of, entry
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held
 from ropewalk.planner.written import WrittenRows
 from ropewalk.pointer import point_at
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_BATCHES", "RULE", "WRITTEN", "ZERO"))
@@ -31,7 +28,7 @@ FULL = 2
 """The kind of recomputation that runs whole layers again."""
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def memory_of_all(
     candidates: Ints, held: Floats, cuts: Ints, again: Ints, written: WrittenRows, settings: Floats, stages: Floats
 ) -> None:
@@ -44,7 +41,7 @@ def memory_of_all(
         _of_one(candidates[at], held, cuts, again, written, settings, stages[at])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _of_one(
     one: Ints, held: Floats, cuts: Ints, again: Ints, written: WrittenRows, settings: Floats, found: Floats
 ) -> None:
@@ -66,13 +63,13 @@ def _of_one(
         found[stage, BYTES] = states + _peak(one, written, stage, kept, whole, back)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def kind_of(one: Ints, again: int, row: Floats, seen: int) -> int:
     """The kind of recomputation of a layer behind so many blocks of a piece that has `again` recomputed in full."""
     return FULL if row[BLOCK] > 0 and seen < again else int(one[RECOMPUTE])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def home_of(one: Ints, written: WrittenRows, piece: int) -> int:
     """The stage that holds a piece."""
     if one[RULE] == WRITTEN:
@@ -80,7 +77,7 @@ def home_of(one: Ints, written: WrittenRows, piece: int) -> int:
     return int(piece % one[STAGES])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _states(
     one: Ints, held: Floats, cuts: Ints, written: WrittenRows, settings: Floats, stage: int, updated: Floats
 ) -> float:
@@ -135,7 +132,7 @@ def _states(
     return float(in_all + gradients * settings[GRADIENT_BYTES] + mine * settings[STATE_BYTES])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _peak(one: Ints, written: WrittenRows, stage: int, kept: Floats, whole: Floats, back: Floats) -> float:
     """The most bytes kept for backward passes on a stage."""
     rule, stages, many, each = one[RULE], one[STAGES], one[MICRO_BATCHES], one[PIECES_EACH]
@@ -158,12 +155,19 @@ def _peak(one: Ints, written: WrittenRows, stage: int, kept: Floats, whole: Floa
     return fullest
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _written_peak(written: WrittenRows, table: int, stage: int, kept: Floats, whole: Floats, back: Floats) -> float:
     """The same for a row that is written down; from INPUT to WEIGHT a pass keeps what was computed again."""
     now, fullest = 0.0, 0.0
     row = written.row_start[table] + stage
-    for at in range(written.row[row], written.row[row + 1]):
+    swapped = False
+    for place in range(written.row[row], written.row[row + 1]):
+        # Of two passes side by side the forward one takes before the other gives back.
+        at = place
+        if swapped:
+            at, swapped = place - 1, False
+        elif written.paired[place] and written.kind[place] == 1 and written.kind[place + 1] == 0:
+            at, swapped = place + 1, True
         kind, piece = written.kind[at], written.piece[at]
         before = now
         if kind == 0:

@@ -1,4 +1,4 @@
-"""Replay the step of a candidate: one rank of every stage, every pass at its time, nobody else on the network.
+"""Replay the step of a candidate: one rank of every stage, every pass replayed, without contention.
 
 Every operation of a step has a copy for each rank, or group of ranks, of its stage. Two times are carried for it: the
 earliest at which any copy can be over, and one before which the last copy is not over. A copy waits for copies that it
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.planner._legs_kernel import (
     AHEAD,
     BACK,
@@ -21,8 +21,8 @@ from ropewalk.planner._legs_kernel import (
     INPUTS,
     WEIGHTS,
     WEIGHTS_REDUCING,
-    Legs,
-    Model,
+    LayerArrays,
+    PassLegs,
     written_down,
 )  # fmt: skip
 from ropewalk.planner._rows_kernel import WRITTEN, ahead_of, entry
@@ -32,9 +32,6 @@ from ropewalk.planner.layers import Held
 from ropewalk.planner.written import WrittenRows
 from ropewalk.pointer import point_at
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 SPLITTING, CUT, STAGES, PIECES_EACH = (int(Column[name]) for name in ("SPLITTING", "CUT", "STAGES", "PIECES_EACH"))
 MICRO_BATCHES, RULE, WRITTEN_AT, ZERO = (int(Column[name]) for name in ("MICRO_BATCHES", "RULE", "WRITTEN", "ZERO"))
 REPLICAS, EXPERT_COPIES = int(Column.REPLICAS), int(Column.EXPERT_COPIES)
@@ -43,6 +40,7 @@ SEQUENCE, LAYOUT, LOADS = int(Column.SEQUENCE), int(Column.LAYOUT), int(Column.L
 ELEMENT_BYTES, GRADIENT_BYTES = int(Setting.ELEMENT_BYTES), int(Setting.GRADIENT_BYTES)
 PREFETCH, SCATTER_GATHER = int(Setting.PREFETCH), int(Setting.SCATTER_GATHER)
 SENT_LESS_BYTES = int(Setting.SENT_LESS_BYTES)
+GATHER_AHEAD, REDUCE_LATE = int(Setting.GATHER_AHEAD), int(Setting.REDUCE_LATE)
 TENSOR_GATHER, TIED_SUM = int(Channel.TENSOR_GATHER), int(Channel.TIED)
 REDUCE = np.array([int(Channel.DATA_REDUCE), int(Channel.EXPERT_REDUCE)])
 SCATTER = np.array([int(Channel.DATA_SCATTER), int(Channel.EXPERT_SCATTER)])
@@ -56,7 +54,7 @@ CURSOR, ARRIVED, BEFORE, DATA, WEIGHTS_GATHERED, SENT_ON, SENT_BACK = range(7)
 the last operation on each stream that keeps its own order."""
 
 
-class Network(NamedTuple):
+class ReplayCosts(NamedTuple):
     """What communication costs and which links it loads, by layout."""
 
     costs: Floats
@@ -71,7 +69,7 @@ class Network(NamedTuple):
     """Seconds per byte of that channel."""
 
 
-class Run(NamedTuple):
+class ReplayState(NamedTuple):
     """Where a replay stands."""
 
     time: Floats
@@ -84,11 +82,13 @@ class Run(NamedTuple):
     """Bytes by stage and channel."""
     over: Floats
     """Where an operation that nobody asks about leaves its end."""
+    owed: Floats
+    """By stage: seconds of gradients that wait for the end of the backward pass, of one copy and more of the last."""
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def replay_all(
-    candidates: Ints, chosen: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats,
+    candidates: Ints, chosen: Ints, model: LayerArrays, written: WrittenRows, network: ReplayCosts, settings: Floats,
     updates: Floats, found: Floats,
 ) -> None:  # fmt: skip
     """For the chosen candidates: seconds of the replay, and of the busiest link."""
@@ -97,24 +97,25 @@ def replay_all(
         found[at, 0], found[at, 1] = _replay(candidates[at], model, written, network, settings, updates[at])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _replay(
-    one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats
+    one: Ints, model: LayerArrays, written: WrittenRows, network: ReplayCosts, settings: Floats, updates: Floats
 ) -> tuple[float, float]:
+    """One candidate: its passes in order, its stages at the pace of their hosts."""
     stages, pieces = one[STAGES], one[STAGES] * one[PIECES_EACH]
     homes, paces, legs, used = written_down(one, model, written, network.costs, settings, updates)
     ready = np.full((2, pieces, one[MICRO_BATCHES], 2), np.nan)
-    run = Run(np.zeros((stages, 7, 2)), np.full(stages, -1), ready, used, np.zeros(2))
+    run = ReplayState(np.zeros((stages, 7, 2)), np.full(stages, -1), ready, used, np.zeros(2), np.zeros((stages, 2)))
     run.time[:, 1:, :] = -np.inf
     ready[0, 0], ready[1, pieces - 1] = -np.inf, -np.inf
     found: tuple[float, float] = _replayed(one, model, written, network, settings, updates, homes, paces, legs, run)
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _replayed(
-    one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, updates: Floats, homes: Ints,
-    paces: Floats, legs: Legs, run: Run,
+    one: Ints, model: LayerArrays, written: WrittenRows, network: ReplayCosts, settings: Floats, updates: Floats,
+    homes: Ints, paces: Floats, legs: PassLegs, run: ReplayState,
 ) -> tuple[float, float]:  # fmt: skip
     legs, run = point_at(legs), point_at(run)
     _all_passes(one, model, written, network, settings, homes, legs, run)
@@ -122,9 +123,16 @@ def _replayed(
     return end, busiest(one, network, run.used)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _all_passes(
-    one: Ints, model: Model, written: WrittenRows, network: Network, settings: Floats, homes: Ints, legs: Legs, run: Run
+    one: Ints,
+    model: LayerArrays,
+    written: WrittenRows,
+    network: ReplayCosts,
+    settings: Floats,
+    homes: Ints,
+    legs: PassLegs,
+    run: ReplayState,
 ) -> None:
     """Every stage goes through its row; one that waits for input is come back to."""
     stages, many, each, rule = one[STAGES], one[MICRO_BATCHES], one[PIECES_EACH], one[RULE]
@@ -163,10 +171,10 @@ def _all_passes(
             raise ValueError("a schedule waits for itself")
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _one_pass(
-    one: Ints, model: Model, network: Network, settings: Floats, homes: Ints, legs: Legs, run: Run, stage: int,
-    kind: int, piece: int, number: int, last: bool,
+    one: Ints, model: LayerArrays, network: ReplayCosts, settings: Floats, homes: Ints, legs: PassLegs,
+    run: ReplayState, stage: int, kind: int, piece: int, number: int, last: bool,
 ) -> None:  # fmt: skip
     """Receive, run and hand on one pass."""
     pieces = one[STAGES] * one[PIECES_EACH]
@@ -184,6 +192,8 @@ def _one_pass(
         sort = WEIGHTS_REDUCING if reducing else WEIGHTS
     for leg in range(legs.start[sort * pieces + piece], legs.end[sort * pieces + piece]):
         _run_leg(one, settings, legs, run, costs, stage, leg)
+    if kind == 0 and number == 0 and settings[GATHER_AHEAD] > 0 and one[ZERO] == 1:
+        _gather_updated(one, model, settings, run, costs, stage, piece)
     if kind == 3:
         return
     taker = piece + 1 if kind == 0 else piece - 1
@@ -191,10 +201,10 @@ def _one_pass(
         _send(one, model, settings, homes, run, costs, stage, kind, piece, taker, number)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _receive(
-    one: Ints, model: Model, settings: Floats, homes: Ints, run: Run, costs: Floats, stage: int, kind: int, piece: int,
-    number: int,
+    one: Ints, model: LayerArrays, settings: Floats, homes: Ints, run: ReplayState, costs: Floats, stage: int,
+    kind: int, piece: int, number: int,
 ) -> None:  # fmt: skip
     """Wait for what was sent to a pass; parts are gathered by the tensor ranks."""
     direction = 0 if kind == 0 else 1
@@ -208,10 +218,10 @@ def _receive(
         _in_order(run.time[stage], *cost_of(costs[TENSOR_GATHER], size, 1.0))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _send(
-    one: Ints, model: Model, settings: Floats, homes: Ints, run: Run, costs: Floats, stage: int, kind: int, piece: int,
-    taker: int, number: int,
+    one: Ints, model: LayerArrays, settings: Floats, homes: Ints, run: ReplayState, costs: Floats, stage: int,
+    kind: int, piece: int, taker: int, number: int,
 ) -> None:  # fmt: skip
     """Hand the result of a pass to the next piece."""
     direction, peer = 0 if kind == 0 else 1, homes[taker]
@@ -229,15 +239,17 @@ def _send(
     _chained(time[CURSOR], time[ARRIVED], time[stream], *cost_of(costs[channel], size, 1.0), there)
 
 
-@numba.njit(cache=True, nogil=True)
-def crossing(one: Ints, model: Model, settings: Floats, piece: int) -> float:
+@kernel
+def crossing(one: Ints, model: LayerArrays, settings: Floats, piece: int) -> float:
     """Bytes that a piece hands to the next one."""
     last = model.cuts[one[CUT] + piece + 1] - 1
     return float(model.held[one[SPLITTING], last, OUTPUT] * settings[ELEMENT_BYTES])
 
 
-@numba.njit(cache=True, nogil=True)
-def _run_leg(one: Ints, settings: Floats, legs: Legs, run: Run, costs: Floats, stage: int, leg: int) -> None:
+@kernel
+def _run_leg(
+    one: Ints, settings: Floats, legs: PassLegs, run: ReplayState, costs: Floats, stage: int, leg: int
+) -> None:
     time = run.time[stage]
     if legs.layer[leg] >= 0 and legs.layer[leg] != run.gathered[stage]:
         for sort in range(2):
@@ -257,17 +269,46 @@ def _run_leg(one: Ints, settings: Floats, legs: Legs, run: Run, costs: Floats, s
             channel = SCATTER[sort] if one[ZERO] else REDUCE[sort]
             run.used[stage, channel] += size
             alone, later = cost_of(costs[channel], size, legs.times[leg, sort])
-            _chained(time[CURSOR], time[ARRIVED], time[DATA], alone, later, run.over)
+            if settings[REDUCE_LATE] > 0 and one[ZERO] < 2:
+                run.owed[stage, 0] += alone
+                run.owed[stage, 1] += later
+            else:
+                _chained(time[CURSOR], time[ARRIVED], time[DATA], alone, later, run.over)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
+def _gather_updated(
+    one: Ints, model: LayerArrays, settings: Floats, run: ReplayState, costs: Floats, stage: int, piece: int
+) -> None:  # fmt: skip
+    """The first pass through a piece is not over before the updated weights of its last layers are there."""
+    pieces = one[STAGES] * one[PIECES_EACH]
+    stop = model.cuts[one[CUT] + piece + 1] if piece + 1 < pieces else model.held.shape[1]
+    for sort in range(2):
+        if (one[REPLICAS] if sort == 0 else one[EXPERT_COPIES]) < 2:
+            continue
+        size = 0.0
+        for layer in range(model.cuts[one[CUT] + piece], stop):
+            held = model.held[one[SPLITTING], layer]
+            count, narrow = held[EXPERTS], held[NARROW_EXPERT]
+            if sort == 0:
+                count, narrow = held[DENSE], held[NARROW] - held[NARROW_EXPERT]
+            size += count * settings[ELEMENT_BYTES] - min(count, narrow) * settings[SENT_LESS_BYTES]
+        if size > 0:
+            run.used[stage, GATHER[sort]] += size
+            nothing = np.full(2, -np.inf)
+            alone, later = cost_of(costs[GATHER[sort]], size, 1.0)
+            _chained(nothing, nothing, run.time[stage, WEIGHTS_GATHERED], alone, later, run.over)
+    _latest(run.time[stage, CURSOR], run.time[stage, WEIGHTS_GATHERED])
+
+
+@kernel
 def cost_of(costs: Floats, size: float, times: float) -> tuple[float, float]:
     """Seconds of one copy of a collective on a channel, and by how much the last of all copies may be over later."""
     alone = costs[0] * times + costs[1] * size
     return alone, (costs[2] - costs[1]) * size
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _in_order(time: Floats, alone: float, later: float) -> None:
     """An operation that the stage cannot go on without."""
     first = max(time[CURSOR, 0], time[ARRIVED, 0])
@@ -277,7 +318,7 @@ def _in_order(time: Floats, alone: float, later: float) -> None:
     time[ARRIVED, 0], time[ARRIVED, 1] = -np.inf, -np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _chained(since: Floats, besides: Floats, stream: Floats, alone: float, later: float, end: Floats) -> None:
     """An operation beside the computation, behind the last one on its own stream."""
     first = max(since[0], besides[0], stream[0], 0.0)
@@ -287,14 +328,21 @@ def _chained(since: Floats, besides: Floats, stream: Floats, alone: float, later
     stream[0], stream[1] = end[0], end[1]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _latest(time: Floats, other: Floats) -> None:
     time[0], time[1] = max(time[0], other[0]), max(time[1], other[1])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _finish(
-    one: Ints, model: Model, network: Network, settings: Floats, homes: Ints, paces: Floats, updates: Floats, run: Run
+    one: Ints,
+    model: LayerArrays,
+    network: ReplayCosts,
+    settings: Floats,
+    homes: Ints,
+    paces: Floats,
+    updates: Floats,
+    run: ReplayState,
 ) -> float:
     """Tied embeddings, the update, weights that were updated gathered again; the end of everything."""
     stages = one[STAGES]
@@ -309,6 +357,10 @@ def _finish(
     for stage in range(stages):
         if held[stage, 3] > 0:
             held[stage, 2] = 0.0  # the embedding itself is here
+    for stage in range(stages):
+        if run.owed[stage, 0] > 0:
+            time, owed = run.time[stage], run.owed[stage]
+            _chained(time[CURSOR], time[ARRIVED], time[DATA], owed[0], owed[1], run.over)
     _tie(one, network, settings, held, run)
     replicas, copies = one[REPLICAS], one[EXPERT_COPIES]
     for stage in range(stages):
@@ -317,7 +369,7 @@ def _finish(
         _latest(time[ARRIVED], time[DATA])
         _in_order(time, paces[stage] * updates[stage, 0], 0.0)
         end = max(end, time[CURSOR, 1])
-        if one[ZERO] == 1 or one[ZERO] == 2:
+        if (one[ZERO] == 1 and settings[GATHER_AHEAD] == 0) or one[ZERO] == 2:
             for sort in range(2):
                 count = held[stage, 0] + held[stage, 2] if sort == 0 else held[stage, 1]
                 narrow = held[stage, 4] - held[stage, 5] if sort == 0 else held[stage, 5]
@@ -330,8 +382,8 @@ def _finish(
     return float(end)
 
 
-@numba.njit(cache=True, nogil=True)
-def _tie(one: Ints, network: Network, settings: Floats, held: Floats, run: Run) -> None:
+@kernel
+def _tie(one: Ints, network: ReplayCosts, settings: Floats, held: Floats, run: ReplayState) -> None:
     """Sum the gradients of an embedding that two stages hold between the two."""
     for stage in range(one[STAGES]):
         if held[stage, 2] == 0:
@@ -352,8 +404,8 @@ def _tie(one: Ints, network: Network, settings: Floats, held: Floats, run: Run) 
                 break
 
 
-@numba.njit(cache=True, nogil=True)
-def busiest(one: Ints, network: Network, used: Floats) -> float:
+@kernel
+def busiest(one: Ints, network: ReplayCosts, used: Floats) -> float:
     """Seconds in which the busiest link carries all bytes of the step."""
     most = 0.0
     for link in range(network.row_start[one[LOADS]], network.row_start[one[LOADS] + 1]):

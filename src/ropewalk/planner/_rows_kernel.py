@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
+from ropewalk.compiled import kernel
 
 EARLY, DEEP, GPIPE, INTERLEAVED, WRITTEN = range(5)
 """How rows are found: by these rules, or in columns that somebody wrote."""
 FORWARD, BACKWARD = 0, 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def ahead_of(rule: int, stages: int, stage: int, micro_batches: int, pieces_each: int) -> int:
     """Forward passes that a stage runs before its first backward pass."""
     if rule == EARLY:
@@ -22,7 +22,7 @@ def ahead_of(rule: int, stages: int, stage: int, micro_batches: int, pieces_each
     return min((pieces_each - 1) * size + 2 * (stages - 1 - stage), micro_batches * pieces_each)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def entry(
     rule: int, stages: int, stage: int, micro_batches: int, pieces_each: int, ahead: int, at: int
 ) -> tuple[int, int, int]:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ropewalk.arrays import Floats
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.answer import StepAnswer
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Strand:
-    """What one strand is worth over the plain choice, everything else left as it is there."""
+    """What one strand is worth over the baseline, everything else left as it is there."""
 
     name: str
     about: str
@@ -102,7 +98,7 @@ class Strand:
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestFit:
     """A candidate that does not fit into memory, and what it would need."""
 
     strategy: Strategy
@@ -123,8 +119,8 @@ class PlannerAnswer:
     bound: Bound
     counts: Counts
     strands: tuple[Strand, ...]
-    """Each alone over the plain choice, then all together."""
-    nearest: tuple[Nearest, ...]
+    """Each alone over the baseline, then all together."""
+    nearest: tuple[NearestFit, ...]
     """What was nearest to fitting, fullest last."""
     priced: Priced
     """All candidates that can be run, with bytes and bounds."""

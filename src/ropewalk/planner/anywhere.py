@@ -19,26 +19,23 @@ layers, or fewer of them recompute (`to_fit`). Where the lowest floors are, all 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.device.work import OVERLAP
-from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._replay_kernel import ReplayCosts
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, WRITTEN, ahead_of
 from ropewalk.planner.best_spread import spread_floor
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
 from ropewalk.planner.free import Least, free_network
 from ropewalk.planner.hidden import hidden_seconds
-from ropewalk.planner.layers import Launch, Seconds, Walk
+from ropewalk.planner.layers import LaunchColumn, PassColumn, Seconds
 from ropewalk.planner.moments import Moments, moments_of
 from ropewalk.planner.narrow import narrow_floor, narrowest
 from ropewalk.planner.one_ahead import waiting_floor
-from ropewalk.planner.pricing import Priced, Prices
-from ropewalk.planner.to_fit import Blocks, block_of, kept_at_once, least_again
+from ropewalk.planner.pricing import Priced, StrategyPrices
+from ropewalk.planner.to_fit import FULL, NONE, Blocks, block_of, kept_at_once, least_again
 from ropewalk.strategy.memory import usable_bytes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KEPT_BY = [int(Column[name]) for name in ("STAGES", "MICRO_BATCHES", "PIECES_EACH", "RULE", "WRITTEN")]
 BLOCK_BY = [int(Column[name]) for name in ("SPLITTING", "RECOMPUTE", "ZERO", "REPLICAS", "EXPERT_COPIES")]
@@ -49,7 +46,7 @@ IN_ONE_PIECE = (EARLY, DEEP, GPIPE)
 """Rules of timetables whose stages hold one piece each and run backward passes whole."""
 
 
-def floors_anywhere(prices: Prices, priced: Priced, below_s: float) -> Floats:
+def floors_anywhere(prices: StrategyPrices, priced: Priced, below_s: float) -> Floats:
     """By candidate, seconds that no cut and no choice of recomputed blocks falls below; not a number where none fits.
 
     They hold for steps faster than `below_s`: what is slower does not matter. Candidates of a pipeline that recompute
@@ -61,13 +58,13 @@ def floors_anywhere(prices: Prices, priced: Priced, below_s: float) -> Floats:
     return floor
 
 
-def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
+def least_anywhere(prices: StrategyPrices, priced: Priced, below_s: float) -> float:
     """Seconds that no candidate falls below, whatever its cut and its recomputed blocks, and no more than `below_s`.
 
     Of candidates with the lowest floors, blocks are spread over pieces as well as memory and timetable allow.
     """
     floor = floors_anywhere(prices, priced, below_s)
-    known, memory = dict[bytes, float](), Known(priced)
+    known, memory = dict[bytes, float](), MemoryNeeds(priced)
     for _ in range(MOST_SPREAD):
         if np.isnan(floor).all():
             return below_s
@@ -84,7 +81,7 @@ def least_anywhere(prices: Prices, priced: Priced, below_s: float) -> float:
     return float(np.nanmin(floor))
 
 
-def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
+def narrow_of(prices: StrategyPrices, priced: Priced, at: int) -> float:
     """The floor of a candidate with one stage under what must get through the narrowest cuts of the network."""
     layouts, which = priced.candidates.layouts
     layout = layouts[which[at]]
@@ -98,26 +95,37 @@ def narrow_of(prices: Prices, priced: Priced, at: int) -> float:
     )
 
 
-def spread_of(prices: Prices, priced: Priced, at: int, known: Known | None = None) -> float:
+def spread_of(prices: StrategyPrices, priced: Priced, at: int, known: MemoryNeeds | None = None) -> float:
     """The floor of one candidate under the best spread of its blocks."""
+    if side_by_side(priced, priced.kernels.rows[at]):
+        return float(floors_of(prices, priced, np.array([at]), np.inf)[0])
     rows, network = free_network(priced, np.array([at]), prices.fabric, prices.use)
-    moments = (known or Known(priced)).moments_of(rows[0])
+    moments = (known or MemoryNeeds(priced)).moments_of(rows[0])
     return spread_floor(priced, rows[0], network, usable_bytes(prices.room), moments)
 
 
-def floors_of(prices: Prices, priced: Priced, which: Ints, below_s: float) -> Floats:
+def side_by_side(priced: Priced, row: Ints) -> bool:
+    """Does this candidate run passes side by side?"""
+    return bool(row[Column.RULE] == WRITTEN and priced.kernels.written.side_by_side[row[Column.WRITTEN]])
+
+
+def floors_of(prices: StrategyPrices, priced: Priced, which: Ints, below_s: float) -> Floats:
     """The same of some candidates."""
     rows, network = free_network(priced, which, prices.fabric, prices.use)
     piped = rows[:, Column.STAGES] > 1
     rows[piped, Column.AGAIN] = 0  # counted below
     found, room = priced.least_of_any(which, rows, network), usable_bytes(prices.room)
-    memory = Known(priced)
+    memory = MemoryNeeds(priced)
     for at in np.flatnonzero(piped).tolist():
-        found[at] = Spread(priced, rows[at], float(found[at]), network).least(below_s, room, memory)
+        if side_by_side(priced, rows[at]):
+            # The work of all micro-batches, spread evenly over the stages.
+            found[at] *= rows[at, Column.MICRO_BATCHES] / rows[at, Column.STAGES]
+            continue
+        found[at] = StageSpread(priced, rows[at], float(found[at]), network).least(below_s, room, memory)
     return found
 
 
-class Known:
+class MemoryNeeds:
     """What memory asks for, which many candidates have in common."""
 
     def __init__(self, priced: Priced) -> None:
@@ -147,18 +155,24 @@ class Known:
         return self.blocks[key]
 
 
-class Spread:
+class StageSpread:
     """The work of one candidate, spread over its stages as well as can be."""
 
-    def __init__(self, priced: Priced, row: Ints, work_s: float, network: Network) -> None:
+    def __init__(self, priced: Priced, row: Ints, work_s: float, network: ReplayCosts) -> None:
         self.priced, self.row, self.work_s, self.network = priced, row, work_s, network
         self.stages, self.many = int(row[Column.STAGES]), int(row[Column.MICRO_BATCHES])
         launch = priced.kernels.model.launch[row[Column.SPLITTING]]
         kind = int(row[Column.RECOMPUTE])
-        self.gpu_s = float(launch[:, Launch.GPU].sum() + launch[:, Launch.AGAIN_GPU + kind].sum())
-        self.host_s = float(launch[:, Launch.HOST].sum() + launch[:, Launch.AGAIN_HOST + kind].sum())
+        passes = LaunchColumn.FORWARD, LaunchColumn.BACKWARD, LaunchColumn.again(kind)
+        self.gpu_s, self.host_s, away_s = (
+            float(launch[:, [of_pass + part for of_pass in passes]].sum())
+            for part in (LaunchColumn.GPU, LaunchColumn.HOST, LaunchColumn.AWAY)
+        )
+        # While tokens travel a host goes on: the longer they do, the less it stretches, so they travel most here.
+        may = kind == NONE and priced.candidates.may_recompute
+        self.away_s = away_s + (float(launch[:, LaunchColumn.again(FULL) + LaunchColumn.AWAY].sum()) if may else 0.0)
 
-    def least(self, below_s: float, room: float, known: Known) -> float:
+    def least(self, below_s: float, room: float, known: MemoryNeeds) -> float:
         """Seconds of the step at least; not a number where nothing fits that takes less than `below_s`."""
         least = self.seconds(0.0, None)
         if least >= below_s:
@@ -177,7 +191,8 @@ class Spread:
         """The same where so many blocks are recomputed, of as many as it takes to fit."""
         more_gpu, more_host = (again * block.again_gpu_s, again * block.again_host_s) if block else (0.0, 0.0)
         work, gpu, host = self.work_s + more_gpu, self.gpu_s + more_gpu, self.host_s + more_host
-        waits = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP) - gpu
+        busy = gpu + self.away_s
+        waits = (busy**OVERLAP + host**OVERLAP) ** (1 / OVERLAP) - busy
         least = max((work + waits) * self.many / self.stages, work - self._put_off())
         left = 1 - 1 / self.many
         if self.row[Column.RULE] in IN_ONE_PIECE:
@@ -207,7 +222,7 @@ class Spread:
         costs = self.network.costs[self.row[Column.LAYOUT], :IN_LAYERS]
         sent = met[..., 0] @ costs[:, 1] + met[..., 1] @ costs[:, 0]
         # What forward passes exchange beside computations may all be exposed, what the others do may all be hidden.
-        sent[:, Walk.FORWARD] += hidden_seconds(model.hidden[split][:, Walk.FORWARD], costs)
+        sent[:, PassColumn.FORWARD] += hidden_seconds(model.hidden[split][:, PassColumn.FORWARD], costs)
         ahead, back = seconds[:, Seconds.FORWARD], seconds[:, [Seconds.BACKWARD, Seconds.AGAIN + kind]].sum(1)
         whole = ahead + back + sent[:, 0] + sent[:, 1] + sent[:, 2 + kind]
         parts = np.maximum(_part(ahead, ahead + back), _part(ahead + sent[:, 0], whole))

@@ -58,7 +58,7 @@ def search_as_json(answer: PlannerAnswer) -> dict[str, Any]:
         "strands": [
             {"name": one.name, "about": one.about, "gain": one.gain, **_said(one.option)} for one in answer.strands
         ],
-        "remarks": list(answer.remarks),
+        "notes": list(answer.remarks),
     }
 
 

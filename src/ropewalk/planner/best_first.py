@@ -7,12 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.interrupts import unwrapped_interrupts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 AT_ONCE = 32
 """Candidates that are replayed together."""
@@ -20,7 +17,7 @@ FLOOR, REPLAY = 0, 1
 
 
 @dataclass(eq=False)
-class Searched:
+class PlannerSearch:
     """What was found on the way."""
 
     replay_s: Floats
@@ -41,10 +38,10 @@ def best_first(
     replay: Callable[[Ints], Floats],
     simulate: Callable[[int], float],
     most: int,
-    say: Callable[[Searched], None] = lambda found: None,
+    say: Callable[[PlannerSearch], None] = lambda found: None,
     ahead: Callable[[list[int]], None] = lambda next_ones: None,
     width: int = 1,
-) -> Searched:
+) -> PlannerSearch:
     """Candidates are looked at in the order of what is known to be below their time: floor, replay, simulation.
 
     A candidate is replayed when its floor is the lowest of all that is known, and simulated when its replay is. When
@@ -52,7 +49,7 @@ def best_first(
     `most` simulations, or when interrupted; the best so far is kept. `ahead` is told the `width` candidates that are
     likely to be simulated next, whose times somebody may find out side by side; the search itself is the same.
     """
-    found = Searched(np.full(len(floor_s), np.nan), np.full(len(floor_s), np.nan))
+    found = PlannerSearch(np.full(len(floor_s), np.nan), np.full(len(floor_s), np.nan))
     # Ties go to the candidate that stands first, so the same space gives the same answer.
     waiting = [(float(seconds), FLOOR, at) for at, seconds in enumerate(floor_s) if np.isfinite(seconds)]
     heapq.heapify(waiting)
@@ -86,7 +83,7 @@ def best_first(
     return found
 
 
-def _replay_some(waiting: list[tuple[float, int, int]], found: Searched, replay: Callable[[Ints], Floats]) -> None:
+def _replay_some(waiting: list[tuple[float, int, int]], found: PlannerSearch, replay: Callable[[Ints], Floats]) -> None:
     """Replay the candidates with the lowest floors."""
     some: list[tuple[float, int]] = []
     while waiting and waiting[0][1] == FLOOR and len(some) < AT_ONCE:

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._memory_kernel import home_of
-from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._replay_kernel import ReplayCosts
 from ropewalk.planner._rows_kernel import INTERLEAVED, WRITTEN, ahead_of
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.columns import Column
@@ -33,9 +33,6 @@ from ropewalk.planner.sized import state_bytes_of
 from ropewalk.planner.to_fit import FULL, NONE
 from ropewalk.planner.written import WrittenRows
 from ropewalk.timetable.passes import Pass
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EXACT = 1 - 1e-6
 """What the solver may be off by, in seconds and in bytes."""
@@ -67,7 +64,7 @@ class Piecewise:
     blocks: int
 
 
-def spread_floor(priced: Priced, row: Ints, network: Network, room: float, moments: Moments) -> float:
+def spread_floor(priced: Priced, row: Ints, network: ReplayCosts, room: float, moments: Moments) -> float:
     """Seconds of the step at least; not a number where no cut fits; 0 where the model is not all blocks in a row."""
     made = pieces_of(priced, row, network)
     if made is None:
@@ -173,7 +170,7 @@ def _written_first(written: WrittenRows, row: Ints, stage: int, own: Ints) -> In
     return np.bincount(written.piece[passes][:turn], minlength=int(own.max()) + 1)[own]
 
 
-def pieces_of(priced: Priced, row: Ints, network: Network) -> Piecewise | None:
+def pieces_of(priced: Priced, row: Ints, network: ReplayCosts) -> Piecewise | None:
     """The block of a candidate, the layer in front and the one behind; None where the model has other layers."""
     split, kind, one = row[Column.SPLITTING], int(row[Column.RECOMPUTE]), priced.kernels
     held, seconds, met = one.model.held[split], one.model.seconds[split], one.model.met[split]

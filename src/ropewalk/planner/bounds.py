@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.planner.answer import Bound, Floats, Rung
-from ropewalk.planner.best_first import Searched
+from ropewalk.arrays import Floats
+from ropewalk.planner.answer import Bound, Rung
+from ropewalk.planner.best_first import PlannerSearch
 from ropewalk.planner.layers import Seconds
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.training.answer import StepAnswer
 
 FREE = (
@@ -17,11 +18,11 @@ FREE = (
 
 
 def bound_of(
-    priced: Priced, found: Searched, anything_s: float, training: StepAnswer, prices: Prices, *, free: bool
+    priced: Priced, found: PlannerSearch, anything_s: float, training: StepAnswer, prices: StrategyPrices, *, free: bool
 ) -> Bound:
     """The bounds with their proofs; `anything_s` holds for every choice but for what `free` stages and orders add."""
     if free:
-        anything_s = min(anything_s, _kernels(priced, np.arange(len(priced.candidates))))
+        anything_s = min(anything_s, kernels_alone(priced))
     return Bound(
         min(anything_s, found.bound_s),
         found.bound_s,
@@ -31,7 +32,7 @@ def bound_of(
     )
 
 
-def proof_of(priced: Priced, found: Searched) -> str:
+def proof_of(priced: Priced, found: PlannerSearch) -> str:
     """Which proofs the bounds have."""
     even = bool(priced.symmetric[priced.fits].all())
     ground = (
@@ -45,14 +46,16 @@ def proof_of(priced: Priced, found: Searched) -> str:
         else "it is the lowest bound of any strategy that was not simulated"
     )
     return (
-        f"with the usual collectives, buckets and even cuts: {which}; {ground}. With any collectives, cuts, recomputed "
-        "blocks, orders and placements: every GPU hands on what others lack over all its links, and every server takes "
-        "in what its ranks lack, weights no more than one layer ahead; the whole blocks of the model are spread over "
-        "the stages as well as can be, and no more is recomputed than memory asks for"
+        f"with default collectives, buckets and even cuts: {which}; {ground}. With any collectives, cuts, recomputed "
+        "blocks, orders and placements: every GPU sends what others lack over all its links, and every server receives "
+        "what its ranks lack, weights no more than one layer ahead; the whole blocks of the model are spread over "
+        "the stages as evenly as possible, and no more is recomputed than memory requires"
     )
 
 
-def bound_on_ports(priced: Priced, bounds_s: Floats, least_s: Floats, training: StepAnswer, prices: Prices) -> Bound:
+def bound_on_ports(
+    priced: Priced, bounds_s: Floats, least_s: Floats, training: StepAnswer, prices: StrategyPrices
+) -> Bound:
     """The bounds for every wiring; `priced` is on a switch on which servers send what all their ports do.
 
     `bounds_s` holds for rings, even cuts and usual buckets, `least_s` for every choice, both by candidate.
@@ -65,15 +68,15 @@ def bound_on_ports(priced: Priced, bounds_s: Floats, least_s: Floats, training: 
 
 PROOF_ON_PORTS = (
     "for every wiring: no server sends more than all its ports together do, and nothing arrives before it was sent. "
-    "With rings, even cuts and the usual buckets every collective takes at least what one copy of it takes alone on a "
-    "switch that never blocks. With any collectives, cuts, orders and placements: every GPU hands on what others lack "
-    "over all its links, and the work of a micro-batch is spread over the stages as well as can be"
+    "With rings, even cuts and default buckets every collective takes at least what one copy of it takes alone on a "
+    "non-blocking switch. With any collectives, cuts, orders and placements: every GPU sends what others lack over "
+    "all its links, and the work of a micro-batch is spread over the stages as well as can be"
 )
 """Why no wiring is below its bound."""
 
 
 def ladder_of(
-    priced: Priced, uniform_s: float, anything_s: float, training: StepAnswer, prices: Prices
+    priced: Priced, uniform_s: float, anything_s: float, training: StepAnswer, prices: StrategyPrices
 ) -> tuple[Rung, ...]:
     """From arithmetic at peak rate to the best of the uniform space."""
     rungs = []
@@ -82,12 +85,19 @@ def ladder_of(
         rungs.append(Rung("arithmetic", flops / (peak * training.gpus), "all operations at the peak rate of the GPU"))
     fits = np.flatnonzero(priced.fits)
     rungs += [
-        Rung("kernels", _kernels(priced, np.arange(len(priced.candidates))), "kernels as any split has them, no waits"),
-        Rung("memory", _kernels(priced, fits), "of splits that fit into memory, with what they compute again"),
-        Rung("any choice", anything_s, "fill and exchanges, whatever the collectives, cuts, order and placement"),
-        Rung("even cuts and rings", uniform_s, "every pass at its time, nobody else on the network"),
+        Rung("kernels", kernels_alone(priced), "kernels of any split, without waiting"),
+        Rung("memory", _kernels(priced, fits), "splits that fit into memory, with recomputation"),
+        Rung(
+            "any choice", anything_s, "pipeline fill and communication, for any collectives, cuts, order and placement"
+        ),
+        Rung("even cuts and rings", uniform_s, "every pass replayed, without contention"),
     ]
     return tuple(sorted(rungs, key=lambda rung: rung.seconds))
+
+
+def kernels_alone(priced: Priced) -> float:
+    """Seconds that no candidate falls below: all its kernels, spread evenly over all GPUs."""
+    return _kernels(priced, np.arange(len(priced.candidates)))
 
 
 def _kernels(priced: Priced, which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:

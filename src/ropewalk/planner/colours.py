@@ -13,19 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints, Words
 from ropewalk.ragged import ranges
 from ropewalk.sim.flow.colours import colour_links, colour_rows, mix, sum_by_row
 from ropewalk.task.step import Act, Step
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 SAME = 1e-9
 """Numbers that differ by less, relatively, are equal up to rounding."""
 
 
-class Hops(NamedTuple):
+class TransferHops(NamedTuple):
     """Every link of every transfer, and the part of a second that a byte of it takes there."""
 
     transfer: Ints
@@ -36,7 +33,9 @@ class Hops(NamedTuple):
 class Colours:
     """Colours of the ranks, operations, transfers and links of a step in which nothing waits."""
 
-    def __init__(self, step: Step, sort: Ints, stage_of_rank: Ints, operation: Ints, own: Words, hops: Hops) -> None:
+    def __init__(
+        self, step: Step, sort: Ints, stage_of_rank: Ints, operation: Ints, own: Words, hops: TransferHops
+    ) -> None:
         """`sort` of every operation, `operation` of every transfer and what is its `own` are what differs at first."""
         met = np.flatnonzero(step.act >= Act.ALL_REDUCE)
         sent = np.flatnonzero(step.act == Act.SEND)

@@ -55,6 +55,10 @@ class Setting(IntEnum):
     """Of the narrow copies of a weight, where products are narrow, less those of the wide one where it has none."""
     SENT_LESS_BYTES = 9
     """What an updated weight with narrow copies alone has less, where it is gathered."""
+    GATHER_AHEAD = 10
+    """Are updated weights gathered while the next forward pass has begun?"""
+    REDUCE_LATE = 11
+    """Are gradients reduced behind the last backward pass, not beside it?"""
 
 
 SETTINGS = len(Setting)

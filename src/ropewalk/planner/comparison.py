@@ -42,7 +42,7 @@ class Hosts:
             return f"{self.gpus} x {self.device} against {other.gpus} x {other.device}"
         if self.per_gpu != other.per_gpu:
             return f"{units.show_bandwidth(self.per_gpu)} against {units.show_bandwidth(other.per_gpu)} per GPU"
-        return "NVLink of different speeds"
+        return "different NVLink bandwidths"
 
 
 def hosts_of(cluster: Cluster) -> Hosts:
@@ -88,7 +88,7 @@ class NetworkResult:
 
 
 @dataclass(frozen=True)
-class Row:
+class NetworkRow:
     """One network beside the reference."""
 
     result: NetworkResult
@@ -114,7 +114,7 @@ class NetworkComparison:
 
     reference: str
     """The network that the others are compared with: the first one that was named."""
-    rows: tuple[Row, ...]
+    rows: tuple[NetworkRow, ...]
     dollars_of: str
     """What is priced: `network`, or `network and servers` where the price list has the servers."""
     prices: str
@@ -144,9 +144,9 @@ def compared(results: Sequence[NetworkResult]) -> NetworkComparison:
     first = results[0]
     whole = all(result.price.with_servers is not None for result in results)
 
-    def row(result: NetworkResult) -> Row:
+    def row(result: NetworkResult) -> NetworkRow:
         spent, reference = _dollars(result, whole), _dollars(first, whole)
-        return Row(
+        return NetworkRow(
             result,
             result.step_time_s / first.step_time_s,
             spent / reference,
@@ -166,7 +166,7 @@ def _dollars(result: NetworkResult, whole: bool) -> float:
     return both if whole and both is not None else result.price.total
 
 
-def verdict(rows: Sequence[Row], first: NetworkResult, dollars_of: str) -> str:
+def verdict(rows: Sequence[NetworkRow], first: NetworkResult, dollars_of: str) -> str:
     """Which network to take, in one sentence; what has other hosts is never in the headline without saying so."""
     if len(rows) == 1:
         took = units.show_seconds(first.step_time_s)
@@ -179,20 +179,20 @@ def verdict(rows: Sequence[Row], first: NetworkResult, dollars_of: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def _as_fast(equal: Sequence[Row]) -> list[Row]:
+def _as_fast(equal: Sequence[NetworkRow]) -> list[NetworkRow]:
     """Those that are as fast as the fastest, which stands first."""
     return [row for row in equal if row.result.step_time_s <= (1 + AS_FAST) * equal[0].result.step_time_s]
 
 
-def _pick(equal: Sequence[Row]) -> Row:
+def _pick(equal: Sequence[NetworkRow]) -> NetworkRow:
     """The cheapest of the fastest."""
     return min(_as_fast(equal), key=lambda row: (row.cost_ratio, row.result.step_time_s))
 
 
-def _headline(equal: Sequence[Row], speed: str, dollars_of: str) -> str:
+def _headline(equal: Sequence[NetworkRow], speed: str, dollars_of: str) -> str:
     """The cheapest of the fastest, and what gives most for the money where that is another."""
     pick, as_fast = _pick(equal), _as_fast(equal)
-    said = [f"with equal bandwidth per GPU ({speed}), {pick.result.name} is the one to take"]
+    said = [f"with equal bandwidth per GPU ({speed}), {pick.result.name} is recommended"]
     dearest, cheapest = max(equal, key=lambda row: row.cost_ratio), min(equal, key=lambda row: row.cost_ratio)
     value = max(equal, key=lambda row: row.per_dollar)
     trade = pick.cost_ratio > (1 + ABOUT_EQUAL) * cheapest.cost_ratio and value is not pick
@@ -212,7 +212,7 @@ def _headline(equal: Sequence[Row], speed: str, dollars_of: str) -> str:
     return "".join(said)
 
 
-def _beside(equal: Sequence[Row], as_fast: Sequence[Row], pick: Row) -> str:
+def _beside(equal: Sequence[NetworkRow], as_fast: Sequence[NetworkRow], pick: NetworkRow) -> str:
     """How the time compares with the others."""
     others = [row.result.name for row in as_fast if row is not pick]
     if len(others) > 2 and len(as_fast) == len(equal):
@@ -220,14 +220,14 @@ def _beside(equal: Sequence[Row], as_fast: Sequence[Row], pick: Row) -> str:
     if others:
         return f", as fast as {_listed(others)}"
     second = equal[1]
-    return f" ({second.result.name}, the next, takes {_longer(second, pick)})"
+    return f" ({second.result.name}, the next fastest, takes {_longer(second, pick)})"
 
 
-def _longer(row: Row, pick: Row) -> str:
+def _longer(row: NetworkRow, pick: NetworkRow) -> str:
     return f"{_percent(row.result.step_time_s / pick.result.step_time_s - 1)} longer"
 
 
-def _unequal(row: Row, best: Row) -> str:
+def _unequal(row: NetworkRow, best: NetworkRow) -> str:
     """A network with other hosts against the fastest of those that have the same."""
     times = best.result.step_time_s / row.result.step_time_s
     against = row.result.hosts.against(best.result.hosts)
@@ -246,7 +246,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.1f} %" if abs(part) < 0.1 else f"{100 * part:.0f} %"
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
+def _row_as_json(row: NetworkRow) -> dict[str, Any]:
     result = row.result
     return {
         "network": result.name,
@@ -258,7 +258,7 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "samples_per_s": result.samples_per_s,
         "mfu": result.mfu,
         "gpus": result.hosts.gpus,
-        "bandwidth_per_gpu": result.hosts.per_gpu,
+        "bandwidth_per_gpu_bytes_per_s": result.hosts.per_gpu,
         "slowdown": row.slowdown,
         "cost_ratio": row.cost_ratio,
         "throughput_per_dollar": row.per_dollar,

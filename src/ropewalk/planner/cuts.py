@@ -12,8 +12,8 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._rows_kernel import WRITTEN, ahead_of
 from ropewalk.planner.columns import Column
 from ropewalk.planner.layers import Held, Seconds
@@ -21,9 +21,6 @@ from ropewalk.planner.sized import state_bytes_of
 from ropewalk.planner.tailored import Cuts, Tailor
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FULL = RECOMPUTE_OF_LAYERS.index("full")
 MOST_MOVES = 128

@@ -9,9 +9,10 @@ from itertools import product
 
 import numpy as np
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import PlanError
 from ropewalk.planner.layers import repeating
-from ropewalk.planner.space import COLUMNS, EXCHANGE_NAMES, Candidates, Ints, Numbers, Space
+from ropewalk.planner.space import COLUMNS, EXCHANGE_NAMES, Candidates, Numbers, Space
 from ropewalk.strategy.checks import MOST_MICRO_BATCHES, degree_findings
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.timetable.named import TIMETABLES
@@ -42,6 +43,10 @@ def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> 
     return Candidates(space, table)
 
 
+ZERO_BESIDE = 1
+"""Of passes side by side, each would gather weights and reduce gradients of its own: no more is shared out."""
+
+
 def _rows(
     space: Space, workload: Workload, degrees: Numbers, met: tuple[int, int], micro_batch: int, many: int, blocks: int
 ) -> Iterator[Ints]:
@@ -52,11 +57,13 @@ def _rows(
     most = 2 if space.usual.narrow_weights else 3
     shared = [zero for zero in space.zero if zero == 0 or (together > 1 and zero <= most)]
     timetables = list(_timetables(space, pipeline, many, len(workload.layers), blocks))
+    beside = {at for at, name in enumerate(space.schedules) if TIMETABLES[name].side_by_side}
     ring = EXCHANGE_NAMES[met[0]] == RING
     again = [at for at, name in enumerate(space.recompute) if not (ring and name == "selective")]
     found = [
         (*degrees, zero, recompute, 0, micro_batch, many, schedule, each, *met)
         for zero, recompute, (schedule, each) in product(shared, again, timetables)
+        if schedule not in beside or (expert > 1 and zero <= ZERO_BESIDE)
     ]
     if found:
         yield np.array(found, np.int64)
@@ -64,10 +71,11 @@ def _rows(
 
 def _timetables(space: Space, pipeline: int, many: int, layers: int, blocks: int) -> Iterator[tuple[int, int]]:
     """Schedules by number with the pieces of each stage; one stage has nothing to order."""
+    plain = [number for number, name in enumerate(space.schedules) if not TIMETABLES[name].side_by_side]
     for number, name in enumerate(space.schedules):
         named = TIMETABLES[name]
         if pipeline == 1:
-            if number == 0:
+            if number in plain[:1]:
                 yield number, 1
         elif named.any_pieces:
             most = layers // pipeline

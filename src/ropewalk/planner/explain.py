@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import InputError, PlanError
-from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.planner.pricing import Priced
+from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
-from ropewalk.planner.space import EXCHANGE_NAMES, Space
+from ropewalk.planner.space import BLOCKS, EXCHANGE_NAMES, Space
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.frameworks import runnable
@@ -22,10 +23,50 @@ from ropewalk.units import show_seconds, show_size
 
 DEGREES = {
     "dp": "data", "tp": "tensor", "pp": "pipeline", "ep": "expert", "cp": "context", "mb": "micro_batch",
-    "zero": "zero", "v": "interleave",
+    "zero": "zero", "v": "interleave", "micro-batches": "micro_batches",
 }  # fmt: skip
 """Degrees as people write them, and the columns they are."""
-_WORD = re.compile(r"([a-z-]+?)[ =]?(\d+)?")
+SAID = (
+    ("sequence parallel", "sp"), ("folded experts", "folded"),
+    (r"(\d+) micro-batch(?:es)? of (\d+)", r"micro-batches \1, mb \2"),
+    (r" x (\d+)", r", v \1"), (r"([a-z-]+) (?:recomputation|attention)", r"\1"),
+    (r"\d+ blocks? per piece recomputed", BLOCKS),
+)  # fmt: skip
+"""Parts of a strategy as tables say it, and how they are asked about: a row of a table can be asked about as it is."""
+_WORD = re.compile(r"([a-z-]+?)[ =]?([0-9]{1,9})?")
+
+
+class TakenStrategy(Protocol):
+    """A strategy that was taken, with the time of its step."""
+
+    @property
+    def strategy(self) -> Strategy: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class Explainable(Protocol):
+    """An answer that others can be held to: that of a search, or an estimate."""
+
+    @property
+    def question(self) -> PlannerQuestion: ...
+    @property
+    def best(self) -> TakenStrategy: ...
+    @property
+    def training(self) -> StepAnswer: ...
+    @property
+    def priced(self) -> Priced: ...
+    @property
+    def capacity_bytes(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class TimeShare:
+    """Where an average GPU spends a part of the step, under the answer and under what was asked about."""
+
+    name: str
+    best_s: float
+    other_s: float
 
 
 @dataclass(frozen=True)
@@ -34,14 +75,23 @@ class Explanation:
 
     asked: str
     sentences: tuple[str, ...]
+    other: str = ""
+    """The best strategy like that, where one fits and is not the answer itself."""
+    parts: tuple[TimeShare, ...] = ()
+    absent: bool = False
+    """Is nothing like that in the space?"""
+
+    def as_json(self) -> dict[str, Any]:
+        parts = [{"name": one.name, "best_s": one.best_s, "other_s": one.other_s} for one in self.parts]
+        return {"asked": self.asked, "sentences": list(self.sentences), "other": self.other or None, "parts": parts}
 
 
-def explained(answer: PlannerAnswer, asked: str) -> Explanation:
+def explained(answer: Explainable, asked: str) -> Explanation:
     """Why the strategy that is named is not the answer: `tp 4, pp 8`, `zero 1`, `interleaved`."""
     priced = answer.priced
     chosen = _matching(priced, asked)
     if not len(chosen):
-        return Explanation(asked, (_absent(answer, asked),))
+        return Explanation(asked, (_absent(answer, asked),), absent=True)
     fit = chosen[priced.fits[chosen]]
     if not len(fit):
         return Explanation(asked, (_too_large(answer, chosen),))
@@ -52,7 +102,8 @@ def explained(answer: PlannerAnswer, asked: str) -> Explanation:
         return Explanation(asked, (f"{strategy.said()} is the answer.",))
     simulator = Simulator(answer.question)
     other = simulator.training_of(strategy, LevelUse())
-    return Explanation(asked, tuple(_losses(answer, other, len(fit))))
+    parts = _parts(answer.training, other)
+    return Explanation(asked, tuple(_losses(answer, other, len(fit), parts)), strategy.said(), parts)
 
 
 def _matching(priced: Priced, asked: str) -> NDArray[np.int64]:
@@ -65,15 +116,22 @@ def _matching(priced: Priced, asked: str) -> NDArray[np.int64]:
 
 
 def named(asked: str, space: Space) -> dict[str, int]:
-    """Columns of candidates with the values that are asked about."""
+    """Columns of candidates with the values that are asked about.
+
+    >>> named("dp 4, sequence parallel, interleaved x 2, 8 micro-batches of 1", Space(schedules=("interleaved",)))
+    {'data': 4, 'sequence': 1, 'schedule': 0, 'interleave': 2, 'micro_batches': 8, 'micro_batch': 1}
+    """
     found: dict[str, int] = {}
-    for word in filter(None, re.split(r"[,;]\s*|\s+(?=[a-z])", asked.strip().lower())):
+    text = asked.strip().lower()
+    for said, short in SAID:
+        text = re.sub(said, short, text)
+    for word in filter(None, re.split(r"[,;]\s*|\s+(?=[a-z])", text)):
         met = _WORD.fullmatch(word.strip())
         name, number = (met.group(1), met.group(2)) if met else (word, None)
         if name in DEGREES and number is not None:
             found[DEGREES[name]] = int(number)
-        elif word in ("sp", "folded"):
-            found["sequence" if word == "sp" else "folded"] = 1
+        elif name in ("sp", "folded") and number in (None, "0", "1"):
+            found["sequence" if name == "sp" else "folded"] = 0 if number == "0" else 1
         elif word in EXCHANGE_NAMES:
             found["exchange"] = EXCHANGE_NAMES.index(word)
         elif word in space.schedules:
@@ -83,8 +141,8 @@ def named(asked: str, space: Space) -> dict[str, int]:
         else:
             known = [
                 *(f"{key} N" for key in DEGREES),
-                "sp",
-                "folded",
+                "sp [0]",
+                "folded [0]",
                 *EXCHANGE_NAMES,
                 *space.schedules,
                 *space.recompute,
@@ -93,7 +151,7 @@ def named(asked: str, space: Space) -> dict[str, int]:
     return found
 
 
-def _absent(answer: PlannerAnswer, asked: str) -> str:
+def _absent(answer: Explainable, asked: str) -> str:
     """Why nothing like that is in the space: what the checks say about it, or the frameworks."""
     question, workload = answer.question, answer.training.workload
     asks = named(asked, question.space)
@@ -112,40 +170,47 @@ def _absent(answer: PlannerAnswer, asked: str) -> str:
     try:
         check(plan, workload.at_batch(micro_batch), question.cluster.gpus)
     except InputError as problem:
-        return f"No strategy of the space is like that. {problem}"
+        return f"No strategy of the space matches. {problem}"
     if plan.global_batch != question.batch:
-        return f"No strategy of the space is like that: {plan.said()} does not divide a batch of {question.batch}."
+        return f"No strategy of the space matches: {plan.said()} does not divide a batch of {question.batch}."
     reasons = "; ".join(f"{name} {why}" for name, why in runnable(plan, workload).items() if why is not None)
-    return f"No strategy of the space is like that: {reasons or 'it lies outside of what may be chosen'}."
+    return f"No strategy of the space matches: {reasons or 'it is outside the search space'}."
 
 
-def _too_large(answer: PlannerAnswer, chosen: NDArray[np.int64]) -> str:
+def _too_large(answer: Explainable, chosen: NDArray[np.int64]) -> str:
     priced, capacity = answer.priced, answer.capacity_bytes
     sized = chosen[np.isfinite(priced.memory_bytes[chosen])]
     at = int(sized[np.argmin(priced.memory_bytes[sized])])
     needed = float(priced.memory_bytes[at])
     return (
-        f"None of the {len(chosen):,} strategies like that fits: the smallest, "
+        f"None of the {len(chosen):,} matching strategies fits: the smallest, "
         f"{priced.candidates.strategy(at).said()}, needs {show_size(needed)} on a GPU of {show_size(capacity)}, "
         f"{show_size(needed - capacity)} too much."
     )
 
 
-def _losses(answer: PlannerAnswer, other: StepAnswer, many: int) -> list[str]:
-    best, theirs = answer.training.statistics, other.statistics
-    lost = theirs.step_time_s - answer.best.seconds
-    parts = {
-        "computing": theirs.compute_s - best.compute_s,
-        "communication that is not hidden": theirs.exposed_communication_s - best.exposed_communication_s,
-        "waiting for other stages": theirs.bubble_s - best.bubble_s,
-    }
-    where = ", ".join(
-        f"{show_seconds(abs(seconds))} {'more' if seconds > 0 else 'less'} {name}"
-        for name, seconds in sorted(parts.items(), key=lambda part: -part[1])
-        if abs(seconds) > 1e-3 * abs(lost)
+def _parts(best: StepAnswer, other: StepAnswer) -> tuple[TimeShare, ...]:
+    """The step of an average GPU under both, part by part."""
+    ours, theirs = best.statistics, other.statistics
+    return (
+        TimeShare("computing", ours.compute_s, theirs.compute_s),
+        TimeShare("exposed communication", ours.exposed_communication_s, theirs.exposed_communication_s),
+        TimeShare("waiting for other stages", ours.bubble_s, theirs.bubble_s),
     )
+
+
+def _losses(answer: Explainable, other: StepAnswer, many: int, parts: tuple[TimeShare, ...]) -> list[str]:
+    taken = other.statistics.step_time_s
+    lost = taken - answer.best.seconds
+    where = ", ".join(
+        f"{show_seconds(abs(more))} {'more' if more > 0 else 'less'} {name}"
+        for more, name in sorted(((one.other_s - one.best_s, one.name) for one in parts), key=lambda part: -part[0])
+        if abs(more) > 1e-3 * abs(lost)
+    )
+    said = other.strategy.said()
+    first = f"{said} takes" if many == 1 else f"The best of {many:,} matching strategies is {said}:"
     return [
-        f"The best of {many:,} strategies like that is {other.strategy.said()}: {show_seconds(theirs.step_time_s)}, "
+        f"{first} {show_seconds(taken)}, "
         f"{lost / answer.best.seconds:+.1%} ({show_seconds(abs(lost))}) against {answer.best.strategy.said()}.",
         f"On average a GPU spends {where}.",
     ]

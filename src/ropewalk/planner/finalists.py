@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner.cuts import best_cuts, starts
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.tailored import Tailor
 from ropewalk.strategy.strategy import Strategy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_REPLAYED = 512
 """Candidates that are replayed, lowest floor first."""
@@ -33,7 +30,7 @@ class Finalist:
     """No cut, collective, order and placement of its degrees takes less."""
 
 
-def finalists(prices: Prices, priced: Priced, floors_s: Floats, below_s: float) -> list[Finalist]:
+def finalists(prices: StrategyPrices, priced: Priced, floors_s: Floats, below_s: float) -> list[Finalist]:
     """Strategies with a floor below the best step, the shortest replay first."""
     candidates = priced.candidates
     piped = candidates.column("pipeline") > 1
@@ -55,7 +52,7 @@ def finalists(prices: Prices, priced: Priced, floors_s: Floats, below_s: float) 
     return sorted([*whole, *cut], key=lambda one: one.replay_s)
 
 
-def _promising(prices: Prices, priced: Priced, which: Ints) -> list[int]:
+def _promising(prices: StrategyPrices, priced: Priced, which: Ints) -> list[int]:
     """The pipelines with the shortest replays, each with the best of the cuts that a search begins with."""
     found = []
     for at in which.tolist():

@@ -10,20 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.choice import collective_choice
 from ropewalk.collectives.nccl.constants import BASE_PAT, BASE_RING, BASE_TREE
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
-from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._replay_kernel import ReplayCosts
 from ropewalk.planner.channels import CHANNELS, Channel
 from ropewalk.planner.columns import Column
 from ropewalk.planner.layout import Layout
 from ropewalk.planner.pricing import Priced
 from ropewalk.training.network import NetworkUse
-
-Ints = NDArray[np.int64]
 
 TWICE = (Channel.TENSOR_REDUCE, Channel.DATA_REDUCE, Channel.EXPERT_REDUCE, Channel.TIED)
 SENDS = (Channel.SEND_ON, Channel.SEND_BACK)
@@ -52,7 +50,7 @@ class Least:
         return cls(min(start_up, *BASE_RING, *BASE_TREE, BASE_PAT), 1 / max(shares), rates.switches > 0)
 
 
-def free_network(priced: Priced, which: Ints, fabric: Fabric, use: NetworkUse) -> tuple[Ints, Network]:
+def free_network(priced: Priced, which: Ints, fabric: Fabric, use: NetworkUse) -> tuple[Ints, ReplayCosts]:
     """Rows of some candidates as kernels read them, with the least costs of their layouts."""
     layouts, of_candidate = priced.candidates.layouts
     used, place = np.unique(of_candidate[which], return_inverse=True)
@@ -64,7 +62,7 @@ def free_network(priced: Priced, which: Ints, fabric: Fabric, use: NetworkUse) -
     rows[:, Column.LAYOUT] = np.cumsum([0, *stages])[place.ravel()]
     rows[:, Column.LOADS] = 0
     of_stage = np.repeat(np.array(costs).reshape(-1, CHANNELS, 3), stages, axis=0)
-    return rows, Network(of_stage, np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return rows, ReplayCosts(of_stage, np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def _least(layout: Layout, least: Least, leaving: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

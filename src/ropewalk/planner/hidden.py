@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.planner.channels import IN_LAYERS
 from ropewalk.planner.layers import Hidden
-
-Floats = NDArray[np.float64]
 
 
 def hidden_bytes(hidden: Floats) -> Floats:

@@ -7,21 +7,28 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
+from ropewalk.device.work import Work
 from ropewalk.planner.channels import IN_LAYERS, channel_of
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.strategy.shares import Share, computed_again, kept_bytes, shares_of, working_bytes
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves, recompute_moves, weight_moves
+from ropewalk.task.lower.moves import (
+    Move,
+    again_moves,
+    backward_moves,
+    forward_moves,
+    input_moves,
+    recompute_moves,
+    weight_moves,
+)
+from ropewalk.task.lower.paced import away_s, launched
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.operator import GATHER, RING, part
 from ropewalk.workload.workload import Workload
-
-Floats = NDArray[np.float64]
-
 
 MANY = 2**20
 """Ranks that no server has."""
@@ -86,15 +93,24 @@ class Seconds:
     COUNT = 7
 
 
-class Launch:
-    """Columns of `LayerTable.launch`: seconds of GPU and of the host of both passes, and what is computed again."""
+class LaunchColumn:
+    """Columns of `LayerTable.launch`: seconds of the GPU and of the host, and in which tokens travel meanwhile."""
 
-    GPU, HOST = 0, 1
-    AGAIN_GPU, AGAIN_HOST = 2, 5
-    COUNT = 8
+    FORWARD, BACKWARD, AGAIN = 0, 3, 6
+    """Of each pass, then of what is computed again, by kind of recomputation: as many columns each as follow."""
+    GPU, HOST, AWAY = range(3)
+    EACH = 3
+    WAITS = 15
+    """Does the host wait for counts of tokens?"""
+    COUNT = 16
+
+    @classmethod
+    def again(cls, kind: int) -> int:
+        """Where the columns of a kind of recomputation begin."""
+        return cls.AGAIN + cls.EACH * kind
 
 
-class Walk:
+class PassColumn:
     """Passes through a layer in `LayerTable.met` and `hidden`; behind `AGAIN` by kind of recomputation."""
 
     FORWARD, BACKWARD, AGAIN, INPUT = 0, 1, 2, 5
@@ -186,7 +202,7 @@ BLOCK_NAME = "block "
 
 
 def layer_table(
-    workload: Workload, splittings: tuple[Splitting, ...], prices: PriceList, usual: Strategy | None = None
+    workload: Workload, splittings: tuple[Splitting, ...], prices: KeptPrices, usual: Strategy | None = None
 ) -> LayerTable:
     """The columns of every layer under every splitting; layers that are alike are priced once."""
     shape = len(splittings), len(workload.layers)
@@ -195,10 +211,10 @@ def layer_table(
     table = LayerTable(
         splittings,
         np.zeros((*shape, Seconds.COUNT)),
-        np.zeros((*shape, Launch.COUNT)),
+        np.zeros((*shape, LaunchColumn.COUNT)),
         np.zeros((*shape, Held.COUNT)),
-        np.zeros((*shape, Walk.MET, IN_LAYERS, 2)),
-        np.zeros((*shape, Walk.HIDDEN, most, Hidden.COUNT)),
+        np.zeros((*shape, PassColumn.MET, IN_LAYERS, 2)),
+        np.zeros((*shape, PassColumn.HIDDEN, most, Hidden.COUNT)),
     )
     for row, splitting in enumerate(splittings):
         _fill(table, row, workload.at_batch(splitting.micro_batch), splitting, prices, usual)
@@ -206,7 +222,7 @@ def layer_table(
 
 
 def _fill(
-    table: LayerTable, row: int, workload: Workload, splitting: Splitting, prices: PriceList, usual: Strategy | None
+    table: LayerTable, row: int, workload: Workload, splitting: Splitting, prices: KeptPrices, usual: Strategy | None
 ) -> None:
     shares = shares_of(workload, splitting.strategy(usual=usual))
     known: dict[tuple[int, int], int] = {}
@@ -227,7 +243,7 @@ def _fill(
         table.held[row, at, Held.BLOCK] = blocks[at]
 
 
-def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: PriceList) -> None:
+def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy: Strategy, prices: KeptPrices) -> None:
     pace, share = Pace(prices), variants[0]
     seconds, launch = table.seconds[row, at], table.launch[row, at]
     met, hidden = table.met[row, at], table.hidden[row, at]
@@ -236,21 +252,26 @@ def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy:
     seconds[Seconds.FORWARD], seconds[Seconds.BACKWARD] = _computed(forward), _computed(backward)
     seconds[Seconds.INPUT] = _computed(inputs)
     seconds[Seconds.WEIGHT] = _computed(weight_moves(share, strategy, pace))
-    for of_pass, moves in ((Walk.FORWARD, forward), (Walk.BACKWARD, backward)):
+    for of_pass, moves in ((PassColumn.FORWARD, forward), (PassColumn.BACKWARD, backward)):
         _count(met[of_pass], moves)
-    for of_pass, moves in ((Walk.FORWARD, forward), (Walk.BACKWARD, backward), (Walk.INPUT, inputs)):
+    for of_pass, moves in ((PassColumn.FORWARD, forward), (PassColumn.BACKWARD, backward), (PassColumn.INPUT, inputs)):
         _hide(hidden[of_pass], moves)
-    operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
-    both = prices.forward(operators) + prices.backward(operators)
-    launch[Launch.GPU], launch[Launch.HOST] = both.gpu_s, both.host_s
+    host = launched(share, prices, forward, backward)
+    _launch(launch, LaunchColumn.FORWARD, host.forward, host.forward_away_s)
+    _launch(launch, LaunchColumn.BACKWARD, host.backward, host.backward_away_s)
+    launch[LaunchColumn.WAITS] = host.waits
     for kind, variant in enumerate(variants):
-        again = prices.forward(computed_again(variant))
-        launch[Launch.AGAIN_GPU + kind], launch[Launch.AGAIN_HOST + kind] = again.gpu_s, again.host_s
+        again_s = away_s(again_moves(variant, strategy, pace), share.split, prices.inside)
+        _launch(launch, LaunchColumn.again(kind), prices.forward(computed_again(variant)), again_s)
         moves = recompute_moves(variant, strategy, pace) if variant.recompute == "full" else []
         seconds[Seconds.AGAIN + kind] = _computed(moves) if moves else pace.forward(computed_again(variant))
-        _count(met[Walk.AGAIN + kind], moves)
-        _hide(hidden[Walk.AGAIN + kind], moves)
-    table.held[row, at, Held.COST] = both.seconds
+        _count(met[PassColumn.AGAIN + kind], moves)
+        _hide(hidden[PassColumn.AGAIN + kind], moves)
+    table.held[row, at, Held.COST] = (host.forward + host.backward).seconds
+
+
+def _launch(launch: Floats, at: int, work: Work, exchanged_s: float) -> None:
+    launch[at : at + LaunchColumn.EACH] = work.gpu_s, work.host_s, exchanged_s
 
 
 def _computed(moves: list[Move]) -> float:
@@ -279,7 +300,7 @@ def _hide(hidden: Floats, moves: list[Move]) -> None:
     hidden[: len(found)] = found[: len(hidden)] if found else 0.0
 
 
-def _hold(held: Floats, variants: list[Share], prices: PriceList) -> None:
+def _hold(held: Floats, variants: list[Share], prices: KeptPrices) -> None:
     share, numbers = variants[0], prices.numbers
     held[Held.DENSE], held[Held.EXPERT] = share.parameters, share.expert_parameters
     held[Held.TABLE], held[Held.TENSORS] = share.table_parameters, share.tensors

@@ -17,25 +17,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.choice import PURPOSES, collective_choice
 from ropewalk.collectives.nccl import Algorithm
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
 from ropewalk.planner._loads_kernel import largest_sums, sums_by_link
 from ropewalk.planner.channels import CHANNELS, Channel, move_on
-from ropewalk.planner.colours import Colours, Hops, hashed, mixed, rounded, summed
+from ropewalk.planner.colours import Colours, TransferHops, hashed, mixed, rounded, summed
 from ropewalk.ragged import ranges
 from ropewalk.strategy.placement import DEFAULT_ORDER, Placement
 from ropewalk.strategy.strategy import Strategy
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.kinds import Made
 from ropewalk.task.lower.moves import STREAMS, Scope
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Act, Step
 from ropewalk.training.network import NetworkUse, expand_on
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SENDS = (Channel.SEND_ON, Channel.SEND_BACK)
 
@@ -148,7 +146,7 @@ def _costs_of(
     seconds = np.zeros((layout.pipeline, CHANNELS, 3))
     expansion, routes = expand_on(written.step, fabric, use, made, least).routed(use.router(fabric))
     graph = expansion.graph
-    task = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    task = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     row = routes.rows_of(graph, task)
     operation = expansion.operation_of_task[task].astype(np.int64)
     start, link, share = routes.usage()
@@ -159,7 +157,7 @@ def _costs_of(
     load = share[hop] * graph.amount[task][hop_task] / fabric.bandwidth[hop_link]
     waiting = graph.start_up[task] + routes.latency()[row]
     own = mixed(hashed(rounded(graph.rate_cap[task])), hashed(rounded(waiting)))
-    hops = Hops(hop_task, hop_link, load)
+    hops = TransferHops(hop_task, hop_link, load)
     colours = Colours(written.step, written.sort_of_operation, written.stage_of_rank, operation, own, hops)
     together = colours.simultaneous()
     sort, links = written.sort_of_operation, fabric.links

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.planner._rows_kernel import INTERLEAVED, WRITTEN, ahead_of, entry
 from ropewalk.planner.columns import Column
 from ropewalk.planner.written import WrittenRows
 from ropewalk.timetable.passes import Pass
-
-Ints = NDArray[np.int64]
 
 
 class Moments(NamedTuple):

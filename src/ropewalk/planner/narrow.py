@@ -15,21 +15,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.fabric import Fabric
 from ropewalk.planner.channels import Channel
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.hidden import hidden_bytes
-from ropewalk.planner.layers import Held, Walk
+from ropewalk.planner.layers import Held, PassColumn
 from ropewalk.planner.layout import Layout
 from ropewalk.planner.pricing import Priced
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 AXES = ("tensor", "context", "expert", "copies")
 ALONG: dict[str, tuple[int, ...]] = {"tensor": (0,), "context": (1,), "all": (2,), "data": (1, 2, 3), "experts": (1, 3)}
@@ -132,7 +129,7 @@ def sent_by(priced: Priced, row: Ints) -> dict[str, Sent]:
     """Bytes that a candidate with one stage exchanges in a step, at least, by kind of group."""
     one, split = priced.kernels, row[Column.SPLITTING]
     held, many, zero = one.model.held[split], int(row[Column.MICRO_BATCHES]), int(row[Column.ZERO])
-    walks = [Walk.FORWARD, Walk.BACKWARD, Walk.AGAIN + int(row[Column.RECOMPUTE])]
+    walks = [PassColumn.FORWARD, PassColumn.BACKWARD, PassColumn.AGAIN + int(row[Column.RECOMPUTE])]
     met = one.model.met[split][:, walks, :, 0].sum((0, 1)) + hidden_bytes(one.model.hidden[split][:, walks])
     found = met_by(met * many)
     for name, column, still, narrow in (

@@ -95,7 +95,7 @@ def answer_on_networks(
         assert refused is not None
         raise refused
     if not found:
-        raise PlanError(f"target {question.target} is reached on none of {', '.join(names)}:\n" + "\n".join(missed))
+        raise PlanError(f"target {question.target} is not reached on any of {', '.join(names)}:\n" + "\n".join(missed))
     results = [_result(one, network_price(one.cluster, prices)) for one in found]
     comparison = compared(results)
     if target is not None:

@@ -133,7 +133,7 @@ class _OnPorts:
         """Strategies on a wiring, a wiring for the best of them, and so on for as long as that helps."""
         designed = start
         for number in range(MOST_TURNS):
-            turn = self._turn(name if number == 0 else f"{name}, wired anew", designed, regular and number == 0)
+            turn = self._turn(name if number == 0 else f"{name}, rewired", designed, regular and number == 0)
             if turn is None or self.best is not turn:
                 return
             try:

@@ -18,10 +18,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._legs_kernel import pace_of
-from ropewalk.planner._replay_kernel import Network
+from ropewalk.planner._replay_kernel import ReplayCosts
 from ropewalk.planner.channels import IN_LAYERS, Channel
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held, Seconds
@@ -29,16 +29,13 @@ from ropewalk.planner.layout import Layout
 from ropewalk.planner.narrow import Into, degrees_of, least_through, met_by
 from ropewalk.planner.pricing import Priced
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 FEWEST = 6
 """Layers of which a pass has some in the middle."""
 TENSOR = [int(one) for one in (Channel.TENSOR_REDUCE, Channel.TENSOR_GATHER, Channel.TENSOR_SCATTER)]
 
 
 def waiting_floor(
-    priced: Priced, at: int, row: Ints, layout: Layout, network: Network, into: tuple[Into, ...], wire: float
+    priced: Priced, at: int, row: Ints, layout: Layout, network: ReplayCosts, into: tuple[Into, ...], wire: float
 ) -> float:
     """Seconds of a step of a candidate with one stage, at least, with those in which passes wait for weights.
 
@@ -55,7 +52,7 @@ def waiting_floor(
     if one.model.hidden[row[Column.SPLITTING]].any():
         return floor  # how much of a pass is spent on exchanges beside it is not known
     update_gpu, update_host = one.updates[at, 0].tolist()
-    pace = pace_of(row, one.model, np.zeros(1, np.int64), 0, update_gpu, update_host)
+    pace = pace_of(row, one.model, np.zeros(1, np.int64), 0, update_gpu, update_host, False)
     ahead_s = pace * ahead.computed_s.sum() + ahead.sent_s.sum()
     back_s = (floor - pace * update_gpu) / many - ahead_s
     size, gathered = one.settings[Setting.ELEMENT_BYTES], [(ahead, ahead_s), (back, back_s)]
@@ -76,7 +73,7 @@ class LayerPass(NamedTuple):
     """Parameters to gather: of all data ranks, of experts."""
 
 
-def _passes(priced: Priced, row: Ints, network: Network) -> tuple[LayerPass, LayerPass]:
+def _passes(priced: Priced, row: Ints, network: ReplayCosts) -> tuple[LayerPass, LayerPass]:
     """The forward and the backward pass of a micro-batch, the latter from the last layer to the first."""
     model, split, kind = priced.kernels.model, row[Column.SPLITTING], int(row[Column.RECOMPUTE])
     seconds, held = model.seconds[split], model.held[split]

@@ -25,7 +25,7 @@ def orders(question: PlannerQuestion, option: Option) -> Iterator[Strategy]:
     The study knows data parallelism that runs one micro-batch. Gradients in an order of their own are whole on every
     rank, so nothing is sharded.
     """
-    strategy = option.strategy
+    strategy = replace(option.strategy, gather_ahead=False)
     if strategy.zero > 1 or not strategy.order.is_plain or strategy.parts:
         return
     if strategy.data != question.cluster.gpus or strategy.micro_batches > 1 or strategy.expert > 1:

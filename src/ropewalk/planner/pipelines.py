@@ -13,7 +13,7 @@ from ropewalk.pipeline.question import PipelineQuestion
 from ropewalk.pipeline.schedules import FITTED
 from ropewalk.pipeline.width import FEW_GPUS, Width, round_counts
 from ropewalk.planner.answer import Option
-from ropewalk.planner.pricing import Prices
+from ropewalk.planner.pricing import StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.space import USUAL_SCHEDULES
 from ropewalk.strategy.by_stack import as_run_by
@@ -40,7 +40,7 @@ def proposes(question: PlannerQuestion, workload: Workload) -> bool:
     return bool(wanted and not narrowed and question.cluster.gpus > 1 and 0 in space.zero and "none" in space.recompute)
 
 
-def pipelines(question: PlannerQuestion, prices: Prices, say: Callable[[str], None]) -> Iterator[Option]:
+def pipelines(question: PlannerQuestion, prices: StrategyPrices, say: Callable[[str], None]) -> Iterator[Option]:
     """The best pipeline of every schedule and those of other planners, each with ZeRO-1 too; not simulated yet.
 
     Where the model cannot be cut like that (none of its layers takes time, samples do not divide) there are none.

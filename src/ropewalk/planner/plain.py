@@ -1,13 +1,10 @@
-"""The plain choice: what people get who follow Megatron-LM's guide and leave its defaults alone."""
+"""The baseline: what people get who follow Megatron-LM's guide and leave its defaults alone."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.planner.pricing import Priced
-
-Ints = NDArray[np.int64]
 
 ABOUT = "1F1B, rings, 25 MiB buckets, default placement, the least model parallelism that fits"
 

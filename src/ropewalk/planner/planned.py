@@ -36,8 +36,8 @@ def question_of(plan: Plan) -> PlannerQuestion:
     values = plan.study.get(ASKED)
     if not isinstance(values, dict):
         raise PlanError(
-            "this plan has lost the question it answers (study.searched), so no search can run again: see it run with "
-            "`ropewalk simulate`"
+            "this plan has lost the question it answers (study.searched), so the search cannot be rerun: run the plan "
+            "with `ropewalk simulate`"
         )
     cluster = cluster_from_json(values.get("cluster", {}), "cluster of the question of a plan")
     stand_in = {name: value for name, value in values.items() if name != "cluster"} | {"cluster": plain(cluster)}

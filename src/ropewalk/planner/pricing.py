@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.device.host import STATE_BYTES
 from ropewalk.device.pricer import Pricer
 from ropewalk.engines import Engine
 from ropewalk.fabric import Fabric
 from ropewalk.planner._floor_kernel import floor_of_all
-from ropewalk.planner._legs_kernel import Model
-from ropewalk.planner._replay_kernel import Network, replay_all
+from ropewalk.planner._legs_kernel import LayerArrays
+from ropewalk.planner._replay_kernel import ReplayCosts, replay_all
 from ropewalk.planner._rows_kernel import DEEP, EARLY, GPIPE, INTERLEAVED, WRITTEN
 from ropewalk.planner.channels import CHANNELS, Channel
 from ropewalk.planner.columns import COLUMNS as KERNEL_COLUMNS
@@ -26,8 +28,8 @@ from ropewalk.planner.sized import Sized, equal_runs, recompute_to_fit
 from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
 from ropewalk.strategy._balance_kernel import balance
-from ropewalk.strategy.memory import gradient_bytes, memory, state_bytes
-from ropewalk.strategy.prices import Inside, PriceList
+from ropewalk.strategy.memory import ON_HOST, gradient_bytes, memory, state_bytes
+from ropewalk.strategy.prices import Inside, KeptPrices
 from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.strategy.shares import shares_of
 from ropewalk.strategy.stages import SLACK, cut
@@ -39,13 +41,12 @@ from ropewalk.workload.operator import ULYSSES
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo.stacks import shares_out, stack_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 NO_NETWORK = LayoutCosts(
     np.zeros((1, CHANNELS, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), symmetric=True
 )
 """Where nothing fits, nothing is probed."""
+LaidOut = dict[tuple[Layout, str, tuple[Channel, ...]], LayoutCosts]
+"""What communication costs in layouts, by the collectives and what they are for: of one network, whatever the model."""
 RULES = {"1f1b": EARLY, "1f1b-deep": DEEP, "gpipe": GPIPE, "interleaved": INTERLEAVED}
 """Timetables whose rows are found by arithmetic; all others are written down."""
 
@@ -71,7 +72,7 @@ class Priced:
         replay_all(one.rows, which, one.model, one.written, one.network, one.settings, one.updates, found)
         return np.asarray(np.fmax(found[which, 0], found[which, 1]), np.float64)
 
-    def least_of_any(self, which: Ints, rows: Ints, free: Network) -> Floats:
+    def least_of_any(self, which: Ints, rows: Ints, free: ReplayCosts) -> Floats:
         """Seconds that hold wherever the model is cut, whatever collectives run, in whatever order and placement.
 
         Of a candidate with one stage those of its step, of others those of one micro-batch on all stages. `rows` are
@@ -103,15 +104,15 @@ class KernelInput(NamedTuple):
     """What kernels read about candidates."""
 
     rows: Ints
-    model: Model
+    model: LayerArrays
     written: WrittenRows
-    network: Network
+    network: ReplayCosts
     settings: Floats
     updates: Floats
 
 
 @dataclass(eq=False)
-class Prices:
+class StrategyPrices:
     """Prices strategies of one model on one cluster in bulk; keeps what was found about splittings and layouts."""
 
     workload: Workload
@@ -129,11 +130,11 @@ class Prices:
     """How GPUs of a server exchange what they share, where tensor ranks are in one."""
     _tables: dict[Splitting, tuple[Floats, ...]] = field(default_factory=dict)
     _cuts: dict[tuple[Splitting, int], Ints] = field(default_factory=dict)
-    _layouts: dict[tuple[Layout, str, tuple[Channel, ...] | None], LayoutCosts] = field(default_factory=dict)
+    _layouts: LaidOut = field(default_factory=dict)
     _updates: dict[tuple[float, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.listed = PriceList(self.pricer, self.inside)
+        self.listed = KeptPrices(self.pricer, self.inside)
         self.by_data, self.by_zero = spreads_tables(self.workload), shares_out(stack_of(self.workload))
 
     @property
@@ -141,9 +142,13 @@ class Prices:
         """GPUs of a server."""
         return 1 if self.inside is None else self.inside.gpus
 
-    def on(self, fabric: Fabric, use: NetworkUse) -> Prices:
+    def on(self, fabric: Fabric, use: NetworkUse) -> StrategyPrices:
         """Prices of the same model on another network of the same GPUs; what layers cost is known already."""
         return replace(self, fabric=fabric, use=use, in_step=True, made={}, _layouts={})
+
+    def sharing(self, layouts: LaidOut) -> None:
+        """Know what was found out about layouts of this very network, and tell what is found."""
+        self._layouts = layouts
 
     @property
     def room(self) -> float:
@@ -164,10 +169,10 @@ class Prices:
         sized = Sized(table.held, cuts, again, written, settings)
         total, stages = recompute_to_fit(rows, np.flatnonzero(candidates.by_block), sized, width, self.room)
         candidates = candidates.recomputing(rows[:, Column.AGAIN] // width)
-        fits = total <= self.room
+        fits = (total <= self.room) & self._fits_host(stages, usual)
         network, symmetric = self._network(candidates, rows, fits, say)
         updates = self.priced_updates(stages, fits, usual)
-        model = Model(table.seconds, table.launch, table.held, table.met, table.hidden, cuts, again)
+        model = LayerArrays(table.seconds, table.launch, table.held, table.met, table.hidden, cuts, again)
         given = KernelInput(rows, model, written, network, settings, updates)
         floor = np.full(len(rows), np.nan)
         say("bounding steps")
@@ -231,7 +236,7 @@ class Prices:
     def _written(self, candidates: Candidates, rows: Ints) -> WrittenRows:
         """Timetables that follow no rule, written down once each."""
         odd = np.flatnonzero(rows[:, Column.RULE] == WRITTEN)
-        names = ("schedule", "pipeline", "micro_batches")
+        names = ("schedule", "pipeline", "micro_batches", "interleave")
         keys, which = np.unique(
             np.column_stack([candidates.column(name)[odd] for name in names]), axis=0, return_inverse=True
         )
@@ -240,7 +245,7 @@ class Prices:
 
     def _network(
         self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_], say: Callable[[str], None]
-    ) -> tuple[Network, NDArray[np.bool_]]:
+    ) -> tuple[ReplayCosts, NDArray[np.bool_]]:
         """What communication costs in the layouts of candidates that fit."""
         layouts, which = candidates.layouts
         used = np.unique(which[fits])
@@ -258,7 +263,7 @@ class Prices:
         symmetric = np.array([one.symmetric for one in found], np.bool_)[place[which]] & fits
         links = [len(one.term_start) - 1 for one in found]
         terms = np.cumsum([0, *(len(one.term) for one in found)])
-        network = Network(
+        network = ReplayCosts(
             np.concatenate([one.seconds for one in found]),
             np.cumsum([0, *links]),
             np.append(
@@ -271,23 +276,24 @@ class Prices:
 
     def _lay_out(self, layouts: list[Layout]) -> None:
         """Have the costs of layouts found side by side, where there are workers for it."""
-        new = [layout for layout in layouts if (layout, self.use.algorithm, None) not in self._layouts]
+        usual = self.use.algorithm
+        keys = {layout: (layout, usual, tuple(self.channels(layout))) for layout in layouts}
+        new = [layout for layout in layouts if keys[layout] not in self._layouts]
         if self.engine.workers == 1 or len(new) < 2:
             return
         task = partial(_costs_of, self.fabric, self.use, self.in_step)
-        found = self.engine.map(task, [(layout, self.channels(layout)) for layout in new])
-        usual = self.use.algorithm
-        self._layouts.update({(layout, usual, None): costs for layout, costs in zip(new, found, strict=True)})
+        found = self.engine.map(task, [(layout, list(keys[layout][2])) for layout in new])
+        self._layouts.update({keys[layout]: costs for layout, costs in zip(new, found, strict=True)})
 
     def layout(
         self, layout: Layout, algorithm: str | None = None, channels: Collection[Channel] | None = None
     ) -> LayoutCosts:
         """What communication, or some channels of it, costs in a layout, with the usual collectives unless given."""
         algorithm = algorithm or self.use.algorithm
-        key = layout, algorithm, None if channels is None else tuple(channels)
+        wanted = tuple(self.channels(layout) if channels is None else channels)
+        key = layout, algorithm, wanted
         if key not in self._layouts:
             use = replace(self.use, algorithm=algorithm)
-            wanted = self.channels(layout) if channels is None else channels
             self._layouts[key] = layout_costs(layout, wanted, self.fabric, use, in_step=self.in_step, made=self.made)
         return self._layouts[key]
 
@@ -297,6 +303,13 @@ class Prices:
         experts, tied = bool(held[:, [Held.EXPERT, Held.FROZEN_EXPERT]].any()), bool(held[:, Held.TIED].any())
         heads = any(one.exchange == ULYSSES for one in self._tables)
         return layout.channels(experts=experts, tables=self.by_data, tied=tied, heads=heads)
+
+    def _fits_host(self, updated: Floats, usual: Strategy) -> NDArray[np.bool_]:
+        """Does the host's memory hold the state of an optimiser that lies there?"""
+        host = self.pricer.device.host
+        if usual.optimiser != ON_HOST or host is None:
+            return np.ones(len(updated), np.bool_)
+        return np.asarray(updated[:, :, 0].max(axis=1) * STATE_BYTES <= host.memory)
 
     def priced_updates(self, updated: Floats, fits: NDArray[np.bool_], usual: Strategy) -> Floats:
         """Seconds of GPU and host in which every stage updates its parameters; each number of them is priced once."""
@@ -319,7 +332,8 @@ class Prices:
             settings[Setting.COPY_BYTES] -= size
             settings[Setting.SENT_LESS_BYTES] = 0.0 if numbers.sent_bytes is None else size - numbers.sent_bytes
         settings[Setting.BUCKET_BYTES] = usual.order.bucket_bytes
-        for name in ("prefetch", "regather", "scatter_gather"):
+        settings[Setting.REDUCE_LATE] = not usual.order.overlap
+        for name in ("prefetch", "regather", "scatter_gather", "gather_ahead"):
             settings[Setting[name.upper()]] = getattr(usual, name)
         return settings
 

@@ -10,9 +10,10 @@ from ropewalk.hardware import Cluster
 from ropewalk.planner.space import Space
 from ropewalk.plans import Designed
 from ropewalk.sim.level import LevelUse
+from ropewalk.strategy.memory import OPTIMISER_BYTES
 from ropewalk.training.network import DEFAULT, NetworkUse
 
-EXTENSIONS = {"unrunnable": "strategies that no framework can run as they stand"}
+EXTENSIONS = {"unrunnable": "strategies that no framework can run as is"}
 """What `allow` may add to the space."""
 MOST_SAMPLES = 1_000_000_000
 """Of a step; nobody's is larger."""
@@ -55,9 +56,12 @@ class PlannerQuestion:
         if self.batch < 1:
             findings.add(f"a batch of {self.batch} samples: give 1 or more")
         if self.batch > MOST_SAMPLES:
-            findings.add(f"a batch of {self.batch:,} samples is more than a step has: give at most {MOST_SAMPLES:,}")
+            findings.add(f"a batch of {self.batch:,} samples is too large: give at most {MOST_SAMPLES:,}")
         if self.most_simulated < 1:
             findings.add(f"{self.most_simulated} simulations: give 1 or more")
+        optimiser = self.space.usual.optimiser
+        if optimiser not in OPTIMISER_BYTES:
+            findings.add(f"there is no optimiser {optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}")
         for name in self.allow:
             if name not in EXTENSIONS:
                 findings.add(f"there is nothing called {name!r} to allow: use {', '.join(EXTENSIONS)}")

@@ -16,7 +16,7 @@ from ropewalk.planner.channels import Channel
 from ropewalk.planner.cuts import best_cuts
 from ropewalk.planner.layout import Layout
 from ropewalk.planner.orders import orders
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import recomputed_in
 from ropewalk.planner.tailored import Tailor
@@ -54,7 +54,7 @@ PURPOSES: dict[str, tuple[Channel, ...]] = {
 class Refinement:
     """Tries what is left open of an option; what it finds is simulated, fits and, unless allowed, can be run."""
 
-    prices: Prices
+    prices: StrategyPrices
     priced: Priced
     simulator: Simulator
     unrunnable: bool = False
@@ -64,10 +64,10 @@ class Refinement:
     def strands(self) -> dict[str, tuple[str, Callable[[Option], Iterator[Option]]]]:
         """Every strand by name: what it is, and the other options that it makes of one."""
         return {
-            "collectives": ("which algorithm every group runs", self.collectives),
-            "placement": ("which rank is on which GPU", self.placements),
-            "buckets": ("gradients that are reduced together, and in which order", self.buckets),
-            "cuts": ("where stages begin, and how many of their layers are recomputed", self.cuts),
+            "collectives": ("the algorithm of every group", self.collectives),
+            "placement": ("the assignment of ranks to GPUs", self.placements),
+            "buckets": ("gradient buckets and their order", self.buckets),
+            "cuts": ("stage boundaries, and recomputed layers per stage", self.cuts),
         }
 
     def best(self, start: Option, others: Callable[[Option], Iterator[Option]]) -> Option:

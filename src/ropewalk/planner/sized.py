@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._memory_kernel import BYTES, memory_of_all
 from ropewalk.planner.columns import Column, Setting
 from ropewalk.planner.layers import Held
 from ropewalk.planner.written import WrittenRows
 from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Sized(NamedTuple):
@@ -39,7 +36,7 @@ class Sized(NamedTuple):
         return found
 
     def most(self, rows: Ints) -> Floats:
-        """Bytes on the fullest GPU."""
+        """Bytes of GPU memory at peak."""
         return total_of(self.stages(rows))
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import Findings, PlanError
 from ropewalk.planner.layers import Splitting, repeating
 from ropewalk.planner.layout import Layout
@@ -19,14 +20,18 @@ from ropewalk.strategy.strategy import LayerChoice, Strategy
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.workload.workload import Workload
 
-Ints = NDArray[np.int64]
 Numbers = tuple[int, ...]
 
 
 BLOCKS = "blocks"
 """Recompute as many blocks at the head of every piece as it takes to fit into memory, in full, and nothing else."""
-USUAL_SCHEDULES = tuple(name for name, one in TIMETABLES.items() if one.searched and one.copies == 1 and not one.fitted)
-"""Timetables that follow from the numbers of stages and micro-batches alone and keep one copy of the model."""
+USUAL_SCHEDULES = tuple(
+    name
+    for name, one in TIMETABLES.items()
+    if one.searched and one.copies == 1 and not one.fitted and not one.side_by_side
+)
+"""Timetables that follow from the numbers of stages and micro-batches alone, keep one copy of the model and run one
+pass at a time."""
 EXCHANGE_NAMES = tuple(EXCHANGES)
 """What the numbers in the column `exchange` stand for."""
 
@@ -68,10 +73,9 @@ class Space:
             elif TIMETABLES[name].copies > 1:
                 findings.add(f"schedule {name} keeps two copies of the model: try it with `ropewalk simulate`")
             elif not TIMETABLES[name].searched:
-                # A replay runs the passes of a stage one after the other: its time would be no bound.
                 findings.add(
-                    f"schedule {name} runs passes side by side, which is not searched: leave it out, or try it with "
-                    f"`ropewalk simulate --schedule {name}`"
+                    f"schedule {name} delays gradients of concurrent passes, which is not searched: use "
+                    f"1f1b-overlap, or try it with `ropewalk simulate --schedule {name}`"
                 )
         kinds = (*RECOMPUTE_OF_LAYERS, BLOCKS)
         for what, given, known in (("recompute", self.recompute, kinds), ("zero", self.zero, (0, 1, 2, 3))):
@@ -79,7 +83,12 @@ class Space:
             if strangers or not given:
                 findings.add(f"{what} {', '.join(strangers) or 'is empty'}: use some of {', '.join(map(str, known))}")
         if self.usual.narrow_weights and set(self.zero) == {3}:
-            findings.add("zero 3 gathers weights wide: give some of 0, 1 and 2, or leave --fp8-params out")
+            findings.add("zero 3 gathers full-precision weights: give some of 0, 1 and 2, or leave --fp8-params out")
+        if self.usual.gather_ahead and 1 not in self.zero:
+            findings.add(
+                "weights are gathered ahead of the next forward pass under zero 1: add 1 to --zero, or leave "
+                "--overlap-param-gather out"
+            )
         for name in self.exchange:
             if name not in EXCHANGES:
                 findings.add(EXCHANGES.unknown(name))
@@ -129,8 +138,10 @@ class Candidates:
 
     def place(self, strategy: Strategy) -> int | None:
         """Where a strategy stands, whatever its cut and its recomputed blocks; None where it does not."""
-        meanwhile = self.space.usual.shared_overlap and strategy.expert > 1
-        if strategy.parts or strategy.rows or strategy.shared_overlap != meanwhile:
+        beside = strategy.pipeline > 1 and strategy.side_by_side
+        meanwhile = self.space.usual.shared_overlap and strategy.expert > 1 and not beside
+        ahead = self.space.usual.gather_ahead and strategy.zero == 1
+        if strategy.parts or strategy.rows or (strategy.shared_overlap, strategy.gather_ahead) != (meanwhile, ahead):
             return None
         names = self.space.recompute
         kinds = [at for at, name in enumerate(names) if _kind(name) == strategy.recompute]
@@ -203,7 +214,10 @@ class Candidates:
         schedule = self.space.schedules[row["schedule"]]
         return replace(
             self.space.usual,
-            shared_overlap=self.space.usual.shared_overlap and row["expert"] > 1,
+            shared_overlap=self.space.usual.shared_overlap
+            and row["expert"] > 1
+            and not (row["pipeline"] > 1 and TIMETABLES[schedule].side_by_side),
+            gather_ahead=self.space.usual.gather_ahead and row["zero"] == 1,
             context_exchange=EXCHANGE_NAMES[row["exchange"]],
             fold_experts=bool(row["folded"]),
             data=row["data"], tensor=row["tensor"], pipeline=row["pipeline"], expert=row["expert"],

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.space import COLUMNS
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,13 @@ class StrandOfSpace:
 STRANDS = (
     StrandOfSpace(
         "degrees",
-        "how many ranks of each sort, and how they meet",
+        "parallel degrees and how ranks communicate",
         ("data", "tensor", "pipeline", "expert", "context", "exchange", "folded"),
     ),
-    StrandOfSpace("micro-batch", "samples that run together", ("micro_batch",)),
+    StrandOfSpace("micro-batch", "samples per micro-batch", ("micro_batch",)),
     StrandOfSpace("schedule", "the order of passes", ("schedule", "interleave")),
-    StrandOfSpace("sharding", "what data ranks share out (ZeRO)", ("zero",)),
-    StrandOfSpace("recomputation", "what is computed again instead of kept", ("recompute", "again")),
+    StrandOfSpace("sharding", "what is sharded over data ranks (ZeRO)", ("zero",)),
+    StrandOfSpace("recomputation", "what is recomputed instead of kept", ("recompute", "again")),
     StrandOfSpace("sequence", "activations split along the sequence", ("sequence",)),
 )
 FOLLOWS = {"data", "micro_batches"}

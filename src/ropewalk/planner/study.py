@@ -15,15 +15,15 @@ from ropewalk.engines import Engine
 from ropewalk.errors import MemoryShortage
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.interrupts import unwrapped_interrupts
-from ropewalk.planner.answer import Counts, Nearest, Option, PlannerAnswer, Strand
+from ropewalk.planner.answer import Counts, NearestFit, Option, PlannerAnswer, Strand
 from ropewalk.planner.anywhere import floors_anywhere, least_anywhere
-from ropewalk.planner.best_first import Searched, best_first
-from ropewalk.planner.bounds import bound_of
+from ropewalk.planner.best_first import PlannerSearch, best_first
+from ropewalk.planner.bounds import bound_of, kernels_alone
 from ropewalk.planner.enumerated import check_space, enumerate_space
 from ropewalk.planner.finalists import Finalist, finalists
 from ropewalk.planner.pipelines import pipelines, proposes
 from ropewalk.planner.plain import plain_choice
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.refine import FASTER, FEW_GPUS, Refinement
 from ropewalk.planner.simulated import Simulator
@@ -35,6 +35,7 @@ from ropewalk.strategy.asked import asked_of
 from ropewalk.strategy.frameworks import is_runnable, runnable
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
+from ropewalk.strategy.prices import Inside
 from ropewalk.training.inside import inside_of
 from ropewalk.units import show_seconds, show_size
 from ropewalk.workload.source import open_workload
@@ -64,12 +65,23 @@ def answer(question: PlannerQuestion, progress: Progress | None = None, engine: 
     return Study(question, progress or silent, engine=engine or Engine()).answer()
 
 
+def alike(one: Inside | None, other: Inside | None) -> bool:
+    """Do layers cost the same beside these exchanges? The speed of NICs counts where collectives take multiprocessors.
+
+    >>> alike(Inside(8, 4e11, 0.0, across_bytes_s=5e10), Inside(8, 4e11, 0.0, across_bytes_s=1e10))
+    True
+    """
+    if one is None or other is None:
+        return one is other
+    return one == (other if one.taken else replace(other, across_bytes_s=one.across_bytes_s))
+
+
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SearchOutcome:
     """A search that has ended."""
 
     priced: Priced
-    found: Searched
+    found: PlannerSearch
     best: Option
     """With everything settled that degrees leave open."""
     refinement: Refinement
@@ -81,7 +93,7 @@ class Study:
 
     question: PlannerQuestion
     say: Progress
-    known: Prices | None = None
+    known: StrategyPrices | None = None
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
@@ -95,14 +107,14 @@ class Study:
         fabric = question.fabric()
         inside = inside_of(question.cluster, use, DEFAULT_ORDER, prices.device, stack_of(self.workload))
         self.prices = (
-            Prices(self.workload, prices, fabric, use, engine=self.engine, inside=inside)
-            if self.known is None
+            StrategyPrices(self.workload, prices, fabric, use, engine=self.engine, inside=inside)
+            if self.known is None or not alike(self.known.inside, inside)
             else self.known.on(fabric, use)
         )
         self.simulator = Simulator(question, engine=self.engine)
         self.prices.made = self.simulator.quick.made
         self.seconds: dict[int, float] = {}
-        self.interrupted = False
+        self.interrupted = self.unbounded = False
 
     @cached_property
     def possible(self) -> Candidates:
@@ -136,7 +148,7 @@ class Study:
 
     def search(
         self, candidates: Candidates, *, others: bool = True, below: float = np.inf, free: bool | None = None
-    ) -> Outcome:
+    ) -> SearchOutcome:
         """The best of some candidates; where it takes less than `below`, settled in all that degrees leave open.
 
         `others` that could win once they are settled are settled, too. `free`: by what no framework runs, too; as the
@@ -151,8 +163,8 @@ class Study:
         self.interrupted |= not found.complete and len(found.order) < most
         refinement = Refinement(self.prices, priced, self.simulator, self.free if free is None else free)
         if found.seconds[found.best] >= below:
-            return Outcome(priced, found, self._option(priced, found.best), refinement)
-        return Outcome(priced, found, self._refined(priced, found, refinement, others), refinement)
+            return SearchOutcome(priced, found, self._option(priced, found.best), refinement)
+        return SearchOutcome(priced, found, self._refined(priced, found, refinement, others), refinement)
 
     def answer(self, best: Option | None = None) -> PlannerAnswer:
         """The best of all candidates, or the best that is known where that is faster, and what it beat."""
@@ -171,7 +183,7 @@ class Study:
         self.say(0, None, "reading where the time of the best strategy goes")
         training = self.simulator.training(best, question.level)
         plain_training = self.simulator.training(plain, question.level)
-        anything = least_anywhere(self.prices, priced, best.seconds)
+        anything = self._least(priced, best)
         return PlannerAnswer(
             question, best, training, plain, plain_training,
             bound_of(priced, found, anything, training, self.prices, free=self.free),
@@ -181,7 +193,16 @@ class Study:
             tuple(self._remarks(best, outcome.refinement)),
         )  # fmt: skip
 
-    def _searched(self) -> Outcome:
+    def _least(self, priced: Priced, best: Option) -> float:
+        """The bound for any choice; whoever does not wait for it gets one that counts kernels alone."""
+        try:
+            with unwrapped_interrupts():
+                return least_anywhere(self.prices, priced, best.seconds)
+        except KeyboardInterrupt:
+            self.unbounded = True
+            return kernels_alone(priced)
+
+    def _searched(self) -> SearchOutcome:
         """The best of what may be the answer. What can be run is searched by itself before what cannot be run is, too:
         more choices lead a search elsewhere, and may not make its answer slower."""
         if not self.free or not len(self.runnable):
@@ -199,6 +220,9 @@ class Study:
         if self.interrupted:
             yield "Interrupted: what is shown is the best so far."
             return
+        if self.unbounded:
+            yield "Interrupted: the bound for any choice counts kernels only."
+            return
         self.say(0, None, "trying orders of gradients that no framework runs")
         try:
             with unwrapped_interrupts():
@@ -208,11 +232,12 @@ class Study:
             return
         if other is not None:
             yield (
-                f"No framework reduces gradients like this, and it would take {1 - other.seconds / best.seconds:.1%} "
+                "No framework supports this order of gradients, which would take "
+                f"{1 - other.seconds / best.seconds:.1%} "
                 f"less: {other.strategy.order.said()} ({show_seconds(other.seconds)})."
             )
 
-    def _refined(self, priced: Priced, found: Searched, refinement: Refinement, others: bool) -> Option:
+    def _refined(self, priced: Priced, found: PlannerSearch, refinement: Refinement, others: bool) -> Option:
         """The best of everything: what is left open is settled for the best, and for others that could win."""
         best = self._option(priced, found.best)
         if self.interrupted:
@@ -288,12 +313,12 @@ class Study:
         known[list(self.seconds)] = list(self.seconds.values())
         return known
 
-    def _tell(self, found: Searched) -> None:
+    def _tell(self, found: PlannerSearch) -> None:
         best = show_seconds(float(found.seconds[found.best]))
         self.say(len(found.order), None, f"simulated; best {best}, nothing below {show_seconds(found.bound_s)}")
 
     def _strands(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
-        """What each strand makes of the plain choice alone; whoever is in a hurry is not kept."""
+        """What each strand makes of the baseline alone; whoever is in a hurry is not kept."""
         try:
             with unwrapped_interrupts():
                 yield from self._strands_alone(priced, plain_at, plain, refinement)
@@ -302,21 +327,21 @@ class Study:
 
     def _strands_alone(self, priced: Priced, plain_at: int, plain: Option, refinement: Refinement) -> Iterator[Strand]:
         for strand in STRANDS if not self.interrupted else ():
-            self.say(0, None, f"what {strand.name} alone is worth")
+            self.say(0, None, f"gain of {strand.name} alone")
             at, _ = best_alone(priced, alone(priced, plain_at, strand), lambda at: self._seconds(priced, at))
             option = self._option(priced, at)
             yield Strand(strand.name, strand.about, option, plain.seconds / option.seconds)
         for name, (about, others) in refinement.strands().items() if not self.interrupted else ():
-            self.say(0, None, f"what {name} alone are worth")
+            self.say(0, None, f"gain of {name} alone")
             option = refinement.best(plain, others)
             yield Strand(name, about, option, plain.seconds / option.seconds)
 
-    def _nearest(self, priced: Priced) -> tuple[Nearest, ...]:
+    def _nearest(self, priced: Priced) -> tuple[NearestFit, ...]:
         """What does not fit and is nearest to it."""
         short = np.flatnonzero(~priced.fits & np.isfinite(priced.memory_bytes))
         order = short[np.argsort(priced.memory_bytes[short], kind="stable")[:MOST_NEAREST]]
         return tuple(
-            Nearest(priced.strategy(at, self.workload), float(priced.memory_bytes[at])) for at in order.tolist()
+            NearestFit(priced.strategy(at, self.workload), float(priced.memory_bytes[at])) for at in order.tolist()
         )
 
     def _shortage(self, priced: Priced) -> MemoryShortage:
@@ -328,7 +353,7 @@ class Study:
         needed = int(np.ceil(self.question.cluster.gpus * nearest.memory_bytes / room))
         return MemoryShortage(
             f"{self.workload.name} does not fit on {gpus} in any split of the "
-            f"space: {nearest.strategy.said()} comes nearest and needs {show_size(nearest.memory_bytes)} of "
+            f"space: {nearest.strategy.said()} is closest and needs {show_size(nearest.memory_bytes)} of "
             f"{show_size(device.memory_bytes)} on each: give about {needed} GPUs, larger ones, or a smaller batch or "
             "sequence",
             nearest.memory_bytes,

@@ -11,21 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._memory_kernel import BYTES, home_of
-from ropewalk.planner._replay_kernel import Network, replay_all
+from ropewalk.planner._replay_kernel import ReplayCosts, replay_all
 from ropewalk.planner.columns import Column, Setting
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.sized import Sized, total_of
 from ropewalk.planner.space import head_choices
 from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.strategy import Strategy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 FAR = 1e12
 """More seconds than any step takes."""
@@ -61,7 +57,7 @@ class Cuts:
 class Tailor:
     """Cuts one candidate in other places, lays it out otherwise, and says what becomes of it."""
 
-    prices: Prices
+    prices: StrategyPrices
     priced: Priced
     at: int
     order: str = DEFAULT_ORDER
@@ -91,12 +87,12 @@ class Tailor:
         return np.array([home_of(self.row, self.priced.kernels.written, piece) for piece in range(self.pieces)])
 
     @cached_property
-    def network(self) -> Network:
+    def network(self) -> ReplayCosts:
         """What communication costs in the layout of this candidate, which need not fit as it stands."""
         layouts, which = self.priced.candidates.layouts
         found = self.prices.layout(layouts[which[self.at]]._replace(order=self.order), self.algorithm)
         links = np.array([0, len(found.term_start) - 1])
-        return Network(found.seconds, links, found.term_start, found.term, found.load)
+        return ReplayCosts(found.seconds, links, found.term_start, found.term, found.load)
 
     def cut(self, firsts: Ints, *, alike: bool) -> Cuts:
         """These cuts with as few recomputed blocks as it takes to fit, as many in all pieces where they are `alike`."""

@@ -38,7 +38,7 @@ class Target:
         assert self.tokens_per_s is not None
         if not tokens_per_step:
             raise PlanError(
-                f"target {self.text}: samples of this model have no tokens: give the longest step, such as --target 30s"
+                f"target {self.text}: samples of this model have no tokens: give a step time, such as --target 30s"
             )
         return tokens_per_step / self.tokens_per_s
 
@@ -49,12 +49,12 @@ def read_target(text: str) -> Target:
         return Target(text.strip(), tokens_per_s=units.token_rate(text))
     seconds = units.seconds(text)
     if seconds <= 0:
-        raise PlanError(f"target {text}: a step takes longer than that: write it like 30s or 1e12tokens/30days")
+        raise PlanError(f"target {text}: the step time is too short: write it like 30s or 1e12tokens/30days")
     return Target(text.strip(), seconds=seconds)
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedSize:
     """One size that was planned for."""
 
     servers: int
@@ -70,7 +70,7 @@ class Reached:
 
     servers: int
     seconds: float
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedSize, ...]
 
     @property
     def said(self) -> str:
@@ -107,7 +107,7 @@ def fewest_servers(
     says what keeps a size from being faster. Where no doubling reaches the target, all sizes around the fastest are
     tried. Others are not looked at: what was tried is said.
     """
-    tried: dict[int, Tried] = {}
+    tried: dict[int, TriedSize] = {}
 
     def reaches(size: int) -> bool:
         if size not in tried:
@@ -139,14 +139,14 @@ def _doubled(sizes: Sequence[int]) -> list[int]:
     return found if found[-1] == sizes[-1] else [*found, sizes[-1]]
 
 
-def _try(size: int, seconds_of: Callable[[int], float]) -> Tried:
+def _try(size: int, seconds_of: Callable[[int], float]) -> TriedSize:
     try:
-        return Tried(size, seconds_of(size))
+        return TriedSize(size, seconds_of(size))
     except InputError as problem:
-        return Tried(size, None, str(problem))
+        return TriedSize(size, None, str(problem))
 
 
-def _nobody(tried: Sequence[Tried], limit_of: Callable[[int], str], longest_s: float, text: str) -> PlanError:
+def _nobody(tried: Sequence[TriedSize], limit_of: Callable[[int], str], longest_s: float, text: str) -> PlanError:
     """No size reaches the target: the fastest, and what keeps it there."""
     trained = [(one.seconds, one.servers) for one in tried if one.seconds is not None]
     if not trained:
@@ -168,7 +168,7 @@ def _rounded_up(seconds: float) -> float:
     return seconds * 1.001
 
 
-def _listed(tried: Sequence[Tried]) -> str:
+def _listed(tried: Sequence[TriedSize]) -> str:
     said = [
         f"{one.servers} ({'no plan' if one.seconds is None else units.show_seconds(one.seconds)})"
         for one in tried[:SOME]

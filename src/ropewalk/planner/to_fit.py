@@ -10,19 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.planner._rows_kernel import INTERLEAVED, WRITTEN, ahead_of
 from ropewalk.planner.columns import Column
-from ropewalk.planner.layers import Held, Launch, Seconds
+from ropewalk.planner.layers import Held, LaunchColumn, Seconds
 from ropewalk.planner.pricing import Priced
 from ropewalk.planner.sized import state_bytes_of
 from ropewalk.planner.written import WrittenRows
 from ropewalk.strategy.recompute import RECOMPUTE_OF_LAYERS
 from ropewalk.timetable.passes import Pass
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TINY = 1e-12
 """Of what takes nothing there is room for very much."""
@@ -113,6 +110,6 @@ def block_of(priced: Priced, row: Ints) -> Blocks:
         float(kept.min()),
         float((kept - held[:, Held.KEPT + FULL]).max()) if may else 0.0,
         float(seconds[:, [Seconds.FORWARD, Seconds.BACKWARD, Seconds.AGAIN + kind]].sum(1).min()),
-        float(launch[:, Launch.AGAIN_GPU + FULL].min()),
-        float(launch[:, Launch.AGAIN_HOST + FULL].min()),
+        float(launch[:, LaunchColumn.again(FULL) + LaunchColumn.GPU].min()),
+        float(launch[:, LaunchColumn.again(FULL) + LaunchColumn.HOST].min()),
     )

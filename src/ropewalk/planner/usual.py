@@ -6,6 +6,7 @@ from ropewalk.device.pricer import Pricer
 from ropewalk.errors import Findings, PlanError
 from ropewalk.planner.space import Space
 from ropewalk.strategy.meanwhile import shared_between
+from ropewalk.timetable.named import TIMETABLES
 from ropewalk.training.prepared import narrow_findings
 from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.workload import Workload
@@ -18,9 +19,11 @@ def check_usual(space: Space, workload: Workload, prices: Pricer) -> None:
     for problem in narrow_findings(usual, workload, prices):
         findings.add(problem)
     if usual.shared_overlap and all(shared_between(layer.operators) is None for layer in workload.layers):
-        findings.add(
-            f"{workload.name} has no shared experts to compute while tokens travel: leave --shared-overlap out"
-        )
-    if False not in space.fold and not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
+        findings.add(f"{workload.name} has no shared experts: leave --shared-overlap out")
+    has_experts = any(layer.meets(Meeting.DISPATCH) for layer in workload.layers)
+    beside = [name for name in space.schedules if TIMETABLES[name].side_by_side]
+    if beside and not has_experts:
+        findings.add(f"{workload.name} has no expert communication to hide: leave {beside[0]} out")
+    if False not in space.fold and not has_experts:
         findings.add(f"{workload.name} has no experts to fold over tensor and context ranks: leave --fold-experts out")
     findings.raise_if_any()

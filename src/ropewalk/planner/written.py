@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.table import Timetable
 
-Ints = NDArray[np.int64]
 Item = TypeVar("Item", bound=np.generic)
 
 
@@ -31,6 +31,10 @@ class WrittenRows(NamedTuple):
     """By timetable and piece: the stage that holds it."""
     whole: Ints
     """By timetable and piece: backward passes that do not put gradients of weights off."""
+    paired: NDArray[np.bool_]
+    """Does this pass run beside the next one?"""
+    side_by_side: NDArray[np.bool_]
+    """By timetable: are there such passes?"""
 
 
 def written_rows(tables: list[Timetable]) -> WrittenRows:
@@ -47,6 +51,8 @@ def written_rows(tables: list[Timetable]) -> WrittenRows:
         np.cumsum([0, *(len(table.device_of_piece) for table in tables)])[:-1].astype(np.int64),
         _joined([table.device_of_piece for table in tables], np.int32),
         _joined([_whole(table) for table in tables], np.int64),
+        _joined([table.paired for table in tables], np.bool_),
+        np.array([table.paired.any() for table in tables], np.bool_),
     )
 
 

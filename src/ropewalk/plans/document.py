@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, json_text, parse_json, read_bytes
+from ropewalk.documents import json_text, parse_json, read_text
 from ropewalk.errors import PlanError
 from ropewalk.files import found_from, seen_from, write_whole
 from ropewalk.hardware import as_json, from_json
@@ -37,7 +37,7 @@ def write_plan(plan: Plan, path: str | Path) -> None:
 def read_plan(path: str | Path) -> Plan:
     """A plan from its file, checked."""
     subject = f"plan {path}"
-    text = decode(read_bytes(Path(path), subject, PlanError), subject, PlanError)
+    text = read_text(Path(path), subject, PlanError)
     return loads(text, subject, Path(path).parent)
 
 
@@ -45,7 +45,7 @@ def loads(text: str, subject: str = "plan", folder: Path = Path()) -> Plan:
     """The plan that `dumps` wrote for a folder."""
     document = parse_json(text, subject, PlanError)
     if not isinstance(document, dict) or "format" not in document:
-        raise PlanError(f"{subject} is no plan: give a file that --plan wrote")
+        raise PlanError(f"{subject} is not a plan: give a file written by --plan")
     _refuse_other_formats(document, subject)
     decided = {key: value for key, value in document.items() if key != "format"}
     if isinstance(decided.get("cluster"), dict):
@@ -70,7 +70,7 @@ def _refuse_other_formats(document: dict[str, Any], subject: str) -> None:
             f"{subject} has the format {EARLIER!r} of an earlier version: write it again with "
             f"`ropewalk plan {_question_of(document)} --plan FILE`"
         )
-    raise PlanError(f"{subject} has the format {found!r}, not {FORMAT!r}: give a file that --plan wrote")
+    raise PlanError(f"{subject} has the format {found!r}, not {FORMAT!r}: give a file written by --plan")
 
 
 def _question_of(document: dict[str, Any]) -> str:

@@ -151,7 +151,7 @@ class Plan:
         servers = sum(group.count for group in self.cluster.servers)
         if designed.wiring.servers != servers:
             yield (
-                f"its wiring joins {designed.wiring.servers} servers, but its cluster has {servers}: "
+                f"its wiring connects {designed.wiring.servers} servers, but its cluster has {servers}: "
                 "write the plan again for this cluster"
             )
         if self.strategy.grain != SERVER:

@@ -1,7 +1,8 @@
-"""A chart on a page: Plotly figures as plain dictionaries, a legend of our own, and the text that goes with them.
+"""A chart on a page: figures as plain dictionaries, a legend, and the text that goes with them.
 
-Figures are written as JSON into the page and drawn by a short script, so that the same study always gives the same
-bytes. Text from users enters a figure only through `plain`, and the page through a template that escapes it.
+A figure has traces (bar, scatter, box, heatmap) and a layout, in a small part of Plotly's vocabulary. Figures are
+written as JSON into the page and drawn by `templates/figure.js`, so that the same study always gives the same bytes.
+Text from users enters a figure only through `plain`, and the page through a template that escapes it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Chart:
 
 
 def plain(text: str) -> str:
-    """User text for a figure: Plotly reads tags and entities in labels, so they are written as what they look like."""
+    """User text for a figure: labels may have tags and entities, so they are written as what they look like."""
     return html.escape(text, quote=False)
 
 
@@ -75,10 +76,3 @@ def embedded(value: Any) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # no character that HTML could take for markup is left in it
-
-
-def plotly_script() -> Markup:
-    """The whole of plotly.js, so that a page needs no network."""
-    from plotly.offline import get_plotlyjs  # loaded only by pages that have charts
-
-    return Markup(get_plotlyjs())

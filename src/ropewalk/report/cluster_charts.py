@@ -13,8 +13,10 @@ from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
 from ropewalk.report.cluster_words import REASONS, duration, reason
+from ropewalk.tenancy.placements.table import PLACEMENTS
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.record import BEHIND_HEAD
+from ropewalk.tenancy.routings import ROUTINGS
 from ropewalk.tenancy.study import ClusterStudy
 from ropewalk.tenancy.timeline import Curves, Timeline
 
@@ -55,7 +57,7 @@ def means_chart(study: ClusterStudy) -> Chart:
         "layout": layout(
             38 * len(rows) + 90,
             barmode="stack",
-            xaxis=_time_axis(max(run.mean_jct_s for run in runs) * 1.22, "mean over jobs"),
+            xaxis=_time_axis(max(run.mean_jct_s for run in runs) * 1.22, "mean over jobs, first seed"),
             yaxis=_names_axis(study),
         ),
     }
@@ -64,8 +66,8 @@ def means_chart(study: ClusterStudy) -> Chart:
         f"Mean running and waiting time of jobs under {len(rows)} policies",
         (View("", figure),),
         (Swatch("running", RUNNING, group="running"), Swatch("waiting", WAITING, group="waiting")),
-        caption="Isolation trades waiting for running: what it saves while jobs run it may cost while they queue. Near "
-        "saturation queueing amplifies every second that jobs run longer.",
+        caption="Isolation trades waiting time for run time: jobs run faster but may queue longer. Near saturation, "
+        "queueing amplifies every extra second of run time.",
     )
 
 
@@ -77,7 +79,7 @@ def distribution_chart(study: ClusterStudy) -> Chart:
         tuple(View(name, _distribution(study, kind)) for kind, name in TIMES.items()),
         _legend(study),
         choose="Time",
-        caption="Jobs that did not wait stand at the left edge of the waiting times.",
+        caption="Jobs that did not wait are at the left edge of the waiting times.",
     )
 
 
@@ -87,17 +89,17 @@ def over_time_chart(study: ClusterStudy) -> Chart:
     used = _over_time(study, lambda curves: curves.used_gpus / gpus, "GPUs in use", quantity.percent, top=1.0)
     queued = _over_time(study, lambda curves: curves.queued_jobs.astype(float), "jobs in the queue", _number)
     lost = _over_time(
-        study, lambda curves: (curves.wanted_gpus - curves.used_gpus) / gpus, "GPUs idle that waiting jobs could use",
+        study, lambda curves: (curves.wanted_gpus - curves.used_gpus) / gpus, "idle GPUs that waiting jobs could use",
         quantity.percent,
     )  # fmt: skip
     return Chart(
         "over-time",
         "GPUs in use and jobs in the queue over time",
-        (View("GPUs in use", used), View("queue", queued), View("idle though wanted", lost)),
+        (View("GPUs in use", used), View("queue", queued), View("idle but requested", lost)),
         _legend(study),
         choose="Show",
-        caption="Idle though wanted: GPUs that the next jobs in line would take if only the number of free GPUs "
-        "counted; servers or spines stand in their way. Curves are means over equal spans of time.",
+        caption="Idle but requested: GPUs that the next jobs in the queue would get if only the number of free "
+        "GPUs mattered; whole servers or spines are lacking. Curves are means over equal intervals.",
     )
 
 
@@ -114,12 +116,12 @@ def reasons_chart(study: ClusterStudy) -> Chart | None:
         "reasons",
         "Mean waiting time by reason under every policy",
         (
-            View("all waiting, by what the head lacked", _reasons(study, causes, lacked)),
+            View("all waiting time, by what the head lacked", _reasons(study, causes, lacked)),
             View("by place in the queue", _reasons(study, places, shown)),
         ),
         tuple(Swatch(reason(name), REASON_COLOURS[name], group=reason(name)) for name in shown),
         choose="Show",
-        caption="Only the head of the queue is tried; a job behind it waits for whatever the head waits for.",
+        caption="Only the head of the queue is tried; jobs behind it wait for what the head waits for.",
     )
 
 
@@ -157,8 +159,17 @@ def _names_axis(study: ClusterStudy) -> Figure:
 
 
 def _legend(study: ClusterStudy) -> tuple[Swatch, ...]:
-    colour = POLICIES.colours()
-    return tuple(Swatch(policy.name, colour[policy.name], "line", group=policy.name) for policy in study.policies)
+    names = [policy.name for policy in study.policies]
+    return tuple(Swatch(name, policy_colour(name), "line", group=name) for name in names)
+
+
+def policy_colour(name: str) -> Colour:
+    """The colour of a policy; another placement under the same routing has one of its own."""
+    known = POLICIES.colours()
+    if name in known:
+        return known[name]
+    routing, _, placement = name.partition("+")
+    return palette.SERIES[(list(ROUTINGS).index(routing) + list(PLACEMENTS).index(placement)) % len(palette.SERIES)]
 
 
 def _distribution(study: ClusterStudy, kind: str) -> Figure:
@@ -179,8 +190,8 @@ def _distribution(study: ClusterStudy, kind: str) -> Figure:
         "data": data,
         "layout": layout(
             360,
-            xaxis=_log_time_axis(f"{TIMES[kind]} time", floor, max(positive)),
-            yaxis=_percent_axis("part of the jobs", 1.0),
+            xaxis=_log_time_axis(f"{TIMES[kind]} time, logarithmic", floor, max(positive)),
+            yaxis=_percent_axis("share of jobs", 1.0),
         ),
     }
 
@@ -236,7 +247,7 @@ def _last_step(run: Timeline, middle: NDArray[np.float64]) -> int:
 
 def _line(name: str, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
     style = {"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2}
-    pen = {"color": POLICIES.colours()[name].light} | style
+    pen = {"color": policy_colour(name).light} | style
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": xs, "y": ys,
         "line": pen,

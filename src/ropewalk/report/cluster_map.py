@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from ropewalk import palette
 from ropewalk.report import colours, quantity
@@ -80,12 +81,12 @@ def cluster_map(study: ClusterStudy) -> ClusterMap:
         (
             Swatch("inside one leaf", GREY),
             *(Swatch("", colour) for colour in palette.SERIES[:-1]),
-            Swatch("across leafs, a colour a job", palette.SERIES[-1]),
+            Swatch("across leafs, one colour per job", palette.SERIES[-1]),
         ),
         height,
-        "A band is a leaf with its GPUs, or a spine with its links to leafs; what is empty is free. Links are drawn "
-        "where jobs have them to themselves. Point at a job to see it everywhere. Drag across a span of time to "
-        "enlarge it, double-click to see all." + "".join(f" {remark}" for remark in remarks),
+        "Each band is a leaf with its GPUs, or a spine or core with its links to the switches below; empty space is "
+        "free. Dedicated links only are drawn. Hover over a job to highlight it everywhere. Drag to zoom in, "
+        "double-click to reset." + "".join(f" {remark}" for remark in remarks),
         embedded(data),
     )
 
@@ -107,7 +108,7 @@ def _view(policy: Policy, plant: Plant, run: Timeline) -> dict[str, Any]:
         "span": [begin, end],
         "bands": [*_names(plant.leaf_names[:leafs]), *_names(_bands(plant)[0][:shown_spines])],
         "leafs": leafs,
-        "sizes": [*plant.gpus_per_leaf[:leafs].tolist(), *([plant.leafs * _strands(plant)] * shown_spines)],
+        "sizes": [*plant.gpus_per_leaf[:leafs].tolist(), *_heights(plant)[:shown_spines]],
         "jobs": [_about(run.jobs[job]) for job in jobs],
         "looks": [_look(job, run.jobs[job]) for job in jobs],
         "rect": [
@@ -136,12 +137,11 @@ def rectangles(plant: Plant, jobs: Sequence[JobRecord]) -> Iterator[Rectangle]:
 
 def _bands_of(plant: Plant, held: Allocation) -> list[tuple[int, int, int]]:
     """(band, low, high) of everything that a job holds in one place."""
-    first_gpu = plant.first_server * plant.gpus_per_server
     runs: list[tuple[int, int, int]] = []
     gpus = np.array(sorted(held.gpus), np.int64)
     of_leaf = plant.leaf_of_gpu[gpus]
     for leaf in np.unique(of_leaf).tolist():
-        places = (gpus[of_leaf == leaf] - first_gpu[leaf]).tolist()
+        places = plant.place_on_leaf[gpus[of_leaf == leaf]].tolist()
         runs += [(leaf, low, high) for low, high in _runs(places)]
     for band, places in _links(plant, held):
         runs += [(plant.leafs + band, low, high) for low, high in _runs(sorted(places))]
@@ -160,29 +160,41 @@ def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
 
 
 def _links(plant: Plant, held: Allocation) -> Iterable[tuple[int, list[int]]]:
-    """(spine or optical switch, places in its band that the job holds): a place for every cable of every leaf."""
+    """(band, places in it that the job holds): a place for every cable from below, or for every fibre of a switch."""
     of_band: dict[int, list[int]] = {}
     if isinstance(plant, OpticalPlant):
         ends = ends_of(plant, held)
         for leaf, switch in zip(ends.leaf.tolist(), ends.switch.tolist(), strict=True):
             of_band.setdefault(switch, []).append(leaf)
     else:
-        strands = _strands(plant)
+        tiers, strands = plant.tiers, _strands(plant.cables)
         for leaf, spine, cable in held.reserved():
-            of_band.setdefault(spine, []).append(leaf * strands + cable)
+            place = leaf - int(tiers.first_leaf[tiers.pod_of_leaf[leaf]])
+            of_band.setdefault(spine, []).append(place * strands + cable)
+        strands = _strands(plant.core_cables)
+        for spine, core, cable in held.reserved_above():
+            of_band.setdefault(plant.spines + core, []).append(spine * strands + cable)
     return sorted(of_band.items())
 
 
-def _strands(plant: Plant) -> int:
-    """Places of a leaf in the band of a spine: its parallel cables, or its one fibre to an optical switch."""
-    return 1 if isinstance(plant, OpticalPlant) else max(1, int(plant.cables.max(initial=1)))
+def _strands(cables: NDArray[np.int32]) -> int:
+    """Places of a switch in the band of one above it: its parallel cables."""
+    return max(1, int(cables.max(initial=1)))
+
+
+def _heights(plant: Plant) -> list[int]:
+    """Places in every band of links: of a spine the cables of its pod's leafs, of a core those of all spines."""
+    if isinstance(plant, OpticalPlant):
+        return [plant.leafs] * plant.switches
+    leafs = np.diff(plant.tiers.first_leaf)[plant.tiers.pod_of_spine] * _strands(plant.cables)
+    return [*leafs.tolist(), *[plant.spines * _strands(plant.core_cables)] * plant.cores]
 
 
 def _bands(plant: Plant) -> tuple[Sequence[str], int]:
-    """What links are drawn by: spines, or optical switches, to which every leaf has one fibre."""
+    """What links are drawn by: spines and cores, or optical switches, to which every leaf has one fibre."""
     if isinstance(plant, OpticalPlant):
         return plant.spine_names[plant.packet_spines :], plant.switches
-    return plant.spine_names, plant.spines
+    return (*plant.spine_names, *plant.core_names), plant.spines + plant.cores
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
@@ -201,11 +213,11 @@ def _is_drawn(rectangle: Rectangle, plant: Plant, leafs: int, spines: int) -> bo
 
 def _look(number: int, job: JobRecord) -> int:
     """0 is grey; neighbours in the trace get different colours."""
-    return 0 if len(job.allocation.leafs) < 2 else 1 + number % len(palette.SERIES)
+    return 0 if not job.allocation.crosses else 1 + number % len(palette.SERIES)
 
 
 def _about(job: JobRecord) -> str:
-    where = f"{len(job.allocation.leafs)} leafs" if len(job.allocation.leafs) > 1 else "one leaf"
+    where = f"{len(job.allocation.leafs)} leafs" if job.allocation.crosses else "one leaf"
     again = f" in {len(job.stretches)} places" if job.restarts else ""
     return f"{job.name}: {job.gpus} GPUs on {where}, waited {duration(job.jwt_s)}, ran {duration(job.jrt_s)}{again}"
 
@@ -217,7 +229,7 @@ def _names(names: Sequence[str]) -> list[str]:
 def _remarks(plant: Plant, leafs: int, kept: int, found: int) -> list[str]:
     remarks = []
     if leafs < plant.leafs:
-        remarks.append(f"The first {leafs} of {quantity.count(plant.leafs)} leafs are drawn.")
+        remarks.append(f"The first {leafs} of {quantity.count(plant.leafs)} leafs are shown.")
     if kept < found:
-        remarks.append(f"Of long traces the beginning is drawn, up to {quantity.count(MOST_RECTANGLES)} rectangles.")
+        remarks.append(f"Long traces are cut off after {quantity.count(MOST_RECTANGLES)} rectangles.")
     return remarks

@@ -73,7 +73,7 @@ def headline(found: Snapshot) -> str:
         return f"No job slows another one down under {found.moment.policy.name}"
     slowed = sum(job.slowdown >= 1 + NOTICED for job in found.jobs)
     return (
-        f"{slowest.name} takes {quantity.times(slowest.slowdown)} its time alone; {slowed} of {len(found.jobs)} jobs "
+        f"{slowest.name} takes {quantity.times(slowest.slowdown)} as long as alone; {slowed} of {len(found.jobs)} jobs "
         f"{'is' if slowed == 1 else 'are'} slowed down by others"
     )
 
@@ -102,7 +102,7 @@ def remarks(found: Snapshot) -> list[str]:
     if thinned:
         said.append(
             f"Of the all-to-all of {', '.join(thinned[:3])}{', …' if len(thinned) > 3 else ''}, {MOST_PATTERNS} rounds "
-            "stand for all, as in the replay; all bytes are sent."
+            "represent all rounds, as in the replay; all bytes are sent."
         )
     if found.question.scale != 1 and found.run.packet is not None:
         said.append(
@@ -150,8 +150,8 @@ def _facts(found: Snapshot) -> list[tuple[str, str]]:
         ("Policy", moment.policy.name),
         ("Jobs", quantity.count(len(found.jobs))),
         ("GPUs in the snapshot", quantity.count(sum(job.gpus for job in found.jobs))),
-        ("Speed of a NIC", quantity.bandwidth(plant.nic_bandwidth)),
-        ("Speed of a leaf-spine cable", quantity.bandwidth(plant.link_bandwidth)),
+        ("NIC bandwidth", quantity.bandwidth(plant.nic_bandwidth)),
+        ("Leaf-spine cable bandwidth", quantity.bandwidth(plant.link_bandwidth)),
         ("Transfers", quantity.count(found.together.transfers)),
         ("Iterations counted", quantity.count(sum(len(job.beside_s) for job in found.jobs))),
         ("Seed", str(moment.seed)),
@@ -162,13 +162,13 @@ def _facts(found: Snapshot) -> list[tuple[str, str]]:
 def _reading(found: Snapshot) -> list[str]:
     notes = [
         f"Policy {found.moment.policy.name}: {found.moment.policy.about}.",
-        "Every job begins its next iteration when the one that it is in at the moment has ended.",
+        "Every job starts its next iteration when its current one ends.",
         "Rounds of a collective end with a barrier; exchanges of a job follow each other.",
     ]
     if found.meetings.packets is not None:
         notes.append(
-            "Paused by: pause frames that stopped a link of the job while the other one used the same link, or one "
-            "that its packets leave on behind it. A frame that several jobs stand behind counts for each of them."
+            "Paused by: pause frames that stopped a link of the job while the other job used that link or the next "
+            "one on its path. A frame caused by several jobs counts for each."
         )
-        notes.append("Marks and drops are those on all links that a job uses, whoever's packets they were.")
+        notes.append("Marks and drops count all packets on the links that a job uses.")
     return notes

@@ -15,7 +15,7 @@ from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
 from ropewalk.report.cluster_words import duration
 from ropewalk.report.timeline import time_unit
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.tenancy.snapshot import JobSeen, Snapshot
 
 ALONE, ADDED, MODEL = palette.BLUE, palette.RED, palette.INK
@@ -39,15 +39,15 @@ def slowdown_chart(found: Snapshot) -> Chart:
     return Chart(
         "slowdown",
         "Time that others add to an iteration of every job, simulated and assumed by the replay",
-        (View("part of the time alone", _added_parts(jobs)), View("seconds", _seconds(jobs))),
+        (View("share of the time alone", _added_parts(jobs)), View("seconds", _seconds(jobs))),
         (
             Swatch("alone", ALONE, group="alone"),
-            Swatch("added by others", ADDED, group="added"),
+            Swatch("added by other jobs", ADDED, group="added"),
             Swatch("the replay assumes", MODEL, "diamond", group="model"),
         ),
         choose="Show",
-        caption="Means over the iterations that ran while all jobs did. The replay takes the mean over all offsets of "
-        "the jobs' iterations; a snapshot has one offset, that of its moment.",
+        caption="Means over the iterations that ran while all jobs did. The replay averages over all offsets between "
+        "iterations; a snapshot has one offset.",
     )
 
 
@@ -143,7 +143,7 @@ def course_chart(found: Snapshot) -> Chart:
         "layout": layout(
             ROW_PIXELS * len(shown) + EDGE_PIXELS,
             barmode="overlay",
-            xaxis=axis(f"time since the moment in {unit}", range=[0, end / scale * 1.005], nticks=10),
+            xaxis=axis(f"time since the snapshot in {unit}", range=[0, end / scale * 1.005], nticks=10),
             yaxis=_names([found.jobs[number].name for number in shown]),
             shapes=[shade | {"x0": a / scale, "x1": b / scale} for a, b in outside if b > a],
         ),
@@ -153,15 +153,15 @@ def course_chart(found: Snapshot) -> Chart:
         "Which job computes and which one sends when",
         (View("", figure),),
         (Swatch("sends", SENDS, group="sends"), Swatch("computes only", COMPUTES, group="computes")),
-        caption="Ticks are the ends of iterations. Iterations in the shaded times are not counted: some jobs have not "
-        "begun there, or have ended.",
+        caption="Ticks are the ends of iterations. Iterations in shaded intervals are not counted: some jobs have not "
+        "started, or have ended.",
     )
 
 
 def sending(found: Snapshot, job: int) -> list[tuple[float, float]]:
     """Spans of time in which a job has bytes on the way; gaps that nobody sees are closed."""
     graph, trace = found.together.graph, found.run.trace
-    mine = np.flatnonzero((graph.kind == Kind.TRANSFER) & (found.together.job == job))
+    mine = np.flatnonzero((graph.kind == TaskKind.TRANSFER) & (found.together.job == job))
     return merged(trace.start[mine], trace.end[mine], trace.makespan * SEEN)
 
 
@@ -231,7 +231,7 @@ def places_chart(found: Snapshot) -> Chart:
         "Which job has how many GPUs on which leaf",
         (View("", figure),),
         (Swatch("inside one leaf", palette.GREY), Swatch("across leafs, a colour per job", palette.SERIES[0])),
-        caption=f"Point at a job for its name; what is empty is free or not part of the snapshot.{left_out}",
+        caption=f"Hover over a job for its name; empty space is free or not part of the snapshot.{left_out}",
     )
 
 
@@ -241,7 +241,7 @@ def _place(job: JobSeen, number: int, leaf: int, at: int, width: int) -> Figure:
     return {
         "type": "bar", "orientation": "h", "y": [leaf], "base": [at], "x": [width], "width": 0.8,
         "marker": {"color": colour.light, "line": {"width": 1, "color": colours.PAPER.light}},
-        "customdata": [f"<b>{plain(job.name)}</b>: {job.gpus} GPUs on {where}, {job.slowdown:.3f}× its time alone"],
+        "customdata": [f"<b>{plain(job.name)}</b>: {job.gpus} GPUs on {where}, {job.slowdown:.3f}× as long as alone"],
         "hovertemplate": "%{customdata}<extra></extra>",
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ REASONS = {
     "gpu-shortage": "too few GPUs",
     "server-fragmentation": "too few whole servers",
     "network-fragmentation": "no common spines",
-    "restart": "to start again after a failure",
+    "restart": "restart after a failure",
 }
 """Why jobs wait, as people say it, in the order in which it is drawn."""
 

@@ -47,7 +47,7 @@ def collective_page(answer: CollectiveAnswer, report: RunReport | None = None) -
     >>> from ropewalk import synthesis
     >>> from ropewalk.synthesis import CollectiveQuestion
     >>> answer = synthesis.answer(CollectiveQuestion("allgather", Torus((3, 3), bandwidth=1e9).build(), compare=False))
-    >>> "An all-gather over 9 ranks of torus:3x3 can reach 4.5" in collective_page(answer)
+    >>> "The optimum of an all-gather over 9 ranks of torus:3x3 is 4.5" in collective_page(answer)
     True
     """
     rows, limit = candidates(answer), limit_of(answer)
@@ -88,22 +88,18 @@ def spoken(answer: CollectiveAnswer) -> str:
 
 
 def headline(answer: CollectiveAnswer) -> str:
-    """`An all-reduce over 16 ranks of dgx-a100:2 can reach 173.3 GB/s, and a schedule of 64 trees does`."""
+    """`The optimum of an all-reduce over 16 ranks of dgx-a100:2 is 173.3 GB/s; a schedule of 64 trees reaches it`."""
     name = spoken(answer)
-    article = "An" if name[0] in "aeiou" else "A"
-    best = quantity.gigabytes(float(answer.optimum.algbw))
-    said = f"{article} {name} over {quantity.count(answer.ranks)} ranks of {answer.fabric.name} can reach {best}"
+    article = "an" if name[0] in "aeiou" else "a"
+    where = f"{article} {name} over {quantity.count(answer.ranks)} ranks of {answer.fabric.name}"
+    said = f"The optimum of {where} is {quantity.gigabytes(float(answer.optimum.algbw))}"
     if answer.made is None:
-        return f"{said} with switches that multicast and reduce"
+        return f"{said} with in-network multicast and reduction"
     if answer.algbw == answer.optimum.algbw:
-        return f"{said}, and {answer.made.shape} do" if not answer.made.trees else f"{said}, and {_trees(answer)}"
+        trees = answer.made.trees
+        return f"{said}; a schedule of {f'{quantity.count(trees)} trees' if trees else answer.made.shape} reaches it"
     reached = float(answer.algbw) / float(answer.optimum.algbw)
-    return f"{said}; {colours.name_of_logical(answer.made.name)} gets {quantity.percent(reached)} of it"
-
-
-def _trees(answer: CollectiveAnswer) -> str:
-    assert answer.made is not None
-    return f"{quantity.count(answer.made.trees)} trees do"
+    return f"{said}; {colours.name_of_logical(answer.made.name)} reaches {quantity.percent(reached)} of it"
 
 
 def comparison_in_words(answer: CollectiveAnswer) -> str:
@@ -114,37 +110,41 @@ def comparison_in_words(answer: CollectiveAnswer) -> str:
         best, ratio = rivals[0], float(answer.algbw) / rivals[0].algbw
         part = quantity.percent(best.algbw / float(answer.optimum.algbw))
         behind = f": {quantity.times(ratio)} slower" if ratio > 1.005 else ""
-        others = "other schedules" if answer.made is not None else "schedules that do without"
-        said.append(f"Of {len(rivals)} {others} on the same fabric, {best.words} is best, with {part} of it{behind}.")
+        others = "other schedules" if answer.made is not None else "schedules without it"
+        said.append(
+            f"Of {len(rivals)} {others} on the same fabric, {best.words} is best, with {part} of the optimum{behind}."
+        )
     small = [at for at in answer.by_size if answer.made is not None and at.name != answer.made.name]
     if small:
         names = list(dict.fromkeys(colours.name_of_logical(at.name) for at in small))
-        said.append(f"Up to {quantity.size(small[-1].size_bytes)} {' or '.join(names)} is faster: less to wait for.")
-    return " ".join(said) or "It was compared with nothing."
+        said.append(
+            f"Up to {quantity.size(small[-1].size_bytes)} {' or '.join(names)} is faster, with fewer start-ups."
+        )
+    return " ".join(said) or "No comparison was made."
 
 
 def _facts(answer: CollectiveAnswer) -> list[tuple[str, str]]:
     asked, made = answer.question, answer.made
     facts = [
-        ("At best", gigabytes(answer.optimum.algbw)),
+        ("Optimum", gigabytes(answer.optimum.algbw)),
         ("1/x*", f"{answer.inverse_rate} s/GB" if answer.optimum.exact else f"{float(answer.inverse_rate):.6g} s/GB"),
         ("Proof", answer.optimum.method),
     ]
     if made is not None:
         facts += [
             ("Schedule", f"{colours.name_of_logical(made.name)}, {made.shape}"),
-            ("Its bandwidth", gigabytes(made.algbw)),
+            ("Achieved bandwidth", gigabytes(made.algbw)),
             (quantity.size(asked.size_bytes), quantity.seconds(answer.seconds)),
         ]
     if answer.segments > 1:
         facts.append(("Segments", quantity.count(answer.segments)))
     if answer.guarantee is not None:
-        facts.append(("Proved on its own", f"at least {quantity.percent(float(answer.guarantee))} of the optimum"))
+        facts.append(("Proven guarantee", f"at least {quantity.percent(float(answer.guarantee))} of the optimum"))
     if answer.simulated_algbw is not None:
-        facts.append(("Simulated", f"{quantity.gigabytes(answer.simulated_algbw)} without start-ups"))
+        facts.append(("Simulated", f"{quantity.gigabytes(answer.simulated_algbw)} without start-up latency"))
     if asked.group is not None:
         facts.append(("Relays", quantity.count(answer.fabric.hosts - answer.ranks)))
-    facts.append(("Start-up of a transfer", quantity.seconds(asked.start_up_s)))
+    facts.append(("Start-up latency", quantity.seconds(asked.start_up_s)))
     return facts
 
 
@@ -155,7 +155,7 @@ def tree_rows(answer: CollectiveAnswer) -> list[TreeRow]:
         return []
     parts = [forest.reducing, forest.spreading] if isinstance(forest, AllReduceForest) else [forest]
     return [
-        TreeRow("sums up" if part.network.backwards else "spreads", names[tree.root], tree.rate, tree.depth)
+        TreeRow("reduces" if part.network.backwards else "spreads", names[tree.root], tree.rate, tree.depth)
         for part in parts
         for names in (part.network.fabric.node_names,)
         for tree in islice(part.trees, MOST_TREES_LISTED // len(parts))
@@ -167,11 +167,11 @@ def _reading(answer: CollectiveAnswer) -> list[str]:
     notes = [
         "Bandwidth is size over time, where the size is the whole buffer: what every rank ends with, or starts with in "
         "a reduce-scatter; in an all-to-all it is the number of ranks times what one sends to another.",
-        "1/x* is the time in which every rank moves one gigabyte of its own; with a root, the whole buffer.",
+        "1/x* is the time for every rank to move one gigabyte of its own data; with a root, of the whole buffer.",
     ]
     if answer.made is not None and answer.made.trees:
         notes.append(
-            "A buffer is cut over the trees by their rates, and into segments that follow each other from branch to "
-            "branch; more segments keep links busier and cost more start-ups."
+            "A buffer is split over the trees by rate, and into segments that are pipelined from branch to branch; "
+            "more segments keep links busier but cost more start-up latency."
         )
     return notes

@@ -16,7 +16,7 @@ LABEL_ROOM = 0.26
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ScheduleCandidate:
     """A schedule that carries the collective on this fabric."""
 
     name: str
@@ -33,15 +33,15 @@ class Candidate:
         return colours.of_logical(self.name)
 
 
-def candidates(answer: CollectiveAnswer) -> list[Candidate]:
+def candidates(answer: CollectiveAnswer) -> list[ScheduleCandidate]:
     """The schedule and what it is compared with, the highest bandwidth first."""
     found = [
-        Candidate(other.name, other.algbw, other.seconds)
+        ScheduleCandidate(other.name, other.algbw, other.seconds)
         for other in answer.alternatives
         if other.algbw is not None and other.seconds is not None
     ]
     if answer.made is not None:
-        found.append(Candidate(answer.made.name, float(answer.algbw), answer.seconds, made_for_it=True))
+        found.append(ScheduleCandidate(answer.made.name, float(answer.algbw), answer.seconds, made_for_it=True))
     return sorted(found, key=lambda one: (-float(f"{one.algbw:.9g}"), not one.made_for_it, one.name))
 
 
@@ -74,7 +74,9 @@ def bandwidth_chart(answer: CollectiveAnswer) -> Chart:
         "data": [bars, line, values],
         "layout": layout(
             BAR_PIXELS * len(rows) + 84,
-            xaxis=value_axis("size over time, large buffers", [best], quantity.gigabytes, log=False, room=LABEL_ROOM),
+            xaxis=value_axis(
+                "algorithm bandwidth, large buffers", [best], quantity.gigabytes, log=False, room=LABEL_ROOM
+            ),
             yaxis=axis(
                 range=[len(rows) - 0.4, -0.6],
                 showgrid=False,
@@ -95,7 +97,7 @@ def bandwidth_chart(answer: CollectiveAnswer) -> Chart:
 
 def _caption(answer: CollectiveAnswer) -> str:
     counted = answer.question.host_limits is not None
-    how = "are counted link by link" if counted else "were simulated at flow level without start-ups"
+    how = "are counted link by link" if counted else "were simulated at flow level without start-up latency"
     mine = (
         ""
         if answer.made is None
@@ -145,6 +147,7 @@ def time_chart(answer: CollectiveAnswer) -> Chart:
     return Chart(
         "time", f"Time of {len(ordered)} schedules against size", (View("", figure),),
         (*legend, Swatch("fastest for its size", colours.MUTED, "dot")),
-        caption=f"Start-ups of {quantity.seconds(answer.question.start_up_s)} are counted once in every round, and "
+        caption=f"Start-up latencies of {quantity.seconds(answer.question.start_up_s)} are counted once in every "
+            "round, and "
         "once for every branch and segment of a tree.",
     )  # fmt: skip

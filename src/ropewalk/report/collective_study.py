@@ -17,7 +17,7 @@ Cases = Mapping[str, Sequence[CollectiveAnswer]]
 ROW_PIXELS = 50
 DOT_APART = 0.08
 """Of rows."""
-IN_HALVES = "reduce-scatter, then all-gather, at best"
+IN_HALVES = "optimal reduce-scatter, then all-gather"
 
 
 def collective_study_page(title: str, cases: Cases) -> str:
@@ -59,13 +59,13 @@ def _chart(cases: Cases, table: Mapping[str, Mapping[str, float]], names: Sequen
         "data": traces,
         "layout": layout(
             ROW_PIXELS * len(labels) + 70,
-            xaxis=axis("part of the optimum", range=[0, 104], tickvals=list(range(0, 101, 20)),
+            xaxis=axis("share of the optimum", range=[0, 104], tickvals=list(range(0, 101, 20)),
                        ticktext=[f"{part}\u00a0%" for part in range(0, 101, 20)]),
             yaxis=axis(
                 range=[len(labels) - 0.45, -0.55],
                 tickvals=list(range(len(labels))),
                 ticktext=[
-                    f"{plain(label)}<br><span style='font-size:11px'>{quantity.gigabytes(best[label])} at best</span>"
+                    f"{plain(label)}<br><span style='font-size:11px'>{quantity.gigabytes(best[label])} optimum</span>"
                     for label in labels
                 ],
                 tickfont={"size": 13, "color": palette.INK.light},
@@ -74,8 +74,9 @@ def _chart(cases: Cases, table: Mapping[str, Mapping[str, float]], names: Sequen
     }  # fmt: skip
     legend = tuple(Swatch(colours.name_of_logical(name), _colour(name), _shape(name), name) for name in names)
     return Chart(
-        "study", f"Part of the optimum that {len(names)} schedules reach on {len(labels)} fabrics", (View("", figure),),
-        legend, caption="Large buffers, simulated without start-ups; trees by their exact rates.",
+        "study", f"Share of the optimum that {len(names)} schedules reach on {len(labels)} "
+            "fabrics", (View("", figure),),
+        legend, caption="Large buffers, simulated without start-up latency; trees by their exact rates.",
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from ropewalk.report.step import drawn_ranks
 from ropewalk.report.step_timeline import step_timeline
 from ropewalk.strategy.seating import Seat
 
+MOST_PINNED = 12
+"""Servers of pinned layers that are listed in one row."""
 MOST_SERVERS_LISTED = 8
 MOST_SERVERS_DRAWN = 6
 
@@ -69,7 +71,7 @@ def headline(design: Design) -> str:
 def comparison_in_words(design: Design) -> str:
     """How networks of about the same cost compare, and the fastest one with what it costs."""
     if not design.baselines:
-        return "It was compared with nothing."
+        return "No comparison was made."
     cost = {name: compared.cost / design.cost for name, compared in design.baselines.items()}
     ordered = sorted(design.baselines, key=lambda name: design.baselines[name].step_time_s)
     equal = [_against(design, name) for name in ordered if abs(cost[name] - 1) <= ABOUT_EQUAL]
@@ -93,40 +95,52 @@ def _against(design: Design, name: str) -> str:
 def _facts(design: Design) -> list[tuple[str, str]]:
     asked, wiring = design.question, design.wiring
     step = max(design.step_time_s, 1e-300)
+    idle = max(0.0, design.step_time_s - design.compute_s - design.exposed_communication_s)
+
+    def part(seconds: float) -> str:
+        return f"{quantity.seconds(seconds)} ({quantity.percent(seconds / step)})"
+
     return [
         ("Step time", quantity.seconds(design.step_time_s)),
-        ("Compute", f"{quantity.seconds(design.compute_s)} ({quantity.percent(design.compute_s / step)})"),
-        ("Exposed communication", quantity.seconds(design.exposed_communication_s)),
+        ("Compute, mean over servers", part(design.compute_s)),
+        ("Exposed communication", part(design.exposed_communication_s)),
+        ("Waiting for other servers", part(idle)),
         ("Cost of the network", money(design.cost)),
         ("Servers", f"{quantity.count(wiring.servers)} with {asked.gpus_per_server} × {device_in_words(asked.device)}"),
-        ("Ports of a server", f"{wiring.degree} × {quantity.bandwidth(wiring.bandwidth)}"),
+        ("Ports per server", f"{wiring.degree} × {quantity.bandwidth(wiring.bandwidth)}"),
         ("Cables", "duplex" if wiring.duplex else "simplex"),
-        ("Ports for rings, for pairs", f"{wiring.degree_sums}, {wiring.degree_pairs}"),
+        ("Ports for rings, for point-to-point", f"{wiring.degree_sums}, {wiring.degree_pairs}"),
         ("All-reduce bytes on the wire", quantity.size(design.allreduce_bytes)),
         ("Model-parallel bytes", quantity.size(design.mp_bytes)),
         ("Bandwidth tax", f"{design.tax:.3f}"),
-        ("Hops of a route", f"{design.routes.mean_hops:.2f} mean, {design.routes.max_hops} most"),
-        ("Micro-batches of a step", quantity.count(design.micro_batches)),
+        ("Hops per route", f"{design.routes.mean_hops:.2f} on average, {design.routes.max_hops} at most"),
+        ("Micro-batches per step", quantity.count(design.micro_batches)),
         ("Seed", str(asked.seed)),
     ]
 
 
 def seat_rows(design: Design) -> list[SeatRow]:
-    """Seats of the layers, neighbours that sit alike in one row."""
+    """Seats of the layers: neighbours with equal seats share a row, and so do neighbours pinned to one server each."""
     rows = []
-    for seat, some in groupby(zip(design.layers, design.seating.seats, strict=True), key=lambda pair: pair[1]):
-        names = [name for name, _ in some]
+    pairs = zip(design.layers, design.seating.seats, strict=True)
+    for _, some in groupby(pairs, key=lambda pair: "pinned" if pair[1].manner.value == "pinned" else pair[1]):
+        names, seats = zip(*some, strict=True)
         named = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} layers)"
-        rows.append(SeatRow(named, MANNERS[seat.manner.value], _servers_in_words(seat, design.wiring.servers)))
+        homes = [seat.servers[0] for seat in seats]
+        if len(set(homes)) > 1 and seats[0].manner.value == "pinned":
+            listed = ", ".join(map(str, homes[:MOST_PINNED])) + (", …" if len(homes) > MOST_PINNED else "")
+            rows.append(SeatRow(named, "each on one server", f"{len(set(homes))}: {listed}"))
+            continue
+        rows.append(SeatRow(named, MANNERS[seats[0].manner.value], _servers_in_words(seats[0], design.wiring.servers)))
     return rows
 
 
 MANNERS = {
-    "sample": "replicated, each server a part of the batch",
+    "sample": "replicated, each server computes a part of the batch",
     "pinned": "on one server",
-    "columns": "cut by its outputs, a part on each server",
-    "tensor": "split as Megatron-LM does, a part of the weights on each server",
-    "expert": "each server a part of the batch and of the experts",
+    "columns": "split by output, a part on each server",
+    "tensor": "split as in Megatron-LM, a part of the weights on each server",
+    "expert": "each server holds a part of the batch and of the experts",
 }
 
 
@@ -143,8 +157,9 @@ def _reading(design: Design) -> list[str]:
     """What is assumed, where that is not a fact of the run."""
     return [
         f"The step was simulated transfer by transfer at flow level; collectives: {design.collectives}, all rings of a "
-        f"group at once, and each round pays {quantity.seconds(design.wiring.latency)} for every hop of its way.",
-        "A server works as one: its GPUs share its part of a layer.",
-        "The bandwidth tax is bytes carried by links, relayed ones on every link of their path, over bytes asked for.",
+        f"group at once, and each round pays {quantity.seconds(design.wiring.latency)} per hop.",
+        "The GPUs of a server share its part of a layer.",
+        "The bandwidth tax is bytes carried by links (relayed bytes count on every link of their path) over bytes "
+        "requested.",
         f"Costs are those of the price list {design.question.prices}.",
     ]

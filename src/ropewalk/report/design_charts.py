@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import palette
+from ropewalk.arrays import Floats
 from ropewalk.codesign.design import Design
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.report.ranking import ranking
 
-Matrix = NDArray[np.float64]
 MOST_CELLS = 256
 """Rows of a heat map; more servers share cells."""
 MOST_STEPS = 2_000
 """Points of a curve."""
 
 
-def heat_chart(sums: Matrix, pairs: Matrix) -> Chart:
+def heat_chart(sums: Floats, pairs: Floats) -> Chart:
     """Bytes of a step from server to server, all-reduces and model-parallel transfers apart, each to its own scale."""
     maps = [_heat(sums, "all-reduce", ""), _heat(pairs, "model-parallel", "2")]
     side = len(_binned(sums))
@@ -38,17 +38,17 @@ def heat_chart(sums: Matrix, pairs: Matrix) -> Chart:
         ),
     }
     shared = -(-len(sums) // MOST_CELLS)
-    caption = "Rows send, columns receive. All-reduces are shown on the rings they take; where their bytes go is free."
+    caption = "Rows send, columns receive. All-reduce traffic is shown on the rings that carry it."
     if shared > 1:
         caption += f" A cell is the sum over {shared} by {shared} servers."
     legend = tuple(
         Swatch(word, colour)
-        for word, colour in zip(("little", "half of the most", "the most"), colours.HEAT, strict=True)
+        for word, colour in zip(("little", "half of the maximum", "maximum"), colours.HEAT, strict=True)
     )
     return Chart("traffic", "Bytes from server to server", (View("", figure),), legend, caption=caption)
 
 
-def _heat(matrix: Matrix, label: str, number: str) -> tuple[Figure, Figure]:
+def _heat(matrix: Floats, label: str, number: str) -> tuple[Figure, Figure]:
     """The cells of one map, and the title above them."""
     cells = _binned(matrix)
     high = float(cells.max())
@@ -75,7 +75,7 @@ def _heat(matrix: Matrix, label: str, number: str) -> tuple[Figure, Figure]:
     return heat, title
 
 
-def _binned(matrix: Matrix) -> Matrix:
+def _binned(matrix: Floats) -> Floats:
     shared = -(-len(matrix) // MOST_CELLS)
     if shared == 1:
         return matrix
@@ -111,14 +111,14 @@ def load_chart(sums: NDArray[np.float64], pairs: NDArray[np.float64]) -> Chart:
         "data": data,
         "layout": layout(
             340,
-            xaxis=value_axis("bytes on a link in a step", [high], quantity.size, log=False, room=0.04),
-            yaxis=value_axis("part of the links", [1.0], lambda part: f"{part * 100:g}\u00a0%", log=False),
+            xaxis=value_axis("bytes per link and step", [high], quantity.size, log=False, room=0.04),
+            yaxis=value_axis("share of links", [1.0], lambda part: f"{part * 100:g}\u00a0%", log=False),
         ),
     }
     legend = tuple(Swatch(name, colour, shape, group=name) for name, colour, _, shape in drawn)
     return Chart(
         "load", "Distribution of bytes over links", (View("", figure),), legend,
-        caption="A steep curve is an even load; a long tail to the right is a few links that hold the rest up.",
+        caption="A steep curve means an even load; a long tail to the right means that a few links are the bottleneck.",
     )  # fmt: skip
 
 
@@ -150,23 +150,23 @@ def history_chart(design: Design) -> Chart:
                 tickvals=list(range(len(turns))) if few else [0, len(turns) - 1],
                 ticktext=names if few else [names[0], names[-1]],
             ),
-            yaxis=seconds_axis("time of a step", seconds, log=False, room=0.12),
+            yaxis=seconds_axis("step time", seconds, log=False, room=0.12),
         ),
     }
     return Chart(
-        "history", f"Time of a step over {len(turns)} turns of the search", (View("", figure),),
-        (Swatch("best so far", colours.ACCENT, "dot"), Swatch("kept to go on from", colours.ACCENT, "hollow")),
+        "history", f"Step time over {len(turns)} rounds of the search", (View("", figure),),
+        (Swatch("best so far", colours.ACCENT, "dot"), Swatch("accepted", colours.ACCENT, "circle")),
         caption=ENDED.get(design.ended, ""),
     )  # fmt: skip
 
 
 ENDED = {
-    "converged": "The search ended because no better strategy was found on the wiring it had come to.",
-    "rounds": "The search used up its rounds; more of them might find more.",
-    "exhaustive": "Every strategy was tried on every wiring that is made for one of them: this is the optimum.",
-    "interrupted": "The search was interrupted; this is the best that it had found.",
-    "enumerated": "Every strategy that could be best was estimated on every wiring that is made for one of those, and "
-    "the best pairs were simulated.",
+    "converged": "The search ended because no better strategy was found for the last wiring.",
+    "rounds": "The search used all its rounds; more rounds might find a better plan.",
+    "exhaustive": "Every strategy was tried on every wiring built for a strategy: this is the optimum.",
+    "interrupted": "The search was interrupted; this is the best plan found so far.",
+    "enumerated": "Every strategy that could be best was estimated on every wiring built for one of them, and the best "
+    "pairs were simulated.",
 }
 
 
@@ -191,12 +191,12 @@ def baseline_chart(design: Design) -> Chart:
         "baselines",
         f"Step time and cost of the plan and {len(rows) - 1} other networks",
         (
-            View("time of a step", ranking(names, seconds, time_texts, hovers, quantity.seconds, "plan")),
+            View("step time", ranking(names, seconds, time_texts, hovers, quantity.seconds, "plan")),
             View("cost of the network", ranking(names, dollars, cost_texts, hovers, money, "plan")),
         ),
-        (Swatch("this plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
+        (Swatch("this plan", colours.ACCENT), Swatch("baselines", colours.OTHER)),
         choose="Bars",
-        caption="× is against the plan.",
+        caption="× is relative to the plan.",
     )
 
 

@@ -35,7 +35,7 @@ PAIRS = palette.RED
 
 
 @dataclass(frozen=True)
-class Kind:
+class CableKind:
     """Cables that were laid for the same purpose: rings of one size and jump, or single pairs of servers."""
 
     words: str
@@ -57,7 +57,7 @@ class Panel:
     """One kind of cables by itself."""
 
     svg: Markup
-    kind: Kind
+    kind: CableKind
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class WiringDrawing:
     """All cables together, and each kind by itself."""
 
     svg: Markup
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CableKind, ...]
     panels: tuple[Panel, ...]
     remarks: tuple[str, ...] = ()
 
@@ -105,7 +105,7 @@ class _Circle:
         radius = self.radius + beyond
         return self.size / 2 + radius * math.sin(turn), self.size / 2 - radius * math.cos(turn)
 
-    def span(self, kind: Kind) -> int:
+    def span(self, kind: CableKind) -> int:
         """Places between the ends of its first hop."""
         apart = abs(self.place[kind.routes[0][1]] - self.place[kind.routes[0][0]])
         return min(apart, self.wiring.servers - apart)
@@ -119,7 +119,7 @@ class _Circle:
         middle = self.size / 2 + radius * math.sin(turn), self.size / 2 - radius * math.cos(turn)
         return "Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*middle, *self.at(b))
 
-    def lines(self, routes: tuple[tuple[int, ...], ...], kind: Kind, css: str) -> Markup:
+    def lines(self, routes: tuple[tuple[int, ...], ...], kind: CableKind, css: str) -> Markup:
         """One path for all of them."""
         moves = "".join(
             "M{:.1f} {:.1f}".format(*self.at(route[0])) + "".join(self.hop(a, b) for a, b in pairwise(route))
@@ -150,10 +150,10 @@ def _every(servers: int) -> int:
     return 1 if servers <= MOST_NAMES else 2 ** math.ceil(math.log2(servers / MOST_NAMES))
 
 
-def _kinds(wiring: Wiring) -> tuple[Kind, ...]:
+def _kinds(wiring: Wiring) -> tuple[CableKind, ...]:
     """Rings by size and jump in the order of the wiring, then everything else."""
     server, words = wiring.by_place, iter(rings_in_words(wiring))
-    kinds: list[Kind] = []
+    kinds: list[CableKind] = []
     for rings in wiring.rings:
         stride = wiring.servers // rings.size
         for jump in dict.fromkeys(rings.jumps):
@@ -164,23 +164,23 @@ def _kinds(wiring: Wiring) -> tuple[Kind, ...]:
             laid = len({frozenset(hop) if wiring.duplex else hop for route in routes for hop in pairwise(route)})
             times = rings.jumps.count(jump)
             colour = RINGS[len(kinds) % len(RINGS)]
-            kinds.append(Kind(next(words), colour, routes, laid * times, of_rings=True, wired=rings.wired))
+            kinds.append(CableKind(next(words), colour, routes, laid * times, of_rings=True, wired=rings.wired))
     others = cables_by_kind(wiring)[1]
     if others:
         kinds.append(_of_pairs(others, wiring.duplex))
     return tuple(kinds)
 
 
-def _of_pairs(cables: list[tuple[Ends, int]], duplex: bool) -> Kind:
+def _of_pairs(cables: list[tuple[Ends, int]], duplex: bool) -> CableKind:
     (a, b), _ = cables[0]
     joint = "-" if duplex else " to "
     more = f" and {quantity.count(len(cables) - 1)} other pairs" if len(cables) > 1 else ""
-    words = f"servers {a}{joint}{b}{more} have cables of their own, for what they send or for shorter paths"
+    words = f"servers {a}{joint}{b}{more} have direct cables, for their own traffic or for shorter paths"
     count = sum(times for _, times in cables)
-    return Kind(words, PAIRS, tuple(ends for ends, _ in cables), count, of_rings=False)
+    return CableKind(words, PAIRS, tuple(ends for ends, _ in cables), count, of_rings=False)
 
 
-def _servers(wiring: Wiring, circle: _Circle, kinds: tuple[Kind, ...]) -> list[Markup]:
+def _servers(wiring: Wiring, circle: _Circle, kinds: tuple[CableKind, ...]) -> list[Markup]:
     """Discs; behind each, hidden until somebody points at it, its cables and the names of its neighbours."""
     near: list[dict[str, list[int]]] = [{} for _ in range(wiring.servers)]
     for kind in kinds:
@@ -195,8 +195,8 @@ def _servers(wiring: Wiring, circle: _Circle, kinds: tuple[Kind, ...]) -> list[M
     drawn = []
     for server, by_kind in enumerate(near):
         neighbours = sorted({other for others in by_kind.values() for other in others} - {server})
-        joined = "is joined to" if wiring.duplex else "sends to"
-        name = f"server {server} {joined} {', '.join(map(str, neighbours)) or 'nobody'}"
+        joined = "connects to" if wiring.duplex else "sends to"
+        name = f"server {server} {joined} {', '.join(map(str, neighbours)) or 'nothing'}"
         drawn.append(disc.format(_own(circle, server, by_kind), *circle.at(server), circle.disc, name))
     first = wiring.by_place[0]
     example = Markup('<g class="example">{}</g>').format(_own(circle, first, near[first]))
@@ -216,7 +216,7 @@ def _spokes(circle: _Circle, server: int, others: list[int]) -> str:
     return "".join(begin + circle.hop(server, other) for other in others)
 
 
-def _panel(wiring: Wiring, kind: Kind) -> Markup:
+def _panel(wiring: Wiring, kind: CableKind) -> Markup:
     circle = _Circle(wiring, PANEL, PANEL_RADIUS)
     first, *others = kind.routes
     parts = [*circle.begin(kind.words)]

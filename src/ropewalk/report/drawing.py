@@ -86,10 +86,10 @@ def _remarks(fabric: Fabric, cables: _Cables) -> tuple[str, ...]:
     remarks = []
     if len(cables.link) < cables.together:
         remarks.append(
-            f"{quantity.count(len(cables.link))} of {quantity.count(cables.together)} lines are drawn, evenly chosen."
+            f"{quantity.count(len(cables.link))} of {quantity.count(cables.together)} lines are drawn, sampled evenly."
         )
     if fabric.nodes > NAMED_NODES:
-        remarks.append(f"Names are left out of drawings of more than {quantity.count(NAMED_NODES)} nodes.")
+        remarks.append(f"Names are omitted in drawings of more than {quantity.count(NAMED_NODES)} nodes.")
     return tuple(remarks)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ropewalk import palette
-from ropewalk.expect.answer import ExpectAnswer, Row
+from ropewalk.expect.answer import ExpectAnswer, ExpectRow
 from ropewalk.expect.diagnosis import Diagnosis
-from ropewalk.expect.series import Judged
+from ropewalk.expect.series import JudgedMeasurement
 from ropewalk.expect.words import who_in_words
 from ropewalk.report import quantity
 from ropewalk.report.axis import Figure, given_axis, layout, value_axis
@@ -35,10 +35,10 @@ def expected_chart(answer: ExpectAnswer) -> Chart:
     }
     legend = tuple(Swatch(name, colour[name], "line", name) for name in names)
     return Chart("expected", f"Bus bandwidth of {len(names)} collectives against size", (View("", figure),), legend,
-                 caption="Lines are expected, bands hold healthy clusters.")  # fmt: skip
+                 caption="Lines are expected values, bands are the range of healthy clusters.")  # fmt: skip
 
 
-def _line(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
+def _line(name: str, rows: list[ExpectRow], colour: palette.Colour) -> Figure:
     return {
         "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
         "x": [row.size_bytes for row in rows], "y": [row.busbw for row in rows],
@@ -52,7 +52,7 @@ def _line(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
     }  # fmt: skip
 
 
-def _band(name: str, rows: list[Row], colour: palette.Colour) -> Figure:
+def _band(name: str, rows: list[ExpectRow], colour: palette.Colour) -> Figure:
     there, back = rows, rows[::-1]
     return {
         "type": "scatter", "mode": "lines", "name": f"{name}, healthy", "legendgroup": name, "hoverinfo": "skip",
@@ -82,24 +82,22 @@ def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
         })  # fmt: skip
     along = given_axis("size", sizes, quantity.size)
     if len(sizes) == 1:
-        along = value_axis(
-            "measurements, the slowest first", [len(rows) + 1.0], lambda number: f"{number:.0f}", log=False
-        )
+        along = value_axis("measurements, slowest first", [len(rows) + 1.0], lambda number: f"{number:.0f}", log=False)
     parts = [EVEN, *(EVEN / row.ratio for _, row in rows)]
     figure: Figure = {
         "data": traces,
         "layout": layout(
             400,
             xaxis=along,
-            yaxis=value_axis("bandwidth, part of the expected", parts, quantity.percent, log=False),
+            yaxis=value_axis("bandwidth relative to expected", parts, quantity.percent, log=False),
         ),
     }
     legend = tuple(Swatch(state, colour, "dot", state) for state, colour in STATES.items())
-    return Chart("measured", f"Bandwidth of {len(rows)} measurements as parts of the expected", (View("", figure),),
+    return Chart("measured", f"Bandwidth of {len(rows)} measurements relative to expected", (View("", figure),),
                  legend)  # fmt: skip
 
 
-def _hover(row: Judged) -> str:
+def _hover(row: JudgedMeasurement) -> str:
     low, high = row.healthy_busbw
     return (
         f"<b>{row.measured.benchmark}</b> {quantity.size(row.measured.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "

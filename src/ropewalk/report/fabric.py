@@ -30,19 +30,19 @@ def fabric_page(fabric: Fabric, facts: FabricFacts) -> str:
 
 def headline(fabric: Fabric, facts: FabricFacts) -> str:
     """The fabric in one sentence."""
-    joined = f"joins {quantity.count(facts.hosts)} hosts"
+    joined = f"connects {quantity.count(facts.hosts)} hosts"
     if facts.switches == 0:
         joined += " without switches"
     else:
         joined += f" with {quantity.count(facts.switches)} switch{'' if facts.switches == 1 else 'es'}"
     if not facts.connected:
-        return f"{fabric.name} {joined}, and some of them cannot reach each other"
+        return f"{fabric.name} {joined}, some of which cannot reach each other"
     parts = []
     if facts.diameter is not None:
-        parts.append(f"any two are at most {quantity.count(facts.diameter)} links apart")
+        parts.append(f"any two hosts are at most {quantity.count(facts.diameter)} links apart")
     if facts.bisection is not None:
         word = "at most " if facts.bisection_is_bound else ""
-        parts.append(f"{word}{quantity.bandwidth(facts.bisection)} cross its middle")
+        parts.append(f"the bisection bandwidth is {word}{quantity.bandwidth(facts.bisection)}")
     return f"{fabric.name} {joined}" + (f": {', and '.join(parts)}" if parts else "")
 
 
@@ -56,28 +56,32 @@ def _table(fabric: Fabric, facts: FabricFacts) -> list[tuple[str, str, str]]:
         ("Switches", quantity.count(facts.switches), ""),
         ("Cables", quantity.count(facts.cables), "a duplex link is one cable"),
         ("Directed links", quantity.count(facts.links), ""),
-        ("Cables at a host", quantity.span(facts.host_ports, _whole), ""),
+        ("Cables per host", quantity.span(facts.host_ports, _whole), ""),
     ]
     if facts.switch_ports is not None:
-        rows.append(("Cables at a switch", quantity.span(facts.switch_ports, _whole), ""))
+        rows.append(("Cables per switch", quantity.span(facts.switch_ports, _whole), ""))
     if fabric.links:
-        rows.append(("Bandwidth of a link", quantity.span(speeds, quantity.bandwidth), "each direction"))
+        rows.append(("Link bandwidth", quantity.span(speeds, quantity.bandwidth), "each direction"))
     rows += [
-        ("Latency of a link", quantity.span(delays, quantity.seconds) if max(delays) else "none", ""),
-        ("Bandwidth of a host", quantity.span(facts.host_bandwidth, quantity.bandwidth), "all its links together"),
+        ("Link latency", quantity.span(delays, quantity.seconds) if max(delays) else "none", ""),
+        ("Host bandwidth", quantity.span(facts.host_bandwidth, quantity.bandwidth), "all its links together"),
         ("Every host reaches every other", "yes" if facts.connected else "no", ""),
-        ("Diameter", unknown if facts.diameter is None else _links(facts.diameter), "longest shortest path of hosts"),
+        (
+            "Diameter",
+            unknown if facts.diameter is None else _links(facts.diameter),
+            "longest shortest path between hosts",
+        ),
         (
             "Mean distance",
             unknown if facts.mean_distance is None else f"{facts.mean_distance:.3g}\u00a0links",
-            "between two different hosts",
+            "over pairs of different hosts",
         ),
     ]
     if facts.bisection is not None:
         sign, words = (
-            ("≤\u00a0", "narrowest cut a search found, one direction")
+            ("≤\u00a0", "narrowest cut found by search, per direction")
             if facts.bisection_is_bound
-            else ("", "narrowest cut that halves the hosts, one direction")
+            else ("", "narrowest cut that halves the hosts, per direction")
         )
         rows.append(("Bisection", sign + quantity.bandwidth(facts.bisection), words))
     return rows

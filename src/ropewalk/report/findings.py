@@ -15,7 +15,7 @@ AGREES = 1e-3
 
 
 def headline(found: Sequence[Combination]) -> str:
-    """The finding in one sentence: `HiPS on torus:8x8 is fastest: 56.88 ms, 4.0× faster than ring on fat-tree:8,4`."""
+    """The finding in one sentence: `HiPS on torus:8x8 is fastest: 56.88 ms, 1.7 % ahead of ring on torus:8x8`."""
     rows = at_the_largest(found)
     if not rows:
         return "This study has no combinations"
@@ -33,6 +33,8 @@ def headline(found: Sequence[Combination]) -> str:
         gap = f"{quantity.percent(ratio - 1)} ahead of {rival.words}"
     else:
         gap = f"{quantity.times(ratio)} faster than {rival.words}"
+    if (wider := rival.bound_s / best.bound_s) > 1 + CLOSE:
+        gap += f", whose hosts have {quantity.times(wider)} less bandwidth"
     if several_ways(rows) and rival.words == best.words:
         gap += f" with {rival.way}"
     return f"{name} is fastest{_setting(best, found)}: {quantity.seconds(best.time_s)}, {gap}"
@@ -90,7 +92,7 @@ def _routing(found: Sequence[Combination]) -> str:
     if good is None or bad is None or good.routing == bad.routing:
         return ""
     if bad.time_s < good.time_s * (1 + AGREES):
-        return "Routing makes no difference here: no combination changes by more than 0.1 %."
+        return "Routing makes no difference: no combination changes by more than 0.1 %."
     price = quantity.percent(bad.time_s / good.time_s - 1, signed=True)
     return (
         f"Routing matters most for {bad.words}: {quantity.seconds(bad.time_s)} with {bad.routing}, "
@@ -112,7 +114,7 @@ def _agreement(found: Sequence[Combination]) -> str:
     if len(exact) == 1:
         subject = "The simulation agrees with the closed form"
     else:
-        subject = f"Simulation and closed form agree on all {len(exact)} combinations that have an exact one"
+        subject = f"Simulation and closed form agree on all {len(exact)} combinations with an exact one"
     return f"{subject}, to rounding." if largest < 1e-6 else f"{subject}, within {quantity.percent(largest)}."
 
 

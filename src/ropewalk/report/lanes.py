@@ -14,7 +14,7 @@ from ropewalk.report.step_timeline import AXIS_PIXELS, FEW_ROWS, GAP_PIXELS, ROW
 
 MOST_ROWS = 3
 """Bars of one lane that are drawn above each other; further ones at the same time overlap."""
-HOW_TO_LOOK = "Drag across a span of time to enlarge it, double-click to see all; + and − zoom, ← and → move."
+HOW_TO_LOOK = "Drag to zoom in, double-click to reset; + and − zoom, ← and → move."
 
 
 @dataclass(frozen=True)

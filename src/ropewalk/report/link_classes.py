@@ -60,7 +60,7 @@ def by_utilisation(utilisation: NDArray[np.float64], *, fit: bool = False) -> Li
     whole = next((end for end in ROUND_ENDS if end > busiest), 1.0) if fit else 1.0
     marks = [f"{100 * whole * part:g}" for part in BUSY[1:]]
     between = [f"{low} to {high} %" for low, high in pairwise(marks)]
-    labels = ("idle", f"below {marks[0]} %", *between, f"{marks[-1]} % and more")
+    labels = ("idle", f"below {marks[0]} %", *between, f"{marks[-1]} % or more")
     edges = np.array(BUSY) * whole
     of_link = np.searchsorted(edges, utilisation, side="right").astype(np.int64)
     return LinkClasses("heat", utilisation, of_link, labels, quantity.percent, directed=True)

@@ -18,7 +18,7 @@ QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 def link_kinds(fabric: Fabric) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Links by what they join, from the names of their ends without numbers: `gpu → nvswitch`."""
-    stems = [re.match(r"[^\d]*", name)[0].rstrip(".-_ ") or "node" for name in fabric.node_names]  # type: ignore[index]
+    stems = [re.match("[^0-9]*", name)[0].rstrip(".-_ ") or "node" for name in fabric.node_names]  # type: ignore[index]
     known, stem = np.unique(stems, return_inverse=True)
     pair = stem[fabric.link_src] * len(known) + stem[fabric.link_dst]
     found, kind = np.unique(pair, return_inverse=True)
@@ -81,6 +81,6 @@ def spread_chart(fabric: Fabric, utilisation: NDArray[np.float64]) -> Chart | No
         "spread",
         f"Spread of the utilisation of {len(rows)} kinds of link",
         (View("", figure),),
-        caption="By what the links join, with their number. From the least to the most utilised link; the box holds "
-        "the middle half, the line in it is the median, the dot the most utilised one.",
+        caption="Grouped by the kinds of nodes they connect, with their number. Each row spans the least to the most "
+        "utilised link; the box is the middle half, its line the median, the dot the maximum.",
     )

@@ -9,6 +9,7 @@ from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.study import SpeedRow
 from ropewalk.report import quantity
 from ropewalk.report.overlap_charts import settings_chart, speeds_chart, ways_chart
+from ropewalk.report.overlap_streams import ring_fact, stream_section
 from ropewalk.report.overlap_timeline import way_timeline
 from ropewalk.report.page import render
 from ropewalk.report.step_timeline import StepTimeline
@@ -44,6 +45,9 @@ def overlap_page(
     found = settings_chart(answer)
     if found is not None:
         charts.append(found)
+    streams = None if answer.streams is None else stream_section(answer.streams)
+    if streams is not None:
+        charts.append(streams.chart)
     if speeds:
         charts.append(speeds_chart(speeds, answer.tensors.compute_s))
     return render(
@@ -57,6 +61,8 @@ def overlap_page(
         ways=sorted(answer.ways, key=lambda way: (way.time_s, way.launches)),
         compute_s=answer.tensors.compute_s,
         drawn=drawn(answer),
+        streams=streams,
+        fabric_streams=answer.fabric_streams,
         groups=group_rows(answer)[:MOST_GROUPS],
         groups_left=max(0, len(answer.best.groups) - MOST_GROUPS),
         notes=[*answer.notes, *_reading(answer)],
@@ -68,21 +74,21 @@ def headline(answer: OverlapAnswer) -> str:
     gain = usual.time_s / best.time_s
     start = f"A step of {answer.tensors.model} takes {quantity.seconds(best.time_s)}"
     if gain < 1 + 5e-4:
-        return f"{start} whatever the order of communication"
+        return f"{start} under any order of communication"
     than = NAMES.get(usual.name, usual.name)
     return f"{start} with {NAMES.get(best.name, best.name)}, {quantity.percent(gain - 1)} faster than with {than}"
 
 
 NAMES = {
-    "fifo": "tensors as they appear",
+    "fifo": "tensors in order of readiness",
     "buckets": "DDP's buckets",
     "merged": "merged gradients",
     "priority": "priorities",
     "released": "ByteScheduler's defaults",
     "byteps": "BytePS",
-    "dear": "sums taken apart",
-    "fused": "fused and ordered sums",
-    "streamed": "streamed sums",
+    "dear": "decoupled all-reduce",
+    "fused": "fused, ordered all-reduce",
+    "streamed": "streamed all-reduce",
 }
 """As a sentence says them."""
 
@@ -117,14 +123,15 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
         ("Step time", quantity.seconds(best.time_s)),
         ("Simulated on" if answer.is_simulated else "Estimated for", str(asked.cluster.network)),
         ("Lower bound", quantity.seconds(answer.bounds.step_s)),
-        ("Computing", quantity.seconds(answer.tensors.compute_s)),
-        ("Waiting for the network", quantity.seconds(answer.exposed_s)),
+        ("Compute", quantity.seconds(answer.tensors.compute_s)),
+        ("Exposed communication", quantity.seconds(answer.exposed_s)),
         ("Workers", f"{quantity.count(asked.servers)} servers of {asked.cluster.equal.gpus} GPUs"),
         ("Synchronised by", "all-reduce" if not answer.link.duplex else "parameter servers"),
         ("Gradients", f"{quantity.size(answer.tensors.total_bytes)} in {quantity.count(len(answer.tensors))} tensors"),
-        ("Gradient bytes a second", quantity.gigabytes(answer.link.bandwidth)),
-        ("Start-up of an operation", quantity.seconds(answer.link.start_up_s)),
+        ("Gradient bytes per second", quantity.gigabytes(answer.link.bandwidth)),
+        ("Start-up latency", quantity.seconds(answer.link.start_up_s)),
         ("Operations per step", quantity.count(best.launches)),
+        *([] if answer.streams is None else [("Ring of the streamed all-reduce", ring_fact(answer.streams))]),
         ("Piece, credit of priorities", f"{quantity.size(chosen.partition_bytes)}, "
          f"{quantity.size(chosen.credit_bytes)}"),
         ("Costs", answer.tensors.source),
@@ -134,11 +141,13 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
 def _reading(answer: OverlapAnswer) -> list[str]:
     """What is assumed."""
     return [
-        "Time 0 is the start of a backward pass; the step ends with the forward pass behind it, so that communication "
-        "between the two is in the middle.",
-        "Timelines and speeds are estimates of one operation at a time, each "
+        "Time 0 is the start of a backward pass; the step ends with the following forward pass, so that the "
+        "communication "
+        "between them is in the middle.",
+        "Timelines and speeds are estimates with one operation at a time, each  "
         f"{quantity.seconds(answer.link.start_up_s)} and its bytes, as one all-reduce takes on the fabric; steps are "
         "simulated where a lowered step can run them.",
-        "Methods with a barrier start no layer before all tensors are there; the others start each when its own are.",
-        "The order is fixed beforehand and the same on all ranks: a library that works in order never waits for ever.",
+        "Methods with a barrier start no layer before all tensors have arrived; the others start each layer as soon "
+        "as its own have.",
+        "The order is fixed in advance and the same on all ranks, so in-order libraries cannot deadlock.",
     ]

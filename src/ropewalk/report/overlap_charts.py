@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
@@ -17,25 +18,52 @@ from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
 Write = Callable[[float], str]
 
 
+@dataclass(frozen=True)
+class StepBar:
+    """One step as a bar."""
+
+    name: str
+    step_s: float
+    hover: str
+
+
 def ways_chart(answer: OverlapAnswer) -> Chart:
     """Seconds of a step under every way, computing and waiting apart, and the bound that none can pass."""
-    ways = sorted(answer.ways, key=lambda way: (way.time_s, way.launches))
-    names = [way.name for way in ways]
     compute = answer.tensors.compute_s
-    waiting = [max(0.0, way.time_s - compute) for way in ways]
-    rows = list(range(len(ways)))
-    best = answer.best
-    texts = [
-        quantity.seconds(way.time_s) + ("" if way is best else f" · {quantity.times(way.time_s / best.time_s)}")
-        for way in ways
+    bars = [
+        StepBar(
+            way.name,
+            way.time_s,
+            f"<b>{plain(way.name)}</b>: {plain(way.what)}<br>exposed communication: "
+            f"{quantity.seconds(max(0.0, way.time_s - compute))}, {quantity.count(way.launches)} operations per step",
+        )
+        for way in sorted(answer.ways, key=lambda way: (way.time_s, way.launches))
     ]
-    longest = max(way.time_s for way in ways)
+    title = f"Step time under {len(bars)} communication orders"
+    return steps_chart(
+        "ways", title, bars, compute, answer.bounds.step_s, f"The bound: {answer.bound_in_words()}.",
+        best_s=answer.best.time_s,
+    )  # fmt: skip
+
+
+def steps_chart(
+    key: str, title: str, bars: Sequence[StepBar], compute_s: float, bound_s: float, caption: str,
+    best_s: float | None = None,
+) -> Chart:  # fmt: skip
+    """Bars of steps, computing and waiting apart, and a line for the bound; ratios are to the best."""
+    rows = list(range(len(bars)))
+    waiting = [max(0.0, bar.step_s - compute_s) for bar in bars]
+    best = min(bar.step_s for bar in bars) if best_s is None else best_s
+    texts = [
+        quantity.seconds(bar.step_s) + ("" if bar.step_s == best else f" · {quantity.times(bar.step_s / best)}")
+        for bar in bars
+    ]
     figure: Figure = {
         "data": [
             {
                 "type": "bar", "orientation": "h", "name": "computing", "legendgroup": "computing", "y": rows,
-                "x": [compute] * len(rows), "width": 0.7, "marker": {"color": colours.PURPOSES["compute"].light},
-                "customdata": [f"computing: {quantity.seconds(compute)}"] * len(rows),
+                "x": [compute_s] * len(rows), "width": 0.7, "marker": {"color": colours.PURPOSES["compute"].light},
+                "customdata": [f"compute: {quantity.seconds(compute_s)}"] * len(rows),
                 "hovertemplate": "%{customdata}<extra></extra>",
             },
             {
@@ -43,34 +71,31 @@ def ways_chart(answer: OverlapAnswer) -> Chart:
                 "x": waiting, "width": 0.7, "marker": {"color": colours.PURPOSES["data"].light},
                 "text": texts, "textposition": "outside", "cliponaxis": False,
                 "textfont": {"size": 12, "color": colours.MUTED.light},
-                "customdata": [
-                    f"<b>{plain(way.name)}</b>: {plain(way.what)}<br>waiting for the network: "
-                    f"{quantity.seconds(wait)}, {quantity.count(way.launches)} operations per step"
-                    for way, wait in zip(ways, waiting, strict=True)
-                ],
+                "customdata": [bar.hover for bar in bars],
                 "hovertemplate": "%{customdata}<extra></extra>",
             },
         ],
         "layout": layout(
             34 * len(rows) + 80,
             barmode="stack",
-            xaxis=seconds_axis("", [longest], log=False, room=0.2),
+            xaxis=seconds_axis("", [max(bar.step_s for bar in bars)], log=False, room=0.2),
             yaxis=axis(
-                range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=rows, ticktext=[clipped(n) for n in names]
+                range=[len(rows) - 0.4, -0.6], showgrid=False, tickvals=rows,
+                ticktext=[clipped(bar.name) for bar in bars],
             ),
-            shapes=[_upright(answer.bounds.step_s)],
+            shapes=[_upright(bound_s)],
         ),
     }  # fmt: skip
     return Chart(
-        "ways",
-        f"Step time under {len(ways)} methods of ordering communication",
+        key,
+        title,
         (View("", figure),),
         (
-            Swatch("computing", colours.PURPOSES["compute"], group="computing"),
-            Swatch("waiting for the network", colours.PURPOSES["data"], group="waiting"),
-            Swatch(f"lower bound, {quantity.seconds(answer.bounds.step_s)}", palette.INK, "dash"),
+            Swatch("compute", colours.PURPOSES["compute"], group="computing"),
+            Swatch("exposed communication", colours.PURPOSES["data"], group="waiting"),
+            Swatch(f"lower bound, {quantity.seconds(bound_s)}", palette.INK, "dash"),
         ),
-        caption=f"The bound: {answer.bound_in_words()}.",
+        caption=caption,
     )
 
 
@@ -86,7 +111,7 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
     sizes = sorted(by_size)
     steps = [by_size[size] for size in sizes]
     data = [
-        _curve("best credit for each size", sizes, steps, palette.BLUE, quantity.size),
+        _curve("best credit per size", sizes, steps, palette.BLUE, quantity.size),
         {
             "type": "scatter", "mode": "markers", "x": [chosen.partition_bytes], "y": [chosen.step_s],
             "marker": {"size": 11, "color": colours.ACCENT.light, "line": {"color": palette.INK.light, "width": 1.5}},
@@ -103,17 +128,17 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
         "data": data,
         "layout": layout(
             320,
-            xaxis=given_axis("size of a piece", sizes, quantity.size),
-            yaxis=_zoomed("time of a step", low - pad, high + pad),
+            xaxis=given_axis("partition size", sizes, quantity.size),
+            yaxis=_zoomed("step time", low - pad, high + pad),
         ),
     }
     return Chart(
         "settings",
-        f"Step time over {len(sizes)} sizes of pieces",
+        f"Step time over {len(sizes)} partition sizes",
         (View("", figure),),
-        (Swatch("best credit for each size", palette.BLUE, "line"), Swatch("chosen", colours.ACCENT, "dot")),
-        caption="Small pieces let urgent gradients pass early and pay a start-up each; large ones hold them up. The "
-        f"axis does not begin at 0. Found by {answer.tuned.method}.",
+        (Swatch("best credit per size", palette.BLUE, "line"), Swatch("chosen", colours.ACCENT, "dot")),
+        caption="Small partitions let urgent gradients overtake early but pay a start-up latency each; large ones "
+        f"delay them. The axis does not start at 0. The search was {answer.tuned.method}.",
     )
 
 
@@ -147,20 +172,20 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
         "layout": layout(
             360,
             xaxis=_speed_axis(speeds),
-            yaxis=value_axis("time of a step", [*seconds, compute_s], quantity.seconds, log=True),
+            yaxis=value_axis("step time", [*seconds, compute_s], quantity.seconds, log=True),
         ),
     }  # fmt: skip
     return Chart(
         "speeds",
-        f"Step time of {len(names)} methods over {len(speeds)} speeds of the network",
-        (View("over the lower bound", above), View("time of a step", absolute)),
+        f"Step time of {len(names)} methods over {len(speeds)} network bandwidths",
+        (View("over the lower bound", above), View("step time", absolute)),
         (
             *(Swatch(name, colour[name], "line", group=name) for name in names),
             Swatch("lower bound", palette.INK, "dash"),
         ),
         choose="Show",
-        caption="Order matters where computing and the network take about as long; a network that is far too slow or "
-        "more than fast enough leaves nothing to gain.",
+        caption="The order matters where computation and communication take about equally long; on a far slower or "
+        "far faster network there is nothing to gain.",
     )
 
 
@@ -191,7 +216,7 @@ def _speed_axis(speeds: Sequence[float]) -> Figure:
     low, high = math.log10(min(speeds)), math.log10(max(speeds))
     pad = 0.04 * (high - low) or 0.1
     return axis(
-        "speed of a server's NIC",
+        "NIC bandwidth",
         type="log",
         range=[low - pad, high + pad],
         tickvals=list(speeds),

@@ -11,18 +11,18 @@ from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
-from ropewalk.report.packet_strips import Course, Measure, strips
+from ropewalk.report.packet_strips import Course, StripMeasure, strips
 from ropewalk.sim.level import LevelRun
 
 CHOOSE = "Shown for"
 BITS = 8
-THROUGHPUT = Measure(
+THROUGHPUT = StripMeasure(
     "payload received",
     lambda facts: facts.received * BITS,
     lambda bits_per_s: quantity.bandwidth(bits_per_s / BITS),
     lambda facts: facts.watched_capacity * BITS,
 )
-QUEUE = Measure("queued", lambda facts: facts.longest_queue, quantity.size)
+QUEUE = StripMeasure("queued", lambda facts: facts.longest_queue, quantity.size)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def network_section(run: LevelRun | None) -> NetworkSection:
         queues_over_time("packet-queues", [("", [course])]),
         *((pauses_by_node("packet-pauses", [("", [course])]),) if found.pauses else ()),
     )
-    names = (f"Throughput at host {found.watched}", "The longest queue of a switch", "Pause frames by node")
+    names = (f"Throughput at host {found.watched}", "Longest switch queue", "Pause frames by node")
     facts += [
         ("Pause frames", quantity.count(found.pauses)),
         ("Marked packets", quantity.count(found.marks)),
@@ -62,9 +62,7 @@ def network_section(run: LevelRun | None) -> NetworkSection:
 
 
 Views = Sequence[tuple[str, Sequence[Course]]]
-AT_ONCE = (
-    " What waited behind a lost packet counts when that one has been sent again: such moments rise above the line."
-)
+AT_ONCE = " Data received out of order counts when the lost packet is retransmitted, so peaks may exceed the line."
 
 
 def _bursts(one: Course) -> bool:
@@ -78,17 +76,17 @@ def throughput_over_time(key: str, views: Views) -> Chart:
     return Chart(
         key, f"Payload received over time by {host}",
         tuple(View(label, strips(courses, THROUGHPUT)) for label, courses in views), (), CHOOSE,
-        f"Payload that reaches {host} in order, averaged between samples; the dashed line is what all its links can "
-        "bring together, headers included." + (AT_ONCE if any(_bursts(one) for _, own in views for one in own) else ""),
+        f"Payload that reaches {host} in order, averaged between samples; the dashed line is the capacity of all its "
+        "links, headers included." + (AT_ONCE if any(_bursts(one) for _, own in views for one in own) else ""),
     )  # fmt: skip
 
 
 def queues_over_time(key: str, views: Views) -> Chart:
     """The longest queue of any port of a switch, run by run."""
     return Chart(
-        key, "Longest queue of a switch over time",
+        key, "Longest switch queue over time",
         tuple(View(label, strips(courses, QUEUE)) for label, courses in views), (), CHOOSE,
-        "Bytes that wait at the fullest port of any switch when a sample is taken; between samples it may be fuller.",
+        "Bytes queued at the fullest switch port at each sample; peaks between samples are not shown.",
     )  # fmt: skip
 
 
@@ -99,8 +97,8 @@ def pauses_by_node(key: str, views: Views) -> Chart:
     legend = tuple(Swatch(kind, colour) for kind, colour in kinds.items())
     return Chart(
         key, "Pause frames that each node received, by run and kind of node", tuple(figures), legend, CHOOSE,
-        "Each bar is one run, cut by the kind of node that was told to stop sending; the hover tells how many nodes of "
-        "the kind were stopped at all, and how often the most stopped one was.",
+        "Each bar is one run, split by the kind of node that was paused; hover for the number of paused nodes and the "
+        "maximum per node.",
     )  # fmt: skip
 
 
@@ -112,8 +110,10 @@ def _pauses(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
             mine = one.facts.node_pauses[np.array(one.facts.node_kind) == kind]
             counts.append(int(mine.sum()))
             most = quantity.count(int(mine.max(initial=0)))
-            stopped = f"{int((mine > 0).sum())} of {len(mine)} nodes stopped"
-            told.append(f"{plain(one.label)} {kind}: {quantity.count(counts[-1])}; {stopped}, at most {most} times")
+            stopped = f"{int((mine > 0).sum())} of {len(mine)} nodes paused"
+            told.append(
+                f"{plain(one.label)} {kind}: {quantity.count(counts[-1])}; {stopped}, at most {most} times each"
+            )
         traces.append(
             {
                 "type": "bar",

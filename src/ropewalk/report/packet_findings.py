@@ -21,7 +21,7 @@ def what_flows_miss(found: Sequence[Combination]) -> str:
         headers = quantity.percent(wire / (worst.flow_s or 1.0) - 1, signed=True)
         said += f", of which headers and acknowledgements are {headers}"
     if worst.packet is not None and worst.packet.timeouts:
-        said += f"; senders ran into {quantity.count(worst.packet.timeouts)} timeouts"
+        said += f"; senders hit {quantity.count(worst.packet.timeouts)} timeouts"
     return said + "."
 
 
@@ -34,9 +34,9 @@ def what_pauses(found: Sequence[Combination]) -> str:
     if not facts.pauses:
         lost = sum(one.drops for _, one in runs)
         return (
-            f"Nobody is paused; {quantity.count(lost)} packets are dropped."
+            f"There are no pause frames; {quantity.count(lost)} packets are dropped."
             if lost
-            else "Nobody is paused or drops a packet."
+            else "There are no pause frames and no drops."
         )
     quiet = sum(not one.pauses for _, one in runs)
     kinds = ", ".join(
@@ -44,5 +44,5 @@ def what_pauses(found: Sequence[Combination]) -> str:
     )
     return (
         f"Most pause frames: {worst.words} with {worst.way}, {quantity.count(facts.pauses)} ({kinds}). "
-        f"{quantity.count(quiet)} of {quantity.count(len(runs))} runs pause nobody."
+        f"{quantity.count(quiet)} of {quantity.count(len(runs))} runs have no pause frames."
     )

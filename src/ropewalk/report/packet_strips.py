@@ -35,7 +35,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Measure:
+class StripMeasure:
     """What is drawn of every run."""
 
     title: str
@@ -46,7 +46,7 @@ class Measure:
     """What lasts at most, drawn as a dashed line; the axis ends a little above it."""
 
 
-def strips(courses: Sequence[Course], measured: Measure) -> Figure:
+def strips(courses: Sequence[Course], measured: StripMeasure) -> Figure:
     """A strip for each run; a run alone gets the whole height."""
     scale, unit = time_unit(max(float(one.facts.time_s[-1]) for one in courses))
     end = max(float(one.facts.time_s[-1]) for one in courses) / scale
@@ -65,7 +65,7 @@ def strips(courses: Sequence[Course], measured: Measure) -> Figure:
     return {"data": traces, "layout": _stacked(courses, measured, highest, time)}
 
 
-def _stacked(courses: Sequence[Course], measured: Measure, highest: float, time: Figure) -> Figure:
+def _stacked(courses: Sequence[Course], measured: StripMeasure, highest: float, time: Figure) -> Figure:
     number = len(courses)
     whole = number * (STRIP + TITLE)
     axes: Figure = {}
@@ -91,7 +91,9 @@ def _suffix(place: int) -> str:
     return "" if place == 0 else str(place + 1)
 
 
-def _area(one: Course, height: NDArray[np.float64], measured: Measure, place: int, scale: float, unit: str) -> Figure:
+def _area(
+    one: Course, height: NDArray[np.float64], measured: StripMeasure, place: int, scale: float, unit: str
+) -> Figure:
     held = np.append(height, height[-1:])  # each number holds until the next sample, the last one until the end
     instants = np.concatenate([[0.0], one.facts.time_s]) / scale
     return {
@@ -108,7 +110,7 @@ def _area(one: Course, height: NDArray[np.float64], measured: Measure, place: in
     }
 
 
-def _line(limit: float, end: float, measured: Measure, place: int) -> Figure:
+def _line(limit: float, end: float, measured: StripMeasure, place: int) -> Figure:
     return {
         "type": "scatter",
         "mode": "lines",

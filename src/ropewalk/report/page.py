@@ -13,12 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ropewalk import __version__
 from ropewalk.report import quantity
-from ropewalk.report.chart import Chart, embedded, plotly_script
+from ropewalk.report.chart import Chart, embedded
 from ropewalk.report.colours import DARK_OF_LIGHT
 
 
 def render(template: str, *, title: str, charts: Iterable[Chart] = (), **context: Any) -> str:
-    """Fill a template; plotly.js is embedded once, and only where there are charts."""
+    """Fill a template; scripts that draw figures are in it where there are charts."""
     drawn = list(charts)
     return (
         _environment()
@@ -27,11 +27,21 @@ def render(template: str, *, title: str, charts: Iterable[Chart] = (), **context
             title=title,
             version=__version__,
             charts={chart.key: chart for chart in drawn},
-            plotly=plotly_script() if drawn else None,
             dark_of_light=embedded(DARK_OF_LIGHT),
             **context,
         )
     )
+
+
+def script(name: str) -> str:
+    """A script with what it includes, for pages that load it."""
+    return _environment().get_template(name).render()
+
+
+def piece(name: str, *values: Any, **options: Any) -> str:
+    """One component of `pieces.html` by itself, for pages that fetch it."""
+    made = getattr(_environment().get_template("pieces.html").module, name)
+    return str(made(*values, **options))
 
 
 @cache

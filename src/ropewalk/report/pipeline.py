@@ -15,6 +15,7 @@ from ropewalk.report.pipeline_charts import (
     balance_chart,
     communication_chart,
     memory_study_chart,
+    plan_rows,
     stage_memory_chart,
 )
 from ropewalk.report.pipeline_timeline import timetable_timeline
@@ -72,10 +73,8 @@ def pipeline_page(answer: PipelineAnswer) -> str:
         lead=f"{answer.why()[0].upper()}{answer.why()[1:]}.",
         facts=_facts(answer),
         answer=answer,
-        others=sorted(
-            answer.alternatives,
-            key=lambda other: (other.judged is None, 0.0 if other.judged is None else answer.to_best(other.judged)),
-        ),
+        plans=plan_rows(answer),
+        missing=[other for other in answer.alternatives if other.judged is None],
         timeline=timetable_timeline("timetable", answer.best.run, device_names(answer.best)),
         against=_against(answer),
         stages=stage_rows(answer),
@@ -88,9 +87,9 @@ def headline(answer: PipelineAnswer) -> str:
     name, step = answer.profile.name, quantity.seconds(answer.promised_s)
     sizes = [len(gpus) for gpus in plan.devices]
     if plan.gpus == 1:
-        return f"{name} is fastest on one GPU alone: {step} per step"
+        return f"{name} is fastest on a single GPU: {step} per step"
     if len(sizes) == 1:
-        return f"{name} is best not cut at all: data parallel, {step} per step"
+        return f"{name} is fastest without a pipeline: data parallel, {step} per step"
     gain = answer.speedup_over_dp
     over = "; data parallelism does not fit" if gain is None else f", {quantity.times(gain)} data parallelism's speed"
     each = f"{sizes[0]} GPU{'s' if sizes[0] > 1 else ''} each" if len(set(sizes)) == 1 else f"{plan.strategy} GPUs"
@@ -167,11 +166,11 @@ def _facts(answer: PipelineAnswer) -> list[tuple[str, str]]:
         ("Timetable", plan.schedule),
         ("Micro-batches", f"{quantity.count(plan.micro_batches)} of {quantity.count(plan.micro_batch)} samples"),
         ("Idle", quantity.percent(best.run.bubble)),
-        ("All-reduce alone at the end", quantity.seconds(best.exposed_sums_s)),
-        ("Communication over computing", f"{best.run.times.communication_ratio:.2f}"),
-        ("Activations", "computed again" if plan.recompute else "kept"),
+        ("Exposed all-reduce", quantity.seconds(best.exposed_sums_s)),
+        ("Communication to compute ratio", f"{best.run.times.communication_ratio:.2f}"),
+        ("Activations", "recomputed" if plan.recompute else "kept"),
         ("GPUs", f"{shape}, {quantity.gigabytes(machines.inside)} inside"),
-        ("NICs of a server", f"{machines.nics} × {quantity.bandwidth(machines.p2p_between)}"),
+        ("NICs per server", f"{machines.nics} × {quantity.bandwidth(machines.p2p_between)}"),
         ("Plans timed", quantity.count(answer.searched.plans)),
     ]  # fmt: skip
 
@@ -180,17 +179,18 @@ def _notes(answer: PipelineAnswer) -> list[str]:
     """How far was searched, and what is assumed."""
     plan = answer.best.plan
     notes = [
-        "Every plan was looked at or bounded away: this is the best there is under these costs."
+        "Every plan was timed or excluded by a bound: this is the optimum under these costs."
         if answer.searched.exact
         else f"The search is not exhaustive: {'; '.join(answer.searched.restrictions)}.",
-        "Every plan here, others' too, was timed by the same event simulation of its timetable; formulas only propose.",
-        "A micro-batch is split over the replicas of a stage; between stages with m and n replicas go m + n − gcd(m, "
-        "n) messages.",
+        "Every plan on this page was timed by the same event simulation of its timetable; formulas only propose "
+        "candidates.",
+        "A micro-batch is split over the replicas of a stage; between stages with m and n replicas, m + n − gcd(m, n) "
+        "messages are sent.",
         "Gradients of a stage are all-reduced when its last backward pass is done"
         + (", and while it still runs" if answer.terms.overlap_sums else "")
         + "; later stages hide theirs behind the backward passes of earlier ones.",
         f"Costs: {answer.profile.source}.",
     ]
     if pieces_each(plan.schedule) > 1:
-        notes.append("Every device holds two pieces of the model; pieces are called stages here.")
+        notes.append("Every device holds two model chunks; chunks are called stages here.")
     return notes

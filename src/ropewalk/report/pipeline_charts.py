@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ropewalk import palette
 from ropewalk.palette import Colour
 from ropewalk.pipeline.answer import PipelineAnswer
+from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.timetable_study import CommunicationRow, MemoryRow
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis
@@ -18,30 +20,66 @@ from ropewalk.timetable.named import TIMETABLES
 FOUND = "found"
 
 
+@dataclass(frozen=True)
+class PlanRow:
+    """Plans that come out equal, the best known first."""
+
+    names: tuple[str, ...]
+    what: str
+    judged: Judged
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+    @property
+    def equal(self) -> int:
+        return len(self.names)
+
+
+def plan_rows(answer: PipelineAnswer) -> list[PlanRow]:
+    """The plan and those that it is compared with, fastest first; plans that differ in nothing shown share a row."""
+    plans = [(FOUND, "the plan above", answer.best)]
+    plans += [(other.name, other.what, other.judged) for other in answer.alternatives if other.judged is not None]
+    ordered = sorted(plans, key=lambda one: (one[0] != FOUND, answer.to_best(one[2])))
+    rows: dict[tuple[object, ...], PlanRow] = {}
+    for name, what, judged in ordered:
+        key = (
+            judged.plan.strategy, quantity.seconds(answer.shown_s(judged)), _is_estimate(answer, judged),
+            quantity.size(max(judged.memory_bytes)), quantity.percent(judged.run.bubble),
+        )  # fmt: skip
+        row = rows.get(key)
+        rows[key] = PlanRow((name,), what, judged) if row is None else replace(row, names=(*row.names, name))
+    return list(rows.values())
+
+
+def _is_estimate(answer: PipelineAnswer, judged: Judged) -> bool:
+    return bool(answer.simulated) and answer.simulated_s(judged) is None
+
+
 def alternatives_chart(answer: PipelineAnswer) -> Chart:
     """The step, and the fullest GPU, of every plan that fits."""
-    rows = [(FOUND, answer.best)]
-    rows += [(other.name, other.judged) for other in answer.alternatives if other.judged is not None]
-    ordered = sorted(rows, key=lambda row: (answer.to_best(row[1]), row[0] != FOUND))
-    names = [name for name, _ in ordered]
-    steps = [answer.shown_s(judged) for _, judged in ordered]
-    held = [max(judged.memory_bytes) for _, judged in ordered]
-    what = [f"{plain(name)}: {plain(str(judged.plan))}" for name, judged in ordered]
+    rows = plan_rows(answer)
+    names = [row.name if row.equal == 1 else f"{row.name} (= {row.equal - 1} more)" for row in rows]
+    found = names[0]
+    steps = [answer.shown_s(row.judged) for row in rows]
+    held = [max(row.judged.memory_bytes) for row in rows]
+    what = [f"{plain(', '.join(row.names))}: {plain(str(row.judged.plan))}" for row in rows]
     texts = [
-        quantity.seconds(answer.shown_s(judged))
-        + ("" if name == FOUND else f" · {quantity.times(answer.to_best(judged))}")
-        + (" (estimate)" if answer.simulated and answer.simulated_s(judged) is None else "")
-        for name, judged in ordered
+        quantity.seconds(answer.shown_s(row.judged))
+        + ("" if row.name == FOUND else f" · {quantity.times(answer.to_best(row.judged))}")
+        + (" (estimate)" if _is_estimate(answer, row.judged) else "")
+        for row in rows
     ]
     sizes = [quantity.size(size) for size in held]
     return Chart(
         "alternatives",
         f"Step time and memory of the plan and {len(rows) - 1} others",
         (
-            View("time of a step", ranking(names, steps, texts, what, quantity.seconds, FOUND)),
-            View("memory of the fullest GPU", ranking(names, held, sizes, what, quantity.size, FOUND)),
+            View("step time", ranking(names, steps, texts, what, quantity.seconds, found)),
+            View("peak memory", ranking(names, held, sizes, what, quantity.size, found)),
         ),
-        (Swatch("the plan", colours.ACCENT), Swatch("compared with", colours.OTHER)),
+        (Swatch("the plan", colours.ACCENT), Swatch("baselines", colours.OTHER)),
         choose="Show",
     )
 
@@ -60,14 +98,16 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
         rows.append((f"stage {stage}{', second copy' * copy}", parts))
         if stage + 1 < stages:
             ahead, back = float(times.send_forward[number]), float(times.send_backward[number])
-            rows.append((f"cut behind {stage}{', second copy' * copy}", {"handed on": ahead, "handed back": back}))
+            rows.append(
+                (f"cut after {stage}{', second copy' * copy}", {"activations sent": ahead, "gradients sent": back})
+            )
     looks: dict[str, Colour] = {
         "forward": palette.BLUE,
         "backward": palette.GREEN,
         "gradients of inputs": palette.GREEN,
         "gradients of weights": palette.AMBER,
-        "handed on": palette.SKY,
-        "handed back": palette.PINK,
+        "activations sent": palette.SKY,
+        "gradients sent": palette.PINK,
     }
     used = [look for look in looks if any(look in parts for _, parts in rows)]
     longest = max(sum(parts.values()) for _, parts in rows)
@@ -101,8 +141,8 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
         f"Time of a micro-batch in {stages} stages and between them",
         (View("", figure),),
         tuple(Swatch(look, looks[look], group=look) for look in used),
-        caption="Stages work at the same time, on one micro-batch each; the longest row is the pace of the pipeline. "
-        "The two directions of a cut do not wait for each other.",
+        caption="Stages work concurrently, on one micro-batch each; the longest row sets the pace of the pipeline. "
+        "The two directions of a cut are independent.",
     )
 
 
@@ -125,15 +165,15 @@ def communication_chart(rows: Sequence[CommunicationRow], devices: int, micro_ba
     """How timetables take communication: the step over that without bubble and communication."""
     return _study_chart(
         "communication",
-        f"Step of timetables over communication, {devices} equal stages, {micro_batches} micro-batches",
+        f"Step time of timetables over communication, {devices} equal stages, {micro_batches} micro-batches",
         {name: [(row.ratio, row.makespan) for row in rows if row.timetable == name] for name in TIMETABLES},
-        "a hand-over there and back, over a stage's passes",
-        "step over computing alone",
+        "round-trip transfer time over the compute time of a stage",
+        "step time over compute time",
         lambda ratio: f"{ratio:g}",
         quantity.times,
         f"{devices} equal stages with forward, input-gradient and weight-gradient passes of the same length, "
-        f"{micro_batches} micro-batches. 1F1B holds transfers up as soon as there are any; one that runs as many more "
-        "micro-batches ahead as there are transfers does not.",
+        f"{micro_batches} micro-batches. 1F1B exposes every transfer; a timetable that runs enough extra micro-batches "
+        "ahead hides them.",
     )
 
 
@@ -144,12 +184,12 @@ def memory_study_chart(rows: Sequence[MemoryRow], devices: int) -> Chart:
         f"Activations kept by timetables over micro-batches, {devices} equal stages",
         {name: [(float(row.micro_batches), row.peak_live) for row in rows if row.timetable == name]
          for name in TIMETABLES},
-        "micro-batches of a step",
+        "micro-batches per step",
         "micro-batches kept on the fullest device",
         lambda count: f"{count:g}",
         lambda live: f"{live:g}",
-        f"{devices} equal stages. GPipe keeps every micro-batch; timetables with early backward passes keep as many as "
-        "the pipeline is deep, whatever the step.",
+        f"{devices} equal stages. GPipe keeps every micro-batch; timetables with early backward passes keep at most as "
+        "many as there are stages.",
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ LOOKS = {
     "backward": palette.GREEN,
     "gradients of inputs": palette.GREEN,
     "gradients of weights": palette.AMBER,
-    "activations handed on": palette.SKY,
-    "gradients handed back": palette.PINK,
+    "activations sent": palette.SKY,
+    "gradients sent": palette.PINK,
     "all-reduce": palette.PURPLE,
 }
 LOOK_OF_PASS = {
@@ -46,7 +46,7 @@ def timetable_timeline(key: str, run: TimetableRun, names: tuple[str, ...]) -> S
         if not np.isnan(run.sent[at]):
             forward = kind is Pass.FORWARD
             lane = lanes_of[device].index("sends")
-            look = "activations handed on" if forward else "gradients handed back"
+            look = "activations sent" if forward else "gradients sent"
             bars.append(Bar(first[device] + lane, float(run.sent[at]), float(run.arrived[at]), f"{label} sent", look))
     for piece, took in enumerate(run.times.all_reduce[: table.pieces].tolist()):
         for device in {int(home) for home in table.device_of_piece[piece :: table.pieces]}:
@@ -86,4 +86,4 @@ def _devices(run: TimetableRun) -> tuple[list[int], str]:
     if table.devices <= most:
         return list(range(table.devices)), ""
     chosen = np.unique(np.linspace(0, table.devices - 1, most).astype(np.int64)).tolist()
-    return chosen, f"{len(chosen)} of {table.devices} devices are drawn, evenly chosen. "
+    return chosen, f"{len(chosen)} of {table.devices} devices are drawn, sampled evenly. "

@@ -56,7 +56,7 @@ def _timelines(answer: PlannerAnswer) -> list[tuple[str, StepTimeline]]:
     """The best step and the plain one, to the same scale."""
     both = [("best", "The best strategy", answer.training)]
     if answer.plain.strategy != answer.best.strategy:
-        both.append(("plain", "The plain choice", answer.plain_training))
+        both.append(("plain", "The baseline", answer.plain_training))
     span = max(training.run.makespan for _, _, training in both)
     found = []
     for key, title, training in both:

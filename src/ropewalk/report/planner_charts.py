@@ -10,7 +10,9 @@ from ropewalk.report.planner_words import LadderRow, ladder_rows
 from ropewalk.report.ranking import ranking
 
 ALL = "all together"
-PLAIN = "plain choice"
+NOTICED = 0.005
+"""Choices that alone gain less than this part are named below the bars instead of drawn."""
+PLAIN = "baseline"
 
 
 def ladder_chart(answer: PlannerAnswer) -> Chart:
@@ -36,8 +38,8 @@ def ladder_chart(answer: PlannerAnswer) -> Chart:
         ),
     }  # fmt: skip
     return Chart(
-        "ladder", f"{len(rows)} lower bounds of a step, each with one more fact", (View("", figure),),
-        (Swatch("what this fact adds", colours.ACCENT), Swatch("known so far", colours.IDLE)),
+        "ladder", f"{len(rows)} lower bounds of a step, each with one more constraint", (View("", figure),),
+        (Swatch("added by this constraint", colours.ACCENT), Swatch("bound so far", colours.IDLE)),
     )  # fmt: skip
 
 
@@ -56,22 +58,25 @@ def _stacked(rows: list[LadderRow], seconds: list[float], colour: str) -> Figure
 
 def strand_chart(answer: PlannerAnswer) -> Chart:
     """The gain of each strand alone and of all together, and the steps behind them."""
-    names = [strand.name for strand in answer.strands]
-    gains = [max(0.0, strand.gain - 1) for strand in answer.strands]
-    hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.said())}" for one in answer.strands]
-    steps = [answer.plain.seconds, *(strand.option.seconds for strand in answer.strands)]
+    shown = [strand for strand in answer.strands if strand.name == ALL or abs(strand.gain - 1) >= NOTICED]
+    without = [strand.name for strand in answer.strands if strand not in shown]
+    names = [strand.name for strand in shown]
+    gains = [max(0.0, strand.gain - 1) for strand in shown]
+    hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.said())}" for one in shown]
+    steps = [answer.plain.seconds, *(strand.option.seconds for strand in shown)]
+    nothing = f" No gain alone: {', '.join(without)}." if without else ""
     return Chart(
         "strands",
-        f"Gain of {len(names) - 1} strands over the plain choice, each alone, and of all together",
+        f"Gain of {len(names) - 1} choices over the baseline, each alone and all together",
         (
             View("gain", ranking(
-                names, gains, [quantity.times(one.gain) for one in answer.strands], hovers,
-                lambda gain: f"{1 + gain:.3g}×", ALL, log=False)),
-            View("time of a step", ranking(
+                names, gains, [quantity.times(one.gain) for one in shown], hovers,
+                lambda gain: f"{1 + gain:.3g}×", ALL)),
+            View("step time", ranking(
                 [PLAIN, *names], steps, [quantity.seconds(seconds) for seconds in steps],
-                [f"<b>{PLAIN}</b>: {plain(answer.plain.said())}", *hovers], quantity.seconds, ALL, log=False)),
+                [f"<b>{PLAIN}</b>: {plain(answer.plain.said())}", *hovers], quantity.seconds, ALL)),
         ),
         (Swatch(ALL, colours.ACCENT), Swatch("each alone", colours.OTHER)),
         choose="Bars",
-        caption="× is the step of the plain choice over that of the strategy.",
+        caption=f"× is the step time of the baseline over that of the strategy.{nothing}",
     )  # fmt: skip

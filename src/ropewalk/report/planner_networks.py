@@ -54,15 +54,13 @@ def network_chart(compared: NetworkComparison) -> Chart:
         "networks",
         f"Step time and cost of {len(names)} networks, each with its own best strategy",
         (
-            View("time of a step", ranking(
-                names, seconds, [quantity.seconds(one) for one in seconds], hovers, quantity.seconds, compared.pick,
-                log=False)),
+            View("step time", ranking(
+                names, seconds, [quantity.seconds(one) for one in seconds], hovers, quantity.seconds, compared.pick)),
             View("cost of the network", ranking(
-                names, dollars, [money(one) for one in dollars], hovers, money, compared.pick, log=False)),
+                names, dollars, [money(one) for one in dollars], hovers, money, compared.pick)),
             View(f"{compared.counted} per dollar ({compared.dollars_of})", ranking(
-                names, value, [f"{one:.3g}" for one in value], hovers, lambda one: f"{one:.3g}", compared.pick,
-                log=False)),
+                names, value, [f"{one:.3g}" for one in value], hovers, lambda one: f"{one:.3g}", compared.pick)),
         ),
-        (Swatch("the one to take", colours.ACCENT), Swatch("others", colours.OTHER)),
+        (Swatch("recommended", colours.ACCENT), Swatch("others", colours.OTHER)),
         choose="Bars",
     )  # fmt: skip

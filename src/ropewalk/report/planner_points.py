@@ -7,19 +7,19 @@ thousand of them stays small. Words are kept by value and joined by the reader's
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.palette import SERIES, Colour
 from ropewalk.planner.answer import PlannerAnswer
-from ropewalk.planner.space import BLOCKS, EXCHANGE_NAMES
+from ropewalk.planner.described import Described, described, in_words
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import embedded
-from ropewalk.timetable.named import TIMETABLES
 
 MOST_POINTS = 20_000
 MOST_LISTED = 50
@@ -29,23 +29,18 @@ FAR = 1.7
 """A capacity this many times the fullest GPU is outside the picture, at whose edge it is said."""
 PAINTED = "Tensor"
 """What colours stand for at first, where candidates differ in it."""
+CONTROLS = (
+    "Drag over points to select them: the table lists what is selected. Enter enlarges the selection, Escape drops "
+    "it, a double click shows all. By keyboard: Space selects, arrows move the selection, with Shift they resize it; "
+    "without one they move the view, and + and − zoom."
+)
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
-    """One thing that candidates differ in."""
+class PointColumn(Described):
+    """One thing that candidates differ in, with colours."""
 
-    title: str
-    labels: tuple[str, ...]
-    """What each value is called in a filter."""
-    words: tuple[str, ...]
-    """What each value adds to a strategy in words; nothing where it is the plain one."""
-    at: Ints
-    """By point: which value it has."""
     looks: tuple[Colour, ...] = ()
     """By value: its colour; none where nobody chooses by it."""
 
@@ -59,7 +54,7 @@ class Column:
 class Points:
     """The candidates that fit, the fastest first."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[PointColumn, ...]
     seconds: Floats
     """Simulated, or below what any simulation would say."""
     memory_bytes: Floats
@@ -68,14 +63,22 @@ class Points:
     """Slower ones that the picture has no room for."""
 
     def words(self, point: int) -> str:
-        return ", ".join(filter(None, (column.words[column.at[point]] for column in self.columns)))
+        return in_words(self.columns, point)
 
-    def rows(self) -> list[tuple[str, float, float, bool]]:
+    def rows(self, most: int = MOST_LISTED) -> list[tuple[str, float, float, bool]]:
         """The fastest: in words, seconds, bytes, and whether it was simulated."""
         return [
             (self.words(at), float(self.seconds[at]), float(self.memory_bytes[at]), bool(self.simulated[at]))
-            for at in range(min(MOST_LISTED, len(self.seconds)))
+            for at in range(min(most, len(self.seconds)))
         ]
+
+
+class Named(NamedTuple):
+    """A point that has a ring and a name."""
+
+    name: str
+    memory_bytes: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class PointCloud:
     key: str
     summary: str
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[PointColumn, ...]
     painted: int
     """Number of the column whose values have the colours at first; -1 where candidates differ in none."""
     rows: list[tuple[str, float, float, bool]]
@@ -100,22 +103,36 @@ def points_of(answer: PlannerAnswer) -> Points:
     order = fit[np.lexsort((answer.priced.memory_bytes[fit], ~simulated[fit], seconds[fit]))]
     chosen = order[:MOST_POINTS]
     return Points(
-        _columns(answer, chosen), seconds[chosen], answer.priced.memory_bytes[chosen], simulated[chosen],
+        tuple(map(coloured, described(answer.priced.candidates, chosen))),
+        seconds[chosen],
+        answer.priced.memory_bytes[chosen],
+        simulated[chosen],
         len(order) - len(chosen),
-    )  # fmt: skip
+    )
 
 
 def point_cloud(answer: PlannerAnswer) -> PointCloud:
     """Points of all candidates, with the capacity of a GPU and the bound as lines."""
-    points = points_of(answer)
-    offered = [number for number, column in enumerate(points.columns) if column.offered]
-    painted = [number for number in offered if points.columns[number].title == PAINTED] or offered
-    named = [("best", answer.best), ("plain choice", answer.plain)]
-    bounds = {"bound of these": float(answer.bound.uniform_s), "bound of any choice": float(answer.bound.seconds)}
+    bounds = {"bound for these": float(answer.bound.uniform_s), "bound for any choice": float(answer.bound.seconds)}
     if answer.bound.seconds == answer.bound.uniform_s:
         bounds = {"bound": float(answer.bound.seconds)}
-    shown = np.concatenate([points.seconds, [option.seconds for _, option in named], [*bounds.values()]])
-    capacity = answer.capacity_bytes / 1e9
+    named = [
+        Named(name, option.memory_bytes, float(option.seconds))
+        for name, option in (("best", answer.best), ("baseline", answer.plain))
+    ]
+    points = points_of(answer)
+    return cloud_of(points, named, bounds, answer.capacity_bytes, _caption(points))
+
+
+def cloud_of(
+    points: Points, named: list[Named], bounds: dict[str, float], capacity_bytes: float, caption: str,
+    listed: int = MOST_LISTED,
+) -> PointCloud:  # fmt: skip
+    """The picture of points, with some of them named; bounds are lines at their seconds."""
+    offered = [number for number, column in enumerate(points.columns) if column.offered]
+    painted = [number for number in offered if points.columns[number].title == PAINTED] or offered
+    shown = np.concatenate([points.seconds, [one.seconds for one in named], [*bounds.values()]])
+    capacity = capacity_bytes / 1e9
     held = points.memory_bytes / 1e9
     if capacity < FAR * held.max():
         held = np.append(held, capacity)
@@ -126,37 +143,34 @@ def point_cloud(answer: PlannerAnswer) -> PointCloud:
         "time": _short(points.seconds, 6),
         "memory": _short(points.memory_bytes / 1e9, 5),
         "simulated": np.flatnonzero(points.simulated).tolist(),
-        "named": [
-            {"name": name, "memory": option.memory_bytes / 1e9, "seconds": float(option.seconds)}
-            for name, option in named
-        ],
+        "named": [{"name": one.name, "memory": one.memory_bytes / 1e9, "seconds": one.seconds} for one in named],
         "capacity": capacity,
         "bounds": [{"name": name, "seconds": seconds} for name, seconds in bounds.items()],
         "whole": [max(0.0, float(held.min() - room)), float(held.max() + room)],
         "tall": _ends(shown, log=log),
         "log": log,
         "looks": [colours.ACCENT.light, colours.ACCENT.dark],
-        "listed": MOST_LISTED,
+        "listed": listed,
     }
     return PointCloud(
         "candidates",
         f"Step time over memory of {quantity.count(len(points.seconds))} strategies that fit",
-        _caption(points),
+        caption,
         points.columns,
         painted[0] if painted else -1,
-        points.rows(),
+        points.rows(listed),
         embedded(data),
     )
 
 
 def _caption(points: Points) -> str:
     parts = [
-        "Filled: simulated. Hollow: its bound, below which no simulation of it falls. All with even cuts, rings, usual "
-        "buckets and default placement; for the best, ringed, these are settled too."
+        "Filled: simulated. Hollow: a lower bound. All with even cuts, rings, default buckets and default placement; "
+        "for the best strategy (ringed) these are optimised as well."
     ]
     if points.left_out:
         parts.append(f"{quantity.count(points.left_out)} slower strategies that fit are not drawn.")
-    parts.append("Drag across a part to enlarge it, double-click to see all; + and − zoom, arrows move.")
+    parts.append(CONTROLS)
     return " ".join(parts)
 
 
@@ -174,7 +188,7 @@ def _short(values: Floats, digits: int) -> list[float]:
     return [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 
-def _embedded(column: Column) -> dict[str, object]:
+def _embedded(column: PointColumn) -> dict[str, object]:
     digits = 1 if len(column.labels) <= len(DIGITS) else 2
     return {
         "words": list(column.words),
@@ -193,61 +207,12 @@ def _spelled(value: int, digits: int) -> str:
     return "".join(DIGITS[value // len(DIGITS) ** place % len(DIGITS)] for place in reversed(range(digits)))
 
 
-def _columns(answer: PlannerAnswer, chosen: Ints) -> tuple[Column, ...]:
-    """What candidates are made of, in the order in which a strategy is said."""
-    candidates = answer.priced.candidates
-    space = candidates.space
-
-    def of(name: str) -> Ints:
-        return candidates.column(name)[chosen]
-
-    def degree(title: str, name: str, short: str) -> Column:
-        return _column(title, (of(name),), lambda one: f"{one}", lambda one: f"{short} {one}" if one > 1 else "")
-
-    piped = of("pipeline") > 1
-    schedule = np.where(piped, of("schedule"), -1)
-    return (
-        degree("Data", "data", "dp"),
-        degree("Tensor", "tensor", "tp"),
-        degree("Pipeline", "pipeline", "pp"),
-        degree("Context", "context", "cp"),
-        degree("Expert", "expert", "ep"),
-        _column("", (of("folded"),), lambda one: "", lambda one: "folded experts" if one else ""),
-        _column("", (of("exchange"),), lambda one: "", lambda one: f"{EXCHANGE_NAMES[one]} attention" if one else ""),
-        _column("Sequence", (of("sequence"),), lambda one: "on" if one else "off",
-                lambda one: "sequence parallel" if one else ""),
-        _column("ZeRO", (of("zero"),), lambda one: f"{one}", lambda one: f"zero {one}" if one else ""),
-        _column("Schedule", (schedule, np.where(piped, of("interleave"), 1)),
-                lambda one, pieces: _schedule(space.schedules, one, pieces) or "no pipeline",
-                lambda one, pieces: _schedule(space.schedules, one, pieces)),
-        _column("Recomputation", (of("recompute"),), lambda one: space.recompute[one], lambda one: ""),
-        _column("", (of("recompute"), of("again")), lambda one, again: "",
-                lambda one, again: _recomputed(space.recompute[one], again)),
-        _column("Micro-batch", (of("micro_batch"),), lambda one: f"{one}", lambda one: ""),
-        _column("", (of("micro_batches"), of("micro_batch")), lambda many, size: "",
-                lambda many, size: f"{many} micro-batch{'es' if many > 1 else ''} of {size}"),
-    )  # fmt: skip
-
-
-def _schedule(names: Sequence[str], schedule: int, pieces: int) -> str:
-    if schedule < 0:
-        return ""
-    return names[schedule] + (f" x {pieces}" if TIMETABLES[names[schedule]].any_pieces else "")
-
-
-def _recomputed(kind: str, again: int) -> str:
-    if kind == BLOCKS:
-        return f"{again} block{'s' if again > 1 else ''} per piece recomputed"
-    return "" if kind == "none" else f"{kind} recomputation"
-
-
-def _column(title: str, keys: Sequence[Ints], label: Callable[..., str], words: Callable[..., str]) -> Column:
-    """A column of the values that occur, in ascending order; one without a title is only said."""
-    values, at = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
-    labels = tuple(label(*row) for row in values.tolist())
-    looks = () if not title else SERIES[: len(labels)] if title in NAMED else colours.ramp(len(labels))
-    looks += (colours.OTHER,) * (len(labels) - len(looks)) if title else ()
-    return Column(title, labels, tuple(words(*row) for row in values.tolist()), at.reshape(-1), looks)
+def coloured(column: Described) -> PointColumn:
+    """A column with a colour for each of its values, where it has a title."""
+    many, named = len(column.labels), column.title in NAMED
+    looks = () if not column.title else SERIES[:many] if named else colours.ramp(many)
+    looks += (colours.OTHER,) * (many - len(looks)) if column.title else ()
+    return PointColumn(column.title, column.labels, column.words, column.at, looks)
 
 
 NAMED = ("Sequence", "Schedule", "Recomputation")

@@ -31,11 +31,7 @@ class LadderRow:
 def headline(answer: PlannerAnswer) -> str:
     """`Train gpt2-xl on 32 GPUs with dp 32, zero 3, 1 micro-batch of 2: 109.2 ms per step, 1.82× as fast as …`"""
     gain = answer.plain.seconds / answer.best.seconds
-    beside = (
-        f"{quantity.times(gain)} as fast as the plain choice"
-        if gain > 1 + NOTICEABLE
-        else "and the plain choice is as fast"
-    )
+    beside = f"{quantity.times(gain)} as fast as the baseline" if gain > 1 + NOTICEABLE else "as fast as the baseline"
     return (
         f"Train {answer.training.workload.name} on {quantity.count(answer.training.gpus)} GPUs with "
         f"{answer.best.strategy.said()}: {quantity.seconds(answer.training.statistics.step_time_s)} per step, {beside}"
@@ -45,7 +41,8 @@ def headline(answer: PlannerAnswer) -> str:
 def bound_in_words(answer: PlannerAnswer) -> str:
     """How much is left to gain, whatever is chosen, and with what most people choose."""
     bound, gap = answer.bound, answer.bound.gap(answer.best.seconds)
-    found = "and this one takes just that" if gap < NOTICEABLE else f"and this one is {quantity.percent(gap)} above it"
+    above = f"and this one is {quantity.percent(gap)} above it"
+    found = "and this one reaches the bound" if gap < NOTICEABLE else above
     said = (
         f"No strategy takes less than {quantity.seconds(bound.seconds)}, whatever its cuts, collectives, order of "
         f"gradients and placement, {found}."
@@ -54,11 +51,11 @@ def bound_in_words(answer: PlannerAnswer) -> str:
         said = f"On any wiring of these ports, no{said[2:]}"
     many, least = quantity.count(answer.counts.fit), quantity.seconds(bound.uniform_s)
     proved = "is the best" if bound.complete else "is a bound"
-    return f"{said} With even cuts, rings and usual buckets {least} {proved} of the {many} that fit."
+    return f"{said} With even cuts, rings and default buckets {least} {proved} of the {many} that fit."
 
 
 def proof_in_words(answer: PlannerAnswer) -> str:
-    stopped = "" if answer.bound.complete else " The search ended before every strategy below the best was simulated."
+    stopped = "" if answer.bound.complete else " The search ended before every candidate below the best was simulated."
     return sentence(answer.bound.proof) + stopped
 
 
@@ -84,8 +81,8 @@ def numbers(answer: PlannerAnswer) -> Facts:
         ("Step time", quantity.seconds(found.step_time_s)),
         rate,
         ("Model flops utilisation", "unknown" if found.mfu is None else quantity.percent(found.mfu)),
-        (f"Fullest GPU, of {quantity.size(room)}", quantity.size(held)),
-        ("Gain over the plain choice", quantity.times(gain)),
+        (f"Peak memory, of {quantity.size(room)}", quantity.size(held)),
+        ("Gain over the baseline", quantity.times(gain)),
     ]
 
 
@@ -98,10 +95,10 @@ def facts(answer: PlannerAnswer) -> Facts:
         ("Strategy", best.strategy.said()),
         ("Collectives", best.algorithm.replace(",", ", ").replace("=", ": ")),
         ("Placement of ranks", "default" if best.placement == DEFAULT_ORDER else best.placement),
-        ("Plain choice", f"{answer.plain.said()}: {quantity.seconds(answer.plain.seconds)}"),
+        ("Baseline", f"{answer.plain.said()}: {quantity.seconds(answer.plain.seconds)}"),
         ("Cluster", asked.cluster.said),
-        ("Samples of a step", quantity.count(asked.batch)),
-        ("Tokens of a sample", quantity.count(workload.sequence) if workload.sequence else ""),
+        ("Global batch, samples", quantity.count(asked.batch)),
+        ("Sequence length, tokens", quantity.count(workload.sequence) if workload.sequence else ""),
         ("Parameters", quantity.count(workload.parameters())),
         ("Precision", asked.precision),
         ("Stack", workload.stack),
@@ -124,7 +121,7 @@ def ladder_rows(answer: PlannerAnswer) -> list[LadderRow]:
     What is bounded with rings and even cuts alone may be above the step, where others were found to be faster.
     """
     rungs = [(rung.name, float(rung.seconds), rung.about) for rung in answer.bound.ladder]
-    rungs.append((FOUND, float(answer.best.seconds), "the step that was found, with all that share the network"))
+    rungs.append((FOUND, float(answer.best.seconds), "the step as simulated, with contention"))
     rows, below = [], 0.0
     for name, seconds, about in sorted(rungs, key=lambda rung: rung[1]):
         rows.append(LadderRow(name, seconds, seconds - below, about))
@@ -139,7 +136,7 @@ def where_to_gain(answer: PlannerAnswer) -> str:
     if largest is None or largest.added <= 0:
         return ""
     part = quantity.percent(largest.added / answer.best.seconds)
-    return f"The largest part beyond arithmetic, {part} of the step: {largest.about}."
+    return f"The largest share besides arithmetic, {part} of the step: {largest.about}."
 
 
 def strands_in_words(answer: PlannerAnswer) -> str:
@@ -147,13 +144,14 @@ def strands_in_words(answer: PlannerAnswer) -> str:
     single = [strand for strand in answer.strands[:-1] if strand.gain > 1 + NOTICEABLE]
     together = answer.strands[-1].gain
     if not single:
-        return "No strand alone gains anything over the plain choice." if together > 1 + NOTICEABLE else ""
+        return "No single choice gains anything over the baseline." if together > 1 + NOTICEABLE else ""
     best = max(single, key=lambda strand: strand.gain)
     product = math.prod(strand.gain for strand in single)
     if len(single) == 1:
-        return f"One strand alone gains: {best.name}, {quantity.times(best.gain)}; together {quantity.times(together)}."
+        return f"One choice alone gains: {best.name}, {quantity.times(best.gain)}; together {quantity.times(together)}."
     return (
-        f"The largest gain of a strand alone is {quantity.times(best.gain)} ({best.name}). The {len(single)} that gain "
+        f"The largest gain of a single choice is {quantity.times(best.gain)} ({best.name}). The {len(single)} that "
+        "gain "
         f"alone multiply to {quantity.times(product)}; all together give {quantity.times(together)}."
     )
 
@@ -162,7 +160,7 @@ def counts(answer: PlannerAnswer) -> Facts:
     found = answer.counts
     return [
         ("Possible", quantity.count(found.possible)),
-        ("Some framework runs them", quantity.count(found.runnable)),
+        ("Runnable by a framework", quantity.count(found.runnable)),
         ("Fit into memory", quantity.count(found.fit)),
         ("Bounded", quantity.count(found.priced)),
         ("Replayed", quantity.count(found.replayed)),
@@ -181,7 +179,7 @@ def frameworks(answer: PlannerAnswer) -> list[tuple[str, bool, str]]:
 def reading() -> list[str]:
     """What is assumed."""
     return [
-        f"The plain choice is {ABOUT}.",
-        "A bound holds for the model of this page: kernels as they are priced, fair shares of links, no noise.",
+        f"The baseline is {ABOUT}.",
+        "Bounds hold for the model of this page: kernel times as priced, max-min fair links, no noise.",
         "Model flops utilisation counts the arithmetic of the model once, without recomputation.",
     ]

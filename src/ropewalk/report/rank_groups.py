@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.sim.step import StepRun, StepStatistics
 from ropewalk.strategy.placement import IDLE, stage_name
 
 MOST_ROWS = 32
 ALIKE = 1e-7
 """Part of the step by which times of ranks may differ that are alike."""
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +23,14 @@ class RankGroups:
     sort: str
     """What a group is, after `by`: stage, gpu, block of gpus."""
     names: tuple[str, ...]
-    of_rank: Ids
-    stage_of_rank: Ids | None = None
+    of_rank: Ints
+    stage_of_rank: Ints | None = None
     """Where there is a pipeline."""
     noun: str = "gpu"
     """What a rank is."""
 
     @property
-    def size(self) -> Ids:
+    def size(self) -> Ints:
         return np.bincount(self.of_rank, minlength=len(self.names))
 
     @property
@@ -50,7 +49,7 @@ class RankGroups:
         return np.bincount(self.of_rank, seconds, minlength=len(self.names)) / np.maximum(self.size, 1)
 
 
-def by_stage(stage_of_rank: Ids) -> RankGroups:
+def by_stage(stage_of_rank: Ints) -> RankGroups:
     """A group for each stage, and one behind them for ranks that have nothing to do.
 
     >>> by_stage(np.array([0, -1, 1])).names
@@ -61,7 +60,7 @@ def by_stage(stage_of_rank: Ids) -> RankGroups:
     return RankGroups("stage", names, np.where(idle, stages, stage_of_rank), stage_of_rank)
 
 
-def one_per_stage(stage_of_rank: Ids) -> RankGroups:
+def one_per_stage(stage_of_rank: Ints) -> RankGroups:
     """A group for each stage; without a pipeline all ranks are one, and nobody speaks of stages.
 
     >>> one_per_stage(np.array([0, 0])).called(1), one_per_stage(np.array([0, 1])).called(1)
@@ -71,7 +70,9 @@ def one_per_stage(stage_of_rank: Ids) -> RankGroups:
     return groups if len(groups.names) > 1 else replace(groups, stage_of_rank=None)
 
 
-def by_likeness(run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu") -> RankGroups:
+def by_likeness(
+    run: StepRun, found: StepStatistics, stage_of_rank: Ints | None = None, noun: str = "gpu"
+) -> RankGroups:
     """Ranks that spend their time in the same way at the same moments are one group, named after its first."""
     occupied, ranks = run.occupied, run.step.ranks
     times = found.times
@@ -105,7 +106,7 @@ def by_block(ranks: int, noun: str = "gpu", most: int = MOST_ROWS) -> RankGroups
 
 
 def rank_groups(
-    run: StepRun, found: StepStatistics, stage_of_rank: Ids | None = None, noun: str = "gpu"
+    run: StepRun, found: StepStatistics, stage_of_rank: Ints | None = None, noun: str = "gpu"
 ) -> tuple[RankGroups, ...]:
     """The partitions worth looking at, the most telling one first."""
     staged = () if stage_of_rank is None or stage_of_rank.max(initial=0) == 0 else (by_stage(stage_of_rank),)

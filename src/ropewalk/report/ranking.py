@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ropewalk.report import colours
-from ropewalk.report.axis import Figure, axis, layout, value_axis, wants_log
+from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import clipped
 
 Write = Callable[[float], str]
@@ -13,9 +13,8 @@ Write = Callable[[float], str]
 
 def ranking(
     names: Sequence[str], values: Sequence[float], texts: Sequence[str], hovers: Sequence[str], show: Write, ours: str,
-    *, log: bool | None = None,
 ) -> Figure:  # fmt: skip
-    """One bar per name with its text at the end; the one called `ours` stands out. Values choose `log` unless given."""
+    """One bar per name on a linear axis, with its text at the end; the one called `ours` stands out."""
     bars = {
         "type": "bar", "orientation": "h", "x": list(values), "y": list(range(len(values))), "width": 0.7,
         "marker": {
@@ -31,7 +30,7 @@ def ranking(
         "data": [bars],
         "layout": layout(
             32 * len(values) + 80,
-            xaxis=value_axis("", values, show, log=wants_log(values) if log is None else log, room=0.22),
+            xaxis=value_axis("", values, show, log=False, room=0.22),
             yaxis=axis(
                 range=[len(values) - 0.4, -0.6],
                 showgrid=False,

@@ -76,7 +76,7 @@ def drawn_ranks(groups: Sequence[RankGroups]) -> RankGroups:
 
 def headline(subject: str, found: StepStatistics) -> str:
     taken = f"A step of {subject} takes {quantity.seconds(found.step_time_s)}"
-    return taken if found.mfu is None else f"{taken}, at {quantity.percent(found.mfu)} of the peak of the GPUs"
+    return taken if found.mfu is None else f"{taken}, at {quantity.percent(found.mfu)} MFU"
 
 
 def step_facts(found: StepStatistics) -> list[tuple[str, str]]:

@@ -34,7 +34,7 @@ class MemoryBar:
 
 
 @dataclass(frozen=True)
-class Stack:
+class BarSeries:
     """One colour of the bars: a value for each row."""
 
     name: str
@@ -54,7 +54,7 @@ def breakdown_chart(found: StepStatistics, groups: Sequence[RankGroups]) -> Char
         series.append(("bubble", colours.IDLE, found.times.bubble_s))
     views = []
     for group in groups:
-        stacks = [Stack(name, colour, group.mean(seconds).tolist()) for name, colour, seconds in series]
+        stacks = [BarSeries(name, colour, group.mean(seconds).tolist()) for name, colour, seconds in series]
         views.append(
             View(f"by {group.sort}", _stacked(group.names, stacks, found.step_time_s, quantity.seconds, "of the step"))
         )
@@ -64,8 +64,8 @@ def breakdown_chart(found: StepStatistics, groups: Sequence[RankGroups]) -> Char
         tuple(views),
         tuple(Swatch(name, colour, group=name) for name, colour, _ in series),
         choose="Rows",
-        caption="Each row is as long as the step, and the mean of its GPUs where it stands for several. Communication "
-        "that runs while the GPU computes is hidden and takes no room here.",
+        caption="Each row adds up to the step time, averaged where it represents several GPUs. Communication that "
+        "overlaps with compute is hidden and not shown.",
     )
 
 
@@ -73,26 +73,26 @@ def memory_chart(bars: Sequence[MemoryBar]) -> Chart:
     """What fills the memory of a GPU of each stage, against what it has."""
     names = list(dict.fromkeys(part for bar in bars for part in bar.parts))
     coloured = colours.of_names(names, colours.MEMORY)
-    stacks = [Stack(name, coloured[name], [bar.parts.get(name, 0.0) for bar in bars]) for name in names]
+    stacks = [BarSeries(name, coloured[name], [bar.parts.get(name, 0.0) for bar in bars]) for name in names]
     capacity = max((bar.capacity_bytes or 0.0 for bar in bars), default=0.0)
     widest = max([sum(bar.parts.values()) for bar in bars] + [capacity])
-    figure = _stacked([bar.name for bar in bars], stacks, widest, quantity.size, "of the memory of the GPU", capacity)
+    figure = _stacked([bar.name for bar in bars], stacks, widest, quantity.size, "of GPU memory", capacity)
     legend = [Swatch(stack.name, stack.colour, group=stack.name) for stack in stacks]
     if capacity:
         figure["layout"]["shapes"] = [_limit(capacity)]
-        legend.append(Swatch(f"memory of the GPU, {quantity.size(capacity)}", palette.INK, "dash"))
+        legend.append(Swatch(f"GPU memory, {quantity.size(capacity)}", palette.INK, "dash"))
     return Chart(
         "memory",
-        f"Memory of a GPU in each of {len(bars)} stages",
+        f"Peak memory per GPU in each of {len(bars)} stages",
         (View("", figure),),
         tuple(legend),
-        caption="What a GPU holds at the fullest moment of the step.",
+        caption="Peak memory of a GPU during the step.",
     )
 
 
 def _stacked(
     names: Sequence[str],
-    stacks: Sequence[Stack],
+    stacks: Sequence[BarSeries],
     longest: float,
     write: Write,
     whole_in_words: str,
@@ -120,7 +120,7 @@ def _stacked(
 
 
 def _stack_trace(
-    stack: Stack, names: Sequence[str], longest: float, unit: float, write: Write, whole_in_words: str
+    stack: BarSeries, names: Sequence[str], longest: float, unit: float, write: Write, whole_in_words: str
 ) -> Figure:
     shares = [value / unit if unit > 0 else 0.0 for value in stack.values]
     return {

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from ropewalk import palette
+from ropewalk.arrays import Ints
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import Swatch, embedded
@@ -35,30 +36,28 @@ ROW_PIXELS = (18, 26)
 """Height of a row where there are many, and where there are at most `FEW_ROWS`."""
 FEW_ROWS = 8
 
-Ids = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Bars:
     """What is drawn: columns by bar, in the order of GPU, stream and time."""
 
-    gpu: Ids
-    stream: Ids
+    gpu: Ints
+    stream: Ints
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    operation: Ids
+    operation: Ints
     """The longest operation of the bar."""
-    count: Ids
+    count: Ints
     """Operations in the bar."""
     busy: NDArray[np.float64]
     """Seconds of them, all together."""
-    look: Ids
+    look: Ints
     """Number of its colour."""
     critical: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Lane:
+class TimelineLane:
     """One stream of a GPU and the rows that it takes."""
 
     name: str
@@ -68,7 +67,7 @@ class Lane:
 @dataclass(frozen=True)
 class GpuLanes:
     name: str
-    streams: tuple[Lane, ...]
+    streams: tuple[TimelineLane, ...]
 
 
 @dataclass(frozen=True)
@@ -129,36 +128,43 @@ def step_timeline(
     )
 
 
-def representatives(run: Ran, groups: RankGroups) -> tuple[Ids, list[str]]:
+def representatives(run: Ran, groups: RankGroups) -> tuple[Ints, list[str]]:
     """One GPU of each group, the one with most of the critical path, and evenly chosen groups where there are many."""
     occupied, on_path = run.occupied, run.on_path
     computes = (run.step.act == Act.COMPUTE)[occupied.operation] & on_path[occupied.operation]
     weight = np.bincount(occupied.rank[computes], (occupied.end - occupied.start)[computes], minlength=run.step.ranks)
     order = np.lexsort((np.arange(run.step.ranks), -weight, groups.of_rank))
     first = order[np.flatnonzero(np.diff(groups.of_rank[order], prepend=-1))]
+    first = first[np.isin(first, occupied.rank)]  # ranks that neither compute nor send have nothing to draw
     if len(first) > MOST_GPUS:
         first = first[np.linspace(0, len(first) - 1, MOST_GPUS).astype(np.int64)]
     return first, [groups.called(rank) for rank in first.tolist()]
 
 
-def _caption(run: Ran, groups: RankGroups, chosen: Ids, tolerance: float) -> str:
+def _caption(run: Ran, groups: RankGroups, chosen: Ints, tolerance: float) -> str:
     parts = []
     if len(chosen) < run.step.ranks:
         verb = "is" if len(chosen) == 1 else "are"
         drawn = f"{quantity.count(len(chosen))} of {quantity.count(run.step.ranks)} {groups.nouns} {verb} drawn"
         if groups.sort == groups.noun and len(chosen) == len(groups.names):
-            parts.append(f"{drawn}: the others do the same at the same time as one of them, × says how many.")
+            these = "it" if len(chosen) == 1 else "one of these"
+            parts.append(f"{drawn}: the others are identical to {these}; × gives their number.")
         elif groups.sort == "stage":
             each = ", one for each stage" if len(groups.names) > 1 else ""
-            parts.append(f"{drawn}{each}: the one with most of the critical path.")
+            parts.append(f"{drawn}{each}: the one with the largest share of the critical path.")
         else:
-            parts.append(f"{drawn}, evenly chosen, and of those that are alike the one with most of the critical path.")
+            parts.append(
+                f"{drawn}, sampled evenly; of identical ones, the one with the largest share of the critical path."
+            )
+    busy = np.isin(groups.of_rank, groups.of_rank[np.unique(run.occupied.rank)])
+    if idle := int(np.count_nonzero(~busy)):
+        parts.append(f"{quantity.count(idle)} {groups.nouns} neither compute nor send.")
     if tolerance:
         parts.append(
-            f"Operations that follow each other within {quantity.seconds(tolerance)} are drawn as one bar, the paler "
-            "the more of it is gaps."
+            f"Operations less than {quantity.seconds(tolerance)} apart are drawn as one bar; paler bars contain more "
+            "gaps."
         )
-    parts.append("Drag across a span of time to enlarge it, double-click to see all; + and − zoom, ← and → move.")
+    parts.append("Drag to zoom in, double-click to reset; + and − zoom, ← and → move.")
     return " ".join(parts)
 
 
@@ -171,7 +177,7 @@ def _colours(looks: list[str], shown: list[int]) -> dict[str, Colour]:
     return colours.of_names([looks[number] for number in shown], colours.COMPUTE_PHASES | colours.PURPOSES)
 
 
-def _look_of_operation(run: Ran, looks: list[str]) -> Ids:
+def _look_of_operation(run: Ran, looks: list[str]) -> Ints:
     phases = list(colours.COMPUTE_PHASES)
     words = [next((word for word in text.split() if word in phases), None) for text in run.step.labels]
     of_label = np.array([len(phases) if word is None else phases.index(word) for word in words], np.int64)
@@ -182,7 +188,7 @@ def _look_of_operation(run: Ran, looks: list[str]) -> Ids:
     return look
 
 
-def _bars(run: Ran, chosen: Ids, looks: list[str]) -> tuple[Bars, float]:
+def _bars(run: Ran, chosen: Ints, looks: list[str]) -> tuple[Bars, float]:
     """The operations of the chosen GPUs, merged as little as needed, and how far apart merged ones may be."""
     number = np.full(run.step.ranks, -1)
     number[chosen] = np.arange(len(chosen))
@@ -226,7 +232,7 @@ def _merged(bars: Bars, tolerance: float, *, of_one_look: bool) -> Bars:
     )  # fmt: skip
 
 
-def _lanes(run: Ran, bars: Bars, names: list[str]) -> tuple[Ids, list[GpuLanes]]:
+def _lanes(run: Ran, bars: Bars, names: list[str]) -> tuple[Ints, list[GpuLanes]]:
     """The row of each bar, counted from the top of the drawing, and the lanes that the rows belong to."""
     row, lanes, top = np.zeros(len(bars.start), np.int64), [], 0
     slack = 1e-9 * run.makespan
@@ -235,13 +241,13 @@ def _lanes(run: Ran, bars: Bars, names: list[str]) -> tuple[Ids, list[GpuLanes]]
         for stream in np.unique(bars.stream[bars.gpu == gpu]).tolist():
             mine = np.flatnonzero((bars.gpu == gpu) & (bars.stream == stream))
             used = _free_rows(bars, mine, row, top, slack)
-            streams.append(Lane(run.step.streams[stream], used))
+            streams.append(TimelineLane(run.step.streams[stream], used))
             top += used
         lanes.append(GpuLanes(name, tuple(streams)))
     return row, lanes
 
 
-def _free_rows(bars: Bars, mine: Ids, row: Ids, top: int, slack: float) -> int:
+def _free_rows(bars: Bars, mine: Ints, row: Ints, top: int, slack: float) -> int:
     """Each bar in the first row that is free by then; how many rows that took."""
     free: list[float] = []
     for bar, start, end in zip(mine.tolist(), bars.start[mine].tolist(), bars.end[mine].tolist(), strict=True):

@@ -16,9 +16,9 @@ UNEVEN = 0.03
 PURPOSE_WORDS = {
     "tensor": "tensor-parallel communication",
     "data": "the all-reduce of gradients",
-    "pipeline": "sending between layers on different GPUs",
-    "expert": "the exchange of tokens with experts",
-    "zero": "gathering and scattering sharded weights",
+    "pipeline": "transfers between layers on different GPUs",
+    "expert": "the dispatch and combination of tokens",
+    "zero": "the all-gather and reduce-scatter of sharded weights",
     "context": "the exchange of keys and values",
     "tables": "the exchange of embedding rows",
 }
@@ -31,13 +31,13 @@ def purpose_in_words(purpose: str) -> str:
 def reason(found: StepStatistics) -> str:
     """`61 % of the step is compute. 12 % waits for tensor-parallel communication that nothing hides. …`"""
     if found.step_time_s <= 0:
-        return "Nothing takes any time in this step."
+        return "Nothing in this step takes any time."
     sentences = [f"{_part(found, found.compute_s)} of the step is compute."]
     exposed = _exposed_in_words(found)
     if exposed:
         sentences.append(exposed)
     if found.bubble_s >= NOTICEABLE * found.step_time_s:
-        sentences.append(f"{_part(found, found.bubble_s)} is bubble: GPUs wait for others with nothing in flight.")
+        sentences.append(f"{_part(found, found.bubble_s)} is bubble: GPUs wait with nothing in flight.")
         sentences += _slowest_in_words(found)
     return " ".join(sentences)
 
@@ -61,12 +61,12 @@ def _exposed_in_words(found: StepStatistics) -> str:
     hidden = found.communication_s - found.exposed_communication_s
     if not worth:
         if hidden >= NOTICEABLE * found.step_time_s:
-            return f"Communication takes {_part(found, found.communication_s)} of it and hides behind compute."
+            return f"Communication takes {_part(found, found.communication_s)} of it and is hidden behind compute."
         return ""
     parts = [f"{_part(found, seconds)} waits for {purpose_in_words(purpose)}" for purpose, seconds in worth[:3]]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     rest = (
-        f"; another {_part(found, hidden)} of communication hides behind compute"
+        f"; another {_part(found, hidden)} of communication is hidden behind compute"
         if hidden > 0.01 * found.step_time_s
         else ""
     )
@@ -81,12 +81,11 @@ def bottleneck_in_words(found: StepStatistics) -> str:
     name = worst.name.replace("->", " → ")
     if worst.held_s > 0:
         return (
-            f"Link {name} holds the critical path back for {quantity.seconds(worst.held_s)}, longer than any other; "
-            f"over the whole step it carries {quantity.percent(worst.utilisation)} of what it could."
+            f"Link {name} delays the critical path by {quantity.seconds(worst.held_s)}, more than any other; "
+            f"its average utilisation is {quantity.percent(worst.utilisation)}."
         )
     return (
-        f"No link holds the critical path back; the most utilised one is {name}, with "
-        f"{quantity.percent(worst.utilisation)} of what it could carry."
+        f"No link delays the critical path; the most utilised link is {name}, at {quantity.percent(worst.utilisation)}."
     )
 
 

@@ -22,7 +22,7 @@ MOST_DRAWN_LINKS = 6_000
 
 LEVEL_NAMES = {
     "closed": "closed form", "flow": "flow level", "wire": "flows with headers", "packet": "packet level",
-    "auto": "whichever is enough",
+    "auto": "automatic level",
 }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def _in_words(question: SyncQuestion, found: list[Combination]) -> str:
     return (
         f"How long does one all-reduce of {sizes} take over {hosts} hosts"
         + (f" with links of {speeds}" if speeds else "")
-        + f", when each transfer takes {quantity.seconds(question.start_up_s)} to start?"
+        + f", with a start-up latency of {quantity.seconds(question.start_up_s)} per transfer?"
     )
 
 
@@ -96,8 +96,8 @@ def _facts(question: SyncQuestion, found: list[Combination]) -> list[tuple[str, 
             "Link bandwidth",
             listed([quantity.bandwidth(speed) for speed in sorted({row.bandwidth for row in found})], None),
         ),
-        ("Start-up of a transfer", quantity.seconds(question.start_up_s)),
-        ("Latency of a hop", quantity.seconds(question.hop_latency_s) if question.hop_latency_s else "none"),
+        ("Start-up latency", quantity.seconds(question.start_up_s)),
+        ("Latency per hop", quantity.seconds(question.hop_latency_s) if question.hop_latency_s else "none"),
         ("Routing", listed(routings, None)),
         ("Levels", listed([LEVEL_NAMES[one] for one in question.levels], None)),
         ("Transports", listed(list(dict.fromkeys(row.transport for row in found if row.transport)), None)),
@@ -109,24 +109,23 @@ def _facts(question: SyncQuestion, found: list[Combination]) -> list[tuple[str, 
 def _reading(found: list[Combination]) -> list[str]:
     """How to read what is on the page; only what occurs there."""
     notes = [
-        "P/B is the time that the whole size takes over one host link. The hottest link carries that multiple of the "
-        "size over all rounds, and no run can be shorter; rounds that are hot on different links add to it.",
-        "The lower bound holds for every all-reduce on these hosts: each byte is sent N−1 times to be summed and N−1 "
-        "times to be spread, and no host sends faster than all its links together.",
+        "P/B is the time to send the whole size over one host link. The hottest link carries this multiple of the size "
+        "over all rounds, which bounds the time from below; rounds with different hottest links add to it.",
+        "The lower bound holds for every all-reduce on these hosts: each byte is sent N−1 times to be reduced and N−1 "
+        "times to be broadcast, and no host sends faster than all its links together.",
     ]
     if any(row.closed_is_bound for row in found):
         notes.append(
-            "≥ marks a closed form that is only a bound: it knows neither the latency of hops nor transfers that "
-            "per-flow hashing puts on the same link, which make the true time longer, never shorter."
+            "≥ marks a closed form that is only a lower bound: it ignores hop latency and hash collisions, which "
+            "only add time."
         )
     if any(row.edition == "counted" for row in found):
         notes.append(
-            "“counted” stands where no formula is known: the hottest link of each round, summed over the rounds."
+            "“counted” marks combinations without a formula: the hottest link of each round, summed over the rounds."
         )
     if any(row.classes is not None and row.classes < (row.transfers or 0) for row in found):
         notes.append(
-            "Simulated classes are the transfers and markers left after those that cannot behave differently were "
-            "merged; the times are those of the whole."
+            "Simulated classes are the tasks that remain after merging identical ones; times are those of the full run."
         )
     return notes
 

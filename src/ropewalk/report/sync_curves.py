@@ -62,7 +62,7 @@ def scaling_charts(found: Sequence[Combination]) -> list[tuple[str, Chart]]:
                     sweep.title,
                     Chart(
                         f"scaling-{sweep.key}",
-                        f"Sync time against {sweep.title}, one line for each combination",
+                        f"Sync time against {sweep.title}, one line per combination",
                         tuple(views),
                         _legend(found),
                         "Shown for",
@@ -214,9 +214,9 @@ def load_chart(found: Sequence[Combination]) -> Chart:
         curves = [(row, *_curve(row.link_load)) for row in rows]
         compressed = compressed or any(short for *_, short in curves)
         views.append(View(name, _loads(curves)))
-    caption = "A level curve is an even load; a peak at the left is a link that everybody waits for."
+    caption = "A flat curve means an even load; a peak at the left is a bottleneck link."
     if compressed:
-        caption += f" Curves of many different loads are drawn through {MOST_POINTS} quantiles."
+        caption += f" Long curves are drawn through {MOST_POINTS} quantiles."
     return Chart(
         "link-load", "Load of every used link, busiest first, for each combination", tuple(views), _legend(found),
         "Fabric", caption,
@@ -251,7 +251,7 @@ def _loads(curves: Sequence[tuple[Combination, NDArray[np.float64], NDArray[np.f
         "data": traces,
         "layout": layout(
             380,
-            xaxis=axis("links that are used, busiest first", range=[0, links * 1.02], tickformat=",d", nticks=8),
+            xaxis=axis("used links, busiest first", range=[0, links * 1.02], tickformat=",d", nticks=8),
             yaxis=value_axis(
                 "load, in P/B" + (", logarithmic" if log else ""), every, lambda tick: f"{tick:g}", log=log, room=0.08
             ),

@@ -56,7 +56,7 @@ def levels_chart(found: Sequence[Combination]) -> Chart | None:
         if level in known
     ]
     views = [View(label, _marks(rows, transports, yardstick)) for label, rows in _settings(found)]
-    told = "Full marks of a colour are packets, hollow ones flows that carry the same headers: the gap between them is "
+    told = "Filled marks are packets, hollow marks flows with the same headers: the gap between them is "
     return Chart(
         "levels", f"Sync time of every level over that of {yardstick.words}, for each combination", tuple(views),
         tuple(legend), "Shown for", told + "congestion." if {"wire", "packet"} <= known else "",
@@ -79,7 +79,7 @@ def packet_charts(found: Sequence[Combination]) -> list[tuple[str, str, Chart]]:
     charts = [
         (
             "Throughput over time at one server",
-            f"The first host. Where it is the parameter server, it receives first and sends afterwards.{which}",
+            f"The first host. As a parameter server it receives first and sends afterwards.{which}",
             throughput_over_time("throughput", views),
         ),
         ("Queues over time", which.strip(), queues_over_time("queues", views)),

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import palette
+from ropewalk.arrays import Ints
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
 from ropewalk.sim import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 MOST_TASKS = 5_000
 MOST_LANES = 64
@@ -24,17 +25,15 @@ ROW_PIXELS = (5.0, 7.5)
 TALLEST = 1_800
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
-Ids = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
     """The tasks that are drawn and where."""
 
-    task: Ids
-    lane: Ids
+    task: Ints
+    lane: Ints
     """For each drawn task its lane, numbered from the top."""
-    row: Ids
+    row: Ints
     """And its row in the lane."""
     names: tuple[str, ...]
     rows: tuple[int, ...]
@@ -47,7 +46,7 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return next(((scale, name) for scale, name in UNITS if seconds >= scale), UNITS[-1])
 
 
-def timeline(trace: Trace, critical: Ids) -> Chart | None:
+def timeline(trace: Trace, critical: Ints) -> Chart | None:
     """What ran when; tasks of the critical path are outlined. None where nothing ran."""
     lanes = choose_lanes(trace, critical)
     if not len(lanes.task):
@@ -62,20 +61,20 @@ def timeline(trace: Trace, critical: Ids) -> Chart | None:
         f"Start and end of {len(lanes.task)} tasks in {len(lanes.names)} lanes",
         (View("", _figure(trace, lanes, labels, critical)),),
         tuple(legend),
-        caption=f"{lanes.remark}Drag across a span of time to enlarge it, double-click to see all.",
+        caption=f"{lanes.remark}Drag to zoom in, double-click to reset.",
     )
 
 
-def choose_lanes(trace: Trace, critical: Ids) -> Lanes:
+def choose_lanes(trace: Trace, critical: Ints) -> Lanes:
     """All tasks where they are few; otherwise the critical path first, then the longest, in the busiest lanes."""
     graph = trace.graph
-    shown = np.flatnonzero(graph.kind != Kind.MARKER)
+    shown = np.flatnonzero(graph.kind != TaskKind.MARKER)
     everything = len(shown)
     first = np.zeros(graph.tasks, bool)
     first[critical] = True
     duration = trace.end - trace.start
     shown = shown[np.lexsort((shown, -duration[shown], ~first[shown]))][:MOST_TASKS]
-    is_transfer = (graph.kind[shown] == Kind.TRANSFER).astype(np.int64)
+    is_transfer = (graph.kind[shown] == TaskKind.TRANSFER).astype(np.int64)
     key = np.column_stack([is_transfer, graph.place[shown], np.where(is_transfer, 0, graph.stream[shown])])
     known, lane = np.unique(key, axis=0, return_inverse=True)
     lane = lane.reshape(-1)
@@ -97,7 +96,7 @@ def choose_lanes(trace: Trace, critical: Ids) -> Lanes:
             "lanes are drawn: the critical path, then the longest. "
         )
     if overlap:
-        remark += f"Where a host sends more than {MOST_ROWS} transfers at once, some bars cover others. "
+        remark += f"Where a host sends more than {MOST_ROWS} transfers at once, some bars overlap. "
     return Lanes(task, lane, row, names, rows, remark)
 
 
@@ -105,7 +104,7 @@ def _lane_name(trace: Trace, is_transfer: int, place: int, stream: int) -> str:
     return f"{trace.routes.fabric.node_names[place]} sends" if is_transfer else f"gpu {place}, stream {stream}"
 
 
-def _rows_of(trace: Trace, task: Ids, lane: Ids, lanes: int) -> tuple[Ids, tuple[int, ...], bool]:
+def _rows_of(trace: Trace, task: Ints, lane: Ints, lanes: int) -> tuple[Ints, tuple[int, ...], bool]:
     """Each task in the first row of its lane that is free by then, and whether some had to share one."""
     slack = 1e-9 * trace.makespan
     free: list[list[float]] = [[] for _ in range(lanes)]
@@ -136,7 +135,7 @@ def _coloured_labels(trace: Trace, lanes: Lanes) -> dict[str, Colour]:
     return dict(zip(sorted(busiest, key=lambda label: (begin[label], label)), palette.SERIES, strict=False))
 
 
-def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ids) -> Figure:
+def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ints) -> Figure:
     scale, unit = time_unit(trace.makespan)
     top = np.concatenate([[0.0], np.cumsum([rows + 1.6 for rows in lanes.rows])])
     height = np.array([0.86 if rows > 1 else 1.6 for rows in lanes.rows])[lanes.lane]
@@ -171,7 +170,7 @@ def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ids
 
 
 def _bars(
-    trace: Trace, lanes: Lanes, mine: Ids, label: str | None, labels: dict[str, Colour], scale: float,
+    trace: Trace, lanes: Lanes, mine: Ints, label: str | None, labels: dict[str, Colour], scale: float,
     y: NDArray[np.float64], height: NDArray[np.float64], on_path: NDArray[np.bool_],
 ) -> Figure:  # fmt: skip
     task = lanes.task[mine]
@@ -201,13 +200,13 @@ def _bars(
 def _hover(trace: Trace, task: int) -> str:
     graph, fabric = trace.graph, trace.routes.fabric
     lines = [f"<b>{plain(graph.name_of(task))}</b>"]
-    if graph.kind[task] == Kind.TRANSFER:
+    if graph.kind[task] == TaskKind.TRANSFER:
         ends = f"{fabric.node_names[graph.place[task]]} → {fabric.node_names[graph.peer[task]]}"
         lines.append(f"{plain(ends)}, {quantity.size(float(graph.amount[task]))}")
     start, end = float(trace.start[task]), float(trace.end[task])
     lines.append(f"{quantity.seconds(start)} to {quantity.seconds(end)}, {quantity.seconds(end - start)} long")
     if trace.bound_by[task] >= 0:
-        lines.append(f"held back by {plain(fabric.link_name(int(trace.bound_by[task])).replace('->', ' → '))}")
+        lines.append(f"waits for {plain(fabric.link_name(int(trace.bound_by[task])).replace('->', ' → '))}")
     return "<br>".join(lines)
 
 

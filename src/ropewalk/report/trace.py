@@ -13,9 +13,9 @@ from ropewalk.report.packet_charts import network_section
 from ropewalk.report.page import render
 from ropewalk.report.timeline import timeline
 from ropewalk.report.trace_charts import throughput_chart, utilisation_chart
-from ropewalk.sim import Step, Trace
+from ropewalk.sim import CriticalTask, Trace
 from ropewalk.sim.level import LevelRun
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 MOST_STEPS = 200
 
@@ -57,7 +57,7 @@ def trace_page(trace: Trace, run: LevelRun | None = None) -> str:
     )
 
 
-def headline(trace: Trace, path: list[Step]) -> str:
+def headline(trace: Trace, path: list[CriticalTask]) -> str:
     """The run in one sentence: how long, and what most of that time was spent on."""
     if not trace.graph.tasks:
         return "Nothing ran: the task graph is empty"
@@ -75,10 +75,10 @@ def _lead(trace: Trace) -> str:
     if not hottest or hottest[0][1] <= 0:
         return "Nothing was sent over the network."
     name, use = hottest[0]
-    return f"The busiest link is {name.replace('->', ' → ')}: it carried {quantity.percent(use)} of what it could."
+    return f"The busiest link is {name.replace('->', ' → ')}, with an average utilisation of {quantity.percent(use)}."
 
 
-def _shares(path: list[Step], makespan: float) -> list[tuple[str, float]]:
+def _shares(path: list[CriticalTask], makespan: float) -> list[tuple[str, float]]:
     """Part of the run that the critical path spends on each kind of task, and on none."""
     seconds: dict[str, float] = {}
     for step in path:
@@ -90,24 +90,24 @@ def _shares(path: list[Step], makespan: float) -> list[tuple[str, float]]:
 
 def _facts(trace: Trace) -> list[tuple[str, str]]:
     graph = trace.graph
-    count = {kind: int((graph.kind == kind).sum()) for kind in Kind}
+    count = {kind: int((graph.kind == kind).sum()) for kind in TaskKind}
     busy = trace.busy_seconds()
     facts = [
         ("Makespan", quantity.seconds(trace.makespan)),
         ("Fabric", trace.routes.fabric.name),
-        ("Compute tasks", quantity.count(count[Kind.COMPUTE])),
-        ("Transfers", quantity.count(count[Kind.TRANSFER])),
-        ("Markers", quantity.count(count[Kind.MARKER])),
-        ("Seconds of computing, all GPUs", quantity.seconds(busy["compute"])),
-        ("Bytes asked for", quantity.size(trace.asked_bytes)),
+        ("Compute tasks", quantity.count(count[TaskKind.COMPUTE])),
+        ("Transfers", quantity.count(count[TaskKind.TRANSFER])),
+        ("Markers", quantity.count(count[TaskKind.MARKER])),
+        ("Compute time, all GPUs", quantity.seconds(busy["compute"])),
+        ("Bytes requested", quantity.size(trace.asked_bytes)),
     ]
     if trace.asked_bytes:
-        facts.append(("Tax: bytes on links per byte asked for", f"{trace.tax:.3g}"))
+        facts.append(("Tax: bytes on links per byte requested", f"{trace.tax:.3g}"))
     facts.append(("Simulated task classes", quantity.count(trace.classes)))
     return facts
 
 
-def _row(step: Step, makespan: float) -> PathRow:
+def _row(step: CriticalTask, makespan: float) -> PathRow:
     duration = step.end_s - step.start_s
     return PathRow(
         step.label,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, View, clipped, plain
 from ropewalk.report.timeline import time_unit
 from ropewalk.sim import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 MOST_LINKS = 20
 MOST_INSTANTS = 2_000
@@ -18,11 +20,13 @@ MOST_INSTANTS = 2_000
 
 
 def utilisation_chart(trace: Trace, most: int = MOST_LINKS) -> Chart | None:
-    """The busiest links as bars; None where nothing was sent."""
-    hottest = [(name.replace("->", " → "), use) for name, use in trace.hottest_links(most) if use > 0]
+    """The busiest links as bars, links of equal utilisation as one; None where nothing was sent."""
+    hottest = [(name.replace("->", " → "), use) for name, use in trace.hottest_links(len(trace.link_bytes)) if use > 0]
     if not hottest:
         return None
-    names, uses = [name for name, _ in hottest], [use for _, use in hottest]
+    alike = [list(some) for _, some in groupby(hottest, key=lambda link: quantity.percent(link[1]))]
+    names = [clipped(some[0][0], 40) + _others(len(some) - 1) for some in alike[:most]]
+    uses = [some[0][1] for some in alike[:most]]
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -42,7 +46,7 @@ def utilisation_chart(trace: Trace, most: int = MOST_LINKS) -> Chart | None:
         "layout": layout(
             24 * len(uses) + 80,
             xaxis=value_axis(
-                "part of its capacity that the link carried over the whole run",
+                "average utilisation of the link over the run",
                 [1.0 if uses[0] > 0.5 else uses[0]],
                 lambda part: f"{part * 100:g}\u00a0%",
                 log=False,
@@ -52,19 +56,24 @@ def utilisation_chart(trace: Trace, most: int = MOST_LINKS) -> Chart | None:
                 range=[len(uses) - 0.4, -0.6],
                 showgrid=False,
                 tickvals=list(range(len(uses))),
-                ticktext=[clipped(name, 40) for name in names],
+                ticktext=names,
             ),
         ),
     }
-    used = int((trace.link_bytes > 0).sum())
-    caption = "" if used <= most else f"The {most} busiest of {quantity.count(used)} links that were used."
+    drawn = sum(len(some) for some in alike[:most])
+    left = len(hottest) - drawn
+    caption = f"The {quantity.count(drawn)} busiest of {quantity.count(len(hottest))} used links." if left else ""
     return Chart("utilisation", f"Utilisation of the {len(uses)} busiest links", (View("", figure),), caption=caption)
+
+
+def _others(count: int) -> str:
+    return f" and {quantity.count(count)} other{'' if count == 1 else 's'}" if count else ""
 
 
 def busiest_receiver(trace: Trace) -> int | None:
     """The host that the most bytes were sent to."""
     graph = trace.graph
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     if not len(transfer):
         return None
     received = np.bincount(graph.peer[transfer], graph.amount[transfer], minlength=trace.routes.fabric.hosts)
@@ -110,9 +119,9 @@ def throughput_chart(trace: Trace) -> Chart | None:
             yaxis=value_axis("received", [float(rate.max()) * 8, capacity * 8], _bits, log=False, room=0.08),
         ),
     }
-    caption = f"Host {name}; the dashed line is what all its links can bring together."
+    caption = f"Host {name}; the dashed line is the capacity of all its links."
     if averaged:
-        caption += f" Averaged over {quantity.count(MOST_INSTANTS)} equal spans of time."
+        caption += f" Averaged over {quantity.count(MOST_INSTANTS)} equal intervals."
     return Chart("throughput", f"Throughput over time at host {name}", (View("", figure),), caption=caption)
 
 

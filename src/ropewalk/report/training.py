@@ -41,11 +41,11 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
     asked = answer.question
     facts = [
         ("Strategy", answer.strategy.said()),
-        ("Samples of a step", quantity.count(answer.strategy.global_batch)),
-        ("Tokens of a sample", quantity.count(answer.workload.sequence) if answer.workload.sequence else ""),
+        ("Global batch, samples", quantity.count(answer.strategy.global_batch)),
+        ("Sequence length, tokens", quantity.count(answer.workload.sequence) if answer.workload.sequence else ""),
         ("Parameters", quantity.count(answer.workload.parameters())),
         ("GPU", f"{device_in_words(asked.device)}, {asked.precision}"),
-        ("Memory of the fullest GPU", f"{quantity.size(answer.memory.most)} of {quantity.size(answer.capacity_bytes)}"),
+        ("Peak memory", f"{quantity.size(answer.memory.most)} of {quantity.size(answer.capacity_bytes)}"),
         ("Fabric", answer.fabric.name),
         ("Routing", answer.router),
         ("Collectives", f"{asked.network.algorithm}, {asked.network.collectives}"),
@@ -61,7 +61,7 @@ def _facts(answer: TrainingAnswer) -> list[tuple[str, str]]:
 def _runs(one: GroupCollective) -> str:
     """What a group runs, in a few words."""
     groups = "1 group" if one.groups == 1 else f"{one.groups} groups"
-    made = "" if one.promise is None else f", made for its {one.links} links: {quantity.bandwidth(one.promise)}"
+    made = "" if one.promise is None else f", built for its {one.links} links: {quantity.bandwidth(one.promise)}"
     return f"{one.act}: {one.name}, {groups} of {one.ranks}{made}"
 
 
@@ -70,10 +70,10 @@ def _reading(answer: TrainingAnswer) -> list[str]:
     transport = answer.transport
     return [
         f"Times of computation: {answer.cost_source}. Communication is simulated transfer by transfer on the fabric.",
-        f"A collective or a send takes {quantity.seconds(transport.start_up_s)} to start, each of its rounds "
+        f"A collective or send has a start-up latency of {quantity.seconds(transport.start_up_s)}; each round takes "
         f"{quantity.seconds(transport.round_inside_s)} inside a server and "
         f"{quantity.seconds(transport.round_across_s)} between servers; "
-        f"{quantity.percent(transport.efficiency_inside)} and {quantity.percent(transport.efficiency_across)} of a "
-        "wire carry payload.",
+        f"{quantity.percent(transport.efficiency_inside)} and {quantity.percent(transport.efficiency_across)} of "
+        "link bandwidth is payload.",
         "Model flops utilisation counts the arithmetic of the model once, without recomputation.",
     ]

@@ -80,7 +80,7 @@ def _drawn(forest: Forest, root: int, most: int) -> list[TreePicture]:
 
 
 def _title(tree: Tree, network: Network) -> str:
-    verb = "sums up at" if network.backwards else "spreads from"
+    verb = "reduces to" if network.backwards else "broadcasts from"
     root = network.fabric.node_names[tree.root]
     return f"{verb} {root} · {quantity.gigabytes(float(tree.rate))} · depth {tree.depth}"
 

@@ -9,22 +9,23 @@ detours from the paths before (Yen, 1971).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ropewalk.compiled import kernel
 
 NOWHERE = np.int32(-1)
 NONE: int = np.int64(0)  # type: ignore[assignment]
 """Of the types that they have in other calls: for a bare -1 or 0, what is called would be compiled once more."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source, target, length):  # type: ignore[no-untyped-def]
     """Copy the first links of a path; an assignment between slices compiles to ten times as much."""
     for at in range(length):
         target[at] = source[at]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances(end, wanted, graph, relay, banned_node, banned_link, distance, queue):  # type: ignore[no-untyped-def]
     """Hops to `end` from all nodes that are as near as `wanted` (from all, if that is -1); -1 from the others.
 
@@ -52,7 +53,7 @@ def _distances(end, wanted, graph, relay, banned_node, banned_link, distance, qu
     return tail
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _one_more(end, graph, relay, near, queue, reached, roundabout):  # type: ignore[no-untyped-def]
     """Mark the nodes that have a walk to `end` with exactly one hop more than the fewest."""
     out_start, out_link, link_dst, hosts = graph[2], graph[3], graph[5], graph[6]
@@ -67,7 +68,7 @@ def _one_more(end, graph, relay, near, queue, reached, roundabout):  # type: ign
                 break
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _walk_through(start, end, spare, found, graph, relay, near, work, paths, lengths):  # type: ignore[no-untyped-def]
     """Add the walks with `spare` (0 or 1) hops beyond the fewest in order, until all rows are full or none is left."""
     out_start, out_link, link_dst, hosts = graph[2], graph[3], graph[5], graph[6]
@@ -103,7 +104,7 @@ def _walk_through(start, end, spare, found, graph, relay, near, work, paths, len
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _descend(node, end, graph, relay, banned_link, distance, path, at):  # type: ignore[no-untyped-def]
     """Write the links of the first shortest path from `node` into `path` from place `at`; return where it ends."""
     out_start, out_link, link_dst, hosts = graph[2], graph[3], graph[5], graph[6]
@@ -120,7 +121,7 @@ def _descend(node, end, graph, relay, banned_link, distance, path, at):  # type:
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _order(a, a_length, b, b_length):  # type: ignore[no-untyped-def]
     """-1, 0 or 1 as path a stands before, at or behind path b."""
     if a_length != b_length:
@@ -131,7 +132,7 @@ def _order(a, a_length, b, b_length):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _enter(path, length, found, waiting, paths, lengths):  # type: ignore[no-untyped-def]
     """Put a candidate among those that wait in rows found:found+waiting, kept in order; drop what exceeds the rows."""
     place = found
@@ -153,7 +154,7 @@ def _enter(path, length, found, waiting, paths, lengths):  # type: ignore[no-unt
     return last + 1 - found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _detours(ends, found, waiting, longest, graph, relay, near, work, paths, lengths):  # type: ignore[no-untyped-def]
     """Enter every shortest detour from the path in row found-1; return how many candidates wait then."""
     link_src, link_dst = graph[4], graph[5]
@@ -183,7 +184,7 @@ def _detours(ends, found, waiting, longest, graph, relay, near, work, paths, len
     return waiting
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def k_shortest_paths(
     k: int,
     extra_hops: int,

@@ -8,13 +8,14 @@ torus of thousands of hosts touches a few nodes for each root. Nothing here know
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ropewalk.compiled import kernel
 
 _MASK = 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def murmur3(words: NDArray[np.uint32], seed: int) -> int:
     """MurmurHash3 (32 bits) of whole little-endian words: what switch simulators use for ECMP."""
     value = np.int64(seed) & _MASK
@@ -31,7 +32,7 @@ def murmur3(words: NDArray[np.uint32], seed: int) -> int:
     return value  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(root, sources, in_start, in_link, link_src, hosts, relay, distance, queue, wanted):  # type: ignore[no-untyped-def]
     """Label nodes with their distance to `root` until all sources are labelled; return how many nodes were."""
     missing = 0
@@ -60,7 +61,7 @@ def _search(root, sources, in_start, in_link, link_src, hosts, relay, distance, 
     return tail
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure(
     root: NDArray[np.int32],
     group_start: NDArray[np.int64],
@@ -88,7 +89,7 @@ def measure(
             distance[queue[at]] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk(
     root: NDArray[np.int32],
     group_start: NDArray[np.int64],

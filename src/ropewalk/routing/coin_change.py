@@ -59,7 +59,7 @@ def coin_change(servers: int, coins: Sequence[int]) -> CoinChange:
     known = tuple(dict.fromkeys(int(coin) % servers for coin in coins)) if servers > 0 else ()
     if servers < 1 or 0 in known or (servers > 1 and not known):
         raise RouteError(
-            f"coins {tuple(coins)} for {servers} servers: give at least one jump that is no multiple of {servers}"
+            f"coins {tuple(coins)} for {servers} servers: give at least one stride that is not a multiple of {servers}"
         )
     hops = np.full(servers, -1, np.int32)
     hops[0] = 0

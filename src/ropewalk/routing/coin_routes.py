@@ -100,7 +100,7 @@ def coins_on(fabric: Fabric, jumps: Sequence[int]) -> tuple[tuple[int, ...], NDA
     """
     hosts = fabric.hosts
     if fabric.switches:
-        raise RouteError(f"{fabric.name} has switches: coin change needs hosts that are joined directly")
+        raise RouteError(f"{fabric.name} has switches: coin-change routing needs directly connected hosts")
     apart = (fabric.link_dst.astype(np.int64) - fabric.link_src) % hosts
     coins, columns = [], []
     wanted = list(dict.fromkeys(int(jump) % hosts for jump in jumps))
@@ -110,13 +110,13 @@ def coins_on(fabric: Fabric, jumps: Sequence[int]) -> tuple[tuple[int, ...], NDA
             if number >= len(wanted):
                 continue
             raise RouteError(
-                f"{fabric.name} does not have one link from every host to the one {coin} further on: name jumps that "
-                "all hosts have, and join parallel links into one"
+                f"{fabric.name} does not have one link from every host to the one {coin} ahead: name strides that all "
+                "hosts have, and merge parallel links"
             )
         column = np.empty(hosts, np.int64)
         column[fabric.link_src[links]] = links
         coins.append(coin)
         columns.append(column)
     if not coins:
-        raise RouteError(f"coin change on {fabric.name} without jumps: name at least one")
+        raise RouteError(f"coin-change routing on {fabric.name} without strides: name at least one")
     return tuple(coins), np.column_stack(columns)

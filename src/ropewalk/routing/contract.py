@@ -106,10 +106,7 @@ def _chain_breaches(routes: Routes) -> Iterator[str]:
     jump = fabric.link_src[link[hop]] != fabric.link_dst[link[hop - 1]]
     if jump.any():
         jumping = np.bincount(path_of_hop[hop[jump]], minlength=routes.paths) > 0
-        yield (
-            f"{_pairs_of_paths(routes, jumping)} a path that jumps between links that do not touch: "
-            "list its links in travel order"
-        )
+        yield (f"{_pairs_of_paths(routes, jumping)} a path with a gap between links: list its links in order")
     reached = fabric.link_dst[link]
     visits = np.sort(path_of_hop * np.int64(fabric.nodes) + reached)
     twice = visits[1:][visits[1:] == visits[:-1]] // fabric.nodes

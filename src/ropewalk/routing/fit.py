@@ -52,4 +52,4 @@ def _said(place: Fabric | Builder) -> str:
 
 def misfit(router: str, refusal: str | None) -> RouteError:
     """The error of a router that was handed a fabric it cannot route."""
-    return RouteError(f"router {router} {refusal}: `ropewalk list routers` says which routers fit")
+    return RouteError(f"router {router} {refusal}: see `ropewalk list routers`")

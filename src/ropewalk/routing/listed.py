@@ -47,7 +47,7 @@ def routes_listed(fabric: Fabric, paths: Sequence[Path]) -> Routes:
         links = [link_between.get(hop, -1) for hop in pairwise(nodes)]
         if -1 in links:
             a, b = (fabric.node_names[node] for node in nodes[links.index(-1) :][:2])
-            findings.add(f"the path {list(nodes)} needs a link from {a} to {b}, which is not there: route around it")
+            findings.add(f"the path {list(nodes)} needs a link from {a} to {b}, which does not exist: route around it")
             continue
         rows.setdefault((nodes[0], nodes[-1]), []).append((share, links))
     findings.raise_if_any()

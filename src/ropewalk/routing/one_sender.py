@@ -14,12 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.translation import Translations, translations
 from ropewalk.ragged import ranges
 from ropewalk.routing.routes import Router, Routes
-
-INT = NDArray[np.int64]
 
 CHECKED_WHOLE = 1 << 20
 """Pairs up to which the router is asked for every one of them."""
@@ -48,11 +47,11 @@ class OneSender:
         return self.routes.fabric
 
     @cached_property
-    def kind_size(self) -> INT:
+    def kind_size(self) -> Ints:
         """How many links there are of each kind."""
         return np.bincount(self.translations.kind, minlength=self.translations.kinds)
 
-    def usage_of_kinds(self) -> tuple[INT, NDArray[np.int32], NDArray[np.float64]]:
+    def usage_of_kinds(self) -> tuple[Ints, NDArray[np.int32], NDArray[np.float64]]:
         """CSR by destination: what one link of each kind carries when every host sends 1 by the same translation.
 
         Together the hosts cross the links of a kind N times as often as host 0 does, and each of them equally often:
@@ -101,20 +100,20 @@ def one_sender(fabric: Fabric, router: Router) -> OneSender | None:
     return sender if _all_follow(sender, router, _pairs_to_check(moves, others)) else None
 
 
-def _sender(moves: Translations, router: Router, others: INT) -> OneSender:
+def _sender(moves: Translations, router: Router, others: Ints) -> OneSender:
     return OneSender(moves, router(moves.fabric, np.zeros(len(others), np.int32), others.astype(np.int32)))
 
 
-Pairs = tuple[INT, INT]
+Pairs = tuple[Ints, Ints]
 """Source hosts, and for each the destination that host 0 has in its place: `apart` if the pair is (s, s + apart)."""
 
 
-def _from_neighbours(moves: Translations, others: INT) -> Pairs:
+def _from_neighbours(moves: Translations, others: Ints) -> Pairs:
     near = moves.generators
     return np.repeat(near, len(others)), np.tile(others, len(near))
 
 
-def _pairs_to_check(moves: Translations, others: INT) -> Pairs:
+def _pairs_to_check(moves: Translations, others: Ints) -> Pairs:
     hosts = moves.fabric.hosts
     if hosts * (hosts - 1) <= CHECKED_WHOLE:
         return np.repeat(others, hosts - 1), np.tile(others, hosts - 1)
@@ -139,8 +138,8 @@ class _Sorted:
     """What host 0 puts on each link on its way to each destination, links ascending, and the latency of that way."""
 
     sender: OneSender
-    start: INT
-    link: INT
+    start: Ints
+    link: Ints
     share: NDArray[np.float64]
     latency: NDArray[np.float64]
 
@@ -151,11 +150,11 @@ class _Sorted:
         return _Sorted(sender, start, link[order].astype(np.int64), share[order], sender.routes.latency())
 
 
-def _order(start: INT, link: NDArray[np.int32] | INT) -> INT:
+def _order(start: Ints, link: NDArray[np.int32] | Ints) -> Ints:
     return np.lexsort((link, np.repeat(np.arange(len(start) - 1), np.diff(start))))
 
 
-def _follows(first: _Sorted, router: Router, src: INT, apart: INT) -> bool:
+def _follows(first: _Sorted, router: Router, src: Ints, apart: Ints) -> bool:
     """The router loads the links of these pairs as those of host 0, moved by the source: all that time depends on."""
     moves = first.sender.translations
     routes = router(moves.fabric, src.astype(np.int32), moves.moved(apart, src).astype(np.int32))

@@ -37,22 +37,23 @@ class RouterChoice(Choice[Callable[[int], Router]]):
 ROUTERS = Choices(
     "router",
     (
-        RouterChoice("shortest", lambda seed: between_servers(shortest), "one shortest path for each pair, the same in "
-                     "every run", colour=BLUE, default=True),
-        RouterChoice("ecmp", lambda seed: between_servers(ecmp(seed)), "a hash at every switch picks among shortest "
+        RouterChoice("shortest", lambda seed: between_servers(shortest), "one shortest path per pair, "
+                     "deterministic", colour=BLUE, default=True),
+        RouterChoice("ecmp", lambda seed: between_servers(ecmp(seed)), "ECMP: every switch hashes flows onto shortest "
                      "paths", colour=AMBER, hashes=True),
         RouterChoice("ecmp-polarised", lambda seed: between_servers(ecmp(seed, polarised=True)), "ECMP with the same "
                      "hash at every switch", colour=RUST, hashes=True),
         RouterChoice("murmur", lambda seed: between_servers(murmur(dport=100 + seed)), "ECMP with the hash of the RDMA "
                      "fork of ns-3", colour=BROWN, hashes=True),
-        RouterChoice("dmodk", lambda seed: between_servers(dmodk), "the destination's number picks the path up a tree",
+        RouterChoice("dmodk", lambda seed: between_servers(dmodk), "D-mod-k: the destination number picks the path "
+            "up a tree",
                      needs_a_tree, TREES, colour=GREEN, default=True),
         RouterChoice("spray", lambda seed: between_servers(spray), "all shortest paths of a tree in equal shares",
                      needs_a_tree, TREES, colour=PINK),
-        RouterChoice("dimension", lambda seed: between_servers(dimension()), "one coordinate after the other, in a "
-                     "fixed order", needs_a_grid, GRIDS, colour=PURPLE),
+        RouterChoice("dimension", lambda seed: between_servers(dimension()), "dimension-order routing, in a fixed "
+                     "order", needs_a_grid, GRIDS, colour=PURPLE),
         RouterChoice("dimension-rotated", lambda seed: between_servers(dimension_rotated()), "all rotations of the "
-                     "order of coordinates in equal shares", needs_a_grid, GRIDS, colour=NAVY, default=True),
+                     "dimension order in equal shares", needs_a_grid, GRIDS, colour=NAVY, default=True),
     ),
     error=RouteError,
 )  # fmt: skip

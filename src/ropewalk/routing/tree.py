@@ -78,7 +78,7 @@ def _spread(
     if paths * 6 > MAX_SPRAYED_HOPS:
         raise RouteError(
             f"spraying {len(count)} pairs on {fabric.name} takes {paths} paths, more than fit in memory: "
-            "route fewer pairs, or use dmodk, which loads the links alike in all-to-all"
+            "route fewer pairs, or use dmodk, which gives the same link loads for all-to-all"
         )
     way = np.arange(paths) - np.repeat(starts(count)[:-1], count)
     return np.repeat(pair_src, count), np.repeat(pair_dst, count), way

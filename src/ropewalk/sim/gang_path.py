@@ -8,12 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.gang_run import GangRun
 from ropewalk.sim.trace import TOUCHING
-from ropewalk.task.graph import Kind
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from ropewalk.task.graph import TaskKind
 
 At = tuple[int, int]
 """An operation of the gang, and a task of one of its copies."""
@@ -33,9 +31,9 @@ class GangPath:
 
 
 def gang_path(run: GangRun) -> GangPath:
-    """From the first task to the last: at every point the task whose end let the next one start."""
+    """From the first task to the last: each task started when the one before it ended."""
     kind = run.written.routed.graph.kind
-    found = [at for at in reversed(_Walk(run).back()) if kind[at[1]] != Kind.MARKER]
+    found = [at for at in reversed(_Walk(run).back()) if kind[at[1]] != TaskKind.MARKER]
     operation, task = np.array(found, np.int64).reshape(-1, 2).T
     at = run.first[operation] + run.local[task]
     return GangPath(operation, task, run.times.start[at], run.times.end[at], _links(run, task, run.times.bound_by[at]))
@@ -106,7 +104,7 @@ class _Walk:
             start, copies = self._met(kind, theirs)
             ends = run.written.last[theirs][copies[start[copy] : start[copy + 1]]]
             found += [(other, one) for one in ends.tolist()]
-        if self.graph.kind[task] == Kind.COMPUTE:
+        if self.graph.kind[task] == TaskKind.COMPUTE:
             before = self._computed_before(kind, task).get(operation)
             if before is not None:
                 found.append((before, task))

@@ -11,17 +11,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.ragged import ranges
 from ropewalk.sim.flow.layout import GangLayout
 from ropewalk.sim.flow.system import System, Times
 from ropewalk.sim.flow.written_out import WrittenOut
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.moves import Scope
 from ropewalk.task.step import Act
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +97,7 @@ class GangRun:
 
     def spans(self, kind: int, copies: Ints) -> tuple[Floats, Floats]:
         """When these copies of all operations of a kind were in flight: a row for each operation."""
-        operations, works = self.operations_of[kind], self.written.routed.graph.kind != Kind.MARKER
+        operations, works = self.operations_of[kind], self.written.routed.graph.kind != TaskKind.MARKER
         start, end = np.zeros((2, len(operations), len(copies)))
         for at, copy in enumerate(copies.tolist()):
             tasks = np.arange(self.written.first[kind][copy], self.written.last[kind][copy] + 1)
@@ -118,7 +116,7 @@ class GangRun:
         for kind, (first, last) in enumerate(zip(self.written.first, self.written.last, strict=True)):
             tasks = ranges(first, last - first + 1)
             amount[tasks] = graph.amount[tasks] * total[kind]
-        transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+        transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
         return routes.link_bytes(routes.rows_of(graph, transfer), amount[transfer])
 
     @property

@@ -8,15 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.gang_path import GangPath, gang_path
 from ropewalk.sim.gang_run import GangRun
-from ropewalk.sim.occupancy import Occupancy, RankTimes, rank_times
+from ropewalk.sim.occupancy import RankOccupancy, RankTimes, rank_times
 from ropewalk.sim.step import StepStatistics, bottleneck, path_parts
 from ropewalk.task.lower.moves import STREAMS
 from ropewalk.task.step import Act
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class GangStep:
     """The run of a step, seen by some ranks: one of each class, and of every stage the one with most of the path."""
 
     step: SomeOperations
-    occupied: Occupancy
+    occupied: RankOccupancy
     on_path: NDArray[np.bool_]
     makespan: float
     operations: int
@@ -97,7 +95,7 @@ class GangReader:
                 self.label[operation],
                 self.labels,
             ),
-            Occupancy(rank, place[at], start[at], end[at]),
+            RankOccupancy(rank, place[at], start[at], end[at]),
             self._on_path(row[order]),
             run.makespan,
             run.copies,

@@ -13,9 +13,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.ragged import ranges
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.step import Act, Step
 
 ROUNDING = 1e-12
@@ -23,11 +24,8 @@ ROUNDING = 1e-12
 BLOCK = 1 << 17
 """Entries that are swept at once: what is worked out about them stays in the cache."""
 
-Seconds = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
-
-class Operations(Protocol):
+class TimedOperations(Protocol):
     """Operations of all ranks or of some, as far as their times are told: a `Step` has these columns."""
 
     @property
@@ -48,38 +46,38 @@ class Operations(Protocol):
 class OperationTimes:
     """When each operation was in flight; an operation without a task, or of no length, ends when it starts."""
 
-    start: Seconds
-    end: Seconds
+    start: Floats
+    end: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Occupancy:
+class RankOccupancy:
     """One entry for each operation that occupied a rank, and each rank that it occupied."""
 
-    rank: Ids
-    operation: Ids
-    start: Seconds
-    end: Seconds
+    rank: Ints
+    operation: Ints
+    start: Floats
+    end: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class RankTimes:
     """How each rank spent the step: compute + exposed communication + bubble is the step time, for every rank."""
 
-    compute_s: Seconds
-    communication_s: Seconds
+    compute_s: Floats
+    communication_s: Floats
     """Seconds in which at least one operation of communication was in flight for the rank, hidden or not."""
-    exposed_communication_s: Seconds
+    exposed_communication_s: Floats
     """Those of them in which the rank computed nothing."""
-    bubble_s: Seconds
-    exposed_by_purpose_s: dict[str, Seconds]
+    bubble_s: Floats
+    exposed_by_purpose_s: dict[str, Floats]
     """The exposed seconds by stream; where several streams are in flight at once, each has an equal part."""
 
 
 def operation_times(step: Step, trace: Trace, operation_of_task: NDArray[np.int32]) -> OperationTimes:
     """From the first byte or instruction of an operation to its last; waiting for members is not part of it."""
     start, end = np.full(step.operations, np.inf), np.full(step.operations, -np.inf)
-    worked = (trace.graph.kind != Kind.MARKER) & (operation_of_task >= 0)
+    worked = (trace.graph.kind != TaskKind.MARKER) & (operation_of_task >= 0)
     owner = operation_of_task[worked]
     np.minimum.at(start, owner, trace.start[worked])
     np.maximum.at(end, owner, trace.end[worked])
@@ -88,7 +86,7 @@ def operation_times(step: Step, trace: Trace, operation_of_task: NDArray[np.int3
     return OperationTimes(start, end)
 
 
-def occupancy(step: Step, times: OperationTimes) -> Occupancy:
+def occupancy(step: Step, times: OperationTimes) -> RankOccupancy:
     """Who was occupied by what and when, in the order of operations for each sort of them."""
     lasting = times.end > times.start
     own = np.flatnonzero(lasting & (step.rank >= 0))
@@ -100,10 +98,10 @@ def occupancy(step: Step, times: OperationTimes) -> Occupancy:
     member = members[ranges((size.cumsum() - size)[group], size[group])]
     rank = np.concatenate([step.rank[own], step.peer[received], member])
     operation = np.concatenate([own, received, np.repeat(met, size[group])])
-    return Occupancy(rank.astype(np.int64), operation, times.start[operation], times.end[operation])
+    return RankOccupancy(rank.astype(np.int64), operation, times.start[operation], times.end[operation])
 
 
-def rank_times(step: Operations, occupied: Occupancy, step_time_s: float) -> RankTimes:
+def rank_times(step: TimedOperations, occupied: RankOccupancy, step_time_s: float) -> RankTimes:
     """One sweep over the starts and ends of everything, rank by rank."""
     # Small whole numbers are sorted by their digits, which takes a tenth of the time of comparing them.
     order = np.argsort(occupied.rank.astype(np.min_scalar_type(step.ranks)), kind="stable")
@@ -131,7 +129,7 @@ class _Totals:
         """Streams on which something was in flight."""
 
 
-def _blocks(entries: Ids) -> Iterator[tuple[int, int]]:
+def _blocks(entries: Ints) -> Iterator[tuple[int, int]]:
     """Spans of whole ranks with about `BLOCK` entries each, ranks one behind the other."""
     ends = np.cumsum(entries)
     first = 0
@@ -141,7 +139,7 @@ def _blocks(entries: Ids) -> Iterator[tuple[int, int]]:
         first = int(ends[full])
 
 
-def _sweep(step: Operations, occupied: Occupancy, entry: Ids, total: _Totals) -> None:
+def _sweep(step: TimedOperations, occupied: RankOccupancy, entry: Ints, total: _Totals) -> None:
     """Add up the seconds of the ranks of these entries, of which there are all."""
     rank = np.tile(occupied.rank[entry], 2)
     time = np.concatenate([occupied.start[entry], occupied.end[entry]])
@@ -166,7 +164,7 @@ def _sweep(step: Operations, occupied: Occupancy, entry: Ids, total: _Totals) ->
     share = exposed / np.maximum(purposes, 1)
     lowest = int(rank[0])
 
-    def add(to: Seconds, seconds: Seconds) -> None:
+    def add(to: Floats, seconds: Floats) -> None:
         found = np.bincount(rank - lowest, seconds)
         to[lowest : lowest + len(found)] += found
 
@@ -178,7 +176,7 @@ def _sweep(step: Operations, occupied: Occupancy, entry: Ids, total: _Totals) ->
     total.seen.update(in_flight)
 
 
-def _rest(whole_s: float, spent_s: Seconds) -> Seconds:
+def _rest(whole_s: float, spent_s: Floats) -> Floats:
     """What is left of the step; what rounding leaves of it is nothing."""
     rest = whole_s - spent_s
     return np.where(rest > ROUNDING * whole_s, rest, 0.0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ropewalk.errors import PhysicsError
 from ropewalk.routing import Routes
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.units import show_seconds
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_trace(trace: Trace) -> None:
     slack = ROUNDING * max(trace.makespan, 1e-300)
     if (trace.start[waiting] < trace.end[graph.dep] - slack).any():
         raise PhysicsError("a task started before one it waits for had ended: this is a bug in the simulator")
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     least = _least_seconds(trace.routes, trace.routes.rows_of(graph, transfer), graph.amount[transfer])
     quick = (trace.end - trace.start)[transfer] < least * (1 - ROUNDING) - slack
     if quick.any():
@@ -49,7 +49,7 @@ def check_system(system: System, times: Times) -> None:
     """The run of a system is at least as long as its busiest link needs, one link for each class of them."""
     if np.isnan(times.end).any() or (times.end < times.start).any():
         raise PhysicsError("a task never ran or ended before it started: this is a bug in the simulator, please report")
-    transfer = system.kind == Kind.TRANSFER
+    transfer = system.kind == TaskKind.TRANSFER
     carried = np.bincount(system.place[transfer], system.amount[transfer], len(system.use_start) - 1)
     row = np.repeat(np.arange(len(carried)), np.diff(system.use_start))
     load = np.bincount(system.use_link, carried[row] * system.use_weight, len(system.capacity))
@@ -57,7 +57,7 @@ def check_system(system: System, times: Times) -> None:
     if makespan < needed * (1 - ROUNDING):
         raise PhysicsError(
             f"the run took {show_seconds(makespan)}, but a link alone needs {show_seconds(needed)} for its bytes: "
-            "a slip of units, or a bug in the simulator"
+            "check units, otherwise this is a bug in the simulator, please report"
         )
 
 
@@ -74,7 +74,8 @@ def check_loads(routes: Routes, link_bytes: NDArray[np.float64], makespan: float
     if makespan < needed[busiest] * (1 - ROUNDING):
         raise PhysicsError(
             f"the run took {show_seconds(makespan)}, but link {routes.fabric.link_name(busiest)} alone needs "
-            f"{show_seconds(float(needed[busiest]))} for its bytes: a slip of units, or a bug in the simulator"
+            f"{show_seconds(float(needed[busiest]))} for its bytes: check units, otherwise this is a bug in the "
+            "simulator, please report"
         )
 
 

@@ -18,7 +18,7 @@ from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import System, Times, run_system, system_of
 from ropewalk.sim.physics import check_rounds, check_trace
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Lockstep, TaskGraph, unroll
+from ropewalk.task import Lockstep, TaskGraph, TaskKind, unroll
 
 WORTH_FOLDING = 0.5
 """A quotient with more than this part of the tasks is not worth simulating in place of the whole."""
@@ -59,7 +59,7 @@ def simulate(
     trace = Trace(graph, routes, times.start, times.end, times.bound_by, graph.tasks, times.steps)
     if record_rates:
         assert times.rate_flow is not None
-        transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+        transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
         pair_of_class = np.zeros(len(system.flow_priority), np.int64)
         pair_of_class[system.place[transfer]] = routes.rows_of(graph, transfer)
         trace = Trace(
@@ -111,12 +111,14 @@ def simulate_rounds(
     """
     if isinstance(routes, OneSender):
         if not symmetry:
-            raise GraphError(f"{rounds.name}: without symmetry the routes of one sender do not do: route all pairs")
+            raise GraphError(
+                f"{rounds.name}: without symmetry the routes of one sender are not enough: route all pairs"
+            )
         known, times = routes.routes, run_system(fold_every_pair(rounds, routes), progress=progress)
-    elif symmetry:
+    elif symmetry and not rounds.shares_adders:
         known, times = routes, run_system(fold_rounds(rounds, routes), progress=progress)
     else:
-        trace = simulate(unroll(rounds), routes, symmetry=False, progress=progress)
+        trace = simulate(unroll(rounds), routes, symmetry=symmetry, progress=progress)
         known, times = routes, Times(trace.start, trace.end, trace.bound_by, trace.steps)
     makespan, link_bytes = float(times.end.max(initial=0.0)), rounds_link_bytes(rounds, routes)
     result = RoundsTrace(rounds, known, makespan, link_bytes, len(times.end), times.steps)

@@ -11,15 +11,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.sim.level import LevelRun
 from ropewalk.sim.occupancy import (
-    Occupancy,
-    Operations,
     OperationTimes,
+    RankOccupancy,
     RankTimes,
-    Seconds,
+    TimedOperations,
     occupancy,
     operation_times,
     rank_times,
@@ -27,7 +27,7 @@ from ropewalk.sim.occupancy import (
 from ropewalk.sim.trace import Trace
 from ropewalk.task.step import Act, Step
 
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile("[0-9]+")
 ROUNDED = 12
 """Digits that count where parts of a whole are compared."""
 
@@ -36,9 +36,9 @@ class Ran(Protocol):
     """A step that ran, as charts and tables ask about it; of ranks that do the same, one may stand for all."""
 
     @property
-    def step(self) -> Operations: ...
+    def step(self) -> TimedOperations: ...
     @property
-    def occupied(self) -> Occupancy: ...
+    def occupied(self) -> RankOccupancy: ...
     @property
     def on_path(self) -> NDArray[np.bool_]:
         """By operation: is it on the critical path?"""
@@ -78,7 +78,7 @@ class StepRun:
         return operation_times(self.step, self.trace, self.operation_of_task)
 
     @cached_property
-    def occupied(self) -> Occupancy:
+    def occupied(self) -> RankOccupancy:
         return occupancy(self.step, self.times)
 
     @cached_property
@@ -125,7 +125,7 @@ class Window:
     end_s: float
     steps: int
 
-    def clip(self, start: Seconds, end: Seconds) -> tuple[Seconds, Seconds]:
+    def clip(self, start: Floats, end: Floats) -> tuple[Floats, Floats]:
         """Times from the begin of the window on; what lies outside has no length."""
         length = self.end_s - self.begin_s
         return np.clip(start - self.begin_s, 0.0, length), np.clip(end - self.begin_s, 0.0, length)
@@ -294,7 +294,7 @@ def _longest_first(parts: Iterable[PathPart]) -> tuple[PathPart, ...]:
     return tuple(sorted(found, key=lambda part: (-round(part.seconds / whole, ROUNDED), part.purpose, part.label)))
 
 
-def bottleneck(fabric: Fabric, bound_by: NDArray[np.int64], spent: Seconds, use: Seconds) -> Bottleneck | None:
+def bottleneck(fabric: Fabric, bound_by: NDArray[np.int64], spent: Floats, use: Floats) -> Bottleneck | None:
     """The link that held transfers of the critical path back longest; without any, the most utilised one.
 
     `bound_by` and `spent` say by task of the path which link held it back, or -1, and how long it took.
@@ -309,5 +309,5 @@ def bottleneck(fabric: Fabric, bound_by: NDArray[np.int64], spent: Seconds, use:
     return Bottleneck(link, fabric.link_name(link), float(seconds[link]), float(use[link]))
 
 
-def _mean(seconds: Seconds) -> float:
+def _mean(seconds: Floats) -> float:
     return float(seconds.mean()) if len(seconds) else 0.0

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ropewalk.routing import Routes
 from ropewalk.sim.tax import tax
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 
 TOUCHING = 1e-9
 """A task that starts within this part of the makespan after another one ended may have waited for it."""
 
 
 @dataclass(frozen=True)
-class Step:
+class CriticalTask:
     """One task of the critical path."""
 
     task: int
@@ -57,14 +57,14 @@ class Trace:
     @cached_property
     def link_bytes(self) -> NDArray[np.float64]:
         """Bytes that each link carried."""
-        transfer = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
+        transfer = np.flatnonzero(self.graph.kind == TaskKind.TRANSFER)
         pair = self.routes.rows_of(self.graph, transfer)
         return self.routes.link_bytes(pair, self.graph.amount[transfer])
 
     @cached_property
     def asked_bytes(self) -> float:
         """Bytes that hosts had for each other."""
-        return float(self.graph.amount[self.graph.kind == Kind.TRANSFER].sum())
+        return float(self.graph.amount[self.graph.kind == TaskKind.TRANSFER].sum())
 
     @property
     def tax(self) -> float:
@@ -79,10 +79,10 @@ class Trace:
     def busy_seconds(self) -> dict[str, float]:
         """Seconds of work by kind of task, summed over all tasks."""
         duration = self.end - self.start
-        return {kind.name.lower(): float(duration[self.graph.kind == kind].sum()) for kind in Kind}
+        return {kind.name.lower(): float(duration[self.graph.kind == kind].sum()) for kind in TaskKind}
 
-    def critical_path(self) -> list[Step]:
-        """From the first task to the last: at every point the task whose end let the next one start.
+    def critical_path(self) -> list[CriticalTask]:
+        """From the first task to the last: each task started when the one before it ended.
 
         A task starts late because of a predecessor, or because its stream was busy; the latter shows as the task that
         ran on the stream just before.
@@ -104,16 +104,16 @@ class Trace:
             if self.end[latest] < self.start[task] - slack:
                 break
             path.append(latest)
-        return [self._step(task) for task in reversed(path) if self.graph.kind[task] != Kind.MARKER]
+        return [self._step(task) for task in reversed(path) if self.graph.kind[task] != TaskKind.MARKER]
 
-    def _step(self, task: int) -> Step:
+    def _step(self, task: int) -> CriticalTask:
         graph, fabric = self.graph, self.routes.fabric
-        kind = Kind(int(graph.kind[task]))
+        kind = TaskKind(int(graph.kind[task]))
         where = f"gpu {int(graph.place[task])} stream {int(graph.stream[task])}"
-        if kind is Kind.TRANSFER:
+        if kind is TaskKind.TRANSFER:
             where = f"{fabric.node_names[graph.place[task]]}->{fabric.node_names[graph.peer[task]]}"
         link = int(self.bound_by[task])
-        return Step(
+        return CriticalTask(
             task,
             graph.name_of(task),
             kind.name.lower(),
@@ -146,7 +146,7 @@ class Trace:
 
     def summary(self) -> dict[str, object]:
         """The run in a few numbers."""
-        kinds = {kind.name.lower(): int((self.graph.kind == kind).sum()) for kind in Kind}
+        kinds = {kind.name.lower(): int((self.graph.kind == kind).sum()) for kind in TaskKind}
         return {
             "makespan_s": self.makespan,
             "tasks": self.graph.tasks,
@@ -163,7 +163,7 @@ class Trace:
 def _task_before_on_stream(graph: TaskGraph, start: NDArray[np.float64]) -> NDArray[np.int64]:
     """For each compute task the one that ran on its stream just before, or -1."""
     before = np.full(graph.tasks, -1, np.int64)
-    compute = np.flatnonzero(graph.kind == Kind.COMPUTE)
+    compute = np.flatnonzero(graph.kind == TaskKind.COMPUTE)
     order = compute[np.lexsort((start[compute], graph.stream[compute], graph.place[compute]))]
     same = (np.diff(graph.place[order]) == 0) & (np.diff(graph.stream[order]) == 0)
     before[order[1:][same]] = order[:-1][same]

@@ -97,7 +97,9 @@ TRANSPORTS: Choices[TransportChoice] = Choices(
     (
         Choice("rdma", rdma, "RoCEv2 with DCQCN as NICs run it", where=LOSSLESS, colour=RED),
         Choice("rdma-paper", rdma_paper, "RoCEv2 with DCQCN as published", where=LOSSLESS, colour=PURPLE),
-        Choice("rdma-pfc", rdma_pfc, "RoCEv2 at line rate, paused and never slowed down", where=LOSSLESS, colour=AMBER),
+        Choice(
+            "rdma-pfc", rdma_pfc, "RoCEv2 at line rate, with pauses but no rate control", where=LOSSLESS, colour=AMBER
+        ),
         Choice("hpcc", hpcc, "RoCEv2 with HPCC: rates from telemetry in every packet", where=LOSSLESS, colour=GREEN),
         Choice("tcp", cubic, "TCP as Linux runs it: CUBIC", where=LOSSY, colour=BLUE),
         Choice("cubic", cubic, "TCP with CUBIC, the same as tcp", where=LOSSY, colour=SKY),

@@ -12,7 +12,7 @@ from ropewalk.strategy.memory import Memory, memory
 from ropewalk.strategy.order import ORDERS, Order
 from ropewalk.strategy.part import Part
 from ropewalk.strategy.placement import Placement
-from ropewalk.strategy.prices import PriceList, Prices
+from ropewalk.strategy.prices import KeptPrices, Prices
 from ropewalk.strategy.shares import Share, shares_of
 from ropewalk.strategy.stages import Pieces, balanced, cut
 from ropewalk.strategy.strategy import LayerChoice, Strategy
@@ -20,13 +20,13 @@ from ropewalk.strategy.strategy import LayerChoice, Strategy
 __all__ = [
     "FRAMEWORKS",
     "ORDERS",
+    "KeptPrices",
     "LayerChoice",
     "Memory",
     "Order",
     "Part",
     "Pieces",
     "Placement",
-    "PriceList",
     "Prices",
     "Share",
     "Strategy",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def balance(before: Floats, pieces: int, slack: float) -> Ints:
     """The first layer of each piece, given the cost in front of every layer and of all of them.
 
@@ -49,7 +47,7 @@ def balance(before: Floats, pieces: int, slack: float) -> Ints:
     return firsts
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _smallest_largest(before: Floats, pieces: int) -> float:
     """The least possible cost of the largest piece, by dynamic programming over the number of pieces."""
     layers = len(before) - 1

@@ -12,7 +12,7 @@ from ropewalk.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Asked:
+class StrategyFacts:
     """Facts that many strategies have in common, so whatever is decided by them is decided once for all of them.
 
     >>> asked_of(Strategy(data=2, tensor=8)) == asked_of(Strategy(data=64, tensor=2))
@@ -36,6 +36,8 @@ class Asked:
     """Experts are spread over tensor or context ranks too."""
     meanwhile: bool = False
     """Shared experts are computed while tokens travel."""
+    ahead: bool = False
+    """Updated weights are gathered while the next forward pass runs."""
     pipeline: bool = False
     schedule: str = "1f1b"
     pieces_each: int = 1
@@ -64,10 +66,10 @@ class Asked:
 
 def asked_of(
     strategy: Strategy, workload: Workload | None = None, *, algorithm: str = "ring", precision: str = "bf16"
-) -> Asked:
+) -> StrategyFacts:
     """What a strategy asks; `workload` and `algorithm`, where known, say which model and which collectives."""
     piped = strategy.pipeline > 1
-    return Asked(
+    return StrategyFacts(
         model="any" if workload is None else "transformer" if is_transformer(workload) else "other",
         unequal="seats" if strategy.grain == SERVER else "parts" if strategy.parts else "",
         replicas=strategy.data * strategy.context > 1,
@@ -77,6 +79,7 @@ def asked_of(
         halves=workload is None or workload.sequence % (2 * strategy.context) == 0,
         expert=strategy.expert > 1,
         meanwhile=strategy.shared_overlap,
+        ahead=strategy.gather_ahead,
         folded=strategy.fold_experts and strategy.tensor * strategy.context > 1,
         pipeline=piped,
         schedule=strategy.schedule if piped else "1f1b",

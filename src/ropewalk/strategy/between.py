@@ -20,9 +20,8 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.strategy.seating import Manner, Seat
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Spread:
+class TensorSpread:
     """Which part of a tensor each of several ranks has or needs: those of a replica are neighbours."""
 
     ranks: tuple[int, ...]
@@ -63,10 +62,10 @@ class Spread:
         return first, first + each
 
 
-def moved(has: Spread, needs: Spread) -> Parts:
+def moved(has: TensorSpread, needs: TensorSpread) -> Parts:
     """Who sends which part to whom, sender by sender.
 
-    >>> found = moved(Spread((0, 1, 2), replicas=3), Spread((3, 4), replicas=2))
+    >>> found = moved(TensorSpread((0, 1, 2), replicas=3), TensorSpread((3, 4), replicas=2))
     >>> list(zip(found.src.tolist(), found.dst.tolist(), found.count.tolist())), found.of
     ([(0, 3, 2), (1, 3, 1), (1, 4, 1), (2, 4, 2)], 6)
     """
@@ -115,7 +114,7 @@ def gradients_between(reader: Seat, source: Seat) -> Parts:
     return Parts(back.src[order], back.dst[order], back.count[order], back.of)
 
 
-def _spread(seat: Seat, *, columns: bool = False) -> Spread:
+def _spread(seat: Seat, *, columns: bool = False) -> TensorSpread:
     """What the servers of a seat have or need; `columns`: a part of the outputs each."""
     replicas = seat.degree if seat.manner.parts_samples else 1
-    return Spread(seat.servers, replicas, seat.degree if columns else 1, alike=seat.manner is Manner.TENSOR)
+    return TensorSpread(seat.servers, replicas, seat.degree if columns else 1, alike=seat.manner is Manner.TENSOR)

@@ -38,7 +38,7 @@ def as_run_by(stack: Stack, strategy: Strategy, *, order_given: bool = False) ->
     """
     width = strategy.gradient_bytes or stack.gradient_bytes
     made = replace(strategy, gradient_bytes=width)
-    if not stack.bucket_gradients or not width or order_given or strategy.order != Order():
+    if not stack.bucket_gradients or not width or order_given or replace(strategy.order, overlap=True) != Order():
         return made
     gradients = max(stack.bucket_gradients, stack.bucket_per_rank * strategy.replicas)
     return replace(made, order=replace(strategy.order, fusion=width * gradients))

@@ -19,13 +19,13 @@ from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Product
 from ropewalk.workload.exchange import Meeting
 from ropewalk.workload.experts import Experts
-from ropewalk.workload.operator import GATHER, RING, ULYSSES, Role
+from ropewalk.workload.operator import GATHER, RING, ULYSSES, Operator, Role
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Workload
 
 SAID_BY_SEATS = (
-    "data", "tensor", "pipeline", "expert", "fold_experts", "shared_overlap", "context", "zero", "recompute", "choices",
-    "stages",
+    "data", "tensor", "pipeline", "expert", "fold_experts", "shared_overlap", "context", "zero", "gather_ahead",
+    "recompute", "choices", "stages",
 )  # fmt: skip
 """Fields of a strategy that seats of servers decide layer by layer."""
 MOST_MICRO_BATCHES = 100_000
@@ -64,9 +64,9 @@ def _seats(plan: Strategy, workload: Workload, servers: int | None) -> Iterator[
     usual = Strategy()
     for name in SAID_BY_SEATS:
         if getattr(plan, name) != getattr(usual, name):
-            yield f"{name} is {getattr(plan, name)!r}, but seats of servers say it layer by layer: leave it out"
+            yield f"{name} is {getattr(plan, name)!r}, but placements per server fix it layer by layer: leave it out"
     if len(plan.parts) != len(workload.layers):
-        yield f"{len(plan.parts)} parts for {len(workload.layers)} layers: give every layer a part of its own"
+        yield f"{len(plan.parts)} parts for {len(workload.layers)} layers: give every layer its own part"
     if not plan.order.is_plain:
         yield "seats of servers reduce gradients as they are ready: take an order of plain buckets, buckets or fifo"
     try:
@@ -100,7 +100,7 @@ def _modules(plan: Strategy, workload: Workload) -> Iterator[str]:
             where = ", or take --stack megatron" if name == "moe_act" and workload.stack != "megatron" else ""
             yield f"no layer of {workload.name} has {name} to recompute: leave it out{where}"
     if "shared_experts" in modules_of(plan.recompute) and plan.shared_overlap:
-        yield "shared experts that hide the exchange of tokens are not recomputed: leave one of the two out"
+        yield "shared experts that hide the token exchange are not recomputed: leave one of the two out"
 
 
 def _numbers(plan: Strategy) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _numbers(plan: Strategy) -> Iterator[str]:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             yield f"{name} is {value!r}: give a whole number, 1 or more"
         elif name == "micro_batches" and value > MOST_MICRO_BATCHES:
-            yield f"{value} micro-batches are more than a step can hold: give {MOST_MICRO_BATCHES} larger ones or fewer"
+            yield f"{value} micro-batches are too many: give {MOST_MICRO_BATCHES} larger ones or fewer"
     if plan.zero not in (0, 1, 2, 3):
         yield f"zero is {plan.zero!r}: give 0, 1, 2 or 3"
     if plan.rows:
@@ -129,7 +129,7 @@ def _words(plan: Strategy) -> Iterator[str]:
     if plan.optimiser not in OPTIMISER_BYTES:
         yield f"there is no optimiser {plan.optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}"
     if plan.zero and max(plan.replicas, plan.expert_replicas) == 1 and all(one.replicas == 1 for one in plan.parts):
-        yield f"zero {plan.zero} shares state out over data ranks, but there is one: set zero to 0 or raise data"
+        yield f"zero {plan.zero} shards state over data ranks, but there is one: set zero to 0 or raise data"
 
 
 def _gpu_count(plan: Strategy, gpus: int | None) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _schedule(plan: Strategy) -> Iterator[str]:
 
 def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
     if plan.sequence_parallel and plan.tensor == 1:
-        yield "sequence parallelism splits over tensor ranks, but there is one: raise tensor or turn it off"
+        yield "sequence parallelism splits over tensor ranks, but there is only one: raise tensor or turn it off"
     if plan.tensor == 1:
         return
     if not any(layer.meets(Meeting.LEAVE) for layer in workload.layers):
@@ -220,14 +220,20 @@ def _tensor(plan: Strategy, workload: Workload) -> Iterator[str]:
             yield f"{count} attention heads do not split over {plan.tensor} tensor ranks: use one of {fits}"
         elif shared % plan.tensor and plan.tensor % shared:
             yield (
-                f"{shared} key-value heads neither split over {plan.tensor} tensor ranks nor repeat evenly: "
+                f"{shared} key-value heads neither divide over {plan.tensor} tensor ranks nor replicate evenly: "
                 "use a divisor or a multiple"
             )
 
 
+def _different(workload: Workload) -> Iterator[Operator]:
+    """The operators of all layers, of those that have the same ones once: a search checks many strategies."""
+    for operators in {id(layer.operators): layer.operators for layer in workload.layers}.values():
+        yield from map(bare, operators)
+
+
 def _scans(plan: Strategy, workload: Workload) -> Iterator[str]:
     """Do groups of states split over tensor ranks?"""
-    groups = {op.groups for layer in workload.layers for op in map(bare, layer.operators) if isinstance(op, Scan)}
+    groups = {op.groups for op in _different(workload) if isinstance(op, Scan)}
     for count in sorted(groups):
         if count % plan.tensor:
             yield f"{count} groups of states do not split over {plan.tensor} tensor ranks: set tensor to a divisor"
@@ -249,7 +255,7 @@ def _experts(plan: Strategy, workload: Workload) -> Iterator[str]:
         )
     if not any(layer.meets(Meeting.DISPATCH) for layer in workload.layers):
         yield f"{workload.name} has no experts to spread over {plan.expert} ranks: set expert to 1"
-    counts = {op.experts for layer in workload.layers for op in map(bare, layer.operators) if isinstance(op, Experts)}
+    counts = {op.experts for op in _different(workload) if isinstance(op, Experts)}
     for count in sorted(counts):
         if count % plan.expert:
             yield f"{count} experts do not spread over {plan.expert} ranks: set expert to a divisor of {count}"
@@ -269,7 +275,7 @@ def _folded(plan: Strategy, workload: Workload) -> Iterator[str]:
         yield f"{workload.name} has no experts to fold over tensor and context ranks: leave fold_experts out"
     elif plan.tensor > 1 and not plan.sequence_parallel:
         yield (
-            "folded experts take the tokens of each tensor rank, but all have the same ones: turn sequence "
+            "folded experts need different tokens on each tensor rank: turn sequence "
             "parallelism on or leave fold_experts out"
         )
 
@@ -277,13 +283,13 @@ def _folded(plan: Strategy, workload: Workload) -> Iterator[str]:
 def _meanwhile(plan: Strategy, workload: Workload) -> Iterator[str]:
     """Is there something to compute while tokens travel?"""
     if all(shared_between(layer.operators) is None for layer in workload.layers):
-        yield f"{workload.name} has no shared experts to compute while tokens travel: leave shared_overlap out"
+        yield f"{workload.name} has no shared experts: leave shared_overlap out"
     elif plan.expert == 1:
-        yield "shared experts hide the exchange of tokens, but there is none: raise expert or leave shared_overlap out"
+        yield "shared experts hide the token exchange, but there is none: raise expert or leave shared_overlap out"
     if TIMETABLES.get(plan.schedule) is not None and plan.timetable.paired.any():
         yield (
-            f"schedule {plan.schedule} hides the exchange of tokens behind another micro-batch already: leave "
-            "shared_overlap out or take 1f1b or interleaved"
+            f"schedule {plan.schedule} already hides the token exchange behind another micro-batch: leave "
+            "shared_overlap out or use 1f1b or interleaved"
         )
 
 
@@ -293,7 +299,7 @@ def _context(plan: Strategy, workload: Workload) -> Iterator[str]:
     if not any(map(attends, workload.layers)):
         yield f"{workload.name} has no attention whose sequence can be cut into {plan.context}: set context to 1"
     elif any(isinstance(bare(op), Scan) for layer in workload.layers for op in layer.operators):
-        yield f"scans of {workload.name} go along whole sequences, which {plan.context} ranks cut: set context to 1"
+        yield f"scans of {workload.name} need whole sequences, which {plan.context} ranks cut: set context to 1"
     elif any(layer.kind.startswith("vision") for layer in workload.layers):
         yield f"images of {workload.name} are encoded whole, which {plan.context} context ranks cut: set context to 1"
     elif workload.sequence % plan.context:
@@ -317,14 +323,15 @@ def _exchange(plan: Strategy, workload: Workload) -> Iterator[str]:
     if len(fused) < len(cores) or not fused:
         yield f"context exchange {name} needs fused attention: give attention=fused, or take gather"
     if name == RING and any(core.window for core in fused):
-        yield "context exchange ring passes all keys on, and some layers look through a window: take gather or ulysses"
+        yield "context exchange ring passes on all keys, but some layers use windowed attention: use gather or ulysses"
     if name == RING and "core_attn" in modules_of(plan.recompute):
         yield "context exchange ring would pass keys on again where attention is recomputed: use recompute none or full"
     for heads in sorted({core.heads for core in fused}) if name == ULYSSES else ():
         if heads % ways:
             yield (
-                f"context exchange ulysses hands {heads} heads out to {plan.context} context x {plan.tensor} tensor "
-                "ranks: take degrees whose product divides them, or gather"
+                f"context exchange ulysses distributes {heads} heads over {plan.context} context x {plan.tensor} "
+                "tensor "
+                "ranks: use degrees whose product divides them, or gather"
             )
 
 
@@ -332,7 +339,7 @@ def _tables(plan: Strategy, workload: Workload) -> Iterator[str]:
     if plan.copies > 1 and plan.data > 1 and any(layer.meets(Meeting.TABLES) for layer in workload.layers):
         yield (
             f"schedule {plan.schedule} keeps two copies of embedding tables that are spread over data ranks, and "
-            "nothing adds up the gradients of both: use dualpipev or another schedule with one copy"
+            "the gradients of both are never summed: use dualpipev or another schedule with one copy"
         )
 
 
@@ -344,7 +351,7 @@ def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
             layer for layer in workload.layers if (only.split_of(layer).tensor, only.recompute_of(layer)) != (-1, "?")
         ]
         if not named:
-            yield f"{about} changes no layer of {workload.name}: name one such as {workload.layers[0].name!r}"
+            yield f"{about} matches no layer of {workload.name}: name one such as {workload.layers[0].name!r}"
         if choice.tensor not in (None, 1, plan.tensor):
             yield f"{about} has tensor {choice.tensor}: a layer is split over all {plan.tensor} tensor ranks or 1"
         if choice.tensor == 1 and plan.sequence_parallel:
@@ -358,15 +365,33 @@ def _choices(plan: Strategy, workload: Workload) -> Iterator[str]:
             yield f"{about} recomputes one layer where whole stages are: leave one of the two out"
 
 
+def _ahead(plan: Strategy) -> Iterator[str]:
+    """Is there something to gather, and a beginning of the step to gather it at?"""
+    if plan.zero != 1:
+        yield (
+            f"weights are gathered ahead of the next forward pass under zero 1, not under zero {plan.zero}: set zero "
+            "to 1 or leave gather_ahead out"
+        )
+    if not plan.order.is_plain:
+        yield (
+            "weights gathered ahead use the gradient buckets: use an order of plain buckets or leave gather_ahead out"
+        )
+    if plan.copies > 1:
+        yield f"schedule {plan.schedule} updates two copies of the model: take 1f1b or leave gather_ahead out"
+
+
 def _order(plan: Strategy) -> Iterator[str]:
     """Orders of gradients that ZeRO leaves no room for."""
     if plan.zero >= 2 and not plan.order.is_plain:
         yield (
-            f"zero {plan.zero} reduces the gradients of every layer in every micro-batch, since they have no place to "
-            "wait: set zero to 0 or 1, or take an order of plain buckets"
+            f"zero {plan.zero} reduces the gradients of every layer in every micro-batch, as they cannot be "
+            "accumulated: "
+            " set zero to 0 or 1, or use an order of plain buckets"
         )
-    elif plan.zero and (plan.order.across_steps or plan.order.arrival == "gathered"):
+    if plan.gather_ahead:
+        yield from _ahead(plan)
+    if plan.zero == 1 and (plan.order.across_steps or plan.order.arrival == "gathered"):
         yield (
-            f"zero {plan.zero} gathers weights after the update, so no layer can go ahead with its own gradients: set "
-            "zero to 0, or take an order that waits at the end of the step"
+            f"zero {plan.zero} gathers weights after the update, so layers cannot start early: set "
+            "zero to 0, or use an order with a barrier at the end of the step"
         )

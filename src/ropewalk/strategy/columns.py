@@ -68,7 +68,7 @@ def split_by_tensor(layer: Layer, ways: int, samples: int) -> Layer:
     """What one of `ways` servers does of a layer, sized for so many samples, as Megatron splits it."""
     if not can_be_split(layer, ways, samples):
         raise StrategyError(
-            f"layer {layer.name} cannot be split over {ways} tensor ranks: seat it by samples, or give a degree that "
+            f"layer {layer.name} cannot be split over {ways} tensor ranks: split it by samples, or give a degree that "
             "divides its attention heads"
         )
     return layer.split(Split(tensor=ways))
@@ -82,7 +82,7 @@ def cut(layer: Layer, ways: int) -> tuple[Operator, ...]:
     """
     if not can_be_cut(layer, ways):
         raise StrategyError(
-            f"layer {layer.name} cannot be cut into {ways} parts by its outputs: seat it by samples, or give a degree "
+            f"layer {layer.name} cannot be cut into {ways} parts by its outputs: split it by samples, or give a degree "
             "that divides the outputs of its one linear layer, convolution or table"
         )
     divided = {**WEIGHED, **FOLLOWING}

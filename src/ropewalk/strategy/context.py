@@ -11,11 +11,11 @@ EXCHANGES = Choices(
     (
         Choice(GATHER, GATHER, "keys and values of all parts are gathered before attention", where="attention"),
         Choice(
-            RING, RING, "keys and values go from rank to rank while attention runs on those that are there",
+            RING, RING, "keys and values pass around a ring while attention runs on those already received",
             where="fused attention without windows",
         ),
         Choice(
-            ULYSSES, ULYSSES, "all-to-alls hand every rank some heads of the whole sequence, and back",
+            ULYSSES, ULYSSES, "all-to-alls give every rank some heads of the whole sequence, and back",
             where="fused attention with enough heads",
         ),
     ),

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
+from ropewalk.device.host import STATE_BYTES
 from ropewalk.device.numbers import Numbers
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.shares import Share, kept_bytes, working_bytes
+from ropewalk.strategy.shares import Share, kept_bytes, shares_of, working_bytes
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import SERVER, Strategy
 from ropewalk.workload.operator import part
-
-Floats = NDArray[np.float64]
+from ropewalk.workload.workload import Workload
 
 OPTIMISER_BYTES: dict[str, float] = {
     "none": 0.0,
@@ -28,9 +28,13 @@ OPTIMISER_BYTES: dict[str, float] = {
     "adamw": 8.0,
     "adamw_fused": 8.0,
     "adamw_mixed": 8.0,
+    "adamw_cpu": 0.0,
 }
-"""Bytes of state for each parameter, in 32-bit numbers: none, a momentum, or two moments. `none` updates nothing."""
+"""Bytes of state for each parameter on the GPU, in 32-bit numbers: none, a momentum, or two moments. `none` updates
+nothing; that of `adamw_cpu` lies in the host's memory."""
 
+ON_HOST = "adamw_cpu"
+"""The optimiser whose state, copies of weights in 32 bits among it, lies in the host's memory."""
 WORKSPACE_BYTES = 1e9
 """Assumed for the context of the driver, workspaces of libraries and buffers of collectives on every GPU."""
 FRAGMENTATION = 0.05
@@ -45,7 +49,8 @@ def usable_bytes(capacity_bytes: float) -> float:
     """
     if capacity_bytes <= WORKSPACE_BYTES:
         raise StrategyError(
-            f"a GPU with {capacity_bytes / 1e9:g} GB has no room beside its workspace of {WORKSPACE_BYTES / 1e9:g} GB: "
+            f"a GPU with {capacity_bytes / 1e9:g} GB has no room besides its workspace of {WORKSPACE_BYTES / 1e9:g} "
+            "GB: "
             "give more memory"
         )
     return (capacity_bytes - WORKSPACE_BYTES) / (1 + FRAGMENTATION)
@@ -92,6 +97,13 @@ def memory(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces, number
     weights, gradients, optimiser = np.array(columns).T
     activations = _activations(strategy, shares, pieces, numbers)
     return _with_room_lost(weights, gradients, optimiser, activations)
+
+
+def memory_on_one_gpu(workload: Workload, optimiser: str, numbers: Numbers) -> Memory:
+    """What a GPU needs that runs a step of the whole workload alone, as one micro-batch."""
+    strategy = Strategy(optimiser="adamw" if optimiser == "adamw_loop" else optimiser)
+    whole = Pieces((0,), len(workload.layers), (0,))
+    return memory(strategy, shares_of(workload, strategy), whole, numbers)
 
 
 def memory_of_layer(strategy: Strategy, share: Share, numbers: Numbers) -> Memory:
@@ -144,13 +156,22 @@ def _states(strategy: Strategy, shares: list[Share], numbers: Numbers) -> tuple[
     return wide * element_bytes + copied * numbers.copy_bytes, gradients * per_gradient, state
 
 
+def host_bytes(strategy: Strategy, shares: tuple[Share, ...], pieces: Pieces) -> float:
+    """Bytes in the host's memory for the fullest GPU: the state of an optimiser that lies there."""
+    if strategy.optimiser != ON_HOST:
+        return 0.0
+    views = enumerate(strategy.on_stages())
+    held = [updated(view, [shares[at] for at in pieces.layers_of_stage(stage)])[0] for stage, view in views]
+    return max(held) * STATE_BYTES
+
+
 def state_bytes(optimiser: str, element_bytes: float, *, master_weights: bool = True) -> float:
     """Bytes of the optimiser's state for each parameter, with the copy in 32 bits of weights that have less.
 
     >>> state_bytes("adamw", 2.0), state_bytes("sgd", 4.0)
     (12.0, 0.0)
     """
-    has_master = master_weights and optimiser != "none" and element_bytes < 4
+    has_master = master_weights and optimiser not in ("none", ON_HOST) and element_bytes < 4
     return OPTIMISER_BYTES[optimiser] + (4.0 if has_master else 0.0)
 
 

@@ -19,14 +19,14 @@ DDP_BUCKET = 25 * 2**20
 """Bytes of gradients that PyTorch's DistributedDataParallel collects before it reduces them, unless told otherwise."""
 
 ARRIVALS = {
-    "whole": "all layers of a launch are there when it is over",
-    "streamed": "layers of a launch are all-reduced one after the other, each there when its own part is over",
-    "gathered": "all layers of a launch are reduced and scattered first, then gathered one after the other",
+    "whole": "all layers of a launch arrive when it completes",
+    "streamed": "layers of a launch are all-reduced one by one, each arriving when its own part completes",
+    "gathered": "all layers of a launch are reduce-scattered first, then gathered one by one",
 }
 PRIORITIES = {
-    "fifo": "launches that are under way together share links as equals",
-    "queued": "what was handed over first has all of a link, and the others follow",
-    "forward": "what the next forward pass needs first overtakes on every link, byte by byte",
+    "fifo": "concurrent launches share links equally",
+    "queued": "first come, first served on every link",
+    "forward": "what the next forward pass needs first preempts on every link",
 }
 
 Piece = tuple[str, float]
@@ -126,16 +126,16 @@ ORDERS: Choices[Choice[Order]] = Choices(
     "order",
     (
         Choice("buckets", Order(), "PyTorch DDP: buckets of 25 MiB as gradients are ready, all before the next step"),
-        Choice("fifo", Order(fusion=0.0), "every layer by itself as its gradients are ready"),
+        Choice("fifo", Order(fusion=0.0), "every layer separately, as its gradients are ready"),
         Choice(
             "priority",
             Order(fusion=0.0, priority="forward", credit_bytes=inf, across_steps=True),
-            "what the next forward pass needs first overtakes on every link; layers wait for their own gradients alone",
+            "what the next forward pass needs first preempts on every link; layers wait for their own gradients only",
         ),
         Choice(
             "streamed",
             Order(arrival="streamed", across_steps=True),
-            "buckets whose layers arrive one after the other; layers wait for their own gradients alone",
+            "buckets whose layers arrive one by one; layers wait for their own gradients only",
         ),
     ),
     error=StrategyError,

@@ -21,7 +21,7 @@ def _one_pipeline(plan: Strategy) -> Iterator[str]:
     """With parts, degrees are theirs."""
     for name in ("data", "tensor", "context", "expert"):
         if getattr(plan, name) > 1:
-            yield f"{name} is {getattr(plan, name)} beside parts, which have their own workers: set {name} to 1"
+            yield f"{name} is {getattr(plan, name)} together with parts, which have their own workers: set {name} to 1"
     if plan.sequence_parallel and all(one.tensor == 1 for one in plan.parts):
         yield (
             "sequence parallelism splits over tensor ranks, but no part has several: give one tensor ranks or turn "
@@ -62,7 +62,7 @@ def _workers(plan: Strategy) -> Iterator[str]:
     sets = tuple(dict.fromkeys((one.workers, one.tensor) for one in plan.parts))
     used = [worker for workers, _ in sets for worker in workers]
     if len(set(used)) != len(used):
-        yield "a rank is in two parts that differ: parts share all of their workers, split alike, or none"
+        yield "two parts share some but not all workers: let them share all, with the same split, or none"
     elif len(plan.parts) == plan.pieces:
         try:
             homes = plan.timetable.device_of_piece.tolist()
@@ -101,6 +101,6 @@ def uneven_samples(one: Part, samples: int, layer: str) -> Iterator[str]:
     """Servers that share the samples of a layer take equal parts."""
     if samples % one.replicas:
         yield (
-            f"layer {layer}: {samples} samples do not fall into {one.replicas} equal parts: "
+            f"layer {layer}: {samples} samples do not divide into {one.replicas} equal parts: "
             f"give a batch that {one.replicas} servers share equally"
         )

@@ -15,7 +15,7 @@ from ropewalk.device.work import Work
 from ropewalk.workload.operator import Operator
 
 
-class Precision(Protocol):
+class TrainedPrecision(Protocol):
     """In which numbers the model is trained."""
 
     @property
@@ -26,7 +26,7 @@ class Prices(Protocol):
     """Seconds of pieces of work on one GPU."""
 
     @property
-    def precision(self) -> Precision: ...
+    def precision(self) -> TrainedPrecision: ...
 
     def forward(self, operators: Sequence[Operator], /) -> float:
         """Seconds of the forward pass of these operators, run one after the other without a stop."""
@@ -93,7 +93,7 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class PriceList:
+class KeptPrices:
     """Prices that are asked for once: layers that are alike, and the same layer in every micro-batch, cost the same."""
 
     prices: Prices
@@ -160,7 +160,7 @@ class Pace:
     as long as host and GPU need for it, and each layer is updated by itself.
     """
 
-    listed: PriceList
+    listed: KeptPrices
     factor: float | None = 1.0
 
     @property
@@ -188,6 +188,6 @@ class Pace:
         return work.seconds if self.factor is None else self.factor * work.gpu_s
 
 
-def pace_of(listed: PriceList, step: Work) -> Pace:
+def pace_of(listed: KeptPrices, step: Work) -> Pace:
     """The pace of a rank with this much work in a step."""
     return Pace(listed, step.seconds / step.gpu_s if step.gpu_s > 0 else 1.0)

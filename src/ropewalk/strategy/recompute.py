@@ -127,9 +127,9 @@ Find = Callable[[Operators], Places]
 MODULES: Choices[Choice[Find]] = Choices(
     "recomputed-part",
     (
-        Choice("core_attn", _core, "the core of attention, from queries, keys and values to their sums"),
+        Choice("core_attn", _core, "the core of attention, from queries, keys and values to the attention output"),
         Choice("mla_up_proj", _up, "from compressed queries, keys and values to those of all heads"),
-        Choice("layernorm", _norms, "norms in front of attention, feed-forward layers and experts"),
+        Choice("layernorm", _norms, "norms before attention, feed-forward layers and experts"),
         Choice("moe_act", _inside_experts, "gates of experts"),
         Choice("mlp", _dense, "feed-forward layers without experts"),
         Choice("moe", _mixture, "whole mixtures: routers, both exchanges of tokens, all experts"),

@@ -13,7 +13,7 @@ from typing import Any
 from ropewalk.errors import InputError, MemoryShortage
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.memory import Memory, memory
-from ropewalk.strategy.prices import PriceList
+from ropewalk.strategy.prices import KeptPrices
 from ropewalk.strategy.shares import shares_of
 from ropewalk.strategy.stages import cut
 from ropewalk.strategy.strategy import Strategy
@@ -28,14 +28,14 @@ class Remedies:
 
     workload: Workload
     strategy: Strategy
-    prices: PriceList
+    prices: KeptPrices
     capacity_bytes: float
 
     def shortage(self, needed: Memory, gpu: str) -> MemoryShortage:
         """The error: the fullest stage, and the remedies that work or the one that came nearest."""
         total = needed.total
         stage, others = int(total.argmax()), int((total > self.capacity_bytes).sum()) - 1
-        also = f" ({others} other{'s' if others > 1 else ''} need too much as well)" if others else ""
+        also = f" ({others} other{'s' if others > 1 else ''} exceed it as well)" if others else ""
         fact = (
             f"memory: stage {stage} needs {total[stage] / 1e9:.1f} GB on gpu {gpu}, which has "
             f"{self.capacity_bytes / 1e9:g} GB{also}"
@@ -49,10 +49,10 @@ class Remedies:
             working = [one for one in (self._first(self._together(), tried),) if one]
         if working:
             return f"use {', or '.join(working)}"
-        hint = "nothing that was tried makes it fit"
+        hint = "no tried remedy makes it fit"
         if tried:
             needed, remedy = min(tried)
-            hint += f", nearest was {remedy} ({needed / 1e9:.1f} GB)"
+            hint += f"; the closest was {remedy} ({needed / 1e9:.1f} GB)"
         return f"{hint}: use more GPUs or a smaller model"
 
     def _first(self, remedies: Iterator[Remedy], tried: list[tuple[float, str]]) -> str | None:
@@ -121,4 +121,5 @@ class Remedies:
             changed: dict[str, Any] = {degree: wider, "data": data, "micro_batches": 2 * strategy.micro_batches}
             wide = replace(strategy, stages=None, **changed)
             strategy = replace(wide, expert=min(strategy.expert, wide.expert_ranks))
-            yield f"{option} {wider} --dp {data} --micro-batch {strategy.micro_batch}", strategy
+            fewer = f" --ep {strategy.expert}" if strategy.expert != self.strategy.expert else ""
+            yield f"{option} {wider} --dp {data}{fewer} --micro-batch {strategy.micro_batch}", strategy

@@ -43,9 +43,9 @@ class Seating:
         findings = Findings(StrategyError, "seating")
         for number, seat in enumerate(self.seats):
             if not seat.servers or len(set(seat.servers)) != seat.degree:
-                findings.add(f"layer {number} sits nowhere or twice on one server: name each of its servers once")
+                findings.add(f"layer {number} is on no server, or twice on one: name each of its servers once")
             if any(not 0 <= server < self.servers for server in seat.servers):
-                findings.add(f"layer {number} sits on a server that does not exist: use 0…{self.servers - 1}")
+                findings.add(f"layer {number} is on a server that does not exist: use 0…{self.servers - 1}")
             if seat.manner is Manner.PINNED and seat.degree != 1:
                 findings.add(f"layer {number} is pinned to {seat.degree} servers: pin it to one")
         findings.raise_if_any()
@@ -58,7 +58,7 @@ def coset(servers: int, degree: int, start: int = 0) -> tuple[int, ...]:
     (1, 4, 7, 10)
     """
     if degree < 1 or servers % degree:
-        raise StrategyError(f"{degree} of {servers} servers are no coset: give a degree that divides {servers}")
+        raise StrategyError(f"{degree} of {servers} servers are not a coset: give a degree that divides {servers}")
     stride = servers // degree
     return tuple((start + number * stride) % servers for number in range(degree))
 
@@ -87,13 +87,15 @@ def strategy_of(
 
 
 def seating_of(strategy: Strategy) -> Seating:
-    """The seats of a strategy with the grain of a server, one for each layer in order."""
-    findings = Findings(StrategyError, "strategy with the grain of a server")
+    """The seats of a strategy per server, one for each layer in order."""
+    findings = Findings(StrategyError, "strategy per server")
     for number, one in enumerate(strategy.parts):
         if (one.first, one.last) != (number, number):
             findings.add(f"part {number} holds layers {one.first} to {one.last}: give every layer a part, in order")
         if one.tensor != 1:
-            findings.add(f"part {number} has tensor {one.tensor}: say how its servers share the layer by its manner")
+            findings.add(
+                f"part {number} has tensor {one.tensor}: set its manner instead, which says how servers share the layer"
+            )
     findings.raise_if_any()
     return Seating(strategy.ranks, tuple(map(seat_of, strategy.parts)))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy.prices import PriceList
+from ropewalk.strategy.prices import KeptPrices
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.workload.exchange import Exchange
@@ -92,7 +92,7 @@ class Pieces:
         return found
 
 
-def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], prices: PriceList) -> Pieces:
+def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], prices: KeptPrices) -> Pieces:
     """The pieces that the strategy names, or those balanced by the seconds that their layers take a rank."""
     firsts = tuple(one.first for one in strategy.parts) or strategy.stages
     if firsts is None:
@@ -104,7 +104,7 @@ def cut(workload: Workload, strategy: Strategy, shares: tuple[Share, ...], price
     return Pieces(firsts, len(workload.layers), strategy.homes)
 
 
-def seconds_of(share: Share, prices: PriceList) -> float:
+def seconds_of(share: Share, prices: KeptPrices) -> float:
     """Seconds of both passes of a layer on one rank, recomputation and communication aside."""
     operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
     return (prices.forward(operators) + prices.backward(operators)).seconds

@@ -85,6 +85,9 @@ class Strategy:
     """In which groups, pieces and order gradients are reduced."""
     prefetch: bool = True
     """Under ZeRO-3 the weights of the next layer are gathered while a layer computes; otherwise before it starts."""
+    gather_ahead: bool = False
+    """Under ZeRO-1 updated weights are gathered bucket by bucket while the next forward pass has begun (Megatron-Core's
+    `--overlap-param-gather`); otherwise all of them behind the update."""
     regather: bool = True
     """Under ZeRO-3 weights are given up behind the forward pass of their layer and gathered again to go back;
     otherwise they are kept until then (FSDP's SHARD_GRAD_OP)."""
@@ -272,13 +275,13 @@ class Strategy:
         if self.fold_experts and self.tensor * self.context > 1:
             words.append("folded experts")
         if self.shared_overlap:
-            words.append("shared experts meanwhile")
+            words.append("shared experts overlapped")
         if self.context > 1 and self.context_exchange != GATHER:
             words.append(f"{self.context_exchange} attention")
         if self.sequence_parallel:
             words.append("sequence parallel")
         if self.zero:
-            words.append(f"zero {self.zero}")
+            words.append(f"zero {self.zero}" + (" gathered ahead" if self.gather_ahead else ""))
         if self.pipeline > 1:
             words.append(self.schedule + (f" x {self.interleave}" if self.interleave > 1 else ""))
         if self.recompute != "none":

@@ -7,6 +7,7 @@ from itertools import product
 
 from ropewalk.collectives.act import Act
 from ropewalk.collectives.group import whole_fabric
+from ropewalk.collectives.mixer import MixPlace
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, InputError
 from ropewalk.fabric import Fabric, builder, nearest
@@ -25,7 +26,7 @@ MOST_PACKET_HOSTS = 4096
 
 
 @dataclass(frozen=True)
-class Place:
+class StudiedFabric:
     """One fabric of the study."""
 
     family: str
@@ -33,8 +34,8 @@ class Place:
     bandwidth: float
 
 
-def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], list[str]]:
-    places: list[Place] = []
+def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[StudiedFabric], list[str]]:
+    places: list[StudiedFabric] = []
     notes: list[str] = []
     for bandwidth, name in product(question.bandwidths, question.physical):
         if is_path(name):
@@ -51,7 +52,7 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], 
             except InputError as error:
                 findings.add(str(error))
                 continue
-            places.append(Place(name.partition(":")[0], found, bandwidth))
+            places.append(StudiedFabric(name.partition(":")[0], found, bandwidth))
     for name in filter(is_path, question.physical):
         try:
             found = fabric(name)
@@ -59,7 +60,7 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[Place], 
             findings.add(str(error))
             continue
         notes.append(f"{name} has its own hosts, bandwidths and latencies")
-        places.append(Place(found.name, found, float(found.bandwidth.max())))
+        places.append(StudiedFabric(found.name, found, float(found.bandwidth.max())))
     return places, list(dict.fromkeys(notes))
 
 
@@ -75,14 +76,20 @@ def check_question(question: SyncQuestion, findings: Findings) -> None:
             findings.add(COLLECTIVES.unknown(name))
     for size in question.sizes:
         if not 1 <= size <= LARGEST_TRANSFER:
-            findings.add(f"a size of {show_size(size)} cannot be meant: give the bytes of a model, such as 575MB")
+            findings.add(f"a size of {show_size(size)} is out of range: give the bytes of a model, such as 575MB")
     if question.packet_levels:
         question.packet.check(question.transports, findings, question.routing)
+    if question.mixer.place is MixPlace.NETWORK:
+        findings.add(
+            "these all-reduces reduce on ranks, not in switches: leave network out, as in --mix 5GB/s, or use "
+            "`ropewalk "
+            "collective --in-network`"
+        )
     if question.start_up_s > LONGEST_WAIT:
-        findings.add(f"a start-up of {show_seconds(question.start_up_s)} cannot be meant: give it as, say, 10us")
+        findings.add(f"a start-up of {show_seconds(question.start_up_s)} is out of range: write it like 10us")
 
 
-def check_places(question: SyncQuestion, places: list[Place], findings: Findings) -> None:
+def check_places(question: SyncQuestion, places: list[StudiedFabric], findings: Findings) -> None:
     for place in places:
         if place.fabric.hosts > MOST_HOSTS and question.simulates:
             findings.add(f"{place.fabric.name} has more than {MOST_HOSTS} hosts: use --level closed for it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.sim.level import PacketOptions
 from ropewalk.sim.level.choose import MOST_EVENTS
 from ropewalk.sync.levels import PACKET_LEVELS
@@ -35,6 +36,8 @@ class SyncQuestion:
     packet: PacketOptions = field(default_factory=PacketOptions)
     most_events: float = MOST_EVENTS
     """Events that a packet-level run may take."""
+    mixer: Mixer = FREE
+    """Who adds up what the reducing rounds bring."""
 
     @property
     def packet_levels(self) -> tuple[str, ...]:

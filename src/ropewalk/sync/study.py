@@ -14,7 +14,8 @@ from itertools import product
 import numpy as np
 
 from ropewalk.collectives.cost import ClosedForm, bandwidth_bound, closed_forms
-from ropewalk.collectives.program import MOST_ARROWS
+from ropewalk.collectives.cost.mixing import Mixed, mixed_seconds
+from ropewalk.collectives.program import MOST_ARROWS, Program
 from ropewalk.collectives.table import program_on
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
@@ -23,7 +24,7 @@ from ropewalk.routing import ROUTERS, Routes, router_for
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
 from ropewalk.sync.levels import PACKET_LEVELS, Packets, Timed
-from ropewalk.sync.places import MOST_HOSTS, Place, check_places, check_question, places_of
+from ropewalk.sync.places import MOST_HOSTS, StudiedFabric, check_places, check_question, places_of
 from ropewalk.sync.question import SyncQuestion
 from ropewalk.sync.row import SyncRow
 from ropewalk.task import Lockstep, lockstep
@@ -75,7 +76,7 @@ def answer(question: SyncQuestion, progress: Progress | None = None) -> SyncStud
     return SyncStudy(question, tuple(rows), tuple(notes), tuple(fabrics.values()))
 
 
-def _without_closed_form(rows: list[SyncRow], work: list[tuple[Place, int, str, str]]) -> list[str]:
+def _without_closed_form(rows: list[SyncRow], work: list[tuple[StudiedFabric, int, str, str]]) -> list[str]:
     known = {(row.fabric, row.logical) for row in rows if row.closed_form_s is not None}
     missing = dict.fromkeys((place.fabric.name, logical) for place, _, logical, _ in work)
     return [f"{logical} on {name} has no closed form" for name, logical in missing if (name, logical) not in known]
@@ -85,54 +86,64 @@ Say = Callable[[str], None]
 
 
 def _rows(
-    question: SyncQuestion, place: Place, size: int, logical: str, routing: str, say: Say | None
+    question: SyncQuestion, place: StudiedFabric, size: int, logical: str, routing: str, say: Say | None
 ) -> Iterator[SyncRow]:
     router = router_for(place.fabric, routing).name
     exact, paper = _forms(logical, place, router)
-    closed_s = exact.seconds(size, place.bandwidth, question.start_up_s) if exact else None
     bound = bandwidth_bound(place.fabric, size)
     way = ROUTERS[router].make(question.seed)
-    rounds = Lockstep(logical, 0, (), np.zeros(0, np.int64))
+    rounds, program = Lockstep(logical, 0, (), np.zeros(0, np.int64)), None
     routes: Routes | OneSender = way(place.fabric, *rounds.all_pairs())
     if place.fabric.hosts <= MOST_HOSTS:
         try:
-            whole = lockstep(program_on(place.fabric, logical), float(size), question.start_up_s)
+            program = program_on(place.fabric, logical)
+            whole = lockstep(program, float(size), question.start_up_s, mixer=question.mixer)
             if question.simulates or max(arrows.transfers for arrows in whole.arrows) <= MOST_ARROWS:
                 rounds, routes = whole, route_rounds(whole, place.fabric, way, symmetry=question.symmetry)
         except ProgramError:
             # Too large to write out: the formula still stands, where it was all that was asked for.
-            if question.simulates or closed_s is None:
+            if question.simulates or exact is None:
                 raise
+    closed = _closed(question, place, size, exact, program)
     load = rounds_link_bytes(rounds, routes) / place.fabric.bandwidth * (place.bandwidth / size)
     for level, transport in _levels_and_transports(question):
-        if level == "closed" and closed_s is None:
+        if level == "closed" and closed is None:
             continue
         if transport is not None:
             if say is not None:
                 say(f"{logical} on {place.fabric.name}, {transport}: starting")
             timed = PACKET_LEVELS[level](_packets(question, place, rounds, router, transport, say))
         elif level == "closed":
-            assert closed_s is not None
-            timed = Timed(closed_s, level)
+            assert closed is not None
+            timed = Timed(closed.seconds, level)
         else:
             seconds, classes = _flow(question, rounds, routes)
             timed = Timed(seconds, level, classes)
         if timed.seconds < bound * (1 - 1e-9):
             raise PhysicsError(
                 f"{logical} on {place.fabric.name}: {show_seconds(timed.seconds)} is below the bandwidth bound "
-                f"{show_seconds(bound)}, which no all-reduce can beat: a slip of units or a wrong closed form"
+                f"{show_seconds(bound)}, which no all-reduce can beat: please report this"
             )
         yield SyncRow(
             logical, place.family, place.fabric.name, place.fabric.hosts, size, place.bandwidth, question.start_up_s,
-            timed.level, router, timed.seconds, closed_s, exact.edition if exact else None,
+            timed.level, router, timed.seconds, closed.seconds if closed else None, exact.edition if exact else None,
             exact.formula if exact else None,
             # The closed forms charge α, not the latency of hops.
-            exact is not None and (exact.is_bound or question.hop_latency_s > 0),
-            paper.seconds(size, place.bandwidth, question.start_up_s) if paper else None,
+            closed is not None and (closed.is_bound or question.hop_latency_s > 0),
+            paper.seconds(size, place.bandwidth, question.start_up_s) if paper and question.mixer.free else None,
             float(load.max()) if rounds.rounds else None,
             bound, rounds.rounds or (exact.rounds if exact else 0), rounds.transfers or None, timed.classes,
             load[load > 0], transport, timed.chosen_because, timed.packet,
         )  # fmt: skip
+
+
+def _closed(
+    question: SyncQuestion, place: StudiedFabric, size: int, form: ClosedForm | None, program: Program | None
+) -> Mixed | None:
+    """The closed form in seconds, with what ranks add."""
+    if form is None:
+        return None
+    return mixed_seconds(form, program, place.fabric.hosts, size, place.bandwidth, question.start_up_s, question.mixer)
 
 
 def _levels_and_transports(question: SyncQuestion) -> Iterator[tuple[str, str | None]]:
@@ -146,7 +157,7 @@ def _levels_and_transports(question: SyncQuestion) -> Iterator[tuple[str, str | 
 
 
 def _packets(
-    question: SyncQuestion, place: Place, rounds: Lockstep, router: str, transport: str, say: Say | None
+    question: SyncQuestion, place: StudiedFabric, rounds: Lockstep, router: str, transport: str, say: Say | None
 ) -> Packets:
     def progress(done: int, total: int) -> None:
         if say is not None:
@@ -158,12 +169,12 @@ def _packets(
     )  # fmt: skip
 
 
-def _refuse_what_is_too_large(question: SyncQuestion, work: list[tuple[Place, int, str, str]]) -> None:
+def _refuse_what_is_too_large(question: SyncQuestion, work: list[tuple[StudiedFabric, int, str, str]]) -> None:
     """Before anything runs: packet-level runs that nobody would wait for."""
     too_large: list[tuple[float, str]] = []
     for place, size, logical, routing in work:
         router = router_for(place.fabric, routing).name
-        rounds = lockstep(program_on(place.fabric, logical), float(size), question.start_up_s)
+        rounds = lockstep(program_on(place.fabric, logical), float(size), question.start_up_s, mixer=question.mixer)
         events = max(_packets(question, place, rounds, router, name, None).events for name in question.transports)
         if events > question.most_events:
             too_large.append((events, f"{logical} on {place.fabric.name} with {show_size(size)}"))
@@ -171,7 +182,7 @@ def _refuse_what_is_too_large(question: SyncQuestion, work: list[tuple[Place, in
         events, worst = max(too_large)
         raise InputError(
             f"sync: {len(too_large)} of {len(work)} combinations would take more than {question.most_events:.1e} "
-            f"events packet by packet, {worst} about {events:.1e}: choose a smaller --size, fewer --hosts or a larger "
+            f"events at packet level, {worst} about {events:.1e}: choose a smaller --size, fewer --hosts or a larger "
             "--payload, raise --most-events, or let --level auto decide"
         )
 
@@ -203,7 +214,7 @@ def _flow(question: SyncQuestion, rounds: Lockstep, routes: Routes | OneSender) 
     return trace.makespan, trace.classes
 
 
-def _forms(logical: str, place: Place, router: str) -> tuple[ClosedForm | None, ClosedForm | None]:
+def _forms(logical: str, place: StudiedFabric, router: str) -> tuple[ClosedForm | None, ClosedForm | None]:
     """The exact closed form (or what is counted in its place) and the published one where it differs."""
     if place.fabric.builder is None:
         return None, None

@@ -114,7 +114,6 @@ class CollectiveAnswer:
                 {"size_bytes": at.size_bytes, "best": at.name, "seconds": at.seconds, "all_seconds": at.all_seconds}
                 for at in self.by_size
             ],
-            "seconds_to_synthesise": self.seconds_to_synthesise,
             "notes": list(self.notes),
         }
 
@@ -136,5 +135,5 @@ class CollectiveAnswer:
             "forwarders": [names[node] for node in cut.forwarders],
             "links": [self.fabric.link_name(link) for link in cut.links],
             "limits": [names[host] for host in cut.limits],
-            "capacity": float(cut.capacity),
+            "capacity_bytes_per_s": float(cut.capacity),
         }

@@ -38,7 +38,11 @@ class Trees:
 
     @property
     def algbw(self) -> Fraction:
-        return self.forest.algbw
+        """Bytes/s of large buffers: what its trees carry, or what its busiest rank adds up meanwhile."""
+        mixer = self.question.mixer
+        if mixer.free or not self._added:
+            return self.forest.algbw
+        return min(self.forest.algbw, Fraction(mixer.rate) / self._added)
 
     @property
     def depth(self) -> int:
@@ -61,6 +65,12 @@ class Trees:
         """Seconds of a buffer at its best number of segments, by the closed form."""
         segments = self.segments_for(size_bytes)
         return forest_seconds(size_bytes, self.algbw, self.depth, self.question.start_up_s, segments)
+
+    @cached_property
+    def _added(self) -> Fraction:
+        """Buffers that the busiest rank adds up."""
+        program = self.schedule().program
+        return Fraction(int(program.added_chunks().max()), program.buffer_chunks)
 
     def schedule(self, segments: int = 1, *, runnable: bool = False, equal_lanes: bool = False) -> Schedule:
         """The program and its ways; `runnable` makes ranks of hosts outside the group that forward."""
@@ -133,7 +143,7 @@ class Rounds:
 
     @cached_property
     def cost(self) -> LinearTime:
-        return schedule_cost(self._schedule, self.network)
+        return schedule_cost(self._schedule, self.network, self.question.mixer)
 
     @property
     def algbw(self) -> Fraction:

@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ropewalk.collectives.act import Act
+from ropewalk.collectives.mixer import FREE, Mixer, MixPlace
 from ropewalk.collectives.optimum import Network, network_of
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.fabric import Fabric
+from ropewalk.units import show_size
 
 KINDS = ("allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall")
 """Collectives as they are written on the command line."""
 ROOTED = ("broadcast", "reduce")
+REDUCING = ("allreduce", "reducescatter", "reduce")
 METHODS = (*COLLECTIVES, "fixed")
 """How the schedule is made: any collective of the table, or so many equal trees for each root."""
+
+
+MOST_TREES = 1024
+"""Equal trees of each root; every one is a schedule of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +57,8 @@ class CollectiveQuestion:
     """Sizes for which the fastest schedule is wanted."""
     compare: bool = True
     """Whether to simulate the schedule and its alternatives."""
+    mixer: Mixer = FREE
+    """Who adds up what is reduced: every rank, or where switches do so (`in_network`) every switch."""
 
     def __post_init__(self) -> None:
         findings = Findings(ProgramError, "collective")
@@ -63,14 +72,22 @@ class CollectiveQuestion:
             findings.add(f"{self.collective} has no root: leave it out")
         if self.method == "fixed" and (self.trees_per_root is None or self.trees_per_root < 1):
             findings.add("the number of equal trees is missing: give trees per root, at least 1")
+        elif self.method == "fixed" and (self.trees_per_root or 0) > MOST_TREES:
+            findings.add(f"{self.trees_per_root} trees per root are too many: give at most {MOST_TREES}")
         if self.method == "topoadopt" and not 0 < self.epsilon < 1:
             findings.add(f"epsilon is {self.epsilon:g}: give a number between 0 and 1, such as 0.05")
         if self.shards is not None and self.collective not in ("allgather", "reducescatter"):
-            findings.add(f"{self.collective} has no shards of the ranks: leave them out")
+            findings.add(f"{self.collective} takes no shards: leave them out")
         if self.collective == "alltoall" and self.method == "fixed":
-            findings.add("an all-to-all is made of paths, not of trees: leave the method out")
+            findings.add("an all-to-all uses paths, not trees: leave the method out")
         if self.in_network and self.method != "forest":
-            findings.add("trees are built for switches that only forward: leave the method or copying in switches out")
+            findings.add("trees are for switches that only forward: leave --method or --in-network out")
+        if not self.mixer.free and self.in_network != (self.mixer.place is MixPlace.NETWORK):
+            findings.add(
+                f"switches reduce here, not ranks: write --mix network:{show_size(self.mixer.rate).replace(' ', '')}/s"
+                if self.in_network
+                else "ranks reduce here, not switches: leave network out of --mix, or add --in-network"
+            )
         if self.size_bytes < 1:
             findings.add("the size is 0 bytes: give at least 1")
         if any(size < 1 for size in self.sizes):
@@ -81,13 +98,23 @@ class CollectiveQuestion:
         act = Act.of_key(self.collective)
         if act not in COLLECTIVES[self.method].make:
             having = [name for name, one in COLLECTIVES.items() if act in one.make]
-            findings.add(f"{self.method} is no {act.words}: choose {', '.join(having)}")
+            findings.add(f"{self.method} is not for {act.words}: choose {', '.join(having)}")
 
     def network(self) -> Network:
         """The network of the group, checked."""
         return network_of(
             self.fabric, self.group, shards=self.shards, host_limits=self.host_limits, copying=self.in_network
         )
+
+    @property
+    def reduces(self) -> bool:
+        """Is anything added up?"""
+        return self.collective in REDUCING
+
+    @property
+    def mixer_of_ranks(self) -> Mixer:
+        """Who adds up where ranks do so; nothing is said about them where switches do."""
+        return FREE if self.in_network else self.mixer
 
     @property
     def root_host(self) -> int:

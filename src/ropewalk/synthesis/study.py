@@ -8,7 +8,7 @@ from time import perf_counter
 from ropewalk.collectives.optimum import OPTIMA, ROOTED_OPTIMA, Network, Optimum
 from ropewalk.progress import Progress, silent
 from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
-from ropewalk.synthesis.compared import rivals, simulated
+from ropewalk.synthesis.compared import rivals, simulated, tree_of_switches
 from ropewalk.synthesis.made import Made, made
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
 
@@ -24,7 +24,7 @@ def answer(question: CollectiveQuestion, progress: Progress | None = None) -> Co
     tell = partial(progress or silent, 0, None)
     network = question.network()
     started = perf_counter()
-    tell("looking for the narrowest cut")
+    tell("searching for the narrowest cut")
     optimum = optimum_of(question, network)
     tell("building the schedule")
     best = None if question.in_network else made(question, network)
@@ -36,22 +36,35 @@ def answer(question: CollectiveQuestion, progress: Progress | None = None) -> Co
         found = rivals(question, network, tell)
         others = found.rows(tell)
         by_size = found.by_size(best) if best is not None else ()
-    if question.compare and best is not None:
+    if question.compare:
         tell("simulating the schedule")
-        reached = simulated(question, best)
+        reached = tree_of_switches(question, network, optimum) if best is None else simulated(question, best)
     size = question.size_bytes
     return CollectiveAnswer(
         question=question,
         network=network,
         optimum=optimum,
         made=best,
-        seconds=size / float(optimum.algbw) if best is None else best.seconds_for(size),
+        seconds=in_network_s(question, network, optimum) if best is None else best.seconds_for(size),
         simulated_algbw=reached,
         alternatives=others,
         by_size=by_size,
         seconds_to_synthesise=seconds,
         notes=_notes(question, optimum, best),
     )
+
+
+def in_network_s(question: CollectiveQuestion, network: Network, optimum: Optimum) -> float:
+    """Seconds that switches which copy and add up need at least: for what links carry, and for all that is added.
+
+    Of n inputs, n-1 are added to others, wherever that happens; at best all switches share the work.
+    """
+    sent_s = question.size_bytes / float(optimum.algbw)
+    switches = question.fabric.nodes - question.fabric.hosts
+    if not question.reduces or question.mixer.free or not switches:
+        return sent_s
+    added = (len(network.members) - 1) * question.size_bytes
+    return max(sent_s, question.mixer.seconds(added) / switches)
 
 
 def optimum_of(question: CollectiveQuestion, network: Network) -> Optimum:
@@ -64,11 +77,14 @@ def optimum_of(question: CollectiveQuestion, network: Network) -> Optimum:
 def _notes(question: CollectiveQuestion, optimum: Optimum, best: Made | None) -> tuple[str, ...]:
     notes = []
     if question.in_network:
-        notes.append("switches copy and reduce: the bandwidth is a bound from cuts, and no trees are built for it")
+        notes.append("with in-network reduction the bandwidth is a cut bound; one such tree is simulated")
     elif not optimum.exact:
-        notes.append("the optimum is known in floating point only: its fraction could not be proved")
+        notes.append("the optimum is known in floating point only, not as a proven fraction")
     if best is not None and best.algbw < optimum.algbw:
         notes.append(f"the schedule reaches {float(best.algbw / optimum.algbw):.2%} of the optimum")
     if question.host_limits is not None:
         notes.append("limits of hosts are counted, not simulated")
+    if question.reduces and not question.mixer.free:
+        others = "free in alternatives" if question.in_network else "in alternatives too"
+        notes.append(f"reduction by {question.mixer}, {others}")
     return tuple(notes)

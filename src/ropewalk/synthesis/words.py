@@ -48,7 +48,7 @@ def limit_of(answer: CollectiveAnswer) -> Limit:
         return Limit(words, heaviest)
     alone = all(len(cut.members) == 1 for cut, _ in optimum.cuts)
     kind = f"the cuts around {many} ranks" if alone else f"{many} cuts"
-    return Limit(f"{kind} together, among which the heaviest: {words}", heaviest)
+    return Limit(f"{kind} together; the tightest: {words}", heaviest)
 
 
 def _cut_in_words(answer: CollectiveAnswer, cut: Cut) -> str:
@@ -57,7 +57,7 @@ def _cut_in_words(answer: CollectiveAnswer, cut: Cut) -> str:
     inwards = any(int(fabric.link_dst[link]) in inside for link in cut.links)
     if not cut.links:  # limits of hosts have no direction of their own: sums come in, everything else gets out
         inwards = answer.question.collective in ("reduce", "reducescatter")
-    moving = "what is meant for {} must come in" if inwards else "what comes from {} must get out"
+    moving = "traffic to {} must enter" if inwards else "traffic from {} must leave"
     subject = moving.format(_ranks_in_words(answer, cut))
     over = [fabric.link_name(link) for link in cut.links] + [
         f"the limit of {fabric.node_names[host]}" for host in cut.limits

@@ -2,7 +2,7 @@
 
 Two groups are alike where members and links of one are carried onto those of the other: by a translation that the
 fabric declares, or link by link along the paths that the router gives their pairs. Both are verified: speeds,
-latencies, what is joined to what, and how many groups share each link.
+latencies, what connects to what, and how many groups share each link.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.translation import Translations, translations
 from ropewalk.ragged import ranges
 from ropewalk.routing import Router
-
-INT = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Alike:
     """Groups like the first: link l of group `rows[0]` is link `image[k, l]` of group `rows[k]`, -1 if unused."""
 
-    rows: INT
-    image: INT
+    rows: Ints
+    image: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +35,12 @@ class OwnLinks:
     fabric: Fabric
     uses: NDArray[np.bool_]
     """By group and link."""
-    shape: list[tuple[INT, NDArray[np.float64], INT]]
+    shape: list[tuple[Ints, NDArray[np.float64], Ints]]
     """By group: paths of each pair, share and hops of each path."""
     link: list[NDArray[np.int32]]
 
     @cached_property
-    def groups_on_link(self) -> INT:
+    def groups_on_link(self) -> Ints:
         return np.asarray(self.uses.sum(axis=0), np.int64)
 
 
@@ -65,7 +64,7 @@ def own_links(fabric: Fabric, hosts: NDArray[np.int32], router: Router) -> OwnLi
 
 def alike_by_paths(own: OwnLinks) -> list[Alike]:
     """Groups whose own links are joined alike, are as fast, and are shared with as many others."""
-    classes: list[tuple[list[int], list[INT]]] = []
+    classes: list[tuple[list[int], list[Ints]]] = []
     for group in range(len(own.link)):
         for rows, images in classes:
             image = _carried(own, rows[0], group)
@@ -79,7 +78,7 @@ def alike_by_paths(own: OwnLinks) -> list[Alike]:
     return [Alike(np.array(rows), np.stack(images)) for rows, images in classes]
 
 
-def _carried(own: OwnLinks, first: int, other: int) -> INT | None:
+def _carried(own: OwnLinks, first: int, other: int) -> Ints | None:
     """The image of every link of one group in another; None where the two are not alike."""
     fabric, shared = own.fabric, own.groups_on_link
     if any(not np.array_equal(*columns) for columns in zip(own.shape[first], own.shape[other], strict=True)):
@@ -95,7 +94,7 @@ def _carried(own: OwnLinks, first: int, other: int) -> INT | None:
     return carried if _function(ends[0], ends[1], fabric.nodes) is not None else None
 
 
-def _function(of: NDArray[np.int32], to: NDArray[np.int32], size: int) -> INT | None:
+def _function(of: NDArray[np.int32], to: NDArray[np.int32], size: int) -> Ints | None:
     """The one-to-one map that takes every `of[i]` to `to[i]`, -1 elsewhere; None where there is none."""
     found = np.full(size, -1, np.int64)
     found[of] = to
@@ -107,7 +106,7 @@ def _function(of: NDArray[np.int32], to: NDArray[np.int32], size: int) -> INT | 
 def alike_by_translation(fabric: Fabric, hosts: NDArray[np.int32]) -> list[Alike]:
     """Groups that a translation of the fabric carries onto each other, member by member; without any, each is alone."""
     moves = translations(fabric)
-    classes: list[tuple[list[int], list[INT]]] = []
+    classes: list[tuple[list[int], list[Ints]]] = []
     for group, members in enumerate(hosts):
         for rows, images in classes:
             by = moves.moved_back(members[0], hosts[rows[0], 0]) if moves is not None else None
@@ -120,5 +119,5 @@ def alike_by_translation(fabric: Fabric, hosts: NDArray[np.int32]) -> list[Alike
     return [Alike(np.array(rows), np.stack(images)) for rows, images in classes]
 
 
-def _moved_links(moves: Translations, by: INT) -> INT:
+def _moved_links(moves: Translations, by: Ints) -> Ints:
     return np.asarray(moves.link_at[moves.kind, moves.moved(moves.home, by)], np.int64)

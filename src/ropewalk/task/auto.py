@@ -26,7 +26,7 @@ Cost = Callable[[CollectiveChoice], float]
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedChoice:
     """A choice and the step time that it was simulated to have."""
 
     algorithm: str
@@ -39,7 +39,7 @@ class Chosen:
 
     choice: CollectiveChoice
     seconds: float
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedChoice, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -54,7 +54,7 @@ def fastest(step: Step, use: Use, cost: Cost, names: Collection[str] | None = No
         best = best.having(purpose, "ring")
     parts = {purpose: of_purpose(step, purpose) for purpose in open_ones}
     seconds = cost(best)
-    tried, notes = [Tried(str(best), seconds)], []
+    tried, notes = [TriedChoice(str(best), seconds)], []
     rings = {purpose: estimated(parts[purpose], "ring", use) for purpose in open_ones}
     for purpose in sorted(open_ones, key=lambda each: -rings[each].seconds):
         found, why = ranked(parts[purpose], use, rings[purpose], names)
@@ -62,7 +62,7 @@ def fastest(step: Step, use: Use, cost: Cost, names: Collection[str] | None = No
         for name in found[:MOST_TRIED]:
             other = best.having(purpose, name)
             taken = cost(other)
-            tried.append(Tried(str(other), taken))
+            tried.append(TriedChoice(str(other), taken))
             if taken < seconds * FASTER:
                 best, seconds = other, taken
     return Chosen(best, seconds, tuple(tried), tuple(notes))

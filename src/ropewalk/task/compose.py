@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.task.graph import Kind, TaskGraph, make_graph
+from ropewalk.task.graph import TaskGraph, TaskKind, make_graph
 
 
 def parallel(*graphs: TaskGraph) -> TaskGraph:
@@ -37,7 +37,7 @@ def sequence(*graphs: TaskGraph) -> TaskGraph:
 
 _NOBODY = np.zeros(0, np.int64)
 _NOTHING = make_graph([], [], [], [], [0], [])
-_MARKER = make_graph([Kind.MARKER], [-1], [-1], [0.0], [0, 0], [], labels=("join",))
+_MARKER = make_graph([TaskKind.MARKER], [-1], [-1], [0.0], [0, 0], [], labels=("join",))
 
 
 def _joined(graphs: Sequence[TaskGraph], waits: Sequence[NDArray[np.int64]]) -> TaskGraph:

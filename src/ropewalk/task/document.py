@@ -10,28 +10,28 @@ from typing import Any
 from ropewalk import units
 from ropewalk.errors import Findings, GraphError, UnitError
 from ropewalk.fabric import Fabric
-from ropewalk.task.graph import Kind, Sketch, TaskGraph
+from ropewalk.task.graph import Sketch, TaskGraph, TaskKind
 from ropewalk.task.plausibility import unit_slips
 
 KEYS = {
-    Kind.COMPUTE: ("name", "compute", "gpu", "stream", "priority", "after"),
-    Kind.TRANSFER: ("name", "transfer", "from", "to", "priority", "start_up", "rate_cap", "after"),
-    Kind.MARKER: ("name", "marker", "after"),
+    TaskKind.COMPUTE: ("name", "compute", "gpu", "stream", "priority", "after"),
+    TaskKind.TRANSFER: ("name", "transfer", "from", "to", "priority", "start_up", "rate_cap", "after"),
+    TaskKind.MARKER: ("name", "marker", "after"),
 }
 """The keys of a row of each kind; the kind is the one whose own key is there."""
 
 MOST_HOSTS = 2**31
 """Host and gpu numbers are 32-bit."""
 
-KIND_OF = {"compute": Kind.COMPUTE, "transfer": Kind.TRANSFER, "marker": Kind.MARKER}
+KIND_OF = {"compute": TaskKind.COMPUTE, "transfer": TaskKind.TRANSFER, "marker": TaskKind.MARKER}
 
 
 @dataclass
-class Row:
+class TaskRow:
     """One task as read; what could not be read has its default and a finding."""
 
     where: str
-    kind: Kind
+    kind: TaskKind
     name: str | None
     after: list[str]
     place: int = -1
@@ -127,7 +127,7 @@ class _Reader:
         elif value in self.fabric.node_names[: self.fabric.hosts]:
             return self.fabric.node_names.index(str(value))
         else:
-            self.fault(f"{key} is {value!r}, which is no host of {self.fabric.name}: use its names or numbers")
+            self.fault(f"{key} is {value!r}, which is not a host of {self.fabric.name}: use its names or numbers")
         return -1
 
     def name(self) -> str | None:
@@ -148,7 +148,7 @@ class _Reader:
         return value
 
 
-def _row(entry: object, where: str, fabric: Fabric | None, findings: Findings) -> Row | None:
+def _row(entry: object, where: str, fabric: Fabric | None, findings: Findings) -> TaskRow | None:
     if not isinstance(entry, dict):
         findings.add(f"{where}: is not a mapping: write keys such as name, compute, gpu, after")
         return None
@@ -157,31 +157,31 @@ def _row(entry: object, where: str, fabric: Fabric | None, findings: Findings) -
     kinds = [key for key in KIND_OF if key in entry]
     if len(kinds) != 1:
         given = " and ".join(kinds) or "neither compute, transfer nor marker"
-        reader.fault(f"has {given}: a task is exactly one of them")
+        reader.fault(f"has {given}: a task is exactly one of these")
         # Its name is kept, so that the tasks that wait for it are not reported as well.
-        return Row(reader.where, Kind.MARKER, reader.name(), [])
+        return TaskRow(reader.where, TaskKind.MARKER, reader.name(), [])
     kind = KIND_OF[kinds[0]]
     for key in entry:
         if key not in KEYS[kind]:
             reader.fault(f"{key}: unknown key of a {kinds[0]} task: use {', '.join(KEYS[kind])}")
-    row = Row(reader.where, kind, reader.name(), reader.after())
+    row = TaskRow(reader.where, kind, reader.name(), reader.after())
     _READ[kind](reader, row)
     return row
 
 
-def _read_compute(reader: _Reader, row: Row) -> None:
+def _read_compute(reader: _Reader, row: TaskRow) -> None:
     row.amount = _required(reader, "compute", units.seconds, "2ms")
     # A host may hold several GPUs, so the fabric does not bound their numbers.
-    row.place = reader.host("gpu", "say which gpu computes", MOST_HOSTS)
+    row.place = reader.host("gpu", "name the gpu", MOST_HOSTS)
     row.stream = reader.whole("stream", 0, 2**15 - 1, 0)
     row.priority = reader.whole("priority", -(2**31), 2**31 - 1, 0)
 
 
-def _read_transfer(reader: _Reader, row: Row) -> None:
+def _read_transfer(reader: _Reader, row: TaskRow) -> None:
     row.amount = _required(reader, "transfer", units.size, "25MB")
     hosts = MOST_HOSTS if reader.fabric is None else reader.fabric.hosts
-    row.place = reader.host("from", "say which host sends", hosts)
-    row.peer = reader.host("to", "say which host receives", hosts)
+    row.place = reader.host("from", "name the sending host", hosts)
+    row.peer = reader.host("to", "name the receiving host", hosts)
     if row.place == row.peer >= 0:
         reader.fault(f"goes from host {row.place} to itself: drop it, or make it a marker")
     row.priority = reader.whole("priority", -(2**31), 2**31 - 1, 0)
@@ -189,15 +189,15 @@ def _read_transfer(reader: _Reader, row: Row) -> None:
     row.rate_cap = reader.quantity("rate_cap", units.bandwidth, float("inf"))
 
 
-def _read_marker(reader: _Reader, row: Row) -> None:
+def _read_marker(reader: _Reader, row: TaskRow) -> None:
     if reader.entry["marker"] is not True:
         reader.fault(f"marker is {reader.entry['marker']!r}: write marker: true")
 
 
-_READ: dict[Kind, Callable[[_Reader, Row], None]] = {
-    Kind.COMPUTE: _read_compute,
-    Kind.TRANSFER: _read_transfer,
-    Kind.MARKER: _read_marker,
+_READ: dict[TaskKind, Callable[[_Reader, TaskRow], None]] = {
+    TaskKind.COMPUTE: _read_compute,
+    TaskKind.TRANSFER: _read_transfer,
+    TaskKind.MARKER: _read_marker,
 }
 
 
@@ -207,25 +207,25 @@ def _required(reader: _Reader, key: str, read: Callable[[str], float], example: 
     return reader.quantity(key, read, 0.0)
 
 
-def _resolved(rows: list[Row], findings: Findings) -> list[list[int]]:
+def _resolved(rows: list[TaskRow], findings: Findings) -> list[list[int]]:
     """The rows that each row waits for."""
     number: dict[str, int] = {}
     for at, row in enumerate(rows):
         if row.name is not None and row.name in number:
             first = rows[number[row.name]].where.split(" ")[0]
-            findings.add(f"{row.where}: has the name of {first}: give every task a name of its own")
+            findings.add(f"{row.where}: has the same name as {first}: give every task its own name")
         elif row.name is not None:
             number[row.name] = at
     waits: list[list[int]] = []
     for row in rows:
         for name in row.after:
             if name not in number:
-                findings.add(f"{row.where}: waits for {name!r}, which is no task: correct the name or add the task")
+                findings.add(f"{row.where}: waits for {name!r}, which is not a task: correct the name or add the task")
         waits.append([number[name] for name in row.after if name in number])
     return waits
 
 
-def _sorted(rows: list[Row], waits: list[list[int]], findings: Findings) -> list[int]:
+def _sorted(rows: list[TaskRow], waits: list[list[int]], findings: Findings) -> list[int]:
     """The rows so that each comes after those it waits for, and otherwise as written; circles are findings."""
     followers: list[list[int]] = [[] for _ in rows]
     for at, waited in enumerate(waits):
@@ -239,7 +239,7 @@ def _sorted(rows: list[Row], waits: list[list[int]], findings: Findings) -> list
         if not ready:
             circle = _circle(waits, placed)
             steps = " -> ".join(rows[at].name or rows[at].where for at in [*circle, circle[0]])
-            findings.add(f"tasks wait for each other in a circle: {steps}: remove one of these from its after")
+            findings.add(f"tasks form a dependency cycle: {steps}: remove one of these from its after")
             ready = [circle[0]]  # as if it were ready, so that other circles are found as well
         at = heapq.heappop(ready)
         if placed[at]:
@@ -263,17 +263,17 @@ def _circle(waits: list[list[int]], placed: list[bool]) -> list[int]:
     return list(seen)[seen[at] :][::-1]
 
 
-def _assembled(rows: list[Row], waits: list[list[int]], order: list[int]) -> TaskGraph:
+def _assembled(rows: list[TaskRow], waits: list[list[int]], order: list[int]) -> TaskGraph:
     task = {number: at for at, number in enumerate(order)}
     sketch = Sketch()
     for row, waited in zip(rows, waits, strict=True):
         after = sorted(task[number] for number in waited)
         label = row.name or row.kind.name.lower()
-        if row.kind is Kind.COMPUTE:
+        if row.kind is TaskKind.COMPUTE:
             sketch.compute(
                 row.place, row.amount, after=after, stream=row.stream, priority=row.priority, label=label
             )  # fmt: skip
-        elif row.kind is Kind.TRANSFER:
+        elif row.kind is TaskKind.TRANSFER:
             sketch.transfer(
                 row.place, row.peer, row.amount, after=after, priority=row.priority, start_up=row.start_up,
                 rate_cap=row.rate_cap, label=label,

@@ -16,7 +16,7 @@ from ropewalk.collectives.act import Act
 from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.errors import InputError
 from ropewalk.task.expand import Expansion
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.kinds import Use
 from ropewalk.task.step import Step
 
@@ -50,35 +50,37 @@ def _meets(step: Step) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CollectiveEstimate:
     """Seconds of the collectives of one purpose, and a fingerprint of what they would run."""
 
     seconds: float
     runs: tuple[str, ...]
 
 
-def estimated(part: Step, name: str, use: Use) -> Estimate:
+def estimated(part: Step, name: str, use: Use) -> CollectiveEstimate:
     """All collectives of a purpose run by one collective of the table."""
     assert use.router is not None
     written = Expansion.of(part, replace(use, choice=CollectiveChoice(name)))
     expansion, routes = written.routed(use.router)
     graph, runs = expansion.graph, tuple(kind.digest() for kind in expansion.kinds)
-    task = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    task = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     if not len(task):
-        return Estimate(0.0, runs)
+        return CollectiveEstimate(0.0, runs)
     load = routes.link_bytes(routes.rows_of(graph, task), graph.amount[task]) / routes.fabric.bandwidth
     capped = graph.amount[task] / graph.rate_cap[task]
-    return Estimate(float(graph.start_up[task].max() + max(load.max(), capped.max())), runs)
+    return CollectiveEstimate(float(graph.start_up[task].max() + max(load.max(), capped.max())), runs)
 
 
-def ranked(part: Step, use: Use, rings: Estimate, names: Collection[str] | None = None) -> tuple[list[str], list[str]]:
+def ranked(
+    part: Step, use: Use, rings: CollectiveEstimate, names: Collection[str] | None = None
+) -> tuple[list[str], list[str]]:
     """Collectives that apply to a purpose and differ from rings and from each other, fastest first by estimate.
 
     Beside them notes on those that were not looked at.
     """
     acts = {Act(int(act)) for act in np.unique(part.act)}
     most = max((len(part.groups[group]) for group in part.group.tolist()), default=0)
-    found: dict[str, Estimate] = {"ring": rings}
+    found: dict[str, CollectiveEstimate] = {"ring": rings}
     notes = []
     for name, one in use.table.items():
         if not acts & one.make.keys() or one.auto_up_to == 0 or name in found or name not in (names or use.table):

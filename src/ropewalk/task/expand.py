@@ -20,15 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.choices import Choices
 from ropewalk.collectives.choice import CollectiveChoice
+from ropewalk.collectives.cost.form import receiving_bandwidth
 from ropewalk.collectives.table import COLLECTIVES, Collective
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Router, Routes
-from ropewalk.task.graph import Kind, TaskGraph
-from ropewalk.task.kinds import Kind as CollectiveKind
+from ropewalk.task.graph import TaskGraph, TaskKind
+from ropewalk.task.kinds import AlikeCollectives as CollectiveKind
 from ropewalk.task.kinds import Use, kinds_of_collectives
-from ropewalk.task.lockstep import MOST_TASKS
+from ropewalk.task.lockstep import ADDER, MOST_TASKS
 from ropewalk.task.nccl import sends_of
 from ropewalk.task.step import Act, Step
 from ropewalk.task.template import MODES
@@ -70,7 +71,7 @@ class Expansion:
 
     def pairs(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Source and destination host of every transfer that the network routes."""
-        moved = (self.graph.kind == Kind.TRANSFER) & (self.graph.route < 0)
+        moved = (self.graph.kind == TaskKind.TRANSFER) & (self.graph.route < 0)
         return self.graph.place[moved], self.graph.peer[moved]
 
     def routed(self, router: Router) -> tuple[Expansion, Routes]:
@@ -91,7 +92,7 @@ class Expansion:
         that are written out; a collective written as one transfer for each pair owes it for every further round, and
         whatever stands for several operations owes it for each of them.
         """
-        task = np.flatnonzero(self.graph.kind == Kind.TRANSFER)
+        task = np.flatnonzero(self.graph.kind == TaskKind.TRANSFER)
         if not len(task):
             return self
         own, each = self.latencies(routes, task)
@@ -140,7 +141,7 @@ def expand(
     >>> sketch = StepSketch(16)
     >>> _ = sketch.collective(Act.ALL_REDUCE, range(16), 1e9)
     >>> graph = expand(sketch.step(), range(16), Dgx(2).build()).graph
-    >>> across = (graph.kind == Kind.TRANSFER) & (graph.place // 8 != graph.peer // 8)
+    >>> across = (graph.kind == TaskKind.TRANSFER) & (graph.place // 8 != graph.peer // 8)
     >>> sorted(set(graph.place[across].tolist())) == list(range(16))  # every NIC carries its part
     True
     """
@@ -158,7 +159,8 @@ def use_of(
         raise GraphError(f"there is no mode {mode!r} of writing collectives out: choose {', '.join(MODES)}")
     host = _checked_hosts(step, hosts, fabric)
     server = np.arange(fabric.hosts, dtype=np.int32) if fabric.server is None else fabric.server
-    return Use(fabric, host, server, collectives or CollectiveChoice(), table, transport or Transport(), mode, router)
+    costs = (transport or Transport()).on(float(receiving_bandwidth(fabric).max(initial=0.0)), mode)
+    return Use(fabric, host, server, collectives or CollectiveChoice(), table, costs, mode, router)
 
 
 def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.int32]:
@@ -171,7 +173,7 @@ def _checked_hosts(step: Step, hosts: ArrayLike, fabric: Fabric) -> NDArray[np.i
         findings.add(f"host {int(strangers[0])} does not exist: hosts are 0…{fabric.hosts - 1}; use a larger fabric")
     shared = len(host) - len(np.unique(host))
     if shared:
-        findings.add(f"{shared} ranks share a host with another: give every rank a host of its own, a GPU is a host")
+        findings.add(f"{shared} ranks share a host with another: give every rank its own host (a GPU is a host)")
     findings.raise_if_any()
     return host
 
@@ -187,7 +189,7 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
     first = np.cumsum(size) - size
     owner = np.repeat(np.arange(step.operations, dtype=np.int32), size)
     draft = _Draft(
-        kind=np.full(tasks, Kind.MARKER, np.int8),
+        kind=np.full(tasks, TaskKind.MARKER, np.int8),
         place=np.full(tasks, -1, np.int32),
         peer=np.full(tasks, -1, np.int32),
         amount=np.zeros(tasks),
@@ -221,8 +223,11 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
     for kind in kinds:
         begin = first[kind.operation]
         dep[_block(dep_start[begin + 1], len(kind.template.dep))] = kind.template.dep + begin[:, None]
+    stream = step.stream[owner]
+    # What computes for a collective adds up what it brings, beside all that the rank computes.
+    stream[(draft.kind == TaskKind.COMPUTE) & (step.act[owner] != Act.COMPUTE)] = ADDER
     graph = TaskGraph(
-        draft.kind, draft.place, draft.peer, step.stream[owner], draft.amount, draft.start_up, step.priority[owner],
+        draft.kind, draft.place, draft.peer, stream, draft.amount, draft.start_up, step.priority[owner],
         draft.rate_cap, step.label[owner], step.labels, dep_start, dep, draft.route,
     )  # fmt: skip
     return Expansion(
@@ -265,7 +270,7 @@ def _transports_of_sends(step: Step, use: Use) -> Iterator[tuple[Transport, NDAr
 
 def _write_computes(step: Step, draft: _Draft, first: NDArray[np.int64], host: NDArray[np.int32]) -> None:
     computes = np.flatnonzero(step.act == Act.COMPUTE)
-    draft.kind[first[computes]] = Kind.COMPUTE
+    draft.kind[first[computes]] = TaskKind.COMPUTE
     draft.place[first[computes]] = host[step.rank[computes]]
     draft.amount[first[computes]] = step.amount[computes]
 
@@ -275,7 +280,7 @@ def _write_sends(
 ) -> None:
     task, src, dst = first[sends], use.host[step.rank[sends]], use.host[step.peer[sends]]
     inside = use.server[src] == use.server[dst]
-    draft.kind[task] = Kind.TRANSFER
+    draft.kind[task] = TaskKind.TRANSFER
     draft.place[task], draft.peer[task] = src, dst
     draft.amount[task] = step.amount[sends] * transport.wire_bytes(inside)
     draft.start_up[task] = (transport.start_up_s + transport.rounds_s(inside)) * step.repeats[sends]
@@ -289,12 +294,17 @@ def _write_collectives(
     sends = np.flatnonzero(template.src >= 0)
     task = first[kind.operation][:, None] + sends
     hosts_of_groups = host[kind.members]
-    draft.kind[task] = Kind.TRANSFER
+    draft.kind[task] = TaskKind.TRANSFER
     draft.place[task] = hosts_of_groups[:, template.src[sends]][kind.row]
     draft.peer[task] = hosts_of_groups[:, template.dst[sends]][kind.row]
     draft.amount[task] = step.amount[kind.operation][:, None] * template.wire[sends]
     draft.start_up[task] = step.repeats[kind.operation][:, None] * template.start_up[sends]
     draft.rate_cap[task] = template.cap[sends]
+    if len(adds := template.adds):
+        task = first[kind.operation][:, None] + adds
+        draft.kind[task] = TaskKind.COMPUTE
+        draft.place[task] = hosts_of_groups[:, template.dst[adds]][kind.row]
+        draft.amount[task] = step.amount[kind.operation][:, None] * template.wire[adds]
 
 
 def _write_own_paths(use: Use, draft: _Draft, first: NDArray[np.int64], kinds: list[CollectiveKind]) -> Routes | None:

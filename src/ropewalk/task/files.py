@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from ropewalk.documents import decode, parse_json, parse_yaml, read_bytes
+from ropewalk.documents import decode, parse_foreign_json, parse_json, parse_yaml, read_bytes
+from ropewalk.documents.from_npz import parse_npz
+from ropewalk.documents.limits import MOST_BYTES, MOST_OF_COLUMNS
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.files import write_whole
@@ -50,7 +51,7 @@ transfers name rows of routes has the column `route` too, and runs only with the
 def save(graph: TaskGraph, path: str | Path) -> None:
     """Write a graph as `.npz`, whole or not at all; the same graph gives the same bytes."""
     if Path(path).suffix.lower() != ".npz":
-        raise GraphError(f"task graph file {path}: the ending is unknown: graphs are saved as .npz")
+        raise GraphError(f"task graph file {path}: the extension is unknown: graphs are saved as .npz")
     labels = np.frombuffer(json.dumps(list(graph.labels)).encode(), np.uint8)
     content = io.BytesIO()
     names = [*COLUMNS, "route"] if (graph.route >= 0).any() else list(COLUMNS)
@@ -64,9 +65,10 @@ def load(path: str | Path, fabric: Fabric | None = None) -> TaskGraph:
     read = _READERS.get(file.suffix.lower())
     if read is None:
         known = ", ".join(_READERS)
-        raise GraphError(f"task graph file {path}: the ending {file.suffix!r} is unknown: use one of {known}")
+        raise GraphError(f"task graph file {path}: the extension {file.suffix!r} is unknown: use one of {known}")
     subject = f"task graph file {path}"
-    return read(read_bytes(file, subject, GraphError), subject, fabric)
+    most = MOST_OF_COLUMNS if read is _from_columns else MOST_BYTES
+    return read(read_bytes(file, subject, GraphError, most), subject, fabric)
 
 
 def from_yaml(text: str, subject: str = "task graph", fabric: Fabric | None = None) -> TaskGraph:
@@ -81,16 +83,14 @@ def from_json(text: str, subject: str = "task graph", fabric: Fabric | None = No
 
 def _from_columns(content: bytes, subject: str, fabric: Fabric | None) -> TaskGraph:
     remedy = "save it again with ropewalk.task.files.save"
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            missing = [name for name in ("labels", *COLUMNS) if name not in archive]
-            if missing:
-                raise GraphError(f"{subject} lacks the columns {', '.join(missing)}: {remedy}")
-            known = COLUMNS | ({"route": np.int32} if "route" in archive else {})
-            columns = {name: archive[name] for name in known}
-            labels = json.loads(archive["labels"].tobytes().decode())
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as problem:
-        raise GraphError(f"{subject} is not a task graph ({problem}): {remedy}") from None
+    archive = parse_npz(content, subject, GraphError, remedy)
+    missing = [name for name in ("labels", *COLUMNS) if name not in archive]
+    if missing:
+        raise GraphError(f"{subject} lacks the columns {', '.join(missing)}: {remedy}")
+    known = COLUMNS | ({"route": np.int32} if "route" in archive else {})
+    columns = {name: archive[name] for name in known}
+    text = decode(archive["labels"].tobytes(), subject, GraphError)
+    labels = parse_foreign_json(text, f"{subject}: labels", GraphError)
     for name, dtype in known.items():
         if columns[name].dtype != dtype or columns[name].ndim != 1:
             raise GraphError(f"{subject}: the column {name} is {columns[name].dtype}, not {np.dtype(dtype)}: {remedy}")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ropewalk.errors import Findings, GraphError
 
 
-class Kind(IntEnum):
+class TaskKind(IntEnum):
     COMPUTE = 0
     TRANSFER = 1
     MARKER = 2
@@ -68,19 +68,25 @@ class TaskGraph:
             findings.add("the columns differ in length: give every column one entry per task")
             findings.raise_if_any()
         if self.dep_start[0] != 0 or self.dep_start[-1] != len(self.dep) or (np.diff(self.dep_start) < 0).any():
-            findings.add("the ranges of the dependencies do not follow each other from 0 to the last one")
+            findings.add("the ranges of the dependencies are not contiguous from 0 to the last one")
             findings.raise_if_any()
         owner = np.repeat(np.arange(self.tasks), np.diff(self.dep_start))
         if (self.dep < 0).any() or (self.dep >= owner).any():
             findings.add("a task waits for itself or for a later task: list tasks after those they wait for")
         for wrong, text in (
-            (~np.isin(self.kind, [int(kind) for kind in Kind]), "has an unknown kind: use compute, transfer or marker"),
+            (
+                ~np.isin(self.kind, [int(kind) for kind in TaskKind]),
+                "has an unknown kind: use compute, transfer or marker",
+            ),
             (~np.isfinite(self.amount) | (self.amount < 0), "has a negative or infinite amount"),
             (~np.isfinite(self.start_up) | (self.start_up < 0), "has a negative or infinite start-up time"),
             (~(self.rate_cap > 0), "has a rate cap that is not positive: leave it out for no cap"),
-            ((self.kind == Kind.TRANSFER) & (self.place == self.peer), "is a transfer from a host to itself"),
-            ((self.kind == Kind.TRANSFER) & ((self.place < 0) | (self.peer < 0)), "is a transfer without both ends"),
-            ((self.kind == Kind.COMPUTE) & (self.place < 0), "computes on no gpu"),
+            ((self.kind == TaskKind.TRANSFER) & (self.place == self.peer), "is a transfer from a host to itself"),
+            (
+                (self.kind == TaskKind.TRANSFER) & ((self.place < 0) | (self.peer < 0)),
+                "is a transfer without both ends",
+            ),
+            ((self.kind == TaskKind.COMPUTE) & (self.place < 0), "computes on no gpu"),
         ):
             if wrong.any():
                 first = int(np.flatnonzero(wrong)[0])
@@ -158,14 +164,14 @@ class Sketch:
 
     def compute(self, gpu: int, seconds: float, *, after: Sequence[int] = (), stream: int = 0, priority: int = 0,
                 label: str = "compute") -> int:  # fmt: skip
-        return self._add((Kind.COMPUTE, gpu, -1, stream, seconds, 0.0, priority, np.inf, label), after)
+        return self._add((TaskKind.COMPUTE, gpu, -1, stream, seconds, 0.0, priority, np.inf, label), after)
 
     def transfer(self, src: int, dst: int, size_bytes: float, *, after: Sequence[int] = (), priority: int = 0,
                  start_up: float = 0.0, rate_cap: float = np.inf, label: str = "transfer") -> int:  # fmt: skip
-        return self._add((Kind.TRANSFER, src, dst, 0, size_bytes, start_up, priority, rate_cap, label), after)
+        return self._add((TaskKind.TRANSFER, src, dst, 0, size_bytes, start_up, priority, rate_cap, label), after)
 
     def marker(self, *, after: Sequence[int] = (), label: str = "marker") -> int:
-        return self._add((Kind.MARKER, -1, -1, 0, 0.0, 0.0, 0, np.inf, label), after)
+        return self._add((TaskKind.MARKER, -1, -1, 0, 0.0, 0.0, 0, np.inf, label), after)
 
     def _add(self, row: tuple[int, int, int, int, float, float, int, float, str], after: Sequence[int]) -> int:
         self._rows.append(row)

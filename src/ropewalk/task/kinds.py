@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ropewalk.choices import Choices
 from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.collectives.group import Group
-from ropewalk.collectives.nccl import Algorithm, Chosen, Library, chosen
+from ropewalk.collectives.nccl import Algorithm, ChosenRun, Library, chosen
 from ropewalk.collectives.nccl.embedded import Cycles, joined_directly, rings_along_links
 from ropewalk.collectives.over_servers import SEGMENTS, Servers
 from ropewalk.collectives.table import Collective, beside
@@ -23,9 +23,9 @@ from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Router, Routes
 from ropewalk.task.nccl import least_template_of, template_of
-from ropewalk.task.seating import Seating, seat
+from ropewalk.task.seating import GroupSeating, seat
 from ropewalk.task.step import Act, Step
-from ropewalk.task.synthesised import Placed, Wanted, placed
+from ropewalk.task.synthesised import Placed, WantedCollective, placed
 from ropewalk.task.template import MEETING, MODES, Template, with_paths
 from ropewalk.task.transport import Transport
 
@@ -34,7 +34,7 @@ MOST_WRITTEN = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class AlikeCollectives:
     """Collectives that are the same tasks between other hosts: operation i of them is of group `members[row[i]]`."""
 
     operation: NDArray[np.int64]
@@ -88,7 +88,7 @@ def _repeated(start: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
     return np.append((start[:-1] + turns).ravel(), copies * start[-1])
 
 
-Settled = tuple[tuple[Servers, Chosen], ...]
+Settled = tuple[tuple[Servers, ChosenRun], ...]
 """What groups that sit so in servers run."""
 
 Made = dict[Hashable, list[Placed]]
@@ -127,7 +127,7 @@ class Use:
         return self.library
 
 
-def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
+def kinds_of_collectives(step: Step, use: Use) -> list[AlikeCollectives]:
     """Every collective of a step, kind by kind."""
     collective = np.flatnonzero(step.act >= Act.ALL_REDUCE)
     if not len(collective):
@@ -139,7 +139,7 @@ def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
     key = key * len(names) + name_of_stream[step.stream[collective]]
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
-    kinds: list[Kind] = []
+    kinds: list[AlikeCollectives] = []
     for part in np.split(order, cuts):
         operation = collective[part]
         sat = seated.seatings[int(seating[part[0]])]
@@ -152,14 +152,14 @@ def kinds_of_collectives(step: Step, use: Use) -> list[Kind]:
     return kinds
 
 
-def _chosen(act: Act, met: _Meetings, size_bytes: NDArray[np.float64], use: Use) -> Iterator[Kind]:
+def _chosen(act: Act, met: _Meetings, size_bytes: NDArray[np.float64], use: Use) -> Iterator[AlikeCollectives]:
     """What a library runs for every size: operations of different sizes may be of different kinds."""
     library, servers = use.asked_library(), met.sat.servers
     if use.mode != "fluid":
-        raise GraphError(f"nccl is not written out in {use.mode}: let its rounds flow together (fluid), or take ring")
+        raise GraphError(f"nccl is not expanded in mode {use.mode}: use mode fluid, or the algorithm ring")
     if use.least is not None:
         template = least_template_of(act, use.least, servers, library)
-        yield Kind(met.operation, met.row, met.sat.members, template, act, f"nccl {use.least}")
+        yield AlikeCollectives(met.operation, met.row, met.sat.members, template, act, f"nccl {use.least}")
         return
     sizes, which = np.unique(size_bytes, return_inverse=True)
     by_size = [chosen(act, library.communicator(servers), size) for size in sizes.tolist()]
@@ -172,7 +172,7 @@ def _chosen(act: Act, met: _Meetings, size_bytes: NDArray[np.float64], use: Use)
         for cycles, rows in _along_links(met, use).items():
             here = mine & np.isin(met.row, rows)
             template = template_of(act, run, servers, library, cycles)
-            yield Kind(met.operation[here], met.row[here], met.sat.members, template, act, name)
+            yield AlikeCollectives(met.operation[here], met.row[here], met.sat.members, template, act, name)
 
 
 def _along_links(met: _Meetings, use: Use) -> dict[Cycles, list[int]]:
@@ -191,7 +191,7 @@ class _Meetings:
 
     operation: NDArray[np.int64]
     row: NDArray[np.int64]
-    sat: Seating
+    sat: GroupSeating
 
 
 def missing_acts(step: Step, choice: CollectiveChoice, table: Mapping[str, Collective]) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def missing_acts(step: Step, choice: CollectiveChoice, table: Mapping[str, Colle
         name = choice.name_for(purpose)
         # That rings exchange directly needs no saying: nobody has rings for an all-to-all.
         if act is not Act.BARRIER and act not in table[name].make and name != "ring":
-            notes.append(f"{purpose}: {name} is no {act.words}, which runs as {beside(act)}")
+            notes.append(f"{purpose}: {name} does not support {act.words}, which runs as {beside(act)}")
     return tuple(notes)
 
 
@@ -214,10 +214,10 @@ def _names(step: Step, choice: CollectiveChoice) -> tuple[list[str], NDArray[np.
     return names, np.array([names.index(name) for name in chosen], np.int64)
 
 
-def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[Kind]:
+def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[AlikeCollectives]:
     sat = met.sat
     if act is Act.BARRIER or sat.ranks == 1:
-        yield Kind(met.operation, met.row, sat.members, MEETING, act, "none")
+        yield AlikeCollectives(met.operation, met.row, sat.members, MEETING, act, "none")
         return
     if act not in use.table.named(name).make:
         name = beside(act)
@@ -237,16 +237,16 @@ def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[Kind]:
         yield from _synthesised(act, record, met, use)
         return
     template = MODES[use.mode](record.program(act, group), sat.servers, use.transport)
-    yield Kind(met.operation, met.row, sat.members, template, act, name)
+    yield AlikeCollectives(met.operation, met.row, sat.members, template, act, name)
 
 
-def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iterator[Kind]:
+def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iterator[AlikeCollectives]:
     """One kind for every schedule that had to be made."""
     used, row = np.unique(met.row, return_inverse=True)
     members = met.sat.members[used]
     segments = SEGMENTS if use.mode == "rounds" else 1
     assert use.router is not None
-    wanted = Wanted(act, record, met.sat.servers, use.host[members], use.fabric, use.router, segments)
+    wanted = WantedCollective(act, record, met.sat.servers, use.host[members], use.fabric, use.router, segments)
     key = (act, record.name, met.sat.servers, wanted.hosts.tobytes(), segments)
     if key not in use.made:
         use.made[key] = placed(wanted)
@@ -260,9 +260,9 @@ def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iter
         if use.mode == "rounds" and written > MOST_WRITTEN:
             raise GraphError(
                 f"{act.words} of {met.sat.ranks} ranks: the rounds of {record.name} are {written:.2g} tasks, more than "
-                f"{MOST_WRITTEN:.2g}: let its rounds flow together (fluid)"
+                f"{MOST_WRITTEN:.2g}: use mode fluid"
             )
-        yield Kind(
+        yield AlikeCollectives(
             met.operation[here], place[row[here]], members[rows], template, act, record.name, one.links, one.promise,
             one.alike.image,
         )  # fmt: skip

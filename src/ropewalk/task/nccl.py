@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ropewalk.collectives.act import Act
 from ropewalk.collectives.double_tree import double_tree_all_reduce
 from ropewalk.collectives.group import Group
-from ropewalk.collectives.nccl import Algorithm, Chosen, Library, Protocol, bus_factor, runs_of
+from ropewalk.collectives.nccl import Algorithm, ChosenRun, Library, Protocol, bus_factor, runs_of
 from ropewalk.collectives.nccl.embedded import Cycles
 from ropewalk.collectives.over_servers import Servers
 from ropewalk.collectives.program import Program
@@ -28,12 +28,12 @@ from ropewalk.task.transport import Transport
 
 
 @lru_cache(maxsize=256)
-def template_of(act: Act, what: Chosen, servers: Servers, library: Library, cycles: Cycles = ()) -> Template:
+def template_of(act: Act, what: ChosenRun, servers: Servers, library: Library, cycles: Cycles = ()) -> Template:
     """What NCCL chose, as transfers with its latency and its ceiling; `cycles` are rings along links of a server.
 
     >>> from ropewalk.collectives.nccl import Protocol, library_for
     >>> from ropewalk.hardware import read_cluster
-    >>> ring = Chosen(Algorithm.RING, Protocol.LL, 1.0)
+    >>> ring = ChosenRun(Algorithm.RING, Protocol.LL, 1.0)
     >>> made = template_of(Act.ALL_REDUCE, ring, (8,), library_for(read_cluster("dgx-h100:1")))
     >>> round(float(made.start_up.max()) * 1e6, 1)  # microseconds: a launch and fourteen hops
     15.0
@@ -53,8 +53,8 @@ def least_template_of(act: Act, algorithm: Algorithm, servers: Servers, library:
     runs = runs_of(act, library.communicator(servers))
     names = [run.algorithm for run in runs]
     named = next((one for one in names if one.startswith(algorithm)), names[0])  # between servers NVLS is a tree
-    whole = template_of(act, Chosen(named, Protocol.SIMPLE, 1.0), servers, library)
-    latency = min(library.run(act, servers, Chosen(one.algorithm, one.protocol, 1.0)).latency_s for one in runs)
+    whole = template_of(act, ChosenRun(named, Protocol.SIMPLE, 1.0), servers, library)
+    latency = min(library.run(act, servers, ChosenRun(one.algorithm, one.protocol, 1.0)).latency_s for one in runs)
     return replace(whole, start_up=np.where(whole.src >= 0, latency, 0.0))
 
 
@@ -66,7 +66,9 @@ def wires_of(library: Library, algorithm: Algorithm) -> Transport:
 def sends_of(library: Library) -> Transport:
     """What sends from one rank to another cost, by the protocol Simple."""
     alone = Algorithm.POINT_TO_POINT
-    inside, across = (library.run(Act.SEND, servers, Chosen(alone, Protocol.SIMPLE, 1.0)) for servers in ((2,), (1, 1)))
+    inside, across = (
+        library.run(Act.SEND, servers, ChosenRun(alone, Protocol.SIMPLE, 1.0)) for servers in ((2,), (1, 1))
+    )
     return replace(
         wires_of(library, alone), start_up_s=inside.launch_s, round_inside_s=inside.latency_s - inside.launch_s,
         round_across_s=across.latency_s - across.launch_s,

@@ -41,7 +41,7 @@ def perturb(
         findings.add(f"jitter is {jitter}: give 0 or a small number such as {DEFAULT_JITTER}")
     for rank, factor in slow.items():
         if not 0 <= rank < step.ranks:
-            findings.add(f"straggler {rank} is no rank: give 0 to {step.ranks - 1}")
+            findings.add(f"straggler {rank} is not a rank: give 0 to {step.ranks - 1}")
         if not (np.isfinite(factor) and factor > 0):
             findings.add(f"straggler {rank} is {factor} times slower: give a positive factor such as 1.5")
     findings.raise_if_any()

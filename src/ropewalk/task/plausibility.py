@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
-from ropewalk.task.graph import Kind, TaskGraph
+from ropewalk.task.graph import TaskGraph, TaskKind
 from ropewalk.units import show_bandwidth, show_seconds, show_size
 
 SLOWEST_LINK = 1e6 / 8
@@ -42,10 +42,10 @@ def unit_slips(
     >>> sketch = Sketch()
     >>> _ = sketch.compute(0, 200000.0, label="forward")
     >>> unit_slips(sketch.graph())
-    ['task 0 (forward) computes for 2e+05 s, longer than a day: are these milliseconds or microseconds?']
+    ['task 0 (forward) computes for 2e+05 s, longer than a day: check its unit (milliseconds or microseconds?)']
     """
     name = name_of or (lambda task: f"task {task} ({graph.name_of(task)})")
-    compute, transfer = graph.kind == Kind.COMPUTE, graph.kind == Kind.TRANSFER
+    compute, transfer = graph.kind == TaskKind.COMPUTE, graph.kind == TaskKind.TRANSFER
     size, cap = graph.amount, graph.rate_cap
     slips: list[Slip] = [
         (
@@ -59,14 +59,15 @@ def unit_slips(
         (
             compute & (size > LONGEST_TASK),
             lambda task: (
-                f"computes for {show_seconds(size[task])}, longer than a day: are these milliseconds or microseconds?"
+                f"computes for {show_seconds(size[task])}, longer than a day: check its unit (milliseconds or "
+                "microseconds?)"
             ),
         ),
         (
             transfer & (graph.start_up > LONGEST_WAIT),
             lambda task: (
                 f"starts up in {show_seconds(graph.start_up[task])}, longer than an hour: "
-                "are these milliseconds or microseconds?"
+                "check its unit (milliseconds or microseconds?)"
             ),
         ),
         (

@@ -12,7 +12,7 @@ from ropewalk.collectives.over_servers import Servers
 
 
 @dataclass(frozen=True, eq=False)
-class Seating:
+class GroupSeating:
     """Groups with the same number of ranks in each server: row r of `members` is one of them, server by server."""
 
     servers: Servers
@@ -27,7 +27,7 @@ class Seating:
 class SeatedGroups:
     """Group g is row `row[g]` of seating `seating_of[g]`."""
 
-    seatings: tuple[Seating, ...]
+    seatings: tuple[GroupSeating, ...]
     seating_of: NDArray[np.int64]
     row: NDArray[np.int64]
 
@@ -57,7 +57,7 @@ def seat(groups: Sequence[NDArray[np.int32]], server_of_rank: NDArray[np.int32])
             before = sum(map(len, rows[seating]))
             seating_of[which[mine]], row[which[mine]] = seating, before + np.arange(len(mine))
             rows[seating].append(members[mine][:, np.argsort(pattern, kind="stable")])
-    seatings = tuple(Seating(servers, np.concatenate(rows[index])) for servers, index in number.items())
+    seatings = tuple(GroupSeating(servers, np.concatenate(rows[index])) for servers, index in number.items())
     return SeatedGroups(seatings, seating_of, row)
 
 

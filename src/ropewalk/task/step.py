@@ -88,11 +88,11 @@ class Step:
         for wrong, text in (
             (~np.isin(self.act, [int(act) for act in Act]), "has an unknown act"),
             (~np.isfinite(self.amount) | (self.amount < 0), "has a negative or infinite amount"),
-            (self.repeats < 1, "stands for no operation: give repeats of 1 or more"),
-            (~collective & ((self.rank < 0) | (self.rank >= self.ranks)), "is of no rank"),
-            ((self.act == Act.SEND) & ((self.peer < 0) | (self.peer >= self.ranks)), "is sent to no rank"),
+            (self.repeats < 1, "represents no operation: give repeats of 1 or more"),
+            (~collective & ((self.rank < 0) | (self.rank >= self.ranks)), "has no rank"),
+            ((self.act == Act.SEND) & ((self.peer < 0) | (self.peer >= self.ranks)), "has no destination rank"),
             ((self.act == Act.SEND) & (self.peer == self.rank), "is sent from a rank to itself"),
-            (collective & ((self.group < 0) | (self.group >= len(self.groups))), "meets in no group"),
+            (collective & ((self.group < 0) | (self.group >= len(self.groups))), "has no group"),
         ):
             if wrong.any():
                 first = int(np.flatnonzero(wrong)[0])

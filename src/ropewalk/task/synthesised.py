@@ -54,7 +54,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class WantedCollective:
     """A collective for groups that sit alike in servers."""
 
     act: Act
@@ -67,13 +67,13 @@ class Wanted:
     segments: int = 1
 
 
-def placed(wanted: Wanted) -> list[Placed]:
+def placed(wanted: WantedCollective) -> list[Placed]:
     """Schedules for all groups; refused where that would take too many of them, or too much memory."""
     groups, ranks = wanted.hosts.shape
     if groups * wanted.fabric.links > MOST_IMAGES:
         raise GraphError(
             f"{wanted.act.words} of {ranks} ranks: {groups:,} groups on {wanted.fabric.links:,} links are more than "
-            f"{wanted.record.name} is made for: use ring for this purpose"
+            f"{wanted.record.name} supports: use ring for this purpose"
         )
     if len(wanted.hosts) == 1 and wanted.fabric.links <= MOST_LINKS_ALONE:
         found = _on_shared_links(wanted)  # a group that shares with nobody has the whole fabric
@@ -85,8 +85,8 @@ def placed(wanted: Wanted) -> list[Placed]:
             found = max((way for way in (found, shared) if way is not None), key=_slowest, default=None)
     if found is None:
         raise GraphError(
-            f"{wanted.act.words} of {wanted.hosts.shape[1]} ranks: {len(wanted.hosts)} groups are not alike, and "
-            f"{wanted.record.name} would have to be made more than {MOST_SYNTHESES} times: use ring for this purpose"
+            f"{wanted.act.words} of {wanted.hosts.shape[1]} ranks: {len(wanted.hosts)} groups differ, and "
+            f"{wanted.record.name} would have to be built more than {MOST_SYNTHESES} times: use ring for this purpose"
         )
     return found
 
@@ -95,7 +95,7 @@ def _slowest(way: list[Placed]) -> float:
     return min(one.promise for one in way)
 
 
-def _may_gain_by_sharing(wanted: Wanted, own: OwnLinks, found: list[Placed] | None) -> bool:
+def _may_gain_by_sharing(wanted: WantedCollective, own: OwnLinks, found: list[Placed] | None) -> bool:
     """Whether equal parts of all links could promise more than own links do; on a large fabric that is not asked."""
     alone = len(wanted.hosts) == 1
     if found is not None and (alone or own.uses.all() or wanted.fabric.links > MOST_LINKS_SHARED):
@@ -110,7 +110,7 @@ def _may_gain_by_sharing(wanted: Wanted, own: OwnLinks, found: list[Placed] | No
     return float(best.algbw) / len(wanted.hosts) > _slowest(found) * (1 + ROUNDING)
 
 
-def _on_own_links(wanted: Wanted, own: OwnLinks) -> list[Placed] | None:
+def _on_own_links(wanted: WantedCollective, own: OwnLinks) -> list[Placed] | None:
     classes = alike_by_paths(own)
     if len(classes) > MOST_SYNTHESES:
         return None
@@ -118,7 +118,7 @@ def _on_own_links(wanted: Wanted, own: OwnLinks) -> list[Placed] | None:
     return [_placed(wanted, alike, part, "own") for alike, part in zip(classes, parts, strict=True)]
 
 
-def _on_shared_links(wanted: Wanted) -> list[Placed] | None:
+def _on_shared_links(wanted: WantedCollective) -> list[Placed] | None:
     classes = alike_by_translation(wanted.fabric, wanted.hosts)
     if len(classes) > MOST_SYNTHESES:
         return None
@@ -147,7 +147,7 @@ def _divided(own: OwnLinks, group: int) -> _Part:
     return _Part(part, link, times)
 
 
-def _placed(wanted: Wanted, alike: Alike, part: _Part, links: str) -> Placed:
+def _placed(wanted: WantedCollective, alike: Alike, part: _Part, links: str) -> Placed:
     """The schedule of the first of some groups that are alike, over links of the whole fabric."""
     members = tuple(wanted.hosts[alike.rows[0]].tolist())
     where = Group(wanted.servers, fabric=part.fabric, members=members, segments=wanted.segments)

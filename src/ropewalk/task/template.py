@@ -6,8 +6,10 @@ write a program out:
 - `fluid`: for every pair all that it exchanges over the whole program as one transfer, after the time that all rounds
   take on top of their bytes. Few tasks; right where rounds are pipelined so finely that all links are busy all the
   time. Bytes of different phases of a hierarchy overlap then, and a chain has no time to fill. A round that is repeated
-  counts as crossing between servers in the part of its repetitions in which a chunk crosses.
-- `rounds`: every send of every round, in lockstep. Many tasks; phases come one after the other.
+  counts as crossing between servers in the part of its repetitions in which a chunk crosses. Ranks add up what they
+  reduce meanwhile: what a rank receives arrives no faster than its adder takes it.
+- `rounds`: every send of every round, in lockstep. Many tasks; phases come one after the other. What is added up is a
+  task of the rank that receives it, one after the other.
 
 They agree where every round keeps the same links busy from its first to its last byte: rings on a quiet fabric inside
 one server or with one rank a server, meshes, and halving-doubling on one switch.
@@ -23,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collectives import Program
+from ropewalk.collectives.mixer import Mixer
 from ropewalk.collectives.over_servers import Servers
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.ragged import ranges
@@ -37,10 +40,10 @@ class Template:
     """Columns by task; dependencies are tasks of the template, and task 0 has none of them."""
 
     src: NDArray[np.int64]
-    """Place in the group, -1 for a marker."""
+    """Place in the group; -1 for a marker, and for an add, which is done at `dst`."""
     dst: NDArray[np.int64]
     wire: NDArray[np.float64]
-    """Bytes on the wire for each byte that the collective is of."""
+    """Bytes on the wire for each byte that the collective is of; seconds of an add for each of them."""
     start_up: NDArray[np.float64]
     cap: NDArray[np.float64]
     deps: NDArray[np.int64]
@@ -62,6 +65,11 @@ class Template:
     @property
     def tasks(self) -> int:
         return len(self.src)
+
+    @property
+    def adds(self) -> NDArray[np.int64]:
+        """Tasks that add up."""
+        return np.flatnonzero((self.src < 0) & (self.dst >= 0))
 
 
 Writer = Callable[[Program, Servers, Transport], Template]
@@ -93,7 +101,22 @@ def fluid(program: Program, servers: Servers, transport: Transport) -> Template:
     pair, number = np.unique(key, return_inverse=True)
     carried = np.bincount(number, weights=chunks) / program.buffer_chunks
     src, dst = np.divmod(pair, program.ranks)
-    return at_once(src, dst, carried, servers, transport, inside, across)
+    poured = at_once(src, dst, carried, servers, transport, inside, across)
+    if transport.mixer.free:
+        return poured
+    adds = np.concatenate([p.reduces for p in program.patterns])
+    reduced = np.bincount(number, weights=chunks * adds) / program.buffer_chunks
+    return _no_faster_than_added(poured, reduced, transport.mixer)
+
+
+def _no_faster_than_added(poured: Template, reduced: NDArray[np.float64], mixer: Mixer) -> Template:
+    """What brings something to add takes at least as long as its receiver adds all that is brought to it."""
+    dst, wire = poured.dst[1:-1], poured.wire[1:-1]
+    added_s = mixer.seconds(1.0) * np.bincount(dst, weights=reduced)[dst]
+    mixed = wire / np.where(reduced > 0, added_s, 1.0)
+    cap = poured.cap.copy()
+    cap[1:-1] = np.where(reduced > 0, np.minimum(cap[1:-1], mixed), cap[1:-1])
+    return replace(poured, cap=cap)
 
 
 def at_once(
@@ -113,12 +136,14 @@ def at_once(
 def rounds(program: Program, servers: Servers, transport: Transport) -> Template:
     """Every send of every round of a program; a transfer waits α, those that wait for nobody the start-up as well."""
     server = np.repeat(np.arange(len(servers)), servers)
-    rolled = lockstep(program, 1.0)
-    steps = write_out(rolled.slots, [(arrows.src_slot, arrows.dst_slot) for arrows in rolled.arrows], rolled.order)
-    sends = steps.arrow >= 0
+    rolled = lockstep(program, 1.0, mixer=transport.mixer)
+    added_s = rolled.added_s()
+    slots = [(arrows.src_slot, arrows.dst_slot) for arrows in rolled.arrows]
+    steps = write_out(rolled.slots, slots, rolled.order, added_s > 0)
+    sends = steps.sends
     ends = [ends.astype(np.int64) for ends in rolled.all_pairs()]
     size = np.concatenate([arrows.size_bytes for arrows in rolled.arrows])
-    src, dst = (np.where(sends, end[steps.arrow], -1) for end in ends)
+    src, dst = (np.where(of, end[steps.arrow], -1) for of, end in zip((sends, sends | steps.adds), ends, strict=True))
     inside = server[src] == server[dst]
 
     own = np.diff(steps.dep_start)
@@ -130,8 +155,9 @@ def rounds(program: Program, servers: Servers, transport: Transport) -> Template
     waited = np.zeros(len(own), bool)
     waited[steps.dep] = True
     start_up = np.where(sends, transport.rounds_s(inside) + np.where(first, transport.start_up_s, 0.0), 0.0)
+    amount = np.where(sends, size[steps.arrow], np.where(steps.adds, added_s[steps.arrow], 0.0))
     return _between_markers(
-        src, dst, np.where(sends, size[steps.arrow], 0.0), start_up, deps, dep,
+        src, dst, amount, start_up, deps, dep,
         np.flatnonzero(~waited) + 1, server, transport,
     )  # fmt: skip
 
@@ -147,7 +173,7 @@ def _between_markers(
     return Template(
         src=_framed(src, -1),
         dst=_framed(dst, -1),
-        wire=_framed(carried * transport.wire_bytes(inside), 0.0),
+        wire=_framed(np.where(marks, carried, carried * transport.wire_bytes(inside)), 0.0),
         start_up=_framed(start_up, 0.0),
         cap=_framed(np.where(marks, np.inf, transport.caps(inside)), np.inf),
         deps=np.concatenate([[0], deps, [len(last)]]),
@@ -182,8 +208,10 @@ def on_own_paths(
     )
     split.wire[1:-1] = wire
     server = np.repeat(np.arange(len(servers)), servers)
-    payload = wire / transport.wire_bytes(server[split.src[1:-1]] == server[split.dst[1:-1]])
-    split.cap[1:-1] = np.minimum(split.cap[1:-1], payload * alone)
+    inside = server[split.src[1:-1]] == server[split.dst[1:-1]]
+    # A path brings its share of what is added up, where adders say how fast.
+    cap = np.where(split.cap[1:-1] < transport.caps(inside), split.cap[1:-1] * routes.share[path], split.cap[1:-1])
+    split.cap[1:-1] = np.minimum(cap, wire / transport.wire_bytes(inside) * alone)
     split.deps[-1] = len(path)
     single = single_paths(
         routes.fabric, routes.pair_src[routes.pair_of_path], routes.pair_dst[routes.pair_of_path], routes.link_start,

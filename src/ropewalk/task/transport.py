@@ -1,13 +1,14 @@
-"""What sending costs beyond bytes over wires: starting up, rounds, and wire that carries no payload."""
+"""What sending costs beyond bytes over wires: starting up, rounds, wire that carries no payload, adding up."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.collectives.mixer import FREE, Mixer, MixPlace
 from ropewalk.errors import Findings, GraphError
 
 
@@ -32,6 +33,9 @@ class Transport:
     cap_inside: float = math.inf
     """Bytes/s on the wire that one transfer inside a server never exceeds, however idle the links are."""
     cap_across: float = math.inf
+    mixer: Mixer = FREE
+    """Who adds up what reductions bring. Where rounds flow together, sending and adding overlap, and a collective takes
+    the longer of the two; where they are written out, every piece is added before it is sent on."""
 
     def __post_init__(self) -> None:
         findings = Findings(GraphError, "transport")
@@ -40,11 +44,21 @@ class Transport:
                 findings.add(f"{name} is {getattr(self, name)}: give seconds, 0 or more")
         for name in ("efficiency_inside", "efficiency_across"):
             if not 0 < getattr(self, name) <= 1:
-                findings.add(f"{name} is {getattr(self, name)}: give a part of the wire, above 0 and at most 1")
+                findings.add(f"{name} is {getattr(self, name)}: give a fraction above 0 and at most 1")
         for name in ("cap_inside", "cap_across"):
             if not getattr(self, name) > 0:
                 findings.add(f"{name} is {getattr(self, name)}: give bytes/s above 0, or leave it out for no cap")
+        if self.mixer.place is MixPlace.NETWORK:
+            findings.add("these collectives reduce on ranks, not in switches: reduce on gpu or cpu")
         findings.raise_if_any()
+
+    def on(self, arriving: float, mode: str) -> Transport:
+        """The same where ranks receive at most `arriving` bytes/s: an adder that keeps up beside them costs nothing.
+
+        >>> Transport(mixer=Mixer(1.4e12)).on(450e9, "fluid").mixer.free
+        True
+        """
+        return replace(self, mixer=FREE) if mode == "fluid" and self.mixer.rate >= arriving else self
 
     def rounds_s(self, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
         """α of each transfer."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-_kernel = njit(cache=True, nogil=True)
+from ropewalk.compiled import kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-@_kernel
-def _mix(state: np.uint64, word: np.uint64) -> np.uint64:
+@kernel
+def mix(state: np.uint64, word: np.uint64) -> np.uint64:
     """One round of SplitMix64 (Steele, Lea and Flood, 2014) over a further word."""
     state = (state ^ word) + _GOLDEN
     state = (state ^ (state >> np.uint64(30))) * _FIRST
@@ -22,7 +21,7 @@ def _mix(state: np.uint64, word: np.uint64) -> np.uint64:
     return state ^ (state >> np.uint64(31))
 
 
-@_kernel
+@kernel
 def hashed(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
@@ -48,14 +47,14 @@ def hashed(
                 ways += cables[a, spine]
         if ways == 0:
             continue
-        state = _mix(_mix(np.uint64(seed), np.uint64(src[flow])), np.uint64(dst[flow]))
-        at_leaf = state if polarised else _mix(state, np.uint64(a + 1))
+        state = mix(mix(np.uint64(seed), np.uint64(src[flow])), np.uint64(dst[flow]))
+        at_leaf = state if polarised else mix(state, np.uint64(a + 1))
         pick = np.int64(at_leaf % np.uint64(ways))
         for spine in range(spines):
             if cables[b, spine] == 0:
                 continue
             if pick < cables[a, spine]:
-                at_spine = state if polarised else _mix(state, np.uint64(cables.shape[0] + spine + 1))
+                at_spine = state if polarised else mix(state, np.uint64(cables.shape[0] + spine + 1))
                 strand = np.int64(at_spine % np.uint64(cables[b, spine]))
                 up[flow] = 2 * (first_cable[a, spine] + pick)
                 down[flow] = 2 * (first_cable[b, spine] + strand) + 1
@@ -64,7 +63,7 @@ def hashed(
     return up, down
 
 
-@_kernel
+@kernel
 def least_loaded(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],

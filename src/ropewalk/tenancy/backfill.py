@@ -29,7 +29,7 @@ class Waiter:
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class QueueMoment:
     """What a scheduler sees: the state, who waits in which order, and when running jobs are expected to end."""
 
     now_s: float
@@ -40,11 +40,11 @@ class Moment:
     """(expected end, name) of running jobs, the earliest first."""
 
 
-Backfill = Callable[[Moment], tuple[int, Allocation] | None]
+Backfill = Callable[[QueueMoment], tuple[int, Allocation] | None]
 """A waiting job behind the head that may start now, with what it gets; None where there is none."""
 
 
-def easy(moment: Moment) -> tuple[int, Allocation] | None:
+def easy(moment: QueueMoment) -> tuple[int, Allocation] | None:
     """Whoever does not delay the head alone (Lifka, The ANL/IBM SP scheduling system, 1995).
 
     The head is promised the moment at which it could be placed if running jobs end as expected. Another job may start
@@ -69,7 +69,7 @@ def easy(moment: Moment) -> tuple[int, Allocation] | None:
     return None
 
 
-def conservative(moment: Moment) -> tuple[int, Allocation] | None:
+def conservative(moment: QueueMoment) -> tuple[int, Allocation] | None:
     """Whoever delays nobody before it (Mu'alem and Feitelson, 2001).
 
     Every waiting job in turn is promised the earliest stretch with enough GPUs by number; a job whose stretch begins
@@ -97,14 +97,14 @@ def backfill_named(name: str) -> Backfill | None:
     return BACKFILLS[name]
 
 
-def _fits_now(moment: Moment, waiter: Waiter) -> Allocation | None:
+def _fits_now(moment: QueueMoment, waiter: Waiter) -> Allocation | None:
     if waiter.gpus > moment.state.free:
         return None
     found = moment.allocate(moment.state, waiter.name, waiter.gpus)
     return found if isinstance(found, Allocation) else None
 
 
-def _promise(moment: Moment, head: Waiter) -> tuple[float, Occupancy | None]:
+def _promise(moment: QueueMoment, head: Waiter) -> tuple[float, Occupancy | None]:
     """When the head could be placed as running jobs end, and the state then; never where that would not be enough."""
     then = moment.state.copy()
     for end_s, name in moment.ends:
@@ -117,7 +117,7 @@ def _promise(moment: Moment, head: Waiter) -> tuple[float, Occupancy | None]:
 class _Free:
     """Free GPUs by number over the time to come, as steps."""
 
-    def __init__(self, moment: Moment) -> None:
+    def __init__(self, moment: QueueMoment) -> None:
         change: dict[float, int] = {moment.now_s: moment.state.free}
         for end_s, name in moment.ends:
             at = max(end_s, moment.now_s)

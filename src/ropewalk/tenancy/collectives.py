@@ -15,11 +15,12 @@ import numpy as np
 
 from ropewalk.collectives.act import EXCHANGES, Act
 from ropewalk.collectives.folding import among
-from ropewalk.collectives.group import Group
+from ropewalk.collectives.group import Group, whole_fabric
 from ropewalk.collectives.program import Program, Round, arrows, only, owner
 from ropewalk.collectives.ring import ring_all_reduce
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.errors import ClusterError, ProgramError
+from ropewalk.fabric import Dgx
 
 
 def job_group(leaf_sizes: Sequence[int], ranks_per_server: int = 1) -> Group:
@@ -68,6 +69,12 @@ USUAL: dict[str, str] = {
 """What runs where a job names an act alone."""
 
 
+def is_synthesised(name: str) -> bool:
+    """Is it made for a network?"""
+    named = collective_named(name)
+    return named is not None and COLLECTIVES[named[1]].own_paths
+
+
 def collective_named(name: str) -> tuple[Act, str] | None:
     """The act and the collective that a name stands for; None for a pattern of pipelines.
 
@@ -95,6 +102,16 @@ def fitting(name: str, group: Group) -> tuple[Act, str] | None:
 
 
 def program_of(name: str, group: Group) -> Program:
-    """The program of what a job exchanges."""
+    """The program of what a job exchanges, round by round."""
     named = fitting(name, group)
     return PATTERNS[name](group) if named is None else COLLECTIVES[named[1]].program(named[0], group)
+
+
+def synthesised_program(name: str, group: Group) -> Program:
+    """What is made for a network, for ranks in servers under one switch: a job does not know its place beforehand.
+
+    It is then routed as everything else; the paths that a schedule brings lead through that one switch.
+    """
+    block = max(group.block, 1)
+    servers = Dgx(group.ranks // block, gpus=block, rails=1).build()
+    return program_of(name, whole_fabric(servers, own_paths=True))

@@ -10,7 +10,7 @@ from ropewalk.tenancy.allocation import Allocation, Waiting
 from ropewalk.tenancy.footprint import footprint_of
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.paths import Network, ideal
+from ropewalk.tenancy.paths import SwitchNetwork, ideal
 from ropewalk.tenancy.policy import Allocate
 
 
@@ -44,5 +44,5 @@ class Expectations:
         if isinstance(place, Waiting):
             return math.inf
         plant = self._empty.plant
-        network = Network(plant, plant.cables, lambda: np.zeros(0), 0)
+        network = SwitchNetwork(plant, plant.cables, lambda: np.zeros(0), 0)
         return job.iterations * footprint_of(job.work, place, network, ideal).quiet_iteration_s

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.optical.circuits import ends_of
+from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import Plant
 
 WHEN_A_LINK_DIES = ("ecmp", "re-place")
@@ -33,7 +35,7 @@ class Failure:
 
 def check_policy(when_a_link_dies: str) -> None:
     if when_a_link_dies not in WHEN_A_LINK_DIES:
-        raise ClusterError(f"when a link dies jobs can {' or '.join(WHEN_A_LINK_DIES)}, not {when_a_link_dies!r}")
+        raise ClusterError(f"when a link fails, jobs can {' or '.join(WHEN_A_LINK_DIES)}, not {when_a_link_dies!r}")
 
 
 def check_failures(failures: Sequence[Failure], plant: Plant) -> None:
@@ -48,7 +50,7 @@ def check_failures(failures: Sequence[Failure], plant: Plant) -> None:
     for number, one in enumerate(failures):
         for other in failures[:number]:
             if one.at_s < other.until_s and other.at_s < one.until_s and _overlap(one.parts, other.parts):
-                findings.add(f"a part that fails at {one.at_s:g} s is already out of service then: list it once")
+                findings.add(f"a part that fails at {one.at_s:g} s is already out of service: list it once")
     findings.raise_if_any()
 
 
@@ -65,10 +67,17 @@ def loses_gpus(parts: Drained, plant: Plant, allocation: Allocation) -> bool:
     return bool(servers & set(parts.servers)) or bool(set(allocation.leafs) & set(parts.leafs))
 
 
-def loses_links(parts: Drained, allocation: Allocation) -> bool:
-    """Is a link that the job has reserved gone?"""
-    links, spines, leafs = set(parts.links), set(parts.spines), set(parts.leafs)
-    return any(link in links or link[1] in spines or link[0] in leafs for link in allocation.links)
+def loses_links(parts: Drained, plant: Plant, allocation: Allocation) -> bool:
+    """Is a link that the job has reserved gone, or a fibre or optical switch of its circuits?"""
+    ends = [*allocation.links]
+    if isinstance(plant, OpticalPlant) and allocation.stage == "ocs":
+        switches = ends_of(plant, allocation).switch + plant.packet_spines
+        ends += zip((leaf for leaf, _ in allocation.links), switches.tolist(), strict=True)
+    return any(
+        link in down.links or link[0] in down.below or link[1] in down.above
+        for held, down in ((ends, parts.above_leafs), (allocation.core_links, parts.above_spines))
+        for link in held
+    )
 
 
 def _overlap(one: Drained, other: Drained) -> bool:
@@ -77,5 +86,7 @@ def _overlap(one: Drained, other: Drained) -> bool:
         (one.leafs, other.leafs),
         (one.spines, other.spines),
         (one.links, other.links),
+        (one.cores, other.cores),
+        (one.core_links, other.core_links),
     )
     return any(set(a) & set(b) for a, b in pairs)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.tenancy.plant import Plant
-from ropewalk.tenancy.work import Work
+from ropewalk.tenancy.work import Iteration
 
 
 @dataclass(frozen=True)
 class Job:
     """A rigid gang: all of its GPUs at once, from start to finish, never moved and never interrupted by others.
 
-    >>> from ropewalk.tenancy.work import Work
-    >>> Job("a", gpus=8, arrival_s=0.0, iterations=100, work=Work(0.5)).gpus
+    >>> from ropewalk.tenancy.work import Iteration
+    >>> Job("a", gpus=8, arrival_s=0.0, iterations=100, work=Iteration(0.5)).gpus
     8
     """
 
@@ -25,13 +25,19 @@ class Job:
     arrival_s: float
     iterations: float
     """Usually a whole number; a trace that only knows durations gives what fits them."""
-    work: Work
+    work: Iteration
     """What one iteration does."""
     deadline_s: float | None = None
     """The moment by which it should be done, on the clock of the arrivals."""
     expected_s: float | None = None
     """How long its user says it runs: what backfill and the shortest-first queue go by. Without it they take the time
     on a quiet network."""
+    model: str = ""
+    """What it trains, as tables name it."""
+    trains: str = ""
+    """Where its communication comes from, in words."""
+    split: str = ""
+    """How its model is split, in words, where that was decided."""
 
     def findings(self) -> list[str]:
         """What is wrong with this job, each with its remedy."""
@@ -65,7 +71,7 @@ def check_jobs(jobs: Sequence[Job], plant: Plant) -> None:
                 "or leave the job out"
             )
     for name in _twice(job.name for job in jobs):
-        findings.add(f"job {name!r} is listed twice: give every job a name of its own")
+        findings.add(f"job {name!r} is listed twice: give every job its own name")
     findings.raise_if_any()
 
 

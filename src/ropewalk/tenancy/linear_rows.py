@@ -14,10 +14,10 @@ Term = tuple[ArrayLike, ArrayLike, ArrayLike]
 """(row within the block, column, value) of every entry; the value may be one for all."""
 
 
-class Rows:
+class ConstraintRows:
     """Constraints over a fixed number of columns.
 
-    >>> rows = Rows(3)
+    >>> rows = ConstraintRows(3)
     >>> rows.add([1.0], [1.0], (np.zeros(3), np.arange(3), 1.0))
     >>> rows.constraint().A.toarray().tolist()
     [[1.0, 1.0, 1.0]]

@@ -7,15 +7,17 @@ waiting.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ropewalk.errors import ClusterError
-from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, Reason, Waiting
+from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, AllocationColumns, Reason, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 
 
 def first_stages(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting | None:
     """A reason to wait that no choice of links could remove, or a place under one leaf; None where leafs must share."""
-    return refused(state, job, gpus) or under_one_leaf(state, job, gpus)
+    free, fitting, leaf = _best_leaf(state, job, gpus)
+    return _refused(state, gpus, free, fitting) or (_on_leaf(state, job, gpus, leaf) if leaf >= 0 else None)
 
 
 def servers_needed(state: Occupancy, gpus: int) -> int:
@@ -25,109 +27,98 @@ def servers_needed(state: Occupancy, gpus: int) -> int:
 
 def refused(state: Occupancy, job: str, gpus: int) -> Waiting | None:
     """Too few GPUs, or enough of them but too few servers with enough; None where neither stands in the way."""
+    free, fitting, _ = _best_leaf(state, job, gpus)
+    return _refused(state, gpus, free, fitting)
+
+
+def under_one_leaf(state: Occupancy, job: str, gpus: int) -> Allocation | None:
+    """Best fit: of the leafs that hold the whole job, the one with the fewest free GPUs."""
+    leaf = _best_leaf(state, job, gpus)[2]
+    return _on_leaf(state, job, gpus, leaf) if leaf >= 0 else None
+
+
+def over_idle_servers(state: Occupancy, leaf: int, gpus: int) -> list[int]:
+    """GPUs of the fewest idle servers of a leaf: evenly where that is possible, else with the last one not full."""
+    seats: list[int] = seats_on(state, np.array([leaf]), np.array([gpus])).tolist()
+    return seats
+
+
+def seats_on(state: Occupancy, leafs: NDArray[np.int64], shares: NDArray[np.int64]) -> NDArray[np.int64]:
+    """So many GPUs of idle servers of every leaf, leaf by leaf."""
+    from ropewalk.tenancy import _seats_kernel as kernel
+
+    plant = state.plant
+    seats: NDArray[np.int64] = kernel.over_idle_servers(
+        leafs, shares, state.free_in_server, plant.first_server, plant.gpus_per_server
+    )
+    if len(seats) < shares.sum():
+        short = int(np.searchsorted(np.cumsum(shares), len(seats), side="right"))
+        leaf, gpus = int(leafs[short]), int(shares[short])
+        raise ClusterError(
+            f"leaf {leaf} has {len(state.idle_servers_of(leaf))} idle servers, {gpus} GPUs need "
+            f"{servers_needed(state, gpus)}: choose another"
+        )
+    return seats
+
+
+def _best_leaf(state: Occupancy, job: str, gpus: int) -> tuple[int, int, int]:
+    """(free GPUs, servers that hold what the job needs of one, the best-fitting leaf or -1)."""
+    from ropewalk.tenancy import _seats_kernel as kernel
+
     if gpus < 1:
         raise ClusterError(f"job {job} asks for {gpus} GPUs: ask for 1 or more")
     plant = state.plant
-    if gpus > state.free:
+    size = plant.gpus_per_server
+    free, fitting, leaf = kernel.best_leaf(
+        state.free_in_server,
+        state.free_on_leaf,
+        state.idle_servers,
+        plant.first_server,
+        size,
+        min(gpus, size),
+        servers_needed(state, gpus),
+    )
+    return free, fitting, leaf
+
+
+def _refused(state: Occupancy, gpus: int, free: int, fitting: int) -> Waiting | None:
+    plant = state.plant
+    if gpus > free:
         never = gpus > plant.gpus
-        fact = f"{plant.name} has {plant.gpus}" if never else f"{state.free} are free"
-        return Waiting(Reason.GPU_SHORTAGE, f"{gpus} GPUs are asked for, {fact}", never=never)
-    share = min(gpus, plant.gpus_per_server)
-    fitting = int(np.count_nonzero(state.free_in_server >= share))
+        fact = f"{plant.name} has {plant.gpus}" if never else f"{free} are free"
+        return Waiting(Reason.GPU_SHORTAGE, f"{gpus} GPUs are requested, {fact}", never=never)
     needed = servers_needed(state, gpus)
     if fitting >= needed:
         return None
     return Waiting(
         Reason.SERVER_FRAGMENTATION,
-        f"{state.free} GPUs are free, but only {fitting} server{'s' * (fitting != 1)} with {share} of them, "
-        f"and {gpus} GPUs need {needed}",
+        f"{free} GPUs are free, but only {fitting} server{'s' * (fitting != 1)} with "
+        f"{min(gpus, plant.gpus_per_server)} of them, and {gpus} GPUs need {needed}",
         never=needed > plant.servers,
     )
 
 
-def under_one_leaf(state: Occupancy, job: str, gpus: int) -> Allocation | None:
-    """Best fit: of the leafs that hold the whole job, the one with the fewest free GPUs."""
+def _on_leaf(state: Occupancy, job: str, gpus: int, leaf: int) -> Allocation:
+    """Inside one server or under one leaf; on rails, on the leafs of one unit."""
+    from ropewalk.tenancy import _seats_kernel as kernel
+
     plant = state.plant
-    share = min(gpus, plant.gpus_per_server)
-    fitting = state.free_in_server >= share
-    per_leaf = np.bincount(plant.server_leaf[fitting], minlength=plant.leafs)
-    leafs = np.flatnonzero(per_leaf >= servers_needed(state, gpus))
-    if not len(leafs):
-        return None
-    leaf = int(leafs[np.argmin(state.free_on_leaf[leafs])])
-    if gpus <= plant.gpus_per_server:
-        chosen, stage = _inside_one_server(state, leaf, gpus), "server"
+    inside = gpus <= plant.gpus_per_server
+    if inside:
+        first, last = plant.first_server[leaf], plant.first_server[leaf + 1]
+        seats = kernel.inside_one_server(
+            state.free_gpus, state.free_in_server, first, last, plant.gpus_per_server, gpus
+        )
     else:
-        chosen, stage = over_idle_servers(state, leaf, gpus), "leaf"
+        seats = seats_on(state, np.array([leaf]), np.array([gpus]))
+    leaf_of_gpu = (leaf,) * gpus if plant.rails == 1 else tuple(plant.leaf_of_gpu[seats].tolist())
     return Allocation(
         job=job,
-        gpus=tuple(chosen),
-        stage="server" if stage == "server" else "leaf",
-        leafs=(leaf,),
+        gpus=tuple(seats.tolist()),
+        stage="server" if inside else "leaf",
+        leafs=(leaf,) if plant.rails == 1 else tuple(dict.fromkeys(leaf_of_gpu)),
         spines=(),
         links=(),
         spine_of_gpu=(OWN_LEAF,) * gpus,
-        leaf_of_gpu=(leaf,) * gpus,
-    )
-
-
-def over_idle_servers(state: Occupancy, leaf: int, gpus: int) -> list[int]:
-    """GPUs of the fewest idle servers of a leaf: evenly where that is possible, else with the last one not full."""
-    size = state.plant.gpus_per_server
-    needed = servers_needed(state, gpus)
-    servers = state.idle_servers_of(leaf)[:needed].tolist()
-    if len(servers) < needed:
-        raise ClusterError(f"leaf {leaf} has {len(servers)} idle servers, {gpus} GPUs need {needed}: choose another")
-    share = gpus // needed if gpus % needed == 0 else size
-    seats = [server * size + place for server in servers for place in range(share)]
-    return seats[:gpus]
-
-
-def _inside_one_server(state: Occupancy, leaf: int, gpus: int) -> list[int]:
-    """The server whose smallest sufficient group of free GPUs is smallest, so that large groups stay whole."""
-    size = state.plant.gpus_per_server
-    first, last = (int(at) for at in state.plant.first_server[leaf : leaf + 2])
-    best: tuple[int, int, int, int] | None = None
-    for server in range(first, last):
-        if state.free_in_server[server] < gpus:
-            continue
-        group, start = buddy_group(int(state.free_gpus[server]), size, gpus)
-        key = (group, int(state.free_in_server[server]), server, start)
-        best = key if best is None else min(best, key)
-    assert best is not None, "the leaf was chosen because one of its servers fits"
-    group, _, server, start = best
-    free = [place for place in range(size) if state.free_gpus[server] >> place & 1]
-    seats = list(range(start, start + gpus)) if group <= size else free[:gpus]
-    return [server * size + place for place in seats]
-
-
-def buddy_group(free: int, size: int, gpus: int) -> tuple[int, int]:
-    """(size, first place) of the smallest free aligned power-of-two group that holds `gpus`, grown while it is free.
-
-    Where the free GPUs are scattered there is none: then its size is one more than a server's.
-
-    >>> buddy_group(0b11110100, 8, 2)
-    (4, 4)
-    >>> buddy_group(0b11110110, 8, 2)
-    (4, 4)
-    >>> buddy_group(0b00110110, 8, 3)
-    (9, 0)
-    """
-    if gpus == size and free == (1 << size) - 1:
-        return size, 0
-    found = (size + 1, 0)
-    width = 1 << (gpus - 1).bit_length()
-    while width <= size:
-        for start in range(0, size - width + 1, width):
-            whole = ((1 << width) - 1) << start
-            if free & whole == whole and not _larger_is_free(free, size, start, width):
-                found = min(found, (width, start))
-        width *= 2
-    return found
-
-
-def _larger_is_free(free: int, size: int, start: int, width: int) -> bool:
-    """Is the group half of a larger free one?"""
-    start -= start % (2 * width)
-    whole = ((1 << 2 * width) - 1) << start
-    return start + 2 * width <= size and free & whole == whole
+        leaf_of_gpu=leaf_of_gpu,
+    ).knowing(AllocationColumns(seats))

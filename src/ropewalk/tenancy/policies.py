@@ -7,94 +7,168 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ropewalk.choices import Choice, Choices
+from ropewalk.codesign.sharing import PANEL_PORTS, PATCH_S
 from ropewalk.errors import ClusterError
-from ropewalk.palette import AMBER, BLUE, BROWN, GREEN, INK, NAVY, PINK, PURPLE, RED, RUST
+from ropewalk.palette import BLUE, GREEN, NAVY, PINK, PURPLE, RUST, STEEL
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant
-from ropewalk.tenancy.paths import Choose, balanced, ecmp, ideal, polarised_ecmp, source
+from ropewalk.tenancy.placements.table import PACKED, PLACEMENTS
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policy import Allocate
+from ropewalk.tenancy.routings import ROUTINGS, Routing, routing_named
+from ropewalk.tenancy.shards.allocate import shard
+from ropewalk.tenancy.shards.plant import LOOK_AHEAD, PanelPlant
 from ropewalk.tenancy.shared import gpus_only
 from ropewalk.tenancy.vclos.laas import laas
 from ropewalk.tenancy.vclos.policy import vclos
 from ropewalk.tenancy.vclos.shapes import all_divisors
 
 
-def cables_may_die(failures: Sequence[Failure]) -> str | None:
-    """The refusal of a policy whose leafs and spines have fibres to optical switches, and no cables to each other."""
-    if any(failure.parts.links for failure in failures):
+def through_switches(failures: Sequence[Failure], plant: Plant) -> str | None:
+    """The refusal of a policy that joins leafs and spines, or spines and cores, through optical switches."""
+    if plant.rails > 1:
+        return f"joins leafs and spines, or spines and cores, and {plant.name} has rails"
+    if plant.cores and any(failure.parts.above_spines for failure in failures):
+        return "has no links between spines and cores that could fail, and its cores are numbered anew"
+    if not plant.cores and any(failure.parts.links for failure in failures):
         return "has no leaf-spine links that could fail"
     return None
 
 
-OPTICAL = "leaf-spine through optical switches; no failures of leaf-spine links"
+def without_rails(failures: Sequence[Failure], plant: Plant) -> str | None:
+    """The refusal of a policy that knows servers below one leaf."""
+    return f"places servers below one leaf, and {plant.name} has rails" if plant.rails > 1 else None
+
+
+def behind_patch_panels(failures: Sequence[Failure], plant: Plant) -> str | None:
+    """The refusal of a policy whose servers have ports on patch panels, and no switches."""
+    if plant.servers > PANEL_PORTS:
+        return f"needs a port for each server, a panel has {PANEL_PORTS}, and {plant.name} has {plant.servers} servers"
+    parts = [failure.parts for failure in failures]
+    if any(one.leafs or one.above_leafs or one.above_spines for one in parts):
+        return "has no switches and no cables between them that could fail"
+    return None
+
+
+OPTICAL = "two tiers, or the cores of three, through optical switches; no failures of links that are circuits"
+PANELS = f"up to {PANEL_PORTS:,} servers with their NICs on patch panels; failures of servers alone"
+OPTICAL_PLANTS = (OpticalPlant, CoreOpticalPlant)
+VCLOS = "vClos (Computer Networks 2025, arXiv 2308.05692)"
+TOPOOPT = "TopoOpt (NSDI 2023)"
 
 
 @dataclass(frozen=True)
 class Policy(Choice[Allocate]):
     """How jobs share a cluster: `make` gives a job GPUs, and links where it isolates jobs."""
 
-    where: str = "leaf-spine"
+    where: str = "two and three tiers, rails"
     routing: str = "source"
-    """The policy whose rule flows follow to find a spine."""
-    paths: Choose | None = None
-    """That rule, where jobs share links."""
+    """The routing whose rule flows follow to find a spine."""
+    placement: str = ""
+    """How servers are chosen, where jobs share links."""
+    shares: bool = False
+    """Do jobs share links?"""
     optical: bool = False
-    """Does it join leafs and spines through optical switches?"""
+    """Does it join leafs and spines, or spines and cores, through optical switches?"""
+    panels: int = 0
+    """Patch panels for every port of servers, where these are joined without switches."""
+    paper: str = ""
+    """Where it was published."""
+    freer_than: tuple[str, ...] = ()
+    """Policies all of whose starts it has as well, where links are as free for both: tested on random states."""
+    held_to: str = ""
+    """What its answers are compared with in tests: a proof, a program, all choices."""
     compared: bool = False
     """Is it replayed beside others unless asked otherwise?"""
+    buildable: bool = True
+    """Can anybody have it?"""
+
+    @property
+    def simulated(self) -> bool:
+        """Can a moment of it be simulated, all jobs on one network? Shards have nothing in common."""
+        return ROUTINGS[self.routing].simulated and not self.panels
 
     @property
     def isolates(self) -> bool:
-        """Do jobs get links of their own?"""
-        return self.paths is None
+        """Do jobs get dedicated links?"""
+        return not self.shares
 
-    @property
-    def shares(self) -> bool:
-        """Do jobs share links?"""
-        return not self.isolates
+    def plant(
+        self, plant: Plant, circuit_delay_s: float = DEFAULT_RECONFIGURATION_S, patch_delay_s: float = PATCH_S
+    ) -> Plant:
+        """The plant this policy runs on: optical switches between its two highest tiers, or patch panels.
 
-    def plant(self, plant: Plant, circuit_delay_s: float = DEFAULT_RECONFIGURATION_S) -> Plant:
-        """The plant this policy runs on: an optical one has switches in the middle of all leaf-spine cables.
-
-        What is optical already keeps the delay of its own.
+        What is optical already, or behind panels, keeps the delay of its own.
         """
-        if self.optical and not isinstance(plant, OpticalPlant):
-            return OpticalPlant.of_plant(plant, reconfiguration_s=circuit_delay_s)
+        if self.optical and not isinstance(plant, OPTICAL_PLANTS):
+            made = CoreOpticalPlant if plant.cores else OpticalPlant
+            return made.of_plant(plant, reconfiguration_s=circuit_delay_s)
+        if self.panels and not isinstance(plant, PanelPlant):
+            return PanelPlant.of_plant(plant, patch_s=patch_delay_s, panels=self.panels)
         return plant
+
+    def facts(self) -> dict[str, str]:
+        return {**super().facts(), "published": self.paper or "–"}
+
+    def as_json(self) -> dict[str, Any]:
+        return super().as_json() | {"held to": self.held_to}
 
     def occupancy(self, plant: Plant) -> Occupancy:
         """An empty state of the plant as this policy needs it."""
         return Occupancy(self.plant(plant))
 
 
+ISOLATING = ("laas", "ocs-vclos-all-divisors", "topoopt")
+"""Whoever shares every link starts whatever the freest policies with dedicated links start."""
+
+
+def sharing(routing: Routing, placement: str = PACKED) -> Policy:
+    """The policy of jobs that share links under a routing, with servers chosen by a placement."""
+    named = routing.name if placement == PACKED else f"{routing.name}+{placement}"
+    about = routing.about if placement == PACKED else f"{routing.about}; servers by {placement}"
+    return Policy(
+        named, PLACEMENTS.named(placement).make, about, routing.applies, routing.where, routing=routing.name,
+        placement=placement, shares=True, freer_than=ISOLATING if routing.name == "ecmp" else (),
+        compared=routing.compared and placement == PACKED,
+        buildable=routing.buildable, colour=routing.colour, paper=routing.paper, held_to=routing.held_to,
+    )  # fmt: skip
+
+
+_SHARING = tuple(sharing(routing) for routing in ROUTINGS.values())
+
 POLICIES = Choices(
     "policy",
     (
-        Policy("ecmp-polarised", gpus_only, "links shared, the same hash at every switch", routing="ecmp-polarised",
-               paths=polarised_ecmp, colour=RUST),
-        Policy("ecmp", gpus_only, "links shared, a hash picks the spine of every flow", routing="ecmp", paths=ecmp,
-               colour=RED, compared=True),
-        Policy("balanced", gpus_only, "links shared, every flow on the least loaded path when its job starts",
-               routing="balanced", paths=balanced, colour=BROWN),
-        Policy("source", gpus_only, "links shared, the spine of a flow is that of its sender's place on the leaf",
-               paths=source, colour=AMBER, compared=True),
-        Policy("laas", laas(), "equal leafs and one remainder leaf, links of its own; rounds of a job may still "
-               "collide", colour=PINK),
-        Policy("vclos", vclos(), "l leafs times s spines of its own for every job, in the published order of shapes",
-               colour=BLUE),
-        Policy("vclos-all-divisors", vclos(all_divisors), "l leafs times s spines of its own, every divisor tried",
-               colour=NAVY),
-        Policy("ocs-vclos", ocs_vclos, "circuits of its own for every job, set up when it starts",
-               cables_may_die, OPTICAL, colour=GREEN, optical=True, compared=True),
-        Policy("ocs-vclos-all-divisors", ocs_vclos_all_divisors, "circuits of its own, every divisor tried",
-               cables_may_die, OPTICAL, colour=PURPLE, optical=True),
-        Policy("ideal", gpus_only, "links shared, and no link ever holds a flow up", routing="ideal", paths=ideal,
-               colour=INK, compared=True),
+        *(one for one in _SHARING if one.buildable),
+        Policy("laas", laas(), "equal leafs and one remainder leaf, dedicated links; flows of one job may still "
+               "collide", without_rails, "two tiers, or inside a pod of three", colour=PINK,
+               freer_than=("vclos-all-divisors",), paper="Links as a Service (ANCS 2016)",
+               held_to="all choices of leafs and spines, on small states"),
+        Policy("vclos", vclos(), "l leafs × s dedicated spines per job, in the published order of shapes",
+               colour=BLUE, paper=VCLOS, held_to="the published integer program; a proof that nothing meets"),
+        Policy("vclos-all-divisors", vclos(all_divisors), "l leafs × s dedicated spines, every divisor tried",
+               colour=NAVY, freer_than=("vclos",), paper=VCLOS,
+               held_to="the published integer program; a proof that nothing meets"),
+        Policy("ocs-vclos", ocs_vclos, "dedicated circuits per job, set up at its start",
+               through_switches, OPTICAL, colour=GREEN, optical=True, compared=True, freer_than=("vclos",), paper=VCLOS,
+               held_to="the published integer programs, word for word; a proof that nothing meets"),
+        Policy("ocs-vclos-all-divisors", ocs_vclos_all_divisors, "dedicated circuits, every divisor tried",
+               through_switches, OPTICAL, colour=PURPLE, optical=True,
+               freer_than=("ocs-vclos", "vclos-all-divisors"), paper=VCLOS,
+               held_to="the published integer programs, word for word; a proof that nothing meets"),
+        Policy("topoopt", shard, "servers behind patch panels and a topology of its own for every job, patched ahead "
+               "on a second panel", behind_patch_panels, PANELS, colour=RUST, panels=LOOK_AHEAD, paper=TOPOOPT,
+               held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),
+        Policy("topoopt-one-panel", shard, "servers behind patch panels and a topology of its own for every job, "
+               "patched when it starts", behind_patch_panels, PANELS, colour=STEEL, panels=1, paper=TOPOOPT,
+               held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),
+        *(one for one in _SHARING if not one.buildable),
     ),
     error=ClusterError,
     plural="policies",
@@ -106,13 +180,13 @@ SHARED = "none"
 
 
 def isolations() -> tuple[str, ...]:
-    """Names of the policies that give jobs links of their own."""
+    """Names of the policies that give jobs dedicated links."""
     return tuple(name for name, one in POLICIES.items() if one.isolates)
 
 
 def routings() -> tuple[str, ...]:
     """Names of the policies under which jobs share links."""
-    return tuple(name for name, one in POLICIES.items() if one.shares)
+    return tuple(ROUTINGS)
 
 
 def allocator_named(name: str) -> Allocate:
@@ -122,7 +196,7 @@ def allocator_named(name: str) -> Allocate:
     Traceback (most recent call last):
         ...
     ropewalk.errors.ClusterError: there is no isolation 'walls': use one of laas, vclos, vclos-all-divisors, \
-ocs-vclos, ocs-vclos-all-divisors, none
+ocs-vclos, ocs-vclos-all-divisors, topoopt, topoopt-one-panel, none
     """
     if name == SHARED:
         return gpus_only
@@ -131,29 +205,25 @@ ocs-vclos, ocs-vclos-all-divisors, none
     return POLICIES[name].make
 
 
-def routing_named(name: str) -> Choose:
-    """How flows find a spine, by the name of a policy under which jobs share links."""
-    paths = POLICIES[name].paths if name in POLICIES else None
-    if paths is None:
-        raise ClusterError(f"there is no routing {name!r}: use one of {', '.join(routings())}")
-    return paths
-
-
-def policies_named(isolate: Sequence[str], routing: Sequence[str] | None, *, compare: bool) -> tuple[Policy, ...]:
+def policies_named(
+    isolate: Sequence[str], routing: Sequence[str] | None, *, compare: bool, placement: Sequence[str] = (PACKED,)
+) -> tuple[Policy, ...]:
     """The policies to replay, from the least orderly to the most.
 
     Routings belong to jobs that share links: they are replayed where they are named, where isolation `none` is, and in
-    comparisons.
+    comparisons; each with every placement.
 
     >>> [policy.name for policy in policies_named(["vclos"], None, compare=True)]
     ['ecmp', 'source', 'vclos', 'ocs-vclos', 'ideal']
-    >>> [policy.name for policy in policies_named(["none"], ["ecmp"], compare=False)]
-    ['ecmp']
+    >>> [policy.name for policy in policies_named(["none"], ["ecmp"], compare=False, placement=["packed", "random"])]
+    ['ecmp', 'ecmp+random']
     """
     for name in isolate:
         allocator_named(name)
     for name in routing or ():
         routing_named(name)
+    for name in placement:
+        PLACEMENTS.named(name)
     wanted = {name for name in isolate if name != SHARED}
     if routing is not None:
         wanted |= set(routing)
@@ -163,4 +233,9 @@ def policies_named(isolate: Sequence[str], routing: Sequence[str] | None, *, com
         wanted |= {name for name, one in POLICIES.items() if one.compared and (routing is None or one.isolates)}
     if not wanted:
         raise ClusterError("there is nothing to replay: name an isolation or a routing")
-    return tuple(policy for name, policy in POLICIES.items() if name in wanted)
+    return tuple(
+        made
+        for name, policy in POLICIES.items()
+        if name in wanted
+        for made in ((policy,) if policy.isolates else (sharing(ROUTINGS[name], one) for one in placement))
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ropewalk.codesign.sharing import PATCH_S
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S
@@ -21,9 +22,13 @@ class Conditions:
     seed: int = 0
     circuit_delay_s: float = DEFAULT_RECONFIGURATION_S
     """From the start of a job with optical circuits to its first byte."""
+    patch_delay_s: float = PATCH_S
+    """From the order to patch a job's shard until its last fibre is in place."""
+    rule_delay_s: float = 0.0
+    """From the start of a job with dedicated links to its first byte."""
     failures: tuple[Failure, ...] = ()
     when_a_link_dies: str = "ecmp"
-    """What a job with links of its own does then: a name of `WHEN_A_LINK_DIES`."""
+    """What a job with dedicated links does then: a name of `WHEN_A_LINK_DIES`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,8 @@ class ClusterQuestion:
     conditions: Conditions = Conditions()
     trace: str = "jobs"
     """What the jobs are called: a file, or the recipe of a synthetic trace."""
+    said: tuple[str, ...] = ()
+    """What the jobs train and how that was found, in sentences: the first thing to know."""
     warnings: tuple[str, ...] = ()
     """What makes the numbers differ from what was meant, probably."""
     notes: tuple[str, ...] = ()

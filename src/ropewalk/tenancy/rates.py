@@ -1,59 +1,32 @@
-"""How fast jobs iterate while they share a network: the mean over random moments of what the others are doing.
+"""The running jobs on a network that they share: whose pace changes when jobs come and go.
 
-The model. Rounds of a collective end with a barrier, so a round takes as long as its slowest flow, and flows on a link
-get equal parts of it: a round takes bytes / (bandwidth / flows) on its fullest link, or what its NICs take if that is
-longer. That is the rule of the published simulations; max-min sharing gives a flow more only where others on its
-fullest link are held up more elsewhere, which changes the times here by less than 0.1 %. What the others do at that
-moment is random: iterations of different jobs are not in step, so a job is found in a phase with the probability of
-that phase's part of its iteration. Both sides depend on each other: who is slowed down communicates longer and is met
-more often. So the snapshots are evaluated again until times settle. What a job finds of another one must not count what
-it does to that one itself: with fair sharing, whoever comes second into a round is delayed by what the first still has
-to send, not by how long both take together. Of n jobs that slow another one down each finds it stretched by what the
-other n - 1 do. For two jobs with equally many flows on a link that is exact over all offsets of their iterations; for n
-equal ones it keeps links within their capacity.
-
-Why snapshots and not mean loads: a round waits for its fullest link, and the mean of the fullest is far above the
-fullest mean when many jobs each touch another link. Snapshots are drawn once for every job (a Latin hypercube, from the
-seed and the number of the job), so the same set of jobs always gives the same times.
-
-A flow on an emptier link is done before its round is, and others then find that link free: a snapshot has only the
-flows of a round that still run. Against the flow simulator, which runs every round (`snapshot/`), two jobs on a link
-agree within 2 %, and jobs of random worlds lie between 6 % below and 19 % above it, 2.5 % above on average where
-collisions cost 38 % (`tests/agree`). What is left has two causes, both on the slow side. Of two jobs with m and k flows
-on a link the first is taken to be slowed by 1 + k / m for as long as its phase lasts, but phases of the second that are
-shorter than that delay it by no more than what they send. And others move on while a round lasts, so that the mean of
-the fullest link is above the fullest mean of a round; that is a third of it.
-
-Jobs that share no link with a changed job, directly or through others, keep their times and are not looked at.
+How jobs slow each other down is the network's own matter (`pacing/`). Jobs that share no link with a changed job,
+directly or through others, keep their times and are not looked at. Moments are drawn once for every job (a Latin
+hypercube, from the seed and the number of the job), so the same set of jobs always gives the same times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.tenancy._sharing_kernel import sample
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.footprint import Footprint, footprint_of
-from ropewalk.tenancy.paths import Network, links_of
+from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
+from ropewalk.tenancy.paths import SwitchNetwork, ideal
 from ropewalk.tenancy.plant import Plant
-from ropewalk.tenancy.policies import routing_named
-from ropewalk.tenancy.work import Work
+from ropewalk.tenancy.routings import routing_named
+from ropewalk.tenancy.shards.plant import PanelPlant
+from ropewalk.tenancy.shards.wired import on_its_cables
+from ropewalk.tenancy.work import Iteration
+
+__all__ = ["JobPace", "SharedNetwork"]
 
 SNAPSHOTS = 48
-MOST_SWEEPS = 6
-SETTLED = 0.005
-"""Iteration times that change by less than this part between sweeps have settled."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a job gets on: seconds of an iteration, and the flows of an iteration that meet another one."""
-
-    iteration_s: float
-    met_flows: float
+"""Moments at which jobs are looked at."""
 
 
 @dataclass(eq=False)
@@ -63,7 +36,7 @@ class _Member:
     number: int
     slot: int
     """Row of the job in `SharedNetwork.uses`; -1 where it uses no link that could hold it up."""
-    pace: Pace
+    pace: JobPace
 
 
 class SharedNetwork:
@@ -75,28 +48,42 @@ class SharedNetwork:
         self.snapshots = snapshots
         self.cables = plant.cables.copy()
         """[leaf, spine]: cables that are alive."""
-        self._choose = routing_named(routing)
+        self.core_cables = plant.core_cables.copy()
+        """[spine, core]: the same above spines."""
+        self.routing = routing_named(routing)
+        self._links = self.routing.links(plant)
         self._members: dict[str, _Member] = {}
         self._near: dict[str, set[str]] = {}
         """For every job the others that use a link of its."""
         self._slots: list[str | None] = []
-        self._uses = np.zeros((0, links_of(plant)), bool)
-        self._load = np.zeros(links_of(plant), np.int32)
+        self._uses = np.zeros((0, self._links), bool)
+        self._load = np.zeros(self._links)
         self._touched: set[str] = set()
 
-    def footprint(self, work: Work, allocation: Allocation) -> Footprint:
+    def footprint(self, work: Iteration, allocation: Allocation) -> Footprint:
         """What a job would do to the network if it started now."""
-        return footprint_of(
-            work, allocation, Network(self.plant, self.cables, self._mean_load, self.seed), self._choose
-        )
+        if isinstance(self.plant, PanelPlant):
+            return self._behind_panels(self.plant, work, allocation)
+        width = self.routing.width(self.plant, self.cables, self.core_cables)
+        load = self._mean_load
+        if self.routing.ranks:
+            quiet = SwitchNetwork(self.plant, self.cables, load, self.seed, width, self.core_cables)
+            load = partial(self._mean_load, footprint_of(work, allocation, quiet, ideal).worth)
+        once = cache(load)  # nobody comes or goes meanwhile, and every round of the job asks
+        network = SwitchNetwork(self.plant, self.cables, lambda: once().copy(), self.seed, width, self.core_cables)
+        return footprint_of(work, allocation, network, self.routing.make)
+
+    def _behind_panels(self, plant: PanelPlant, work: Iteration, allocation: Allocation) -> Footprint:
+        """On cables of its own, unless the question is what no network at all would cost."""
+        quiet = SwitchNetwork(plant, self.cables, self._mean_load, self.seed, None, self.core_cables)
+        footprint = footprint_of(work, allocation, quiet, ideal)
+        return footprint if self.routing.make is ideal else on_its_cables(footprint, plant, allocation)
 
     def start(self, name: str, number: int, footprint: Footprint) -> None:
         """A job begins to communicate; `number` is its place in the trace, which its moments are drawn from."""
         near = self._users(footprint)
         slot = self._slot(name) if len(footprint.links) else -1
-        self._members[name] = _Member(
-            name, footprint, number, slot, Pace(footprint.alone_iteration_s, footprint.met_alone)
-        )
+        self._members[name] = _Member(name, footprint, number, slot, alone(footprint))
         if slot >= 0:
             self._uses[slot, footprint.links] = True
         self._near[name] = near
@@ -116,7 +103,7 @@ class SharedNetwork:
         self._touched.discard(name)
         self._touched |= near
 
-    def pace(self, name: str) -> Pace:
+    def pace(self, name: str) -> JobPace:
         return self._members[name].pace
 
     def running(self, name: str) -> Footprint:
@@ -139,7 +126,7 @@ class SharedNetwork:
                     changed.add(one)
         return self._in_order(changed)
 
-    def restore(self, name: str, pace: Pace) -> None:
+    def restore(self, name: str, pace: JobPace) -> None:
         """Put back the pace that a job had when a replay was written down."""
         self._members[name].pace = pace
         self._touched.discard(name)
@@ -151,11 +138,16 @@ class SharedNetwork:
     def _in_order(self, names: set[str]) -> list[str]:
         return sorted(names, key=lambda name: self._members[name].number)
 
-    def _mean_load(self) -> NDArray[np.float64]:
-        """Flows on every link, mean over time; summed in order of coming, so that history leaves no rounding."""
-        total = np.zeros(links_of(self.plant))
+    def _mean_load(self, least: float = 0.0) -> NDArray[np.float64]:
+        """Load of every link, mean over time, by jobs that are worth so much at least.
+
+        Summed in order of coming, so that history leaves no rounding.
+        """
+        total = np.zeros(self._links)
         for name in self._in_order(set(self._members)):
-            total += self._members[name].footprint.mean_load(len(total))
+            footprint = self._members[name].footprint
+            if footprint.worth >= least:
+                total[footprint.links] += footprint.mean_load
         return total
 
     def _slot(self, name: str) -> int:
@@ -184,16 +176,15 @@ class SharedNetwork:
             fresh.extend(near)
         return self._in_order(found)
 
-    def _paces(self, members: list[_Member]) -> list[Pace]:
-        if len(members) == 1:
-            footprint = members[0].footprint
-            return [Pace(footprint.alone_iteration_s, footprint.met_alone)]
-        return shared_paces(
+    def _paces(self, members: list[_Member]) -> list[JobPace]:
+        company = Company(
             [member.footprint for member in members],
             np.array([len(self._near[member.name]) for member in members]),
             np.stack([_moments(self.seed, member.number, self.snapshots) for member in members]),
             self._load,
+            self.cables,
         )
+        return self.routing.paces(company)
 
 
 def _moments(seed: int, number: int, snapshots: int) -> NDArray[np.float64]:
@@ -201,74 +192,3 @@ def _moments(seed: int, number: int, snapshots: int) -> NDArray[np.float64]:
     random = np.random.default_rng([seed & (2**63 - 1), number])
     rows = np.stack([random.permutation(snapshots) for _ in range(2)])
     return np.asarray((rows + random.random((2, 1))) / snapshots, np.float64)
-
-
-def shared_paces(
-    footprints: list[Footprint],
-    neighbours: NDArray[np.int64],
-    moments: NDArray[np.float64],
-    load: NDArray[np.int32],
-) -> list[Pace]:
-    """The pace of jobs that run at the same time.
-
-    `neighbours` is how many of the others share a link with each; `moments` is [job, (moment, probe), snapshot] in
-    [0, 1); `load` is room for one number for every link, all 0.
-    """
-    phase_start = np.concatenate([[0], np.cumsum([len(one.exchange) for one in footprints])]).astype(np.int64)
-    flows = np.concatenate([np.diff(one.flow_start) for one in footprints])
-    alone_s = np.concatenate([one.alone_s for one in footprints])
-    columns = (
-        phase_start,
-        np.concatenate([one.floor_s for one in footprints]),
-        np.concatenate([one.flow_s for one in footprints]),
-        alone_s,
-        np.concatenate([one.nic_flows for one in footprints]),
-        np.concatenate([one.rounds for one in footprints]),
-        np.concatenate([[0], np.cumsum(flows)]).astype(np.int64),
-        np.concatenate([one.up for one in footprints]),
-        np.concatenate([one.down for one in footprints]),
-        np.concatenate([one.lasts for one in footprints]),
-    )
-    shape = (len(footprints), moments.shape[2])
-    stretch, met, probed = np.ones(shape), np.zeros(shape), np.zeros(shape, np.int64)
-    moment, probe = np.ascontiguousarray(moments[:, 0]), np.ascontiguousarray(moments[:, 1])
-    found_s, iteration_s = alone_s.copy(), np.array([one.alone_iteration_s for one in footprints])
-    met_in_s = iteration_s.copy()
-    for _ in range(MOST_SWEEPS):
-        sample(*columns, found_s, met_in_s, moment, probe, load, stretch, met, probed)
-        before = iteration_s.copy()
-        for job, footprint in enumerate(footprints):
-            mine = slice(phase_start[job], phase_start[job + 1])
-            took_s = _stretched(footprint, probed[job] - phase_start[job], stretch[job])
-            iteration_s[job] = footprint.iteration_s(took_s)
-            found_s[mine] = alone_s[mine] + (took_s - alone_s[mine]) * (1 - 1 / max(neighbours[job], 1))
-            met_in_s[job] = footprint.iteration_s(found_s[mine])
-        if (np.abs(iteration_s - before) <= SETTLED * before).all():
-            break
-    return [
-        Pace(float(seconds), _met(footprint, probed[job] - phase_start[job], met[job]))
-        for job, (footprint, seconds) in enumerate(zip(footprints, iteration_s, strict=True))
-    ]
-
-
-def _stretched(footprint: Footprint, probed: NDArray[np.int64], stretch: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Seconds of every phase: phases of an exchange are stretched alike, by the mean of those that were probed."""
-    if probed[0] < 0:
-        return footprint.alone_s
-    count = len(footprint.work.exchanges)
-    exchange = footprint.exchange[probed]
-    tries = np.bincount(exchange, minlength=count)
-    mean = np.where(tries > 0, np.bincount(exchange, stretch, minlength=count) / np.maximum(tries, 1), stretch.mean())
-    over_links = np.diff(footprint.flow_start) > 0
-    return np.where(over_links, footprint.alone_s * mean[footprint.exchange], footprint.alone_s)
-
-
-def _met(footprint: Footprint, probed: NDArray[np.int64], met: NDArray[np.float64]) -> float:
-    """Flows of an iteration that share a link: the part of those probed, of all that cross leafs."""
-    if probed[0] < 0:
-        return 0.0
-    flows = np.diff(footprint.flow_start)
-    seen = flows[probed] * footprint.rounds[probed]
-    weight = 1.0 / np.maximum(footprint.alone_s[probed], 1e-300)  # phases are probed by time, flows count by rounds
-    part = float((met * footprint.rounds[probed] * weight).sum() / (seen * weight).sum())
-    return part * float((flows * footprint.rounds).sum())

@@ -45,6 +45,25 @@ class JobRecord:
     met_flows: float
     """Of these the ones that found another flow on one of their leaf-spine links."""
     deadline_s: float | None = None
+    model: str = ""
+    """What it trained, as tables name it."""
+    busy_s: float = 0.0
+    """How long each of its GPUs computed, mean over them."""
+
+    @property
+    def slowdown(self) -> float:
+        """Running time over the time on a quiet network."""
+        return self.jrt_s / self.quiet_s if self.quiet_s else 1.0
+
+    @property
+    def stretch(self) -> float:
+        """Completion over the time on a quiet network: what waiting and the network cost together."""
+        return self.jct_s / self.quiet_s if self.quiet_s else 1.0
+
+    @property
+    def scaling_factor(self) -> float:
+        """Time of one GPU over n times the time of n, for the arithmetic that was done: 1 where nothing is lost."""
+        return self.busy_s / self.jrt_s if self.jrt_s else 1.0
 
     @property
     def start_s(self) -> float:
@@ -113,6 +132,9 @@ class JobRecord:
             "flows": self.flows,
             "met_flows": self.met_flows,
             "deadline_s": self.deadline_s,
+            "model": self.model,
+            "slowdown": self.slowdown,
+            "scaling_factor": self.scaling_factor,
             "restarts": self.restarts,
             "stretches": [
                 {

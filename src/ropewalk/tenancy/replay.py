@@ -14,11 +14,14 @@ from ropewalk.tenancy import checkpoint as on_disk
 from ropewalk.tenancy.failure import Failure, check_failures, check_policy
 from ropewalk.tenancy.job import Job, check_jobs
 from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.invariants import check_circuits
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pods import check_core_circuits
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import allocator_named
 from ropewalk.tenancy.policy import Allocate
+from ropewalk.tenancy.shards.plant import PanelPlant
 from ropewalk.tenancy.simulation import Rules, Simulation
 from ropewalk.tenancy.timeline import Curves, Timeline
 
@@ -37,6 +40,7 @@ def replay(
     policy: str | None = None,
     failures: Sequence[Failure] = (),
     when_a_link_dies: str = "ecmp",
+    rule_delay_s: float = 0.0,
     state: Occupancy | None = None,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
@@ -52,8 +56,8 @@ def replay(
     proves all invariants of the state each time, which is for tests.
 
     >>> from ropewalk.tenancy.plant import plant
-    >>> from ropewalk.tenancy.work import Work
-    >>> jobs = [Job(name, 8, arrival, 10, Work(1.0)) for name, arrival in (("a", 0.0), ("b", 4.0))]
+    >>> from ropewalk.tenancy.work import Iteration
+    >>> jobs = [Job(name, 8, arrival, 10, Iteration(1.0)) for name, arrival in (("a", 0.0), ("b", 4.0))]
     >>> found = replay(plant("leaf-spine:2x4x4", gpus_per_server=4), jobs, allocate="none", routing="ideal")
     >>> [(job.start_s, job.finish_s, job.main_reason) for job in found.jobs]
     [(0.0, 10.0, None), (10.0, 20.0, 'gpu-shortage')]
@@ -63,7 +67,7 @@ def replay(
     check_policy(when_a_link_dies)
     known = allocator_named(allocate) if isinstance(allocate, str) else allocate
     name = policy or (allocate if isinstance(allocate, str) else str(getattr(allocate, "__name__", "policy")))
-    rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies)
+    rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies, rule_delay_s)
     begin = Occupancy(plant) if state is None else state.copy()
     simulation = Simulation(jobs, begin, known, rules, failures)
     question = on_disk.fingerprint(plant, jobs, name, rules, failures)
@@ -78,6 +82,8 @@ def replay(
             simulation.state.check()
             if isinstance(plant, OpticalPlant):
                 check_circuits(simulation.state)
+            if isinstance(plant, CoreOpticalPlant):
+                check_core_circuits(simulation.state)
         if checkpoint is not None and simulation.events % checkpoint_every == 0:
             on_disk.write(checkpoint, simulation, question)
         if progress is not None:
@@ -107,9 +113,11 @@ def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) 
             np.array(curve.wanted_gpus, np.int64),
         ),
         blocked=tuple(simulation.waits.blocked),
+        patching=None if simulation.panels is None else simulation.panels.done,
         settings={
             "when_a_link_dies": rules.when_a_link_dies,
-            "circuit_delay_s": plant.reconfiguration_s if isinstance(plant, OpticalPlant) else 0.0,
+            "circuit_delay_s": plant.reconfiguration_s if isinstance(plant, OpticalPlant | CoreOpticalPlant) else 0.0,
+            "patch_delay_s": plant.patch_s if isinstance(plant, PanelPlant) else 0.0,
             "failures": len(failures),
             "events": simulation.events,
         },

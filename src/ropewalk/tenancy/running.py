@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.rates import Pace
+from ropewalk.tenancy.rates import JobPace
 from ropewalk.tenancy.record import Stretch
 
 
@@ -24,7 +24,7 @@ class Running:
     """Iterations at `since_s`."""
     since_s: float
     """The last moment at which progress was written down; later than now while circuits are still being set."""
-    pace: Pace
+    pace: JobPace
     quiet_iteration_s: float
     sent_flows: float
     """Of one iteration."""
@@ -46,7 +46,7 @@ class Running:
         self.left -= done
         self.since_s = now_s
 
-    def change(self, now_s: float, pace: Pace) -> None:
+    def change(self, now_s: float, pace: JobPace) -> None:
         """Go on at another pace."""
         self.advance(now_s)
         self.pace = pace

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, Waiting
+from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, AllocationColumns, Reason, Stage, Waiting
+from ropewalk.tenancy.by_place import way_up
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.one_leaf import first_stages, over_idle_servers, servers_needed
-from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.one_leaf import first_stages, seats_on, servers_needed
 
 
 def gpus_only(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
@@ -16,45 +17,51 @@ def gpus_only(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     The leafs with most idle servers are filled first, and what is left goes to the best-fitting leaf. Only GPUs and
     servers can keep such a job waiting.
     """
+    from ropewalk.tenancy import _seats_kernel as kernel
+
     early = first_stages(state, job, gpus)
     if early is not None:
         return early
-    size = state.plant.gpus_per_server
-    taken: dict[int, int] = {}
-    missing = servers_needed(state, gpus)
-    idle = state.idle_servers.copy()
-    while missing:
-        enough = np.flatnonzero(idle >= missing)
-        leaf = int(enough[np.argmin(idle[enough])]) if len(enough) else int(np.argmax(idle))
-        taken[leaf] = min(missing, int(idle[leaf]))
-        missing -= taken[leaf]
-        idle[leaf] = 0
-    leafs = tuple(sorted(taken))
-    seats = [gpu for leaf in leafs for gpu in over_idle_servers(state, leaf, taken[leaf] * size)][:gpus]
-    return Allocation(
-        job=job,
-        gpus=tuple(seats),
-        stage="shared",
-        leafs=leafs,
-        spines=(),
-        links=(),
-        spine_of_gpu=static_spines(state.plant, seats),
-        leaf_of_gpu=tuple(state.plant.leaf_of_gpu[seats].tolist()),
-        guarantee="none",
+    apart = islands(state, gpus)
+    if apart is not None:
+        return apart
+    leafs, servers = kernel.fullest_first(state.idle_servers, servers_needed(state, gpus))
+    seats = seats_on(state, leafs, servers * state.plant.gpus_per_server)[:gpus]
+    return sharing(state, job, gpus, np.ascontiguousarray(seats))
+
+
+def islands(state: Occupancy, gpus: int) -> Waiting | None:
+    """The reason to wait of a job that needs several units of a plant on which nothing joins them."""
+    plant = state.plant
+    if plant.spines:
+        return None
+    return Waiting(
+        Reason.NETWORK_FRAGMENTATION,
+        f"no unit has {servers_needed(state, gpus)} idle servers, and nothing connects the units of {plant.name}",
+        never=gpus > int(plant.gpus_per_unit.max()),
     )
 
 
-def static_spines(plant: Plant, gpus: list[int]) -> tuple[int, ...]:
-    """The spine of each GPU where the rule is fixed for the whole plant: by its place on its leaf, round the cables.
-
-    On a leaf with as many cables as GPUs every GPU has an uplink of its own, whoever uses it.
-    """
-    leafs = set(plant.leaf_of_gpu[gpus].tolist())
-    spine_of_cable = {leaf: np.repeat(np.arange(plant.spines), plant.cables[leaf]) for leaf in leafs}
-    spines = []
-    for gpu in gpus:
-        leaf = int(plant.leaf_of_gpu[gpu])
-        place = gpu - int(plant.first_server[leaf]) * plant.gpus_per_server
-        ways = spine_of_cable[leaf]
-        spines.append(int(ways[place % len(ways)]) if len(ways) else OWN_LEAF)
-    return tuple(spines)
+def sharing(state: Occupancy, job: str, gpus: int, seats: NDArray[np.int64]) -> Allocation:
+    """What a job gets on these GPUs, which are sorted: no link is its own."""
+    plant, way = state.plant, way_up(state.plant)
+    leaf_of_gpu = tuple(plant.leaf_of_gpu[seats].tolist())
+    alone = leaf_of_gpu[0] // plant.rails == leaf_of_gpu[-1] // plant.rails
+    if alone:
+        inside = seats[0] // plant.gpus_per_server == seats[-1] // plant.gpus_per_server
+        stage: Stage = "server" if inside else "leaf"
+        spines: tuple[int, ...] = (OWN_LEAF,) * gpus
+    else:
+        stage, spines = "shared", tuple(way.spine[seats].tolist())
+    return Allocation(
+        job=job,
+        gpus=tuple(seats.tolist()),
+        stage=stage,
+        leafs=tuple(dict.fromkeys(leaf_of_gpu)),
+        spines=(),
+        links=(),
+        spine_of_gpu=spines,
+        leaf_of_gpu=leaf_of_gpu,
+        guarantee="contention-free" if alone else "none",
+        core_of_gpu=() if alone or not plant.cores else tuple(way.core[seats].tolist()),
+    ).knowing(AllocationColumns(seats))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ropewalk.errors import ClusterError, PhysicsError
 from ropewalk.tenancy.allocation import Allocation, Waiting
-from ropewalk.tenancy.backfill import Moment, Waiter, backfill_named
+from ropewalk.tenancy.backfill import QueueMoment, Waiter, backfill_named
 from ropewalk.tenancy.curve import Curve
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.expectation import Expectations
@@ -24,6 +25,10 @@ from ropewalk.tenancy.queue import Line, order_named
 from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.record import BEHIND_HEAD, RESTART, JobRecord, Refusal, Stretch
 from ropewalk.tenancy.running import Past, Running
+from ropewalk.tenancy.shards.ahead import InLine, Panels
+from ropewalk.tenancy.shards.allocate import servers_of
+from ropewalk.tenancy.shards.plant import PanelPlant
+from ropewalk.tenancy.shards.wired import wired_for
 from ropewalk.tenancy.waits import Waits
 
 
@@ -36,6 +41,8 @@ class Rules:
     backfill: str = "none"
     seed: int = 0
     when_a_link_dies: str = "ecmp"
+    rule_delay_s: float = 0.0
+    """From the start of a job with dedicated links to its first byte: its rules are being written."""
 
 
 class Simulation:
@@ -65,11 +72,14 @@ class Simulation:
         self.curve = Curve()
         self.dead = Drained()
         self._known = {job.name: number for number, job in enumerate(jobs)}
+        self._values: dict[Any, Any] = {}
+        """Numbers and links of jobs that have ended, each once."""
         self._tried: tuple[int, int] | None = None
         self._version = 0
         """Counts changes of the state: a head that did not fit is not tried again before the next one."""
         self.expectations = Expectations(state, allocate)
         self._strangers = sum(held.size for held in state.jobs.values())
+        self.panels = Panels(state.plant) if isinstance(state.plant, PanelPlant) else None
 
     def next_s(self) -> float:
         """When something happens next; never where nothing will."""
@@ -94,6 +104,7 @@ class Simulation:
             self._arrive(self.arrivals[self.arrived])
             self.arrived += 1
         self._dispatch()
+        self._look_ahead()
         self._new_paces()
         self._draw()
         self._check()
@@ -129,6 +140,8 @@ class Simulation:
 
     def _start(self, number: int, allocation: Allocation) -> None:
         job, past = self.jobs[number], self.pasts.get(number)
+        if self.panels is not None:
+            allocation = self.panels.seat(self.state, allocation)
         self.state.place(allocation)
         self._version += 1
         self.line.remove(number)
@@ -140,11 +153,19 @@ class Simulation:
             allocation=allocation,
             start_s=self.now_s,
             left=job.iterations if past is None or past.left is None else past.left,
-            since_s=self.now_s + start_delay_s(self.plant, allocation),
+            since_s=self.now_s + self._delay_s(job, allocation),
             pace=self.network.pace(job.name),
             quiet_iteration_s=footprint.quiet_iteration_s,
             sent_flows=footprint.sent,
         )
+
+    def _delay_s(self, job: Job, allocation: Allocation) -> float:
+        """Circuits are set while rules are written: the slower of the two. Patching takes what it takes."""
+        if self.panels is not None:
+            wired = wired_for(self.panels.plant, job.work, allocation)
+            return self.panels.start(allocation, 0 if wired is None else wired.cables, self.now_s)
+        rules_s = self.rules.rule_delay_s if allocation.links else 0.0
+        return max(rules_s, start_delay_s(self.plant, allocation))
 
     def _finish(self, number: int) -> None:
         job, run, past = self.jobs[number], self.running.pop(number), self.pasts.pop(number, Past())
@@ -155,12 +176,14 @@ class Simulation:
             name=job.name,
             gpus=job.gpus,
             arrival_s=job.arrival_s,
-            stretches=(*past.stretches, Stretch(run.start_s, self.now_s, run.allocation)),
+            stretches=(*past.stretches, Stretch(run.start_s, self.now_s, run.allocation.kept(self._values))),
             quiet_s=past.quiet_s + done * run.quiet_iteration_s,
             waited_s=self.waits.of.pop(number).waited_s,
             flows=past.flows + run.flows,
             met_flows=past.met_flows + run.met_flows,
             deadline_s=job.deadline_s,
+            model=job.model,
+            busy_s=job.iterations * job.work.arithmetic_s,
         )
 
     def _leave(self, number: int) -> None:
@@ -178,7 +201,7 @@ class Simulation:
         past.left = before - math.floor(before - run.left)
         past.quiet_s += (before - past.left) * run.quiet_iteration_s
         past.flows, past.met_flows = past.flows + run.flows, past.met_flows + run.met_flows
-        past.stretches.append(Stretch(run.start_s, self.now_s, run.allocation))
+        past.stretches.append(Stretch(run.start_s, self.now_s, run.allocation.kept(self._values)))
         self._leave(number)
         self._enqueue(number, RESTART, again=True)
 
@@ -190,8 +213,8 @@ class Simulation:
         self.bury(self.dead | failure.parts)
         for number in sorted(self.running):
             held = self.running[number].allocation
-            lost_links = loses_links(failure.parts, held)
-            must_move = held.stage == "ocs" or self.rules.when_a_link_dies == "re-place"
+            lost_links = loses_links(failure.parts, self.plant, held)
+            must_move = held.has_circuits or self.rules.when_a_link_dies == "re-place"
             if loses_gpus(failure.parts, self.plant, held) or (lost_links and must_move):
                 self._throw_out(number)
             elif lost_links or not held.links:
@@ -205,16 +228,17 @@ class Simulation:
         self.bury(self.dead - failure.parts)
         for number in sorted(self.running):
             if self.running[number].rerouted or not self.running[number].allocation.links:
-                self._reroute(number, rerouted=loses_links(self.dead, self.running[number].allocation))
+                self._reroute(number, rerouted=loses_links(self.dead, self.plant, self.running[number].allocation))
 
     def bury(self, dead: Drained) -> None:
         self.dead = dead
         self.network.cables = (self.plant.cables * dead.links_up(self.plant)).astype(np.int32)
+        self.network.core_cables = (self.plant.core_cables * dead.core_links_up(self.plant)).astype(np.int32)
 
     def _reroute(self, number: int, *, rerouted: bool) -> None:
         """The flows of a running job take the paths that are there now; where there are none it stops."""
         job, run = self.jobs[number], self.running[number]
-        if len(run.allocation.leafs) < 2:
+        if not run.allocation.crosses:
             return
         try:
             footprint = self.network.footprint(job.work, run.allocation)
@@ -247,7 +271,7 @@ class Simulation:
         self.waits.block(head, self.jobs[head].name, self.now_s, why, before_waits=before_waits)
         self._tried = (head, self._version)
 
-    def _moment(self) -> Moment:
+    def _moment(self) -> QueueMoment:
         waiting = [
             Waiter(number, self.jobs[number].name, self.jobs[number].gpus, self.expectations.run_s(self.jobs[number]))
             for number in self.line
@@ -256,7 +280,19 @@ class Simulation:
         for number, run in self.running.items():
             job = self.jobs[number]
             ends.append((run.start_s + self.expectations.run_s(job), job.name))
-        return Moment(self.now_s, self.state, self.allocate, waiting, sorted(ends))
+        return QueueMoment(self.now_s, self.state, self.allocate, waiting, sorted(ends))
+
+    def _look_ahead(self) -> None:
+        """Where there is a second panel, those in line are patched while others run."""
+        if self.panels is None:
+            return
+        free_s = np.where(self.state.drained.servers_up(self.plant), self.now_s, np.inf)
+        for number, run in self.running.items():
+            expected = max(run.start_s + self.expectations.run_s(self.jobs[number]), self.now_s)
+            servers = list(servers_of(self.panels.plant, run.allocation))
+            free_s[servers] = np.maximum(free_s[servers], expected)
+        waiting = map(self.jobs.__getitem__, self.line)
+        self.panels.look_ahead(self.now_s, [InLine(job.name, job.gpus) for job in waiting], free_s)
 
     def _new_paces(self) -> None:
         for name in self.network.settle():

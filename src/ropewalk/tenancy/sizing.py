@@ -60,5 +60,5 @@ def strictly_non_blocking(ports: int) -> Sizing:
 
 def _ports(ports: int) -> int:
     if ports < 2:
-        raise ClusterError(f"a switch with {ports} ports joins nothing: give 2 ports or more")
+        raise ClusterError(f"a switch with {ports} ports connects nothing: give 2 ports or more")
     return ports

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk.errors import ClusterError
+from ropewalk.files import is_there
 from ropewalk.progress import Progress
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.optical.sequence import changes_of, turned
 from ropewalk.tenancy.plant import Plant
@@ -29,6 +31,8 @@ class ClusterStudy:
     """What the jobs are called: a file, or the recipe of a synthetic trace."""
     policies: tuple[Policy, ...]
     timelines: tuple[Timeline, ...]
+    said: tuple[str, ...] = ()
+    """What the jobs train and how that was found."""
     warnings: tuple[str, ...] = ()
     """What makes the numbers differ from what was meant, probably."""
     notes: tuple[str, ...] = ()
@@ -44,7 +48,9 @@ class ClusterStudy:
     def circuits(self, policy: Policy) -> dict[str, int] | None:
         """Circuits that were set up, found in place, and torn down for others; None where a policy has none."""
         plant = policy.plant(self.plant)
-        return turned(changes_of(plant, self.timeline(policy.name).jobs)) if isinstance(plant, OpticalPlant) else None
+        if not isinstance(plant, OpticalPlant | CoreOpticalPlant):
+            return None
+        return turned(changes_of(plant, self.timeline(policy.name).jobs))
 
     def as_json(self, *, jobs: bool = False) -> dict[str, Any]:
         """Numbers of every policy; with `jobs` also what became of every job, and the cluster over time."""
@@ -59,9 +65,10 @@ class ClusterStudy:
             "kinds": {
                 policy.name: {"isolation": policy.name if policy.isolates else SHARED, "routing": policy.routing}
                 | (timeline.as_document() if jobs else timeline.summary())
-                | {"circuits": self.circuits(policy)}
+                | {"circuits": self.circuits(policy), "patching": timeline.patching and timeline.patching.as_document()}
                 for policy, timeline in self.runs
             },
+            "jobs_train": list(self.said),
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
@@ -75,33 +82,35 @@ def answer(
     Each policy has a file of its own, named after the checkpoint and the policy.
     """
     plant, conditions = question.plant, question.conditions
-    refused = {policy.name: policy.applies(conditions.failures) for policy in question.policies}
+    refused = {policy.name: policy.applies(conditions.failures, plant) for policy in question.policies}
     policies = [policy for policy in question.policies if refused[policy.name] is None]
     left_out = [f"policy {name} {reason}" for name, reason in refused.items() if reason is not None]
     if not policies:
-        raise ClusterError(f"{'; '.join(left_out)}: let a spine or leaf fail")
+        raise ClusterError(f"{'; '.join(left_out)}: choose another policy, or let a spine or leaf fail")
     timelines = []
     for number, policy in enumerate(policies):
         file = None if checkpoint is None else checkpoint_of(checkpoint, policy)
         timelines.append(
             replay(
-                policy.plant(plant, conditions.circuit_delay_s),
+                policy.plant(plant, conditions.circuit_delay_s, conditions.patch_delay_s),
                 question.jobs,
                 allocate=policy.make,
                 routing=policy.routing,
                 queue=conditions.queue,
                 backfill=conditions.backfill,
                 seed=conditions.seed,
+                rule_delay_s=conditions.rule_delay_s,
                 failures=conditions.failures,
                 when_a_link_dies=conditions.when_a_link_dies,
                 policy=policy.name,
                 progress=_of_all(progress, number, len(policies)),
                 checkpoint=file,
-                resume=file is not None and file.exists(),
+                resume=file is not None and is_there(file),
             )
         )
     notes = (*question.notes, *(f"{one}: it is left out" for one in left_out))
-    return ClusterStudy(plant, question.trace, tuple(policies), tuple(timelines), question.warnings, notes)
+    told = question.said, question.warnings, notes
+    return ClusterStudy(plant, question.trace, tuple(policies), tuple(timelines), *told)
 
 
 def checkpoint_of(base: Path, policy: Policy) -> Path:

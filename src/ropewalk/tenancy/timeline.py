@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.tenancy.record import Blocked, JobRecord, Refusal
+from ropewalk.tenancy.shards.ahead import Patching
 
 LONG_WAIT_S = 10.0
 """A job has waited when it started later than this after it came: the authors' waiting ratio."""
@@ -47,6 +48,8 @@ class Timeline:
     curves: Curves
     blocked: tuple[Blocked, ...]
     """Every try to start the head of the queue that failed, in order."""
+    patching: Patching | None = None
+    """What was patched for jobs, where their servers are behind patch panels."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Everything else that one needs to get the same bytes again."""
 
@@ -217,6 +220,7 @@ class Timeline:
             "backfill": self.backfill,
             "seed": self.seed,
             "settings": dict(self.settings),
+            "patching": None if self.patching is None else self.patching.as_document(),
             **self.summary(),
             "records": [job.as_document() for job in self.jobs],
             "refused": [vars(refusal) for refusal in self.refused],

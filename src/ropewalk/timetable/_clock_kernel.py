@@ -8,15 +8,15 @@ link, and events have to be taken in the order of time (`take_turns`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
+
 Times = tuple[Floats, Floats, Floats, Floats, Ints]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(
     row_start: Ints,
     device: NDArray[np.int32],
@@ -74,7 +74,7 @@ def settle(
     return start, end, sent, arrived, at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_turns(
     row_start: Ints,
     device: NDArray[np.int32],

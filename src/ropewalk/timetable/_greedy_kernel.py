@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.timetable.passes import Pass
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FORWARD, INPUT, WEIGHT = int(Pass.FORWARD), int(Pass.INPUT), int(Pass.WEIGHT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lay(
     home: Ints,
     forward: Floats,

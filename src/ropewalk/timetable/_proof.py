@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import ProofError
 from ropewalk.timetable.passes import LETTERS, Entry, Pass, text
 
 if TYPE_CHECKING:
     from ropewalk.timetable.table import Timetable
 
-Ints = NDArray[np.int64]
+MOST_MISSING = 10**6
+"""Of these the first is named; beyond, no memory is taken to look for it."""
 
 
 def prove(table: Timetable) -> None:
@@ -53,6 +54,11 @@ def _columns(table: Timetable) -> None:
         if wrong.any():
             _fail(table, f"there is no {name} {int(column[wrong][0])}: count from 0 to {count - 1}")
 
+    least = 2 * table.pieces * table.micro_batches
+    if least > table.passes + MOST_MISSING:
+        wanted = f"{table.pieces} pieces and {table.micro_batches} micro-batches take {least} or more"
+        _fail(table, f"it has {table.passes} passes, and {wanted}: number both without gaps")
+
 
 def _pairs(table: Timetable) -> None:
     first = np.flatnonzero(table.paired)
@@ -60,12 +66,15 @@ def _pairs(table: Timetable) -> None:
         return
     last_of_row = table.row_start[1:] - 1
     for alone in first[np.isin(first, last_of_row)][:1]:
-        _fail(table, f"{_name(table, alone)} is to run side by side with a pass behind the end of its row")
+        _fail(table, f"{_name(table, alone)} is to overlap with a pass beyond the end of its row")
     for three in first[table.paired[first + 1]][:1]:
-        _fail(table, f"{_name(table, three)} starts a third pass side by side: only two passes make a pair")
+        _fail(table, f"{_name(table, three)} starts a third overlapping pass: only two passes form a pair")
     both = (table.kind[first] == Pass.FORWARD) == (table.kind[first + 1] == Pass.FORWARD)
     for same in first[both][:1]:
-        _fail(table, f"{_name(table, same)} and {_name(table, same + 1)} make no pair: one of the two goes forward")
+        _fail(
+            table,
+            f"{_name(table, same)} and {_name(table, same + 1)} do not form a pair: one of the two must be forward",
+        )
 
 
 def _complete(table: Timetable) -> Ints:
@@ -97,8 +106,8 @@ def _at_home(table: Timetable) -> None:
     away = np.flatnonzero(table.device_of_piece[table.piece] != table.device)
     if len(away):
         home = int(table.device_of_piece[table.piece[away[0]]])
-        _fail(table, f"{_name(table, away[0])} stands in the row of device {table.device[away[0]]}, "
-                     f"but its piece lives on device {home}")  # fmt: skip
+        _fail(table, f"{_name(table, away[0])} is in the row of device {table.device[away[0]]}, "
+                     f"but its piece is on device {home}")  # fmt: skip
 
 
 def _in_order(table: Timetable, position: Ints) -> None:
@@ -133,7 +142,7 @@ def _no_deadlock(table: Timetable) -> None:
         awaited = next(int(table.source[one]) for one in slot if _unfinished(table, at, int(table.source[one])))
         chain.append(f"device {here} at {_name(table, slot[0])} waits for {_name(table, awaited)}")
         here = int(table.device[awaited])
-    _fail(table, "devices wait for each other: " + ", ".join(chain))
+    _fail(table, "deadlock: " + ", ".join(chain))
 
 
 def _unfinished(table: Timetable, at: Ints, position: int) -> bool:

@@ -7,18 +7,15 @@ stage on and gradients of inputs from the last one back, so that each stage know
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 from ropewalk.timetable.passes import Pass
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FORWARD, INPUT, WEIGHT = int(Pass.FORWARD), int(Pass.INPUT), int(Pass.WEIGHT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place(kind, stage, seconds, send, done, over, free, idle, held, kept, laid):  # type: ignore[no-untyped-def]
     """Put the next pass of a kind on a stage: behind its last pass, and behind the arrival of what it needs."""
     number = done[kind, stage]
@@ -40,7 +37,7 @@ def _place(kind, stage, seconds, send, done, over, free, idle, held, kept, laid)
     laid[stage, at, 0], laid[stage, at, 1] = kind, number
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(stage, due, greedy, seconds, send, done, over, free, idle, held, kept, laid):  # type: ignore[no-untyped-def]
     """Gradients of weights that fit before `due`, and one more where a bubble would cost more than it delays."""
     while done[WEIGHT, stage] < done[INPUT, stage] and free[stage] + seconds[WEIGHT, stage] <= due:
@@ -51,7 +48,7 @@ def _fill(stage, due, greedy, seconds, send, done, over, free, idle, held, kept,
         _place(WEIGHT, stage, seconds, send, done, over, free, idle, held, kept, laid)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _warm_up(bubble, limit, batches, seconds, send, over, free, held, kept):  # type: ignore[no-untyped-def]
     """Forward passes of every stage, besides the first one, before its first gradient of inputs."""
     stages = len(free)
@@ -74,7 +71,7 @@ def _warm_up(bubble, limit, batches, seconds, send, over, free, held, kept):  # 
     return more
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _goes_forward(stage, limit, backward_first, batches, seconds, send, done, free, idle, held, kept):  # type: ignore[no-untyped-def]
     """Does a stage run another forward pass before the gradients of this micro-batch come back?"""
     front = done[FORWARD, stage]
@@ -94,7 +91,7 @@ def _goes_forward(stage, limit, backward_first, batches, seconds, send, done, fr
     return back - free[stage] > idle.max() - idle[stage]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lay_stage_by_stage(
     forward: Floats,
     backward: Floats,

@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import StrategyError
 from ropewalk.timetable.clock import StageTimes, TimetableRun, run
 from ropewalk.timetable.table import Timetable
 from ropewalk.timetable.v_shape import v_homes, zero_bubble_v
 from ropewalk.timetable.zero_bubble import zero_bubble_h1, zero_bubble_h2
 
-Ints = NDArray[np.int64]
 Judge = Callable[[TimetableRun], float]
 
 

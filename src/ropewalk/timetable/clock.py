@@ -14,13 +14,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import StrategyError
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.stage_times import StageTimes as StageTimes
 from ropewalk.timetable.stage_times import stage_times as stage_times
 from ropewalk.timetable.table import Timetable
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ def dual_pipe(devices: int, micro_batches: int) -> Timetable:
     """
     findings = Findings(StrategyError, "timetable dualpipe")
     if devices < 2 or devices % 2:
-        findings.add(f"streams from both ends do not meet in the middle of {devices} devices: take an even number")
+        findings.add(f"micro-batches from both ends cannot meet in the middle of {devices} devices: use an even number")
     if micro_batches % 2 or micro_batches < 2 * devices:
-        findings.add(f"{micro_batches} micro-batches: take an even number, {2 * devices} or more")
+        findings.add(f"{micro_batches} micro-batches: use an even number, {2 * devices} or more")
     findings.raise_if_any()
     half, each = devices // 2, micro_batches // 2
     rows = []
@@ -35,11 +35,11 @@ def dual_pipe(devices: int, micro_batches: int) -> Timetable:
 
 
 def dual_pipe_v(devices: int, micro_batches: int) -> Timetable:
-    """DualPipeV: the same meeting of streams in a V of two pieces a device, with the model there once."""
+    """DualPipeV: the same meeting of streams in a V of two chunks per device, with the model there once."""
     check_size("dualpipev", devices, micro_batches)
     if micro_batches < 2 * devices:
         raise StrategyError(
-            f"timetable dualpipev: {micro_batches} micro-batches for {2 * devices} pieces: take {2 * devices} or more"
+            f"timetable dualpipev: {micro_batches} micro-batches for {2 * devices} pieces: use {2 * devices} or more"
         )
     rows = [_row(Row(device, 2 * devices - 1 - device), device, devices, micro_batches) for device in range(devices)]
     return from_rows("dualpipev", rows, v_homes(devices), micro_batches)

@@ -13,7 +13,7 @@ from ropewalk.timetable.warm_up import check_size
 
 
 def side_by_side(devices: int, micro_batches: int, pieces_each: int = 1) -> Timetable:
-    """1F1B with a forward and a backward pass side by side: what one sends to experts the other computes meanwhile.
+    """1F1B with forward and backward passes overlap: one communicates with experts while the other computes.
 
     Megatron-Core's overlap of expert communication (2025): one more micro-batch is in flight than under 1F1B, over any
     number of pieces on each device.
@@ -46,7 +46,7 @@ def interleaved(devices: int, micro_batches: int, pieces_each: int = 2, *, paire
     if micro_batches % groups:
         raise StrategyError(
             f"timetable {name}: {micro_batches} micro-batches do not divide into {groups} equal groups for "
-            f"{devices} devices: take a multiple of {devices}"
+            f"{devices} devices: use a multiple of {devices}"
         )
     size = micro_batches // groups
     group, within = np.divmod(np.arange(micro_batches * pieces_each), size * pieces_each)

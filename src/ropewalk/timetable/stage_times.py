@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import Findings, StrategyError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +107,7 @@ def stage_times(
         counts.add(pieces)
     if len(counts) != 1:
         say = (
-            "give the number of pieces"
-            if not counts
-            else f"the times speak of {sorted(counts)} pieces: make them agree"
+            "give the number of pieces" if not counts else f"the times are for {sorted(counts)} pieces: make them agree"
         )
         raise StrategyError(f"times of a pipeline: {say}")
     (count,) = counts

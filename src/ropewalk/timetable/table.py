@@ -15,14 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import StrategyError
 from ropewalk.timetable._proof import prove
 from ropewalk.timetable.passes import Entry as Entry
 from ropewalk.timetable.passes import Pass as Pass
 from ropewalk.timetable.passes import text
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,19 +173,21 @@ def from_rows(
     )
 
 
-class Columns(NamedTuple):
+class RowColumns(NamedTuple):
     """A row as columns, for timetables of very many passes."""
 
     kind: NDArray[np.int64]
     piece: NDArray[np.int64]
     micro_batch: NDArray[np.int64]
 
-    def only(self, which: NDArray[np.bool_] | Ints) -> Columns:
+    def only(self, which: NDArray[np.bool_] | Ints) -> RowColumns:
         """Some of its passes, or all of them in another order."""
-        return Columns(*(column[which] for column in self))
+        return RowColumns(*(column[which] for column in self))
 
 
-def from_columns(name: str, rows: Sequence[Columns], device_of_piece: Sequence[int], micro_batches: int) -> Timetable:
+def from_columns(
+    name: str, rows: Sequence[RowColumns], device_of_piece: Sequence[int], micro_batches: int
+) -> Timetable:
     """A timetable without passes side by side from its rows."""
     kind, piece, number = (np.concatenate(column) for column in zip(*rows, strict=True))
     return Timetable(

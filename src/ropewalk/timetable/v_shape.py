@@ -1,11 +1,11 @@
-"""Two pieces a device in the shape of a V: the first device also holds the last piece."""
+"""Two chunks per device in the shape of a V: the first device also holds the last piece."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.timetable.table import Columns, Pass, Timetable, from_columns
+from ropewalk.timetable.table import Pass, RowColumns, Timetable, from_columns
 from ropewalk.timetable.warm_up import check_size
 
 
@@ -27,7 +27,7 @@ def zero_bubble_v(devices: int, micro_batches: int) -> Timetable:
     return from_columns("zb-v", there, v_homes(devices), micro_batches)
 
 
-def _row(device: int, devices: int, micro_batches: int) -> Columns:
+def _row(device: int, devices: int, micro_batches: int) -> RowColumns:
     """Fill the V down, meet its upward leg, then take turns between the two legs, and drain."""
     down, up, left = device, 2 * devices - 1 - device, devices - device
     fill, meet, turns = np.arange(device), np.arange(left), np.arange(micro_batches - devices)
@@ -53,12 +53,12 @@ def _row(device: int, devices: int, micro_batches: int) -> Columns:
     )
 
 
-def _by_turns(*passes: tuple[Pass, int, NDArray[np.int64]]) -> Columns:
+def _by_turns(*passes: tuple[Pass, int, NDArray[np.int64]]) -> RowColumns:
     """A pass of every kind given, for the first micro-batch of each, then for the second, and so on."""
     many = len(passes[0][2])
     kind, piece = (np.tile([int(one[at]) for one in passes], many) for at in (0, 1))
-    return Columns(kind, piece, np.column_stack([numbers for _, _, numbers in passes]).ravel())
+    return RowColumns(kind, piece, np.column_stack([numbers for _, _, numbers in passes]).ravel())
 
 
-def _joined(*parts: Columns) -> Columns:
-    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _joined(*parts: RowColumns) -> RowColumns:
+    return RowColumns(*(np.concatenate(column) for column in zip(*parts, strict=True)))

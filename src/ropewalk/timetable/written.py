@@ -9,7 +9,7 @@ from ropewalk.errors import ProofError, StrategyError
 from ropewalk.timetable.passes import LETTERS, Entry, Pass
 from ropewalk.timetable.table import Timetable, from_rows
 
-ONE_PASS = re.compile(r"(?P<piece>\d+)(?P<kind>[FBIW])(?P<micro_batch>\d+)(?P<paired>\+?)")
+ONE_PASS = re.compile(r"(?P<piece>[0-9]{1,9})(?P<kind>[FBIW])(?P<micro_batch>[0-9]{1,9})(?P<paired>\+?)")
 KINDS = {letter: kind for kind, letter in LETTERS.items()}
 
 
@@ -45,7 +45,7 @@ def _row(name: str, device: int, text: str) -> list[Entry]:
         one = ONE_PASS.fullmatch(word)
         if one is None:
             raise StrategyError(
-                f"timetable {name}: {word!r} in row {device} is no pass: write piece, {', '.join(KINDS)} and "
+                f"timetable {name}: {word!r} in row {device} is not a pass: write piece, {', '.join(KINDS)} and "
                 "micro-batch, such as 0F3"
             )
         kind = KINDS[one["kind"]]

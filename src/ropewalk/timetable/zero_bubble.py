@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.timetable.table import Columns, Pass, Timetable, from_columns
+from ropewalk.timetable.table import Pass, RowColumns, Timetable, from_columns
 from ropewalk.timetable.warm_up import check_size
 
 
@@ -38,7 +38,7 @@ def _put_off(name: str, devices: int, micro_batches: int, depth: int) -> Timetab
     return from_columns(name, rows, range(devices), micro_batches)
 
 
-def _row(device: int, devices: int, micro_batches: int, depth: int) -> Columns:
+def _row(device: int, devices: int, micro_batches: int, depth: int) -> RowColumns:
     """Forward passes ahead; then by turns an INPUT, the WEIGHT that it was put off for, and the next forward pass."""
     every = np.arange(micro_batches)
     ahead, late = min(depth * (devices - 1 - device) + 1, micro_batches), min(depth * device, micro_batches)
@@ -58,4 +58,4 @@ def _row(device: int, devices: int, micro_batches: int, depth: int) -> Columns:
         )
     )
     number, turn = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
-    return Columns(kind, np.full(len(kind), device), number).only(np.lexsort((place, turn)))
+    return RowColumns(kind, np.full(len(kind), device), number).only(np.lexsort((place, turn)))

@@ -14,7 +14,7 @@ from ropewalk.device.pricer import TABLE_SUFFIXES, Pricer
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
-from ropewalk.sim.step import ROUNDED, Ran, StepRun, StepStatistics
+from ropewalk.sim.step import ROUNDED, Ran, StepRun, StepStatistics, Window
 from ropewalk.strategy import Memory, Pieces, Strategy
 from ropewalk.strategy.placement import stage_name
 from ropewalk.strategy.strategy import SERVER
@@ -61,7 +61,7 @@ class StepAnswer:
     def transport(self) -> Transport:
         """What collectives and sends cost beyond their bytes."""
         settled = self.question.network.transport
-        assert settled is not None, "left open in the question, settled where it was answered"
+        assert settled is not None, "left open in the question, set in the answer"
         return settled
 
     @property
@@ -127,7 +127,7 @@ class StepAnswer:
             "algorithm": asked.network.algorithm,
             "collectives": asked.network.collectives,
             **as_json(self.collectives, self.chosen),
-            "transport": {name: value for name, value in asdict(self.transport).items() if np.isfinite(value)},
+            "transport": _costs(self.transport),
             "jitter": asked.jitter,
             "stragglers": {str(rank): factor for rank, factor in sorted(asked.stragglers.items())},
             "seed": asked.network.seed,
@@ -168,6 +168,13 @@ class TrainingAnswer(StepAnswer):
     run: StepRun
     expansion: Expansion
     """The tasks that the step became."""
+    window: Window | None = None
+    """The step that all times are of, where several ran in a row."""
+
+
+def _costs(transport: Transport) -> dict[str, object]:
+    costs = {name: value for name, value in asdict(transport).items() if name != "mixer" and np.isfinite(value)}
+    return costs if transport.mixer.free else costs | {"mixer": str(transport.mixer)}
 
 
 def run_as_json(run: Ran, found: StepStatistics, fabric: Fabric) -> dict[str, Any]:

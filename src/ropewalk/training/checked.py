@@ -7,14 +7,15 @@ products as wide, and the same stack runs at the same sort of clock.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
 from ropewalk.device.device import Device, precision
+from ropewalk.documents import packaged_text
+from ropewalk.documents.from_csv import table_records
+from ropewalk.errors import InputError
 from ropewalk.units import show_seconds
 from ropewalk.workload.adapted import bare
 from ropewalk.workload.experts import Experts
@@ -43,7 +44,7 @@ class Sort:
     """`full`, or `held` to a power limit."""
 
     def said(self) -> str:
-        clock = "at full clock" if self.clock == "full" else "held to a power limit"
+        clock = "at full clock" if self.clock == "full" else "under a power limit"
         model = {"dense": "dense transformers", "experts": "mixtures of experts", "samples": "models of images"}
         return f"{model[self.model]} in {self.bits} bits on {self.architecture or 'this device'}, {self.stack}, {clock}"
 
@@ -75,10 +76,13 @@ class CheckedRun:
     """Predicted against measured, minus 1."""
 
 
+COLUMNS = ("id", "architecture", "model", "bits", "stack", "clock", "gpus", "error")
+
+
 @cache
 def checked_runs() -> tuple[CheckedRun, ...]:
     """All of them."""
-    text = files("ropewalk.training").joinpath("data/checked_runs.csv").read_text(encoding="utf-8")
+    text = packaged_text("ropewalk.training", "data/checked_runs.csv").splitlines()
     return tuple(
         CheckedRun(
             row["id"],
@@ -86,7 +90,7 @@ def checked_runs() -> tuple[CheckedRun, ...]:
             int(row["gpus"]),
             float(row["error"]),
         )
-        for row in csv.DictReader(text.splitlines())
+        for _, row in table_records(text, COLUMNS, "checked runs", InputError)
     )
 
 
@@ -114,11 +118,11 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
     >>> found.low_s < 1.0 < found.high_s, found.runs > 100
     (True, True)
     >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1).said()
-    'none; no runs like it were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
+    'none; no comparable runs were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
     """
     alike = [run for run in checked_runs() if run.sort == sort]
     if len(alike) < FEWEST:
-        known = ("no runs like it were", "only one run like it was", "only two runs like it were")[len(alike)]
+        known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
         return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
     fewest, most = min(run.gpus for run in alike), max(run.gpus for run in alike)
     measured = seconds / (1 + np.array([run.error for run in alike]))
@@ -126,6 +130,6 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
     low, high = (float(one) for one in np.quantile(measured, [outer, 1 - outer]))
     part = "8 of 10" if outer else "all"
     on = "1 GPU" if most == 1 else f"{most} GPUs" if fewest == most else f"{fewest} to {most} GPUs"
-    why = f"{part} of {len(alike)} checked runs like it, on {on}"
-    further = f"; {gpus} GPUs are outside of what was checked" if gpus > FURTHER * most else ""
+    why = f"{part} of {len(alike)} checked comparable runs, on {on}"
+    further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""
     return Expected(low, high, len(alike), why + further)

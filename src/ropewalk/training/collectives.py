@@ -11,7 +11,7 @@ import numpy as np
 from ropewalk.collectives.choice import CollectiveChoice, collective_choice
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
-from ropewalk.task.auto import FASTER, Chosen, Tried, fastest
+from ropewalk.task.auto import FASTER, Chosen, TriedChoice, fastest
 from ropewalk.task.estimate import purposes_of
 from ropewalk.task.expand import Expansion
 from ropewalk.task.kinds import missing_acts
@@ -61,7 +61,7 @@ def settled(
     chosen = fastest(step, written, seconds)
     rings = collective_choice(chosen.tried[0].algorithm)
     if use.level.level != "flow" and chosen.choice != rings:
-        at_level = [Tried(str(one), seconds(one, use)) for one in (rings, chosen.choice)]
+        at_level = [TriedChoice(str(one), seconds(one, use)) for one in (rings, chosen.choice)]
         if at_level[1].seconds >= at_level[0].seconds * FASTER:
             note = f"{chosen.choice} is faster than {rings} by flows, but not at level {use.level.level}"
             chosen = replace(chosen, choice=rings, seconds=at_level[0].seconds, notes=(*chosen.notes, note))

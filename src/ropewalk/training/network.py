@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ropewalk.collectives.choice import collective_choice
+from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.collectives.nccl import Algorithm, Generation, Library, generation_of, library_for
 from ropewalk.collectives.nccl.rates import RATES
 from ropewalk.collectives.table import COLLECTIVES, with_rings
+from ropewalk.device.pricer import device_of
 from ropewalk.errors import Findings, GraphError
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import Cluster
@@ -85,9 +87,26 @@ class NetworkUse:
         return replace(
             self,
             algorithm="ring" if single and self.algorithm == DEFAULT else self.algorithm,
-            transport=self.transport or transport_of(gpu),
+            transport=self.transport or replace(transport_of(gpu), mixer=self._adder_of(cluster)),
             library=self.library or library_for(cluster),
         )
+
+    def _adder_of(self, cluster: Cluster) -> Mixer:
+        """What reductions are added up by unless told: the GPU, beside what it sends.
+
+        Bandwidths of NCCL are measured with all that its reductions add, so adding counts only where it would take
+        longer than sending. Where rounds are written out it would come on top of them, which would count it twice.
+        """
+        if self.collectives != "fluid" or self.algorithm == "nccl":
+            return FREE
+        return Mixer(device_of(cluster.device).adds)
+
+    def written_in(self, collectives: str, cluster: Cluster) -> NetworkUse:
+        """The same with rounds that flow together, or that are written out; what adds up by default goes with it."""
+        usual, other = self._adder_of(cluster), replace(self, collectives=collectives)
+        if self.transport is None or self.transport.mixer != usual:
+            return other
+        return replace(other, transport=replace(self.transport, mixer=other._adder_of(cluster)))
 
     def run_by(self, stack: Stack | None) -> NetworkUse:
         """The same with the collectives that a stack calls, where they were left to it; rings where there is none."""
@@ -102,7 +121,11 @@ class NetworkUse:
         """What collectives cost beyond their bytes; headers, where the level counts them itself, do not count twice."""
         if not self.level.knows_packets:
             return transport
-        return replace(transport, efficiency_across=min(1.0, transport.efficiency_across / self.level.payload_share()))
+        share, mixer = self.level.payload_share(), transport.mixer
+        if self.collectives == "fluid":
+            # There adders limit what arrives, headers and all; elsewhere they take their time once it is there.
+            mixer = replace(mixer, rate=mixer.rate / share)
+        return replace(transport, efficiency_across=min(1.0, transport.efficiency_across / share), mixer=mixer)
 
     def library_beside_packets(self) -> Library | None:
         """The library that chooses, the same way."""
@@ -133,7 +156,7 @@ def expand_on(
     """
     choice = collective_choice(use.named())
     if choice.is_open:
-        raise GraphError(f"algorithm {use.algorithm!r} leaves collectives open: settle them first, or name them")
+        raise GraphError(f"algorithm {use.algorithm!r} leaves collectives open: name them")
     return expanded(
         step, replace(use_on(step, fabric, use), choice=choice, made={} if made is None else made, least=least)
     )

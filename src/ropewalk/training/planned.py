@@ -30,9 +30,9 @@ def plan_of(answer: StepAnswer, made_by: str = "simulate", study: Mapping[str, A
     """
     asked, found = answer.question, answer.statistics
     if not isinstance(asked.model, str):
-        raise PlanError(f"{asked.model.name} was made in Python and has no name to read it by: save it as a file first")
+        raise PlanError(f"{asked.model.name} was built in Python and has no name: save it as a file first")
     if asked.jitter or asked.stragglers:
-        raise PlanError("a plan promises the time of healthy GPUs: leave jitter and stragglers out")
+        raise PlanError("a plan predicts the time of healthy GPUs: leave jitter and stragglers out")
     return Plan(
         ModelUse(asked.model, asked.sequence, asked.precision),
         asked.place,
@@ -74,7 +74,7 @@ def changes_since(plan: Plan, answer: StepAnswer) -> list[str]:
     if promised is not None:
         same = same and (promised.level, promised.detail) == (asked.level, answer.question.detail)
     if same and talk.digest and talk.digest != digest_of(answer.collectives):
-        return [f"Its collectives are made differently than by ropewalk {plan.version}, which wrote the plan."]
+        return [f"Its collectives are built differently than by ropewalk {plan.version}, which wrote the plan."]
     return []
 
 

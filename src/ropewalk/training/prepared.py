@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.device.device import unlimited
+from ropewalk.device.device import Device, unlimited
 from ropewalk.device.pricer import Pricer, pricer
 from ropewalk.errors import Findings, MemoryShortage, StrategyError
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.interconnect import gpu_in
-from ropewalk.strategy import Memory, Pieces, Placement, PriceList, Strategy, check, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, Memory, Pieces, Placement, Strategy, check, cut, memory, shares_of
+from ropewalk.strategy.memory import host_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.remedies import Remedies
 from ropewalk.strategy.server import Server
@@ -95,13 +96,15 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     shares = shares_of(workload, strategy)
     order = DEFAULT_ORDER if question.order is None else question.order
     inside = inside_of(question.place, question.network, order, prices.device, stack_of(workload))
-    listed = PriceList(prices, inside)
+    listed = KeptPrices(prices, inside)
     pieces = cut(workload, strategy, shares, listed)
     needed = memory(strategy, shares, pieces, prices.numbers)
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise Remedies(workload, strategy, listed, prices.device.memory_bytes).shortage(
             needed, unlimited(prices.device.name)
         )
+    if question.memory_check and prices.device.host is not None:
+        check_host(prices.device, host_bytes(strategy, shares, pieces))
     placement = Placement(strategy, order)
     return Prepared(
         question, workload, strategy, prices, 1, pieces, needed, placement.stage_of().astype(np.int64), fabric, router,
@@ -112,9 +115,19 @@ def _on_gpus(question: TrainingQuestion, prices: Pricer) -> Prepared:
     )  # fmt: skip
 
 
+def check_host(gpu: Device, needed: float) -> None:
+    """Refuse a state that the host's memory does not hold."""
+    if gpu.host is not None and needed > gpu.host.memory:
+        raise MemoryShortage(
+            f"memory: the optimiser's state needs {show_size(needed)} of the host's memory for each GPU, and "
+            f"{unlimited(gpu.name)} has {show_size(gpu.host.memory)}: raise --zero, --tp or --pp",
+            needed,
+        )
+
+
 def _check_narrow(strategy: Strategy, workload: Workload, prices: Pricer) -> None:
     """Refuse narrow weights where no product is narrow, or none is kept so."""
-    findings = Findings(StrategyError, "weights with narrow copies alone")
+    findings = Findings(StrategyError, "weights with low-precision copies only")
     for problem in narrow_findings(strategy, workload, prices):
         findings.add(problem)
     findings.raise_if_any()
@@ -125,11 +138,11 @@ def narrow_findings(strategy: Strategy, workload: Workload, prices: Pricer) -> I
     if not strategy.narrow_weights:
         return
     if not prices.precision.is_narrow:
-        yield f"{prices.precision.name} has no narrow weights: give --dtype fp8, or leave --fp8-params out"
+        yield f"{prices.precision.name} has no low-precision weights: give --dtype fp8, or leave --fp8-params out"
     if not stack_of(workload).transformer_engine:
-        yield f"the {workload.stack or 'own'} stack keeps weights wide: give --stack megatron"
+        yield f"the {workload.stack or 'own'} stack keeps full-precision weights: give --stack megatron"
     if strategy.zero == 3:
-        yield "ZeRO-3 gathers weights wide: give --zero 1 or 2"
+        yield "ZeRO-3 gathers full-precision weights: give --zero 1 or 2"
 
 
 def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
@@ -142,7 +155,7 @@ def _on_servers(question: TrainingQuestion, prices: Pricer) -> Prepared:
     prices = prices.sustained(workload)
     server = Server(group.gpus, group.nvlink_bandwidth, prices.device.memory_bytes)
     shares, fabric = shares_of(workload, strategy, server), question.fabric()
-    pieces = cut(workload, strategy, shares, PriceList(prices))
+    pieces = cut(workload, strategy, shares, KeptPrices(prices))
     needed = memory(strategy, shares, pieces, prices.numbers).fullest
     if question.memory_check and needed.most > prices.device.memory_bytes:
         raise MemoryShortage(

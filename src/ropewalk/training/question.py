@@ -79,7 +79,7 @@ class TrainingQuestion:
             return self.cluster
         if self.cluster is not None:
             raise StrategyError(
-                f"the cluster has {self.cluster.gpus} GPUs, but {self.gpus} are asked for: leave one of the two out"
+                f"the cluster has {self.cluster.gpus} GPUs, but {self.gpus} are requested: leave one of the two out"
             )
         return read_cluster(given=Given(gpus=self.gpu_count))
 
@@ -115,12 +115,13 @@ class TrainingQuestion:
         for rank, factor in self.stragglers.items():
             if not 0 <= rank < self.gpu_count or not 0 < factor <= SLOWEST:
                 findings.add(
-                    f"straggler {rank}:{factor:g} does not exist: ranks are 0…{self.gpu_count - 1}, "
+                    f"straggler {rank}:{factor:g} is invalid: ranks are 0…{self.gpu_count - 1}, "
                     f"factors above 0 and at most {SLOWEST:g}"
                 )
         if not 0 <= self.jitter <= MOST_JITTER:
             findings.add(
-                f"a jitter of {self.jitter:g} cannot be meant: give a part of the time, at most {MOST_JITTER:g}, such "
+                f"a jitter of {self.jitter:g} is out of range: give a fraction of the time, at most {MOST_JITTER:g}, "
+                "such "
                 "as 0.03"
             )
         findings.raise_if_any()

@@ -23,7 +23,7 @@ from ropewalk.sim.flow.written_out import written_out
 from ropewalk.sim.gang_run import GangRun
 from ropewalk.sim.gang_step import GangReader
 from ropewalk.sim.physics import check_system
-from ropewalk.strategy import Placement, PriceList, Strategy
+from ropewalk.strategy import KeptPrices, Placement, Strategy
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.prices import Inside
 from ropewalk.strategy.strategy import SERVER
@@ -38,7 +38,7 @@ from ropewalk.task.step import Step
 from ropewalk.training.inside import inside_of
 from ropewalk.training.network import use_on
 from ropewalk.training.question import TrainingQuestion
-from ropewalk.training.seats import Seats
+from ropewalk.training.seats import GroupChoices
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo.stacks import Stack, stack_of
@@ -76,13 +76,13 @@ class QuickSteps:
         self.network, self.fabric = self.question.network, self.question.fabric()
         self._known: dict[Inside | None, Known] = {}
         self._insides: dict[tuple[str, Stack], Inside | None] = {}
-        self._seats: dict[Hashable, Seats] = {}
+        self._seats: dict[Hashable, GroupChoices] = {}
         self._workloads: dict[int, Workload] = {}
         self._uses: dict[tuple[int, CollectiveChoice], Use] = {}
         self.made: Made = {}
         self.layouts: dict[Hashable, GangLayout] = {}
         if self.network.level.knows_packets or question.jitter or question.stragglers:
-            raise GraphError("quick steps are flows of ranks that are alike: leave level, jitter and stragglers out")
+            raise GraphError("quick steps use flows of identical ranks: leave level, jitter and stragglers out")
 
     def run(self, strategy: Strategy, *, order: str | None = None, algorithm: str | None = None) -> QuickRun:
         """The step of a strategy; ranks laid out in this order, and these collectives, unless as the question says."""
@@ -127,7 +127,7 @@ class QuickSteps:
             self._insides[laid] = inside_of(self.question.place, self.network, order, self.prices.device, stack)
         inside = self._insides[laid]
         if inside not in self._known:
-            self._known[inside] = Known(PriceList(self.prices, inside))
+            self._known[inside] = Known(KeptPrices(self.prices, inside))
         return self._known[inside]
 
     @staticmethod
@@ -165,7 +165,7 @@ class QuickSteps:
             return kinds_of(gang)
         where = _where(roster)
         if where not in self._seats:
-            self._seats[where] = Seats(roster, self.fabric, self.network.library_beside_packets())
+            self._seats[where] = GroupChoices(roster, self.fabric, self.network.library_beside_packets())
         return kinds_of(gang, by_library, self._seats[where])
 
     @staticmethod

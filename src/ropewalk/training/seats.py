@@ -15,7 +15,7 @@ from ropewalk.task.seating import seat
 from ropewalk.task.step import Act
 
 
-class Seats:
+class GroupChoices:
     """What a library chooses for the groups of one roster; how they sit is looked up once."""
 
     def __init__(self, roster: Roster, fabric: Fabric, library: Library | None) -> None:

@@ -42,18 +42,19 @@ def answer(question: TrainingQuestion, progress: Progress | None = None) -> Trai
         *(run.network.sentences() if run.network is not None else ()),
     ]
     if row is not None:
-        notes.append(f"Gradients reach into the next step: times are of one of {len(row.ends)} steps in a row.")
+        notes.append(f"Gradients overlap with the next step: times are of one of {len(row.ends)} consecutive steps.")
         if changes_from_step_to_step(run, row.ends):
-            notes.append("The last two steps still differ: jitter, or a pipeline that has not settled.")
+            notes.append("The last two steps still differ: jitter, or a pipeline that is not in steady state.")
+    window = None if row is None else steady_step(run, row.ends)
     found = statistics(
         run,
         peak_flops=made.peak_flops,
         samples=strategy.global_batch,
         tokens=made.tokens,
-        window=None if row is None else steady_step(run, row.ends),
+        window=window,
     )
     return TrainingAnswer(
         asked, workload, strategy, made.pieces, made.stage_of_rank, fabric, made.router,
         made.memory, made.prices, made.cost_source, run, found, tuple(notes),
-        collectives_of(step, expansion), chosen, expansion,
+        collectives_of(step, expansion), chosen, expansion, window,
     )  # fmt: skip

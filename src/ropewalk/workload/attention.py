@@ -26,6 +26,10 @@ class FusedAttention(Operator):
     """Keys that a query meets at most, the last ones before it; 0: all that it may see."""
     kept_keys: int = 0
     """Keys that are kept for the backward pass, where others come by again; 0: all."""
+    uneven: bool = False
+    """Queries and keys have more numbers than values; `size` is their mean."""
+    dropped: bool = False
+    """Some of the scores are dropped at random: a random number is made for every pair, in both passes."""
 
     def forward(self) -> tuple[Kernel, ...]:
         return (self._kernel("forward"),)
@@ -35,6 +39,7 @@ class FusedAttention(Operator):
 
     def _kernel(self, form: str) -> Kernel:
         form, skips, window = (f"{form}_masked", False, 0) if self.masked else (form, self.causal, self.window)
+        form += k.DROPPED if self.dropped else k.UNEVEN if self.uneven else ""
         window = window if window < self.keys else 0
         sizes = self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size
         return k.attention(form, *sizes, skips, window)

@@ -13,7 +13,8 @@ from ropewalk.workload.kernel import Kernel
 
 PERMUTED = 1.7
 """Bytes of a plain copy that take as long as one byte of tokens that are put in another order. Transformer Engine's
-permutation reaches 0.50 of the memory bandwidth of a B200 (SimuMax, b200_bf16_ceperm.json), where copies reach 0.84."""
+permutation reaches 0.50 of the memory bandwidth of a B200, and 0.51 on the way back (SimuMax, b200_bf16_ceperm.json),
+where copies reach 0.84."""
 GLUED_ROWS = 256
 """Rows of an expert that its fused kernels work on at once, in any precision: others are padded to a multiple."""
 

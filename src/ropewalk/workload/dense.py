@@ -8,6 +8,9 @@ from ropewalk.workload import kernel as k
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import Operator, Role, Split, part
 
+WIDE_READ = 8
+"""Numbers of 16 bits that are read at once."""
+
 
 @dataclass(frozen=True)
 class Linear(Operator):
@@ -37,23 +40,37 @@ class Linear(Operator):
     transformer_engine: bool = False
     """Transformer Engine runs it: what it keeps and gathers is as narrow as what it multiplies, and it can work in
     chunks while tensor ranks exchange what it reads or makes."""
+    padded_outputs: bool = False
+    """Where its outputs cannot be read in 16-byte pieces it makes a few more, as torch.compile has it (`pad_mm.py`);
+    their gradients are copied to that width first."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (self._product("input_grad" if self.turned else "forward", self.rows, self.outputs, self.inputs),)
+        return (self._product("input_grad" if self.turned else "forward", self.rows, self._made, self.inputs),)
+
+    @property
+    def _made(self) -> int:
+        """Outputs that its products make."""
+        return -(-self.outputs // WIDE_READ) * WIDE_READ if self.padded_outputs else self.outputs
 
     def backward(self) -> tuple[Kernel, ...]:
-        into_input = self._product("forward" if self.turned else "input_grad", self.rows, self.inputs, self.outputs)
-        weight = (self.inputs, self.outputs) if self.turned else (self.outputs, self.inputs)
+        made = self._made
+        into_input = self._product("forward" if self.turned else "input_grad", self.rows, self.inputs, made)
+        weight = (self.inputs, made) if self.turned else (made, self.inputs)
         into_weight = self._product("weight_grad", *weight, self.rows)
         into_bias = k.rowwise("column_sum", self.rows, self.outputs, 1, 0)
         added = (k.accumulation(self.inputs * self.outputs, self.gradient_bytes),) if self.accumulates else ()
-        return (*(() if self.first else (into_input,)), into_weight, *added, *((into_bias,) if self.bias else ()))
+        products = (*(() if self.first else (into_input,)), into_weight)
+        return (*self._copied(), *products, *added, *((into_bias,) if self.bias else ()))
+
+    def _copied(self) -> tuple[Kernel, ...]:
+        """The copy of gradients to the width that products make."""
+        return (k.pointwise("map", self.rows * self._made),) if self._made > self.outputs else ()
 
     def _product(self, form: str, rows: int, columns: int, inner: int) -> Kernel:
         return k.matmul(form, rows, columns, inner, exact=self.exact)
 
     def weight_kernels(self) -> range:
-        return range(0 if self.first else 1, len(self.backward()))
+        return range(len(self._copied()) + (0 if self.first else 1), len(self.backward()))
 
     def parameters(self) -> int:
         return (0 if self.tied else self.inputs * self.outputs) + (self.outputs if self.bias else 0)

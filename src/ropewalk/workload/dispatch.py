@@ -8,20 +8,36 @@ section 3.2.2; github.com/deepseek-ai/DeepEP.)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import comb
 
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import WorkloadError
 
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """How it sends tokens."""
+
+    once: bool = False
+    """Once to each place that has some of their experts."""
+    weighed: bool = False
+    """With a float32 for each expert of the place's domain: what it weighs there, and its gradient on the way back."""
+
+
 DISPATCHES = Choices(
     "dispatcher",
     (
-        Choice("nccl", False, "NCCL's all-to-all: a copy of a token for each of its experts"),
-        Choice("deepep", True, "DeepEP, HybridEP: a token once to each server, or GPU of one, that has its experts"),
+        Choice("nccl", Dispatcher(), "NCCL's all-to-all: one copy of a token per expert"),
+        Choice("deepep", Dispatcher(once=True), "DeepEP: a token once to each server or GPU that has its experts"),
+        Choice(
+            "hybridep", Dispatcher(once=True, weighed=True),
+            "HybridEP: the same, each with the weights of all experts of an NVLink domain",
+        ),
     ),
     error=WorkloadError,
-)
-"""Every dispatcher, by name; `make` says whether a token is sent only once to a place."""
+)  # fmt: skip
+"""Every dispatcher, by name."""
 NCCL = "nccl"
 DOMAIN = 8
 """GPUs that NVLink joins, unless told otherwise: those of a server."""

@@ -9,6 +9,9 @@ from ropewalk.workload.dispatch import DOMAIN, sent_once
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import Operator, Role, Split, part
 
+FLOAT32 = 2
+"""16-bit numbers that are as long as a float32."""
+
 
 class Meeting(Enum):
     """Why ranks meet; the strategy decides whether they do and by which collective."""
@@ -56,7 +59,11 @@ class Exchange(Operator):
     """GPUs that NVLink joins."""
     most: float = 1.0
     """The largest part of all places that a token may reach."""
+    weighed: int = 0
+    """Numbers of a token that is sent with a float32 for each expert of a domain (HybridEP); 0: it is sent alone."""
     when: When = When.ALWAYS
+    counted: bool = False
+    """The host must know how many tokens each expert gets before it can go on."""
 
     def meets(self, split: Split) -> bool:
         """Do ranks meet here if layers are split like this?"""
@@ -67,7 +74,11 @@ class Exchange(Operator):
         if not self.once:
             return 1.0
         together = self.domain if split.folded else max(1, self.domain // (split.tensor * split.context))
-        return sent_once(split.expert, together, self.experts, self.choices, self.most)
+        beside = 0.0
+        if self.weighed:  # a float32 takes as much as two of the numbers of a token
+            known = self.experts * min(1.0, together / split.expert)
+            beside = FLOAT32 * known / self.weighed
+        return (1 + beside) * sent_once(split.expert, together, self.experts, self.choices, self.most)
 
     def forward(self) -> tuple[Kernel, ...]:
         return ()

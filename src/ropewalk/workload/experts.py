@@ -49,7 +49,7 @@ class SortTokens(Operator):
 
     def backward(self) -> tuple[Kernel, ...]:
         if self.fused:
-            return (k.pointwise("map", self.tokens * self.hidden, self.choices),)
+            return (k.pointwise("map", self.tokens * self.hidden, self.choices * core.PERMUTED),)
         small = wide.integers(self.slots)
         return small, k.embedding("backward", self.slots, self.hidden, self.tokens)
 
@@ -96,13 +96,16 @@ class Experts(Operator):
     remade: bool = False
     """Gates are computed again in the backward pass (Megatron-Core's `moe_act`)."""
     glued: bool = False
-    """Gates and biases are part of the products before them (Transformer Engine's fused grouped MLP, 2026)."""
+    """Gates and biases are part of the products before them, which hand on what they make as narrow as the next ones
+    want it (Transformer Engine's fused grouped MLP, 2026)."""
     ungated: bool = False
     """Neurons are squared where they are above zero, without a gate: the first product makes them alone."""
     router_pads: bool = False
     """Routers send as many tokens to each expert as narrow products want (`--moe-router-padding-for-quantization`)."""
     filled: bool = False
     """Rows are copied to where there is room for those that are added, and back behind the products."""
+    exact: bool = False
+    """They are never narrowed to 8 bits or fewer."""
 
     @property
     def _first(self) -> int:
@@ -145,7 +148,7 @@ class Experts(Operator):
                 *self._filled(),
                 self._product("forward", self._first, self.hidden),
                 *(() if self.glued else self._gate()),
-                self._product("forward", self.hidden, self.ffn),
+                self._product("forward", self.hidden, self.ffn, handed=self.glued),
                 *biases,
                 *self._filled(),
                 *self._resorted(),
@@ -185,7 +188,7 @@ class Experts(Operator):
             self._product("input_grad", self.ffn, self.hidden),
             *(() if self.glued else self._gate_backward()),
             *self._weight_gradient(self._first, self.hidden),
-            self._product("input_grad", self.hidden, self._first),
+            self._product("input_grad", self.hidden, self._first, handed=self.glued),
             *self._filled(),
             *self._resorted(),
         )
@@ -199,7 +202,7 @@ class Experts(Operator):
         How many tokens an expert gets is left to chance, so on average half a multiple is added. Where NCCL brings them
         they are copied for that; dispatchers that sort tokens pad them at once.
         """
-        multiple = core.GLUED_ROWS if self.glued else rows
+        multiple = core.GLUED_ROWS if self.glued else 1 if self.exact else rows
         if multiple == 1:
             return self
         each = max(self.slots / self.experts + (multiple - 1) / 2, multiple)
@@ -232,9 +235,12 @@ class Experts(Operator):
         copied, zeroed = k.pointwise("map", self.slots * width), k.pointwise("broadcast", self.slots * width, 2)
         return (copied, zeroed) if self.masked else ()
 
-    def _product(self, form: str, columns: int, inner: int) -> Kernel:
+    def _product(self, form: str, columns: int, inner: int, *, handed: bool = False) -> Kernel:
         """The product of all slots with the weights of their experts, or the gradient of these weights."""
-        return k.grouped_matmul(form, self.experts, self.slots, columns, inner)
+        apart = self.apart and not self.glued
+        return k.grouped_matmul(
+            form, self.experts, self.slots, columns, inner, exact=self.exact, handed=handed, apart=apart
+        )
 
     def parameters(self) -> int:
         biases = self.experts * (self._first + self.hidden) if self.biased else 0
@@ -251,10 +257,11 @@ class Experts(Operator):
 
     def narrow_elements(self) -> float:
         read = self.hidden if self.remade else self.hidden + self.ffn
-        return self.slots * read if self.transformer_engine else 0.0
+        return self.slots * read if self.transformer_engine and not self.exact else 0.0
 
     def narrow_parameters(self) -> int:
-        return self.experts * self.hidden * (self._first + self.ffn) if self.transformer_engine else 0
+        narrow = self.transformer_engine and not self.exact
+        return self.experts * self.hidden * (self._first + self.ffn) if narrow else 0
 
     def split(self, split: Split) -> Experts:
         """Expert parallelism leaves the slots as they are: fewer experts, tokens of more ranks."""
@@ -272,7 +279,8 @@ class Experts(Operator):
             halves = ("cat", "scale", "scale") if self.clamped else ()
             sorts = ("embedding", "embedding") if self.resorted else ()
             copies = ("copy", "copy") if self.filled else ()
-            return *("expert",) * (2 * self.experts), "silu", *biases, *halves, *sorts, *copies
+            products = ("wide_expert" if self.exact else "expert",) * (2 * self.experts)
+            return *products, "silu", *biases, *halves, *sorts, *copies
         return "batched_matmul", "silu", "multiply", "batched_matmul", "view", *("scale",) * (3 if self.masked else 0)
 
 
@@ -313,7 +321,7 @@ class SumExperts(Operator):
     def backward(self) -> tuple[Kernel, ...]:
         elements, whole = self.slots * self.hidden, self.tokens * self.hidden
         if self.fused:  # what is spread back, and the products with the results that are the weights' gradients
-            return (k.pointwise("map", elements, 2),)
+            return (k.pointwise("map", elements, 2 * core.PERMUTED, core.PERMUTED),)
         ordered = k.embedding("backward", self.slots, self.hidden, self.slots)
         if self.narrow:
             return (

@@ -40,7 +40,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import Parser, decode, parse_json, parse_yaml, read_bytes
+from ropewalk.documents import Parser, parse_json, parse_yaml, read_text
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.files import write_whole
 from ropewalk.workload.document import LayerSheet, WorkloadSheet, read_operator, validated, write_operator
@@ -53,8 +53,8 @@ def read_workload(path: str | Path) -> Workload:
     subject = f"workload file {path}"
     parse = PARSERS.get(file.suffix.lower())
     if parse is None:
-        raise WorkloadError(f"{subject}: the ending {file.suffix!r} is unknown: use .yaml, .yml or .json")
-    text = decode(read_bytes(file, subject, WorkloadError), subject, WorkloadError)
+        raise WorkloadError(f"{subject}: the extension {file.suffix!r} is unknown: use .yaml, .yml or .json")
+    text = read_text(file, subject, WorkloadError)
     return parse_document(parse(text, subject, WorkloadError), subject, file.stem)
 
 
@@ -63,7 +63,7 @@ def write_workload(workload: Workload, path: str | Path) -> None:
     write = WRITERS.get(Path(path).suffix.lower())
     if write is None:
         raise WorkloadError(
-            f"workload file {path}: the ending {Path(path).suffix!r} is unknown: use .yaml, .yml or .json"
+            f"workload file {path}: the extension {Path(path).suffix!r} is unknown: use .yaml, .yml or .json"
         )
     write_whole(path, write(workload))
 
@@ -131,13 +131,13 @@ def _read(row: LayerSheet, number: int, names: list[str | None], findings: Findi
 def _input(entry: int | str, number: int, names: list[str | None], where: str, findings: Findings) -> int | None:
     """The number of a layer that is given by number or by name."""
     if isinstance(entry, str) and names.count(entry) != 1:
-        problem = "is the name of several layers: give its number" if entry in names else "is no layer: name one"
+        problem = "is the name of several layers: give its number" if entry in names else "is not a layer: name one"
         findings.add(f"{where}.inputs: {entry!r} {problem}")
         return None
     at = names.index(entry) if isinstance(entry, str) else entry
     if not 0 <= at < number:
         findings.add(
-            f"{where}.inputs: {entry!r} does not come before {names[number]!r}: list layers behind those they read"
+            f"{where}.inputs: {entry!r} does not come before {names[number]!r}: list layers after those they read"
         )
         return None
     return at

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,10 @@ class Kernel:
     bytes_fixed: float = 0.0
     exact: bool = False
     """It keeps the step's precision where other products are narrowed to 8 bits or fewer."""
+    handed: bool = False
+    """Where products are narrow, the kernel before it hands it its operand narrow."""
+    apart: bool = False
+    """Each group of a grouped product is a launch of its own, as Transformer Engine multiplies experts."""
 
     def moved_bytes(self, element_bytes: float) -> float:
         """Bytes that must cross the memory of the GPU at least."""
@@ -60,7 +64,10 @@ def accumulation(weights: int, gradient_bytes: float = 4.0) -> Kernel:
     return Kernel("pointwise", "map", (weights, 1, 1), weights, bytes_fixed=(2 * gradient_bytes - 2.0) * weights)
 
 
-def grouped_matmul(form: str, groups: int, rows: int, columns: int, inner: int) -> Kernel:
+def grouped_matmul(
+    form: str, groups: int, rows: int, columns: int, inner: int, *, exact: bool = False, handed: bool = False,
+    apart: bool = False,
+) -> Kernel:  # fmt: skip
     """Products of `rows` vectors in all with one matrix for each of `groups` groups, as the experts of a layer do.
 
     `weight_grad` sums over the rows of each group: [inner, rows of the group] x [rows of the group, columns].
@@ -69,7 +76,9 @@ def grouped_matmul(form: str, groups: int, rows: int, columns: int, inner: int) 
     read, written = (
         (rows * (inner + columns), weights) if form == "weight_grad" else (rows * inner + weights, rows * columns)
     )
-    return Kernel("grouped_matmul", form, (groups, rows, columns, inner), 2.0 * rows * columns * inner, read, written)
+    flops = 2.0 * rows * columns * inner
+    dims = groups, rows, columns, inner
+    return Kernel("grouped_matmul", form, dims, flops, read, written, exact=exact, handed=handed, apart=apart)
 
 
 def convolution(
@@ -101,7 +110,7 @@ def attention(
     """Fused attention that never writes its scores to memory: `forward`, or `backward`, which computes them again.
 
     Under a `window` a query meets no more keys than it has tokens. `forward_masked` and `backward_masked` read a mask
-    and skip nothing that it hides.
+    and skip nothing that it hides; forms that end in `_dropped` make a random number for every pair.
 
     >>> attention("forward", 1, 1, 1, 8192, 8192, 64, True, 1024).flops / (4 * 8192 * 64)
     960.0
@@ -204,6 +213,40 @@ ATTENTION_TILE = 128
 def windowed_span(kernel: Kernel) -> int:
     """Keys that a tile of queries meets where attention has a window; 0 where it has none."""
     return kernel.dims[7] + ATTENTION_TILE if len(kernel.dims) > 7 else 0
+
+
+DROPPED = "_dropped"
+"""How forms of attention end that drop scores at random."""
+UNEVEN = "_uneven"
+"""How forms of attention end whose queries and keys have more numbers than its values, as latent attention has them."""
+
+
+def evened(kernel: Kernel) -> Kernel | None:
+    """The same attention if all of its heads had their mean size; None for all other kernels."""
+    return replace(kernel, form=kernel.form.removesuffix(UNEVEN)) if kernel.form.endswith(UNEVEN) else None
+
+
+def undropped(kernel: Kernel) -> Kernel | None:
+    """The kernel that drops no scores, of one that does; None of all others."""
+    return replace(kernel, form=kernel.form.removesuffix(DROPPED)) if kernel.form.endswith(DROPPED) else None
+
+
+def scan(form: str, batch: int, length: int, heads: int, size: int, state: int, groups: int, chunk: int) -> Kernel:
+    """The scan of a Mamba-2 layer in chunks, a family of Triton kernels: `forward`, or `backward`, which makes the
+    states of chunks and how their tokens see each other anew.
+
+    Four products in chunks: what tokens write into states, how they see each other, what they take of each other and
+    of the state before the chunk.
+    """
+    tokens, seen = batch * length, min(chunk, length)
+    own, shared = tokens * heads * size, tokens * groups * state
+    forward = 2.0 * (own * (2 * state + seen) + shared * seen)
+    again = 2.0 * (own * state + shared * seen)
+    states = -(-length // seen) * batch * heads * size * state
+    flops, passes = (forward, 1) if form == "forward" else (2 * forward + again, 3)
+    read, written = passes * own + 2 * passes * shared, passes * own
+    dims = (batch, length, heads, size, state, groups, chunk)
+    return Kernel("scan", form, dims, flops, read, written, 8.0 * passes * states)
 
 
 PRODUCTS = ("matmul", "grouped_matmul", "convolution", "attention", "recurrent")

@@ -50,6 +50,15 @@ ROTATE_PAIRS = Routine(
 )  # fmt: skip
 """The same rotation of neighbouring pairs of numbers."""
 
+ROTATE_IN_PLACE = Routine(
+    "rotary embedding of pairs, in place",
+    forward=(Launch(reads=2.1, writes=2.1),),
+    backward=(Launch(reads=2.5, writes=2.5),),
+    calls=("embedding",),
+)
+"""The same by one kernel that reads and writes the turned part of every head, 64 numbers of 192: it takes as long as
+2.1 and 2.5 times these bytes in one piece (H200, heads of DeepSeek-V3 and Kimi K2; Megatron-Core's Triton kernel)."""
+
 GELU = Routine(
     "gelu of tanh",
     forward=(MAP, MAP, MAP, ADD, MAP, MAP, MAP, ADD),
@@ -74,6 +83,12 @@ RMS_NORM_AT_ONCE = Routine("rms norm, one kernel", (MAP,), (ADD,), ("rms_norm",)
 """As Transformer Engine has it: limited by memory in both passes, however short the rows."""
 
 GATE_AT_ONCE = Routine("gate, one kernel", (ADD,), (Launch(reads=3, writes=2),), ("silu",), saved=2)
+
+GATED_NORM_AT_ONCE = Routine(
+    "gate and norm of groups, one kernel", (ADD,), (Launch(reads=8, writes=5),), ("rms_norm",), weights=1, saved=2
+)
+"""The gate and the norm behind a scan by one Triton kernel, which makes its results anew on the way back and takes as
+long there as 11 to 15 tensors in one piece (H200, 4,096 to 16,384 numbers per token in eight groups)."""
 
 BIAS_GELU = Routine(
     "bias and gelu",
@@ -103,12 +118,15 @@ BIAS_ADD = Routine("bias and residual", forward=(ADD,), backward=(COLUMN_SUM, AD
 
 CONVOLVE_ALONG = Routine(
     "convolution along the sequence",
-    (MAP,),
-    (MAP, ADD, COLUMN_SUM),
+    (Launch(reads=1.5, writes=1.5),),
+    (Launch(reads=1.5, writes=1.5), Launch(reads=3.0, writes=1.5)),
     ("relu",),
     weights=5,
 )
-"""Every channel with its last four tokens, a bias and a silu, in one kernel; run again on the way back."""
+"""Every channel with its last four tokens, a bias and a silu, in one kernel; run again on the way back, where one more
+kernel makes all gradients. `causal_conv1d` takes as long as 1.4 times its bytes in one piece on an H200, 1.7 times on a
+B200 (AIConfigurator, linear_attention, 8,192 tokens and more); its way back was not measured and is taken to be
+alike."""
 
 SQUARED_RELU = Routine("squared relu", (MAP, MAP), (ADD, ADD), ("relu", "power"), saved=2)
 SQUARED_RELU_AT_ONCE = Routine("squared relu, one kernel", (MAP,), (ADD,), ("relu",), saved=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk.errors import WorkloadError
+from ropewalk.files import is_file as names_a_file
 from ropewalk.workload.files import read_workload
 from ropewalk.workload.imports import from_onnx, from_profile, module_from_path
 from ropewalk.workload.imports.profile import BATCH_IN_NAME
@@ -24,7 +25,7 @@ def open_workload(text: str, batch: int | None = None, sequence: int | None = No
     """
     for name, size in (("batch", batch), ("sequence", sequence)):
         if size is not None and size < 1:
-            raise WorkloadError(f"a {name} of {size} does not exist: give 1 or more")
+            raise WorkloadError(f"a {name} of {size} is invalid: give 1 or more")
     opener = _opener(text)
     if opener is None:
         return _from_zoo(text, batch, sequence, options)
@@ -54,9 +55,7 @@ def under_stack(text: str, stack: str | None) -> str:
     if stack is None:
         return text
     if is_file(text):
-        raise WorkloadError(
-            f"{text} has the kernels that it was traced or measured with, whatever runs it: leave --stack {stack} out"
-        )
+        raise WorkloadError(f"{text} has the kernels that it was traced or measured with: leave --stack {stack} out")
     return f"{text}{',' if ':' in text else ':'}stack={stack}"
 
 
@@ -69,7 +68,7 @@ def dispatched(text: str, dispatch: str | None, domain: int) -> str:
     if dispatch is None:
         return text
     if is_file(text):
-        raise WorkloadError(f"{text} says itself how its ranks exchange tokens: leave --dispatch {dispatch} out")
+        raise WorkloadError(f"{text} fixes its own token exchange: leave --dispatch {dispatch} out")
     return f"{text}{',' if ':' in text else ':'}dispatch={dispatch},domain={domain}"
 
 
@@ -83,9 +82,10 @@ def _opener(text: str) -> Opener | None:
     suffix = Path(text).suffix.lower()
     if suffix in FILES:
         return FILES[suffix]
-    if Path(text).is_file():
+    if names_a_file(text):
         raise WorkloadError(
-            f"the ending {suffix!r} of {text} is unknown: give a file.py:Name, .onnx, .txt, .yaml, .yml or .json file"
+            f"the extension {suffix!r} of {text} is unknown: give a file.py:Name, .onnx, .txt, .yaml, .yml or .json "
+            "file"
         )
     return None
 

@@ -123,9 +123,7 @@ class Workload:
         if batch == self.batch:
             return self
         if batch < 1:
-            raise WorkloadError(
-                f"workload {self.name}: a micro-batch of {batch} samples does not exist: give 1 or more"
-            )
+            raise WorkloadError(f"workload {self.name}: a micro-batch of {batch} samples: give 1 or more")
         if self.resize is None:
             raise WorkloadError(
                 f"workload {self.name} ({self.source}) is fixed at micro-batches of {self.batch}: import it for {batch}"

@@ -53,7 +53,7 @@ def test_sync_writes_the_same_page_twice(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("sync", "--physical", "fat-tree", "--hosts", "100"), "sizes near it are 64, 125, 128"),
+        (("sync", "--physical", "fat-tree", "--hosts", "100"), "the nearest sizes are 64, 125, 128"),
         (("sync", "--size", "10parsecs"), "unknown unit"),
         (("sync", "--bandwidth", "100"), "has no unit"),
         (("sync", "--bandwidth", "-1Gbps"), "negative"),
@@ -61,8 +61,8 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--hosts", ""), "--hosts is empty"),
         (("sync", "--logical", "star"), "there is no collective 'star'"),
         (("sync", "--physical", "switch", "--hosts", "1"), "2"),
-        (("sync", "--size", "0B"), "cannot be meant"),
-        (("sync", "--latency", "2h"), "cannot be meant"),
+        (("sync", "--size", "0B"), "is out of range"),
+        (("sync", "--latency", "2h"), "is out of range"),
         (("sync", "--bandwidth", "40bps"), "slower than 1 Mbps"),
         (
             ("sync", "--routing", "dmodk"),
@@ -71,7 +71,7 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--physical", "torus:1000x1000"), "--level closed"),
         (("sync", "--page", "/proc/none/x.html"), "cannot write"),
         (("sync", "--page", "."), "it is a folder"),
-        (("fabric", "switch:4", "--hosts", "8"), "gives its size itself"),
+        (("fabric", "switch:4", "--hosts", "8"), "has its own size"),
         (("fabric", "klein-bottle:3"), "klein-bottle"),
         (("fabric", "torus"), "hosts"),
         (("fabric", "missing.yaml"), "missing.yaml"),

@@ -64,9 +64,9 @@ def test_a_collective_runs_on_the_servers_of_a_cluster(ropewalk):
     ("arguments", "message"),
     [
         ((), "name a fabric such as torus:4x4, or a cluster with --cluster"),
-        (("torus:2x2", "--nics", 2), "--nics would change nothing: torus:2x2 is a fabric of plain hosts"),
+        (("torus:2x2", "--nics", 2), "--nics would have no effect: torus:2x2 is a fabric of plain hosts"),
         (("torus:2x2", "--cluster", "2x2", "--fabric", "switch:4"), "there are two networks"),
-        (("--cluster", "2x2", "--hosts", 4), "--hosts would change nothing"),
+        (("--cluster", "2x2", "--hosts", 4), "--hosts would have no effect"),
         (("--cluster", "nowhere:4"), "there is no cluster 'nowhere:4'"),
     ],
 )

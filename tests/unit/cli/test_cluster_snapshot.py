@@ -26,7 +26,7 @@ def test_the_jobs_of_a_moment_and_what_others_cost_them(run, tmp_path):
     assert jobs["ring-a"]["shares_links_with"] == {"moe-b": 2}
     assert jobs["ring-a"]["replay_slowdown"] == pytest.approx(jobs["ring-a"]["slowdown"], rel=0.1)
     assert jobs["dense-d"]["leafs"] == ["leaf5"]
-    assert "ring-a takes 1.07× its time alone; 1 of 5 jobs is slowed down" in page.read_text()
+    assert "ring-a takes 1.07× as long as alone; 1 of 5 jobs is slowed down" in page.read_text()
 
 
 def test_under_vclos_the_table_says_that_nobody_is_slowed_down(run):
@@ -61,7 +61,7 @@ def test_a_state_says_where_jobs_are_and_the_table_what_they_do(ropewalk, run, t
     answer = run("--state", state, "--json")
     assert answer.code == 0, answer.stderr
     assert [job["slowdown"] for job in answer.json["jobs"]] == pytest.approx([1.0, 1.0])
-    assert "--queue would change nothing: a state says itself" in run("--state", state, "--queue", "edf").stderr
+    assert "--queue would have no effect: a state file lists" in run("--state", state, "--queue", "edf").stderr
     other = tmp_path / "others.csv"
     other.write_text("name,gpus,arrival_s,iterations,compute_s,volume_bytes\nring-a,8,0,1,0.1,1000\nmoe-b,12,0,1,1,1\n")
     refused = ropewalk("cluster", "snapshot", other, *SMALL, "--state", state)
@@ -72,9 +72,9 @@ def test_a_state_says_where_jobs_are_and_the_table_what_they_do(ropewalk, run, t
     ("options", "message"),
     [
         ((), "give either --at TIME, such as --at 5000s, or --state FILE"),
-        (("--at", "9999999s"), "most GPUs are in use at 4 s, give --at 4s"),
+        (("--at", "9999999s"), "GPU usage peaks at 4 s, give --at 4s"),
         (("--at", "100s", "--level", "fine"), "unknown level 'fine'"),
-        (("--at", "100s", "--buffer", "1MB"), "--buffer would change nothing"),
+        (("--at", "100s", "--buffer", "1MB"), "--buffer would have no effect"),
         (("--at", "100s", "--jobs", "nobody"), "nobody does not run at 100 s of moment.csv under vclos"),
         (("--at", "100s", "--scale", "2"), "a scale of 2 is not above 0 and at most 1"),
         (("--at", "100s", "--level", "packet"), "give --scale 0."),

@@ -18,3 +18,19 @@ def test_a_workload_file_of_an_unknown_kind_or_over_what_is_read_is_refused(rope
     assert over.code == 2
     assert "this command reads it" in over.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["net.json"]
+
+
+def test_a_step_that_does_not_fit_is_refused_with_a_batch_that_does(ropewalk):
+    refused = ropewalk("cost", "gpt2", "--batch", 100_000)
+    assert refused.code == 2
+    most = int(refused.stderr.partition("give --batch ")[2].partition(",")[0])
+    fits = ropewalk("cost", "gpt2", "--batch", most, "--json").json
+    assert fits["memory_bytes"] <= fits["memory_capacity_bytes"]
+    assert ropewalk("cost", "gpt2", "--batch", most + 1).code == 2
+    assert ropewalk("cost", "gpt2", "--batch", 100_000, "--no-memory-check").code == 0
+
+
+def test_a_step_on_one_gpu_needs_the_memory_of_the_simulated_step(ropewalk):
+    alone = ropewalk("cost", "gpt2", "--batch", 8, "--json").json
+    simulated = ropewalk("simulate", "gpt2", "--cluster", "1x1", "--batch", 8, "--json").json
+    assert alone["memory_bytes"] == simulated["memory_bytes"]

@@ -35,10 +35,10 @@ def test_all_collectives_as_json_each_with_an_interval(run):
     [
         ((), "name the cluster, such as dgx-h100:4"),
         (("4x8", "--cluster", "2x8"), "both name a cluster: leave one of them out"),
-        (("1x1",), "one GPU, which has nobody to talk to"),
+        (("1x1",), "one GPU, which communicates with nothing"),
         (("1x8", "-c", "all_recude"), "did you mean all_reduce?"),
         (("1x8", "-b", "1GB", "-e", "1MB"), "is below the smallest"),
-        (("1x8", "-f", "1"), "does not step on: give 2 or more"),
+        (("1x8", "-f", "1"), "does not increase sizes: give 2 or more"),
     ],
 )
 def test_input_that_cannot_be_answered_is_refused_with_a_remedy(run, given, said):
@@ -60,8 +60,8 @@ def test_a_slow_nic_is_named_and_the_exit_code_is_1(run, tmp_path):
     code, out, err = run("dgx-h100:4", "--read", path, "--page", tmp_path / "page.html")
     assert code == 1, err
     assert out.splitlines()[:2] == [
-        "unhealthy: 2 of 10 measurements are slower than a healthy cluster's",
-        "explained best by cable gpu0.3-leaf3 (NIC 3 of server 0) at 25% of its speed",
+        "unhealthy: 2 of 10 measurements are slower than in a healthy cluster",
+        "best explained by cable gpu0.3-leaf3 (NIC 3 of server 0) at 25% of its speed",
     ]
     assert "Cable gpu0.3-leaf3 (NIC 3 of server 0)" in (tmp_path / "page.html").read_text()
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_refused(run, tmp_path):
     assert run("dgx-h100:4", "--read", tmp_path / "none.txt")[0] == 2
     code, _, err = run("dgx-h100:4", "--measured", "all_reduce")
     assert code == 2
-    assert "give them with --read" in err
+    assert "add --read" in err
 
 
 def test_a_page_of_what_is_expected(run, tmp_path):

@@ -14,6 +14,7 @@ from ropewalk.report.cluster import cluster_page
 from ropewalk.report.pipeline_charts import communication_chart
 from ropewalk.strategy import Strategy
 from ropewalk.sync import SyncQuestion
+from ropewalk.tenancy.compared import of_one
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
@@ -21,10 +22,10 @@ from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import policies_named
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.study import answer as replayed
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
-JOBS = [Job("a", 8, 0.0, 20, Work(0.5, (Exchange("all-to-all", 5e9),)))]
+JOBS = [Job("a", 8, 0.0, 20, Iteration(0.5, (JobExchange("all-to-all", 5e9),)))]
 TINY = SyncQuestion(("gossip",), ("wheel",), (8,), (1_000_000,), routing=("zigzag",))
 
 
@@ -73,7 +74,7 @@ def test_a_new_fabric_collective_and_router_are_accepted_by_name_and_drawn():
     assert {row.level for row in found.rows} == {"closed", "flow"}
     page = sync_page(found)
     assert "gossip" in page
-    assert "wheel" in page
+    assert "ring:8" in page  # what the family makes
 
 
 def test_a_new_transport_carries_packets(ropewalk, tmp_path):
@@ -88,7 +89,7 @@ def test_a_new_transport_carries_packets(ropewalk, tmp_path):
 def test_a_new_policy_is_replayed_and_drawn():
     found = replayed(ClusterQuestion(SMALL, JOBS, policies_named(["lottery"], None, compare=True), Conditions()))
     assert found.timeline("lottery").jobs
-    assert "who draws the longest straw" in cluster_page(found)
+    assert "who draws the longest straw" in cluster_page(of_one(found))
 
 
 def test_a_new_schedule_orders_a_step_is_planned_with_and_is_drawn():

@@ -41,7 +41,7 @@ def test_the_estimate_agrees_with_the_simulation_where_no_update_is_in_the_way(t
     rows = {row["name"]: row for row in json.loads(answer.stdout)["alternatives"] if row["simulated"]}
     assert set(rows) == {"fifo", "buckets", "merged", "priority", "fused", "streamed"}
     for row in rows.values():
-        assert row["step_time_s"] == pytest.approx(row["estimate_s"], rel=1e-9)
+        assert row["step_time_s"] == pytest.approx(row["estimated_step_time_s"], rel=1e-9)
 
 
 def test_a_fabric_file_is_a_network_like_any_other(tmp_path, run):
@@ -52,7 +52,7 @@ def test_a_fabric_file_is_a_network_like_any_other(tmp_path, run):
     assert found["cluster"]["network"].endswith("net.yaml")
     refused = run(write_profile(tmp_path), *SLOW, "--bandwidth", "5Gbps", "--fabric", tmp_path / "net.yaml")
     assert refused.code == 2
-    assert "leave the speed of the NICs out, the file has it" in refused.stderr
+    assert "leave the NIC bandwidth out, as the file has it" in refused.stderr
 
 
 def test_the_same_question_has_the_same_answer_as_in_simulate(tmp_path, run, ropewalk):
@@ -77,7 +77,7 @@ def test_every_level_simulates_it(tmp_path, run):
 def test_parameter_servers_have_their_own_ways(tmp_path, run):
     answer = run(write_profile(tmp_path), *SLOW, "--sync", "ps", "--ps-servers", 1)
     assert answer.code == 0, answer.stderr
-    for part in ("ByteScheduler", "BytePS", "1 parameter servers stand on hosts of their own", "at best"):
+    for part in ("ByteScheduler", "BytePS", "1 parameter servers are on dedicated hosts", "at best"):
         assert part in answer.stdout
 
 
@@ -103,19 +103,19 @@ def test_bucket_sizes_are_written_for_pytorch_and_are_no_worse_than_its_own(tmp_
     ("arguments", "message"),
     [
         (("--cluster", "8,4"), "give equal ones, such as 4x8"),
-        (("--batch", 33), "does not spread evenly over 32 GPUs: give a multiple of 32, such as 32"),
-        (("--nics", 3), "8 GPUs of a server do not spread evenly over 3 NICs"),
-        (("--cluster", "1x1"), "nobody to synchronise with"),
+        (("--batch", 33), "does not divide evenly over 32 GPUs: give a multiple of 32, such as 32"),
+        (("--nics", 3), "8 GPUs of a server do not divide evenly over 3 NICs"),
+        (("--cluster", "1x1"), "needs no synchronisation"),
         (("--sync", "gossip"), "write --sync all-reduce or ps"),
         (("--ps-servers", 2), "an all-reduce has no parameter servers"),
         (("--partition", "4MB", "--credit", "8MB", "--tune"), "leave one of them out"),
         (("--partition", "1B"), "give a partition size of"),
-        (("--no-simulate", "--level", "packet"), "an estimate has no level"),
+        (("--no-simulate", "--level", "packet"), "estimates have no level"),
         (("--ecn", "1kB,2kB,0.1"), "--ecn"),
         (("--routing", "pigeon"), "there is no router 'pigeon'"),
         (("--round-latency", "2"), "unit"),
-        (("--sync", "ps", "--ddp", "x.json"), "knows all-reduces only"),
-        (("--sync", "ps", "--plan", "x.json"), "a plan runs all-reduces"),
+        (("--sync", "ps", "--ddp", "x.json"), "supports all-reduce only"),
+        (("--sync", "ps", "--plan", "x.json"), "a plan uses all-reduce"),
     ],
 )
 def test_what_cannot_be_answered_exits_with_two_and_a_remedy(tmp_path, run, arguments, message):

@@ -52,7 +52,7 @@ def test_a_plan_that_was_changed_is_noticed(tmp_path):
 def test_the_table_shows_every_network_with_time_and_cost():
     answer = run(*TINY, "--compare", "all")
     assert answer.returncode == 0, answer.stderr
-    for part in ("plan", "ideal-switch", "fat-tree-ecmp", "ocs-reconfig-no-relay", "to the plan", "$2,016", "layers:"):
+    for part in ("plan", "ideal-switch", "fat-tree-ecmp", "ocs-reconfig-no-relay", "vs. plan", "$2,016", "layers:"):
         assert part in answer.stdout
     assert "torus is left out" in answer.stdout
 
@@ -66,19 +66,19 @@ def test_the_table_shows_every_network_with_time_and_cost():
         (("dlrmm",), "not in the zoo"),
         (
             ("dlrm", "--servers", 16, "--batch", 100),
-            "does not spread evenly over 128 GPUs: give a multiple of 128, such as 128",
+            "does not divide evenly over 128 GPUs: give a multiple of 128, such as 128",
         ),
         (("dlrm", "--cluster", "8x4", "--servers", 16), "it has 8 servers, but --servers is 16"),
         (("dlrm", "--cluster", "8x4,1x8", "--degree", 4), "give equal ones"),
         (
             ("dlrm", "--cluster", "examples/cluster.yaml", "--degree", 4),
-            "it has the network leaf-spine, nothing is left to wire",
+            "it has the network leaf-spine, so there are no ports to wire",
         ),
-        (("dlrm", "--fabric", "torus:4x4", "--servers", 16), "a plan wires the ports of the servers itself"),
+        (("dlrm", "--fabric", "torus:4x4", "--servers", 16), "the planner wires the ports itself"),
         ((*CANDLE, "--servers", 2, "--degree", 1), "use 4 servers"),
         (("dlrm", "--servers", 16, "--compare", "token-ring"), "use one of all, ideal-switch"),
-        ((), "name a model"),
-        (("dlrm", "--from", "plan.json"), "one of the two"),
+        ((), "name either a model"),
+        (("dlrm", "--from", "plan.json"), "or a plan to rerun"),
     ],
 )
 def test_what_cannot_be_planned_exits_with_two_and_a_remedy(arguments, message):

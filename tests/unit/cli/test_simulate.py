@@ -57,7 +57,7 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
     assert json.loads(again.stdout)["step_time_s"] == pytest.approx(found["step_time_s"])
     idle = run("simulate", tmp_path / "et" / "step", "--straggler", "0:2")
     assert idle.returncode == 2
-    assert "--straggler would change nothing: a Chakra trace says itself" in idle.stderr
+    assert "--straggler would have no effect: a Chakra trace fixes" in idle.stderr
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
         (("gpt2", "--order", "last"), "there is no order 'last'"),
         (("gpt2", "--partition", "0B"), "pieces of 0 bytes carry nothing"),
         (("gpt2", "--zero", 3, "--partition", "4MB"), "set zero to 0 or 1"),
-        (("gpt2", "--zero", 1, "--order", "streamed"), "set zero to 0, or take an order that waits"),
+        (("gpt2", "--zero", 1, "--order", "streamed"), "set zero to 0, or use an order with a barrier"),
         (("gpt2", "--tasks", "tasks.xls"), ".csv or .parquet"),
         (("gpt2", "--device", "abacus"), "abacus"),
         (("gpt2", "--routing", "fastest"), "there is no router"),
@@ -92,10 +92,10 @@ def test_everything_asked_for_is_written_and_printed(tmp_path):
         (("gpt2", "--rank-order", ""), "placement order"),
         (("gpt2", "--cluster", "4x8", "--gpus", 16), "it has 32 GPUs, but --gpus is 16"),
         (("gpt2", "--cluster", "dgx-h100:2", "--device", "a100"), "it has servers of h100 GPUs, but --device is a100"),
-        (("gpt2", "--cluster", "2x8", "--nics", 3), "do not spread evenly over 3 NICs: give 1, 2, 4 or 8"),
+        (("gpt2", "--cluster", "2x8", "--nics", 3), "do not divide evenly over 3 NICs: give 1, 2, 4 or 8"),
         (("gpt2", "--cluster", "pod.yaml"), "cluster file pod.yaml does not exist"),
-        (("gpt2", "--chakra", ""), "name what the files of all ranks begin with"),
-        (("gpt2", "--page", "trace.json"), "something else is written to it"),
+        (("gpt2", "--chakra", ""), "give the prefix of the files of all ranks"),
+        (("gpt2", "--page", "trace.json"), "another output is written to it"),
     ],
 )
 def test_bad_input_is_one_message_exit_code_two_and_no_file(tmp_path, monkeypatch, capsys, arguments, part):
@@ -115,14 +115,14 @@ def test_a_task_graph_needs_a_fabric_and_knows_no_collectives():
     assert "give --fabric" in run("simulate", example).stderr
     answer = run("simulate", example, "--fabric", "switch:4", "--chakra", "step")
     assert answer.returncode == 2
-    assert "knows no collectives" in answer.stderr
+    assert "has no collectives" in answer.stderr
 
 
 def test_ports_are_wired_for_the_step(tmp_path):
     place = tmp_path / "ports.yaml"
     place.write_text("device: h100\nservers:\n- {count: 4, gpus: 2, nic_bandwidth: 100Gbps}\nports: {degree: 4}\n")
     answer = run("simulate", SMALL, "--seq", 128, "--cluster", place, "--tp", 2)
-    assert "cables: servers 0-1-2-3 form a ring of 4 (jump +1, 2 cables each)" in answer.stdout
+    assert "cables: servers 0-1-2-3 form a ring of 4 (stride 1, 2 cables each)" in answer.stdout
 
 
 def test_what_is_simulated_is_never_overwritten(tmp_path, monkeypatch, capsys):
@@ -141,9 +141,9 @@ def test_what_is_simulated_is_never_overwritten(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (("--tp", 2), "--tp would change nothing: a task graph knows no collectives"),
-        (("--jitter", 0.1, "--straggler", "0:2"), "--jitter, --straggler would change nothing"),
-        (("--algorithm", "ring"), "--algorithm would change nothing"),
+        (("--tp", 2), "--tp would have no effect: a task graph has no collectives"),
+        (("--jitter", 0.1, "--straggler", "0:2"), "--jitter, --straggler would have no effect"),
+        (("--algorithm", "ring"), "--algorithm would have no effect"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(monkeypatch, capsys, options, part):

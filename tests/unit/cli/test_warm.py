@@ -3,13 +3,14 @@
 import pytest
 from numba import njit
 
-from ropewalk.cli import app, warm
+from ropewalk.cli import warm
+from ropewalk.cli.commands import COMMANDS
 from ropewalk.cli.compiling import NOTICE, compiling_is_said
 
 
 def test_warm_asks_every_question_in_a_folder_of_its_own(monkeypatch, ropewalk, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(warm, "QUESTIONS", ("list models", "fabric torus:2x2 --json"))
+    monkeypatch.setattr(warm, "QUESTIONS", {"list models": ("plan",), "fabric torus:2x2 --json": ("plan",)})
     answer = ropewalk("warm", "--workers", 2)
     assert answer.code == 0
     assert "all kernels are compiled" in answer.stderr
@@ -17,15 +18,24 @@ def test_warm_asks_every_question_in_a_folder_of_its_own(monkeypatch, ropewalk, 
 
 
 def test_a_question_that_fails_is_named_with_its_message(monkeypatch, ropewalk):
-    monkeypatch.setattr(warm, "QUESTIONS", ("fabric torus:2x2 --json", "fabric donut:3"))
+    monkeypatch.setattr(warm, "QUESTIONS", {"fabric torus:2x2 --json": (), "fabric donut:3": ()})
     answer = ropewalk("warm")
     assert answer.code == 1
     assert "`ropewalk fabric donut:3` failed: there is no fabric family" in answer.stderr.splitlines()[-1]
 
 
 def test_every_question_is_asked_of_a_command_that_exists():
-    commands = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    assert {question.split()[0] for question in warm.QUESTIONS} <= commands
+    assert {question.split()[0] for question in (*warm.QUESTIONS, *warm.FOR_WHEELS)} <= set(COMMANDS)
+
+
+def test_only_the_questions_of_a_subject_are_asked(monkeypatch, ropewalk):
+    monkeypatch.setattr(warm, "QUESTIONS", {"fabric torus:2x2 --json": ("plan",), "fabric donut:3": ("sync",)})
+    answer = ropewalk("warm", "plan")
+    assert answer.code == 0, answer.stderr
+    assert "kernels for plan are compiled" in answer.stderr
+    answer = ropewalk("warm", "ropes")
+    assert answer.code == 2
+    assert "there are no kernels for 'ropes': use one of plan, simulate, expect" in answer.stderr
 
 
 @pytest.mark.parametrize(("seconds_per_look", "said"), [(1.5, [NOTICE]), (0.1, [])])

@@ -128,7 +128,7 @@ def test_under_all_a_network_that_does_not_exist_is_noted_and_a_typed_one_is_ref
     assert "torus" not in [one.name for one in made]
     assert len(notes) == 1
     assert "torus is left out" in notes[0]
-    with pytest.raises(InputError, match="make no torus"):
+    with pytest.raises(InputError, match="do not form a torus"):
         chosen_baselines(["torus"], odd)
     with pytest.raises(InputError, match="use one of all, ideal-switch"):
         chosen_baselines(["token-ring"], odd)

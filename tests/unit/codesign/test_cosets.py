@@ -30,5 +30,5 @@ def test_a_block_of_neighbours_is_refused_with_the_way_out() -> None:
 
 
 def test_a_size_that_does_not_divide_the_servers_is_refused_and_all_findings_come_at_once() -> None:
-    with pytest.raises(StrategyError, match=r"(?s)2 findings.*3 does not divide 8.*no coset: seat them"):
+    with pytest.raises(StrategyError, match=r"(?s)2 findings.*3 does not divide 8.*not a coset: place them"):
         wire_bytes_by_size(world(8, ((0, 1, 2), 1.0), ((0, 1), 1.0)))

@@ -56,6 +56,6 @@ def test_cables_that_are_not_there_are_refused_together_with_those_that_are():
 
 def test_the_last_cable_leaves_no_path():
     pair = circle(2, (1,), matched=False)
-    with pytest.raises(FabricError, match="server1 can no longer be reached from server0: plan again"):
+    with pytest.raises(FabricError, match="server1 is no longer reachable from server0: plan again"):
         without_cables(designed(pair), ["server0-server1"])
     assert detour(pair, 0, 1) == (0, 1)

@@ -60,4 +60,4 @@ def test_activations_alone_are_helped_by_a_smaller_batch() -> None:
 def test_where_nothing_helps_the_nearest_is_told() -> None:
     problem = MemoryShortage("a GPU would hold 1e6 GB", 1e15)
     huge = on_two_servers("llama3-70b", 2)
-    assert re.search("nothing that was tried makes it fit, nearest was to .* GB", str(with_remedies(huge, problem)))
+    assert re.search("no tried remedy makes it fit; the closest was to .* GB", str(with_remedies(huge, problem)))

@@ -79,6 +79,6 @@ def test_coins_that_share_a_factor_with_the_servers_do_not_reach_all():
     with pytest.raises(RouteError, match=r"never sum to 1 modulo 12.*add a coin that does not, such as 1"):
         coin_change(12, (2, 4))
     for coins in ((), (12,)):
-        with pytest.raises(RouteError, match="give at least one jump"):
+        with pytest.raises(RouteError, match="give at least one stride"):
             coin_change(12, coins)
     assert coin_change(1, ()).hops.tolist() == [0]

@@ -143,7 +143,7 @@ def test_tables_are_written_for_people():
 
 def test_following_tables_that_know_no_way_is_an_error():
     tables = forwarding_of(k_shortest(1)(Ring(4).build(), np.array([0]), np.array([2])))
-    with pytest.raises(RouteError, match="no way from h1 to h3"):
+    with pytest.raises(RouteError, match="no path from h1 to h3"):
         tables.follow(int(np.flatnonzero((tables.fabric.link_src == 1) & (tables.fabric.link_dst == 2))[0]), 3)
 
 
@@ -151,8 +151,8 @@ def test_following_tables_that_know_no_way_is_an_error():
     ("fabric", "jumps", "message"),
     [
         (IdealSwitch(4).build(), (1,), "has switches"),
-        (Circulant(8, (1,)).build(), (1, 3), "the one 3 further on"),
-        (Circulant(8, (1,)).build(), (), "without jumps"),
+        (Circulant(8, (1,)).build(), (1, 3), "the one 3 ahead"),
+        (Circulant(8, (1,)).build(), (), "without strides"),
     ],
 )
 def test_coin_change_is_refused_where_there_are_no_such_coins(fabric, jumps, message):

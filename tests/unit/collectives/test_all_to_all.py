@@ -145,7 +145,7 @@ def test_a_thousand_hosts_need_the_ways_of_one_sender():
 
 def test_ways_too_many_to_write_out_are_refused_with_what_to_do_instead(monkeypatch):
     monkeypatch.setattr("ropewalk.collectives.all_to_all.paths.MOST_HOPS", 100)
-    with pytest.raises(ProgramError, match="take fewer hosts"):
+    with pytest.raises(ProgramError, match="use fewer hosts"):
         all_to_all_schedule(network_of(Torus((4, 4)).build()))
 
 

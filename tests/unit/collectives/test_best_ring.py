@@ -110,5 +110,22 @@ def test_what_rings_do_not_carry_is_refused_with_a_remedy():
 
 def test_rings_refuse_shards_that_differ():
     network = network_of(Torus((2, 2)).build(), shards=[1, 2, 1, 1])
-    with pytest.raises(ProgramError, match="rings carry equal shards only"):
+    with pytest.raises(ProgramError, match="rings support equal shards only"):
         best_ring(network, "allgather")
+
+
+def test_groups_that_sit_alike_are_searched_once_and_get_the_same_rings(monkeypatch):
+    from ropewalk.collectives import _ring_search, ring_orders
+
+    calls, search = [], _ring_search.improve
+    monkeypatch.setattr(ring_orders, "_SEARCHED", {})
+    monkeypatch.setattr(_ring_search, "improve", lambda *given: (calls.append(given), search(*given))[1])
+    network = network_of(RandomRegular(12, 3).build())
+    first = ring_orders.best_rings_of(network)
+    searched = len(calls)
+    again = ring_orders.best_rings_of(network)
+    assert searched > 0
+    assert len(calls) == searched
+    assert again.orders.tolist() == first.orders.tolist()
+    assert ring_orders.best_rings_of(network, seed=1).rate > 0
+    assert len(calls) > searched

@@ -31,7 +31,7 @@ def test_16384_ranks_are_a_program_but_cannot_be_written_out(make):
     with pytest.raises(ProgramError, match=r"2\.68e\+08 sends at once.*prove it for fewer ranks"):
         program.check()
     for read in (lambda: program.patterns[0].dst, program.rounds[0].chunks, program.sent_chunks):
-        with pytest.raises(ProgramError, match=r"routes alike from every host.*--level closed"):
+        with pytest.raises(ProgramError, match=r"the same routes from every host.*--level closed"):
             read()
 
 

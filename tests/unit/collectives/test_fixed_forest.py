@@ -49,10 +49,10 @@ def test_larger_shards_get_more_trees():
 
 def test_what_cannot_be_fixed_is_refused():
     network = network_of(Ring(4).build())
-    with pytest.raises(ProgramError, match="broadcast has no fixed number of trees for each root: give one of"):
+    with pytest.raises(ProgramError, match="broadcast has no fixed number of trees per root: give one of"):
         fixed_forest(network, 1, "broadcast")
     with pytest.raises(ProgramError, match="give at least 1"):
         fixed_forest(network, 0, "allgather")
     links = [(0, 2, Fraction(3)), (2, 0, Fraction(2)), (1, 2, Fraction(1)), (2, 1, Fraction(3))]
-    with pytest.raises(ProgramError, match="as fast back as forth"):
+    with pytest.raises(ProgramError, match="equal bandwidth in both directions"):
         fixed_forest(network_of(fabric_of(2, 1, links)), 1, "allgather")

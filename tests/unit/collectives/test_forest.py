@@ -17,7 +17,7 @@ from ropewalk.collectives.forest import (
     reduce_forest,
     reduce_scatter_forest,
 )
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.packing import packed, packed_together
 from ropewalk.collectives.forest.splitting import split_switches
 from ropewalk.collectives.forest.symmetric import backwards
@@ -159,7 +159,7 @@ def test_pair_by_pair_splitting_keeps_the_optimum_without_any_guess(builder, mon
 
 
 def test_a_switch_that_multiplies_cannot_be_split():
-    wiring = Wiring(3, {0: 1}, (0, 1), Fraction(1))
+    wiring = CapacityGraph(3, {0: 1}, (0, 1), Fraction(1))
     wiring.add((0, 2), 1)
     wiring.add((2, 1), 2)
     with pytest.raises(ProofError, match="vertex 2 receives 1 and sends 2"):
@@ -167,10 +167,10 @@ def test_a_switch_that_multiplies_cannot_be_split():
 
 
 def test_too_many_trees_are_refused():
-    wiring = Wiring(2, {0: 2}, (0, 1), Fraction(1))
+    wiring = CapacityGraph(2, {0: 2}, (0, 1), Fraction(1))
     wiring.add((0, 1), 1)
     for pack in (packed, packed_together):
-        with pytest.raises(ProofError, match="cannot reach everyone"):
+        with pytest.raises(ProofError, match="cannot reach every rank"):
             pack(wiring)
 
 
@@ -193,7 +193,7 @@ def test_a_tampered_forest_does_not_pass():
 
 def test_what_has_no_forest_is_refused():
     fabric = fabric_of(2, 1, both_ways([(0, 2, 1), (1, 2, 1)]))
-    with pytest.raises(ProgramError, match="leave copying in switches out"):
+    with pytest.raises(ProgramError, match="leave in-network multicast out"):
         all_reduce_forest(network_of(fabric, copying=True))
     with pytest.raises(ProgramError, match="host 7 is not in the group"):
         broadcast_forest(network_of(fabric), 7)

@@ -245,7 +245,7 @@ def test_routes_that_are_not_the_ways_of_the_forest_are_no_proof():
         ("allreduce", "allgather", "a forest that reduces and spreads is no all-gather"),
         ("allgather", "broadcast", "this forest has 3: give a forest of one root"),
         ("broadcast", "allgather", "host 0 has 1 of 3 parts"),
-        ("allgather", "alltoall", "carries no 'alltoall': choose allgather, reducescatter"),
+        ("allgather", "alltoall", "does not support 'alltoall': choose allgather, reducescatter"),
     ],
 )
 def test_a_forest_of_another_collective_is_refused(made_for, asked_for, message):

@@ -11,7 +11,7 @@ from ropewalk.collectives.nccl import Algorithm, library_for
 from ropewalk.collectives.nccl.embedded import rings_along_links
 from ropewalk.collectives.ring import ring_all_reduce
 from ropewalk.expect.benchmarks import BENCHMARKS
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.fabric.expression import fabric
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.task.nccl import nccl_template
@@ -47,7 +47,7 @@ def test_where_a_switch_joins_gpus_rings_keep_the_order_of_the_ranks():
 
 def test_a_dgx_1_fills_all_six_nvlinks_and_a_step_takes_what_expect_says():
     cluster = read_cluster("1x8", Given(device="v100", network=str(DGX_1V)))
-    prices, size = Prices(cluster, library_for(cluster)), 1 << 30
+    prices, size = CollectivePrices(cluster, library_for(cluster)), 1 << 30
     expected = prices.expected(BENCHMARKS["all_reduce"], size, prices.everyone)
     assert size * 1.75 / expected.bytes_s == pytest.approx(0.8 * 150e9, rel=1e-3)
     use, network = NetworkUse(algorithm="nccl").settled("v100", cluster), cluster.fabric()
@@ -70,7 +70,7 @@ def test_names_of_servers_are_their_files():
 def test_rings_in_a_server_are_as_fast_as_its_narrowest_place(device, network, busbw):
     gpus = fabric(network).hosts
     cluster = read_cluster(f"1x{gpus}", Given(device=device, network=network))
-    prices, size = Prices(cluster, library_for(cluster)), 1 << 32
+    prices, size = CollectivePrices(cluster, library_for(cluster)), 1 << 32
     expected = prices.expected(BENCHMARKS["all_reduce"], size, prices.everyone)
     assert size * BENCHMARKS["all_reduce"].factor(gpus) / expected.bytes_s == pytest.approx(busbw, rel=1e-3)
 

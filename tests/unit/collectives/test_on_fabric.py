@@ -72,7 +72,7 @@ def test_every_other_collective_is_proved_or_refused_with_a_remedy(builder):
             program_on(fabric, name, act).check()
         else:
             assert name in ("halving-doubling", "xor")
-            with pytest.raises(ProgramError, match=r"pairs a power of two of ranks, and there are \d+: use"):
+            with pytest.raises(ProgramError, match=r"needs a power of two of ranks, and there are \d+: use"):
                 program_on(fabric, name, act)
 
 

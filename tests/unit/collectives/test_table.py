@@ -50,11 +50,11 @@ def test_what_stands_in_for_an_act_has_it_for_any_group():
     ("name", "act", "group", "message"),
     [
         ("direct", Act.ALL_REDUCE, Group((4,)), "is no all-reduce, but an all-to-all: use one of ring"),
-        ("hierarchical", Act.ALL_TO_ALL, Group((3, 2)), "as many ranks in every server, and servers have 2, 3"),
+        ("hierarchical", Act.ALL_TO_ALL, Group((3, 2)), "equally many ranks per server, and servers have 2, 3"),
         ("xor", Act.ALL_TO_ALL, Group((3,)), "a power of two of ranks, and there are 3: use one of hierarchical"),
         ("hips", Act.ALL_REDUCE, Group((1,) * 5), "5 ranks have no divisors"),
-        ("forest", Act.ALL_REDUCE, Group((4,)), "nothing is known of the network"),
-        ("forest", Act.ALL_REDUCE, whole_fabric(IdealSwitch(4).build()), "the network routes what is sent"),
+        ("forest", Act.ALL_REDUCE, Group((4,)), "the network is unknown here"),
+        ("forest", Act.ALL_REDUCE, whole_fabric(IdealSwitch(4).build()), "the network routes transfers"),
         ("ps-dedicated", Act.ALL_REDUCE, Group((4,)), "has a rank that only serves"),
     ],
 )
@@ -112,8 +112,8 @@ def test_mistakes_in_a_choice_are_said_at_once():
         collective_choice("data=star,sums=ring,tensor=ring,tensor=mesh,hips,mesh")
     for part in (
         "no collective 'star'",
-        "'sums' is no purpose",
+        "'sums' is not a purpose",
         "tensor has two collectives, ring and mesh",
-        "hips and mesh are both for all purposes",
+        "hips and mesh both apply to all purposes",
     ):
         assert part in str(refusal.value)

@@ -145,7 +145,7 @@ def test_a_root_outside_the_group_is_refused():
 
 
 def test_switches_that_copy_are_refused():
-    with pytest.raises(ProgramError, match="leave copying in switches out"):
+    with pytest.raises(ProgramError, match="leave in-network multicast out"):
         topoadopt_forest(network_of(Dgx(1).build(), copying=True))
 
 

@@ -52,3 +52,14 @@ def test_odd_widths_of_other_makers_of_the_same_architecture_and_of_few_rows_sca
     odd, there = k.matmul("forward", rows, 50257, 2048), pricer(name)
     ratio = there.table.ratio(odd, "bf16")
     assert there.kernel(odd) == pytest.approx(ratio * roofline(odd, there.device, there.precision))
+
+
+@pytest.mark.parametrize("name", [name for name in DEVICES if name != "cpu"])
+def test_rates_that_are_not_those_of_the_measured_device_have_a_source(name: str) -> None:
+    """A data sheet for all; shares and launches that differ from the H200's are named with where they come from."""
+    here, measured = device(name), device("h200")
+    assert "data sheet" in here.source
+    differs = [key for key in ("achievable", "launch_s", "host_factor") if getattr(here, key) != getattr(measured, key)]
+    assert all(key in here.source for key in differs), differs
+    blackwell = here.architecture == "Blackwell"
+    assert here.streaming == measured.streaming or blackwell or "streaming" in here.source

@@ -38,7 +38,7 @@ def test_no_limit_is_full_clock_and_says_so() -> None:
 
 
 def test_a_device_without_energies_says_that_its_clock_is_not_known() -> None:
-    assert "at full clock (what work costs a100 in energy is not known)" in pricer("a100").sustained(GPT).source
+    assert "at full clock (energy model of a100 not known)" in pricer("a100").sustained(GPT).source
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_a_second_limit_and_one_of_measurements_are_refused(device: str, why: st
 
 
 def test_a_limit_of_a_device_without_energies_is_refused_with_a_remedy_that_works() -> None:
-    with pytest.raises(DeviceError, match=r"take one of h200, .* or no power limit \(leave --power out\)"):
+    with pytest.raises(DeviceError, match=r"use one of h200, .* or no power limit \(leave --power out\)"):
         held_to("a100", "300W")
     assert device(held_to("a100")).held_to is None

@@ -37,6 +37,20 @@ def test_a_product_in_fp8_is_the_product_and_what_makes_its_operands_narrow() ->
     assert prices.kernel(product) - narrowing == pytest.approx(prices.kernel(gradient), rel=0.15)
 
 
+def test_what_is_handed_on_narrow_is_not_narrowed_again() -> None:
+    prices = pricer("b200", "mxfp8")
+    own, handed = (k.grouped_matmul("forward", 8, 8192, 4096, 2048, handed=one) for one in (False, True))
+    narrowing = prices.gpu(k.quantise(form, 8192 * 2048) for form in ("block", "block"))
+    assert prices.kernel(own) - prices.kernel(handed) == pytest.approx(narrowing)
+
+
+def test_grouped_layers_take_the_host_twice_as_long_forth_in_fewer_bits() -> None:
+    calls = "core_forward", "core_backward", "narrow_core_forward"
+    wide, narrow = (pricer("h100", name) for name in ("bf16", "fp8"))
+    assert narrow.host(calls) == pytest.approx(2 * wide.host(calls))
+    assert narrow.host(calls, backward=True) == wide.host(calls, backward=True)
+
+
 def test_remembered_scales_save_the_search_for_the_largest_number() -> None:
     assert seconds("fp8-delayed", WIDE) < seconds("fp8", WIDE)
 
@@ -89,9 +103,11 @@ def test_memory_bound_work_does_not_slow_down_with_the_clock() -> None:
 
 
 def test_limits_that_no_device_can_be_held_to_are_refused() -> None:
-    with pytest.raises(DeviceError, match="draws 120 W when idle and cannot be held to 100 W: give more, such as 700W"):
+    with pytest.raises(
+        DeviceError, match="draws 120 W when idle and cannot be limited to 100 W: give more, such as 700W"
+    ):
         device("h200@100W")
-    with pytest.raises(DeviceError, match="energy is not known: take one of h200"):
+    with pytest.raises(DeviceError, match=r"the energy model of .* is not known: use one of h200"):
         device("a100@300W")
 
 
@@ -109,3 +125,36 @@ def test_without_a_limit_devices_run_at_full_clock_and_the_source_says_when_they
 def test_the_clock_does_not_depend_on_the_micro_batch() -> None:
     clocks = [pricer("h200@500W").sustained(LLAMA.at_batch(batch)).clock for batch in (1, 4)]
     assert clocks[0] == clocks[1]
+
+
+def test_values_that_are_shorter_than_keys_take_longer_than_heads_of_the_mean_size() -> None:
+    even = FusedAttention(1, 128, 128, 4096, 4096, 160, True)
+    uneven = FusedAttention(1, 128, 128, 4096, 4096, 160, True, uneven=True)
+    for gpu, forth, back in (("h200", 1.02, 1.12), ("b200", 1.23, 1.44), ("a100", 1.0, 1.0)):
+        prices = pricer(gpu, "bf16")
+        assert prices.forward((uneven,)) == pytest.approx(forth * prices.forward((even,)), rel=0.02)
+        assert prices.gpu(uneven.backward()) == pytest.approx(back * prices.gpu(even.backward()))
+
+
+def test_short_heads_gain_less_from_blackwell_than_long_ones() -> None:
+    """Exponentials are as many for a head of 64 as for one of 128, and Blackwell makes no more of them in a cycle."""
+
+    def gain(size: int) -> float:
+        heads = FusedAttention(1, 32, 8, 8192, 8192, size, True).forward()
+        return pricer("h200", "bf16").gpu(heads) / pricer("b200", "bf16").gpu(heads)
+
+    assert gain(64) == pytest.approx(gain(128) / 1.33, rel=0.1)
+
+
+@pytest.mark.parametrize(("precision", "launches"), [("fp8", 3), ("fp8-delayed", 0), ("mxfp8", 1)])
+def test_rows_of_experts_are_narrowed_expert_by_expert(precision: str, launches: int) -> None:
+    gpu = "h200" if precision != "mxfp8" else "gb200"
+    prices = pricer(gpu, precision)
+    whole, apart = (k.grouped_matmul("forward", 16, 16384, 4096, 2048, apart=one) for one in (False, True))
+    narrowed_s = prices.kernel(apart) - prices.alone(apart) - prices.kernel(whole) + prices.alone(whole)
+    assert narrowed_s == pytest.approx(15 * launches * device(gpu).launch_s)
+
+
+def test_gradients_of_weights_find_their_operands_narrow_already() -> None:
+    prices, product = pricer("h200", "fp8"), k.grouped_matmul("weight_grad", 16, 16384, 4096, 2048, apart=True)
+    assert prices.kernel(product) == prices.alone(product)

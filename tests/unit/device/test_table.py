@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from ropewalk.device.device import device
-from ropewalk.device.pricer import pricer, shipped_table
+from ropewalk.device.pricer import device_of, pricer, shipped_table
 from ropewalk.device.profile import packed
 from ropewalk.device.roofline import roofline
 from ropewalk.device.table import COLUMNS, CostTable, read_table
@@ -71,6 +71,15 @@ def test_a_table_tells_the_device_it_was_measured_on(tmp_path):
     assert found.kernel(k.pointwise("map", 1024)) == pytest.approx(2e-6)
 
 
+def test_a_table_tells_how_fast_its_device_and_its_host_add_up(tmp_path):
+    for name, more in (("told", {"adding": "4e11", "host_adding": "8e9"}), ("older", {})):
+        (tmp_path / f"{name}.csv").write_bytes(described_by(**more))
+    told, older = (device_of(str(tmp_path / f"{name}.csv")) for name in ("told", "older"))
+    assert (told.adds, told.host_adding) == (4e11, 8e9)
+    assert older.adds == pytest.approx(0.345e12)
+    assert older.host_adding is None
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
@@ -79,13 +88,11 @@ def test_a_table_tells_the_device_it_was_measured_on(tmp_path):
         (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 2 x 4,1e-6\n", "cost table"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul\n", "cost table"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul\n", "line 2 does not have 5 columns"),
-        (gzip.compress(b"hello", mtime=0)[:-4], "cost table"),
-        (gzip.compress(b"hello, hello", mtime=0)[:12] + b"\xff" * 20, "cost table"),
-        (described_by(launch_s="nan"), "launch_s is 'nan', which cannot be"),
-        (described_by(memory_bandwidth="0"), "memory_bandwidth is '0', which cannot be"),
-        (described_by() + b"bf16,matmul,forward,1 8 8 8,nan\n", "is 'nan', which cannot be"),
-        (described_by() + b"bf16,matmul,forward,1 8 8 8,-1\n", "is '-1', which cannot be"),
-        (described_by() + b"bf16,host,add,,1e-6;-1\n", "host time of add is '-1', which cannot be"),
+        (described_by(launch_s="nan"), "launch_s is 'nan', which is impossible"),
+        (described_by(memory_bandwidth="0"), "memory_bandwidth is '0', which is impossible"),
+        (described_by() + b"bf16,matmul,forward,1 8 8 8,nan\n", "is 'nan', which is impossible"),
+        (described_by() + b"bf16,matmul,forward,1 8 8 8,-1\n", "is '-1', which is impossible"),
+        (described_by() + b"bf16,host,add,,1e-6;-1\n", "host time of add is '-1', which is impossible"),
         (",".join(COLUMNS).encode() + b"\nbf16,matmul,forward,1 8 8 8,1e-6\n", "does not say the device"),
     ],
 )
@@ -93,6 +100,16 @@ def test_a_broken_table_is_refused_with_the_remedy(tmp_path, content, fault):
     path = tmp_path / "broken.csv.gz"
     path.write_bytes(content)
     with pytest.raises(DeviceError, match=f"{fault}.*(?s:.)*ropewalk profile"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"hello", mtime=0)[:-4], gzip.compress(b"hello, hello", mtime=0)[:12] + b"\xff" * 20]
+)
+def test_a_damaged_archive_is_refused(tmp_path, content):
+    path = tmp_path / "broken.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(DeviceError, match="gzip data: copy the file again"):
         read_table(path)
 
 
@@ -106,6 +123,17 @@ def test_sizes_that_no_kernel_has_are_refused_with_the_remedy(dims):
 @pytest.mark.parametrize("kernel", [k.matmul("forward", 10**20, 8, 8), k.pointwise("map", 10**25)])
 def test_kernels_beyond_64_bits_have_a_price(kernel):
     assert pricer("h200", "bf16").kernel(kernel) > 1e3
+
+
+def test_attention_with_dropout_is_as_many_times_longer_as_where_both_were_measured():
+    rows = [("forward", "1 8 8 512 512 64 0", "1e-5"), ("forward_dropped", "1 8 8 512 512 64 0", "3e-5"),
+            ("forward", "4 8 8 512 512 64 0", "2e-5")]  # fmt: skip
+    table = table_of(*(("bf16", "attention", *row) for row in rows))
+    plain, dropped = (
+        [table.ratio(k.attention(form, batch, 8, 8, 512, 512, 64, False), "bf16") for batch in (1, 2, 4)]
+        for form in ("forward", "forward_dropped")
+    )
+    assert dropped == pytest.approx([3 * ratio for ratio in plain])
 
 
 def test_the_same_rows_are_packed_into_the_same_bytes():

@@ -13,7 +13,7 @@ import measured_overlap
 from ropewalk.errors import ProgramError, StrategyError
 from ropewalk.execute.overlap import (
     CommunicationOrder,
-    Launch,
+    OperationLaunch,
     Piece,
     fused,
     order_of_groups,
@@ -32,7 +32,7 @@ from ropewalk.overlap.heads_tails import one_stream_sums
 from ropewalk.overlap.launches import planned
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.plans import fused_plan
-from ropewalk.overlap.policy import Policy
+from ropewalk.overlap.policy import OverlapPolicy
 from ropewalk.overlap.scheduler import schedule as modelled
 from ropewalk.overlap.tensors import from_layers
 
@@ -44,7 +44,7 @@ def world(elements, seconds=2.0):
 
 
 def test_the_drawn_example_of_bytescheduler_is_launched_piece_by_piece():
-    run = modelled(world([3, 6, 3]), Link(bandwidth=4), Policy(partition_bytes=4))
+    run = modelled(world([3, 6, 3]), Link(bandwidth=4), OverlapPolicy(partition_bytes=4))
     order = order_of_run(run)
     assert [(piece.tensor, piece.start) for launch in order.launches for piece in launch.pieces] == [
         ("p2", 0), ("p2", 1), ("p1", 0), ("p1", 1), ("p0", 0), ("p0", 1), ("p0", 2),
@@ -66,7 +66,7 @@ def test_every_plan_covers_every_element_once(elements, bandwidth, start_up, par
     wanted = dict(zip(tensors.names, elements, strict=True))
     orders = [
         order_of_groups(tensors, buckets(tensors, (300.0,))),
-        order_of_run(modelled(tensors, link, Policy(partition_bytes=partition))),
+        order_of_run(modelled(tensors, link, OverlapPolicy(partition_bytes=partition))),
         order_of_launches(tensors, fused_plan(tensors, link).launches),
         order_of_streamed(tensors, streamed_through(tensors, link, rounds_s=start_up / 2)),
     ]
@@ -79,7 +79,7 @@ def test_a_streamed_group_is_one_launch_in_which_the_most_urgent_tensor_comes_fi
     tensors, link = world([8, 8, 8]), Link(bandwidth=1e6, start_up_s=1.0)
     run = planned(one_stream_sums(tensors), link, Groups.one(tensors.in_ready_order), Arrival.THROUGH)
     order = order_of_launches(tensors, run.launches)
-    assert order.launches == (Launch(((Piece("p0", 0, 8),), (Piece("p1", 0, 8),), (Piece("p2", 0, 8),))),)
+    assert order.launches == (OperationLaunch(((Piece("p0", 0, 8),), (Piece("p1", 0, 8),), (Piece("p2", 0, 8),))),)
 
 
 def test_a_group_that_arrives_together_is_one_operation():
@@ -96,13 +96,13 @@ def test_plans_that_need_halves_of_all_reduces_are_refused():
 
 
 def test_parts_of_elements_are_refused():
-    with pytest.raises(StrategyError, match="p0 of model has no whole number of elements of 8 bytes"):
+    with pytest.raises(StrategyError, match="p0 of model is not a whole number of elements of 8 bytes"):
         order_of_groups(world([3, 2]), Groups.one([1, 0]), element_bytes=8)
 
 
 @pytest.mark.parametrize("credit", [0.0, 12.5, float("inf")])
 def test_an_order_survives_a_file(tmp_path, credit):
-    launches = (fused(Piece("a", 0, 3), Piece("b", 0, 1)), Launch(((Piece("b", 1, 2),), (Piece("a", 3, 4),))))
+    launches = (fused(Piece("a", 0, 3), Piece("b", 0, 1)), OperationLaunch(((Piece("b", 1, 2),), (Piece("a", 3, 4),))))
     order = CommunicationOrder(launches, credit, barrier=credit > 0)
     order.write(tmp_path / "order.json")
     assert read_order(tmp_path / "order.json") == order
@@ -111,7 +111,7 @@ def test_an_order_survives_a_file(tmp_path, credit):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{}", "does not say that its format is"),
+        ("{}", "is not in the format"),
         ('{"format": "ropewalk communication order 1", "launches": [[["a", 0]]]}', "cannot be read"),
         ('{"format": "ropewalk communication order 1", "launches": []}', "nothing is launched"),
     ],
@@ -128,7 +128,7 @@ def test_files_that_hold_no_order_are_refused(tmp_path, text, complaint):
         ((fused(Piece("a", 0, 2)), fused(Piece("a", 3, 4))), "pieces of a overlap or leave a gap"),
         ((fused(Piece("a", 0, 2)), fused(Piece("a", 1, 4))), "pieces of a overlap or leave a gap"),
         ((fused(Piece("a", 1, 2)),), "do not begin at element 0"),
-        ((fused(Piece("a", 0, 2)), Launch(())), "launch 1 has an operation without pieces"),
+        ((fused(Piece("a", 0, 2)), OperationLaunch(())), "launch 1 has an operation without pieces"),
     ],
 )
 def test_orders_that_miss_or_repeat_elements_are_refused(launches, complaint):
@@ -138,7 +138,7 @@ def test_orders_that_miss_or_repeat_elements_are_refused(launches, complaint):
 
 def test_without_pytorch_scheduling_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ProgramError, match="pip install 'ropewalk\\[torch\\]'"):
+    with pytest.raises(ProgramError, match='pip install "ropewalk\\[torch\\]"'):
         schedule(None, lambda parameters: None, CommunicationOrder((fused(Piece("a", 0, 1)),)))
 
 

@@ -136,7 +136,7 @@ def test_the_kind_of_a_collective_is_told_from_its_conditions(program, kind, mul
 
 def test_a_program_of_another_kind_is_refused():
     plan = rank_plan(ring_all_gather([range(3)]), 0)
-    with pytest.raises(ProgramError, match="one way is no allreduce but an allgather"):
+    with pytest.raises(ProgramError, match="one way is not an allreduce but an allgather"):
         require_kind(plan, "allreduce")
     with pytest.raises(ProgramError, match="there is no collective 'gossip': choose allreduce, allgather"):
         require_kind(plan, "gossip")
@@ -154,7 +154,7 @@ def test_without_pytorch_everything_that_runs_names_the_extra(monkeypatch):
         lambda: run_locally(program, "allreduce"),
         lambda: LocalRanks(2),
     ):
-        with pytest.raises(ProgramError, match=r"needs PyTorch.*pip install 'ropewalk\[torch\]'"):
+        with pytest.raises(ProgramError, match=r'needs PyTorch.*pip install "ropewalk\[torch\]"'):
             run()
 
 

@@ -11,7 +11,7 @@ from ropewalk.expect.benchmarks import BENCHMARKS
 from ropewalk.expect.components import components_of
 from ropewalk.expect.diagnosis import diagnosed
 from ropewalk.expect.likelihood import scores
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.expect.read.who import Measurement
 from ropewalk.expect.series import series_of
 from ropewalk.expect.settings import SETTINGS
@@ -21,7 +21,7 @@ from ropewalk.hardware import Given, read_cluster
 
 def prices_of(name, **given):
     cluster = read_cluster(name, Given(**given))
-    return Prices(cluster, library_for(cluster))
+    return CollectivePrices(cluster, library_for(cluster))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_part_slower_than_its_like_is_found_within_all_intervals(servers):
 
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_each_setting_is_named_for_what_it_does_to_all_collectives(servers, name):
-    changed = Prices(*SETTINGS[name].make(servers.cluster, servers.library))
+    changed = CollectivePrices(*SETTINGS[name].make(servers.cluster, servers.library))
     asked = [("all_reduce", servers.everyone), ("alltoall", servers.everyone), ("all_gather", servers.everyone),
              ("all_reduce", (tuple(range(8)),)), ("sendrecv", ((0, 8),))]  # fmt: skip
     times = [
@@ -123,7 +123,7 @@ def test_times_of_a_slow_link_are_those_of_the_simulator():
     part = next(one for one in components_of(prices.fabric) if one.kind == "cable" and "leaf" in one.name)
     bandwidth = prices.fabric.bandwidth.copy()
     bandwidth[list(part.links)] *= 0.3
-    slow = Prices(prices.cluster, prices.library)
+    slow = CollectivePrices(prices.cluster, prices.library)
     slow.fabric = replace(prices.fabric, bandwidth=bandwidth)
     for name in ("all_reduce", "alltoall", "sendrecv", "broadcast"):
         usual = prices.expected(BENCHMARKS[name], 1 << 30, prices.everyone)
@@ -146,7 +146,7 @@ def test_runs_of_pairs_of_servers_name_the_server():
         prices, "gpu2.1-leaf1", 0.4, [(name, (pair,)) for name in ("all_reduce", "alltoall") for pair in both]
     )
     assert "gpu2.1-leaf1" in found.best.names
-    assert explanation(found)[0].startswith("explained best by one of 8 parts of server 2 that these measurements")
+    assert explanation(found)[0].startswith("best explained by one of 8 parts of server 2 that these measurements")
 
 
 @pytest.mark.parametrize(("every", "times", "healthy"), [(28, 1.28, True), (28, 1.6, False), (4, 1.28, False)])

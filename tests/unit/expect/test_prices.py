@@ -6,13 +6,13 @@ import pytest
 
 from ropewalk.collectives.nccl import Algorithm, library_for
 from ropewalk.expect.benchmarks import BENCHMARKS, PRINTED
-from ropewalk.expect.prices import Prices
+from ropewalk.expect.prices import CollectivePrices
 from ropewalk.hardware import read_cluster
 
 
 def prices_of(name, **library):
     cluster = read_cluster(name)
-    return Prices(cluster, replace(library_for(cluster), **library))
+    return CollectivePrices(cluster, replace(library_for(cluster), **library))
 
 
 @pytest.fixture(scope="module")

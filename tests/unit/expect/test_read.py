@@ -8,7 +8,7 @@ import pytest
 from ropewalk.errors import InputError
 from ropewalk.expect.read import files
 from ropewalk.expect.read.files import read_records
-from ropewalk.expect.read.who import Roster, measurements_of
+from ropewalk.expect.read.who import ServerNames, measurements_of
 from ropewalk.hardware import read_cluster
 
 DEVICES = (
@@ -65,9 +65,8 @@ def test_several_benchmarks_in_one_file(read):
 
 
 def test_groups_that_ran_at_the_same_time(read):
-    (one,) = read(
-        f"all_reduce_perf\n{DEVICES}{DEVICES.replace('Group  0', 'Group  1').replace('Rank  ', 'Rank 1')}{ROW}"
-    )
+    others = DEVICES.replace("Group  0", "Group  1").replace("Rank  1", "Rank  3").replace("Rank  0", "Rank  2")
+    (one,) = read(f"all_reduce_perf\n{DEVICES}{others}{ROW}")
     assert len(one.who) == 2
 
 
@@ -130,19 +129,19 @@ def test_a_table_of_pairs(read):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello", "is no output of nccl-tests"),
+        ("hello", "is not an output of nccl-tests"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
-        (b"\x1f\x8b\x08\x00", "are cut or no gzip file: copy the file again"),
-        (gzip.compress(b"x" * 9000, mtime=0)[:-9], "are cut or no gzip file"),
-        ("all_reduce_perf busbw algbw\n", "no row of a table in it"),
-        (f"algbw busbw\n{ROW[:45]}", "the output is cut: copy all of it"),
+        (b"\x1f\x8b\x08\x00", "is truncated gzip data: copy the file again"),
+        (gzip.compress(b"x" * 9000, mtime=0)[:-9], "is truncated gzip data"),
+        ("all_reduce_perf busbw algbw\n", "contains no table row"),
+        (f"algbw busbw\n{ROW[:45]}", "the output is truncated: copy all of it"),
         ("algbw busbw\n8 2 float none -1 5.0 0.0 0.0 0", "name it with --measured"),
-        (trace()[:-40], "the trace is cut or broken: export it again"),
-        ('{"traceEvents": 3}', "traceEvents is no list"),
+        (trace()[:-40], "or export the trace again and wait until it is written"),
+        ('{"traceEvents": 3}', "traceEvents is not a list"),
         ('{"traceEvents": []}', "record it with PyTorch 2.4 or later"),
         ('{"traceEvents": ' + "[" * 100_000, "nested too deeply"),
         ('{"coll_perf": {"coll": "AllReduce"}}', "lacks its header, name, size or time"),
-        ('{"coll_perf": {"coll"', "wait for the job to end, or leave the last line out"),
+        ('{"coll_perf": {"coll"', "wait for the job to end, or remove the last line"),
         ('{"coll_perf": ' + '{"a":' * 100_000, "nested too deeply"),
         ("ranks,speed\n0 1,3\n", "there is no column 'speed': use ranks, collective, size, busbw, time"),
         ("ranks,busbw\n0,3\n", "are not two ranks or more"),
@@ -158,35 +157,54 @@ def test_what_cannot_be_used_is_refused_with_a_remedy(read, text, said):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(read, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
-    with pytest.raises(InputError, match="unpack to more than 1 MiB: record fewer steps"):
+    monkeypatch.setattr(files, "MOST_OF_A_TRACE", 10**6)
+    with pytest.raises(InputError, match="unpacks to more than 1 MB, the limit"):
         read(gzip.compress(b" " * (2 << 20)))
-    with pytest.raises(InputError, match="are more than 1 MiB"):
+    with pytest.raises(InputError, match="is larger than 1 MB"):
         read(b" " * (2 << 20))
 
 
 def test_servers_are_numbered_as_files_name_them_unless_told(read):
     fabric = read_cluster("2x2").fabric()
     records = read(f"all_reduce_perf\n{DEVICES}{ROW}")
-    assert measurements_of(records, Roster(fabric))[0].groups == ((0, 3),)
-    assert measurements_of(records, Roster(fabric, ("node3", "node7")))[0].groups == ((2, 1),)
+    assert measurements_of(records, ServerNames(fabric))[0].groups == ((0, 3),)
+    assert measurements_of(records, ServerNames(fabric, ("node3", "node7")))[0].groups == ((2, 1),)
 
 
 @pytest.mark.parametrize(
     ("shape", "hosts", "said"),
     [
         ("1x2", (), "server node3 is one more than the 1 of the cluster"),
-        ("2x1", (), "server node3 has no GPU 1, it has 1 of them"),
+        ("2x1", (), "server node3 has no GPU 1, only 1"),
         ("2x2", ("node7",), "server node3 is not among --hosts (node7): add it"),
     ],
 )
 def test_measurements_of_another_cluster_are_refused(read, shape, hosts, said):
     with pytest.raises(InputError) as problem:
-        measurements_of(read(f"all_reduce_perf\n{DEVICES}{ROW}"), Roster(read_cluster(shape).fabric(), hosts))
+        measurements_of(read(f"all_reduce_perf\n{DEVICES}{ROW}"), ServerNames(read_cluster(shape).fabric(), hosts))
     assert said in str(problem.value)
 
 
 def test_a_table_without_devices_tells_its_ranks_by_its_factor(read):
     row = "1073741824 268435456 float sum -1 5000.0 100.00 175.00 0 4000.0 268.44 268.44 0"
-    with pytest.raises(InputError, match="8 ranks took part, and the cluster that is named has 4"):
-        measurements_of(read(f"all_reduce_perf\n{row}"), Roster(read_cluster("2x2").fabric()))
+    with pytest.raises(InputError, match="8 ranks took part, but the named cluster has 4"):
+        measurements_of(read(f"all_reduce_perf\n{row}"), ServerNames(read_cluster("2x2").fabric()))
+
+
+def test_a_list_of_devices_of_which_only_the_end_was_copied_says_how_many_there_are(read):
+    last = "#  Rank 15 Group  0 Pid 9 on node9 device  7 [0x18] NVIDIA H100\n"
+    records = read(f"{last}algbw busbw\n1073741824 268435456 float sum -1 5000.0 214.75 402.65 0\n")
+    assert (records[0].who, records[0].ranks) == ((), 16)
+    (one,) = measurements_of(records, ServerNames(read_cluster("dgx-h100:2").fabric()))
+    assert one.groups == (tuple(range(16)),)
+    with pytest.raises(InputError, match="16 ranks took part, but the named cluster has 32"):
+        measurements_of(records, ServerNames(read_cluster("dgx-h100:4").fabric()))
+
+
+def test_trays_of_an_nvl72_are_computers_of_four_gpus(read):
+    devices = "".join(f"# Rank {r} Group 0 Pid 1 on tray{r // 4} device {r % 4} [0x01] GB200\n" for r in range(72))
+    records = read(f"# all_reduce_perf\n{devices}1073741824 268435456 float sum -1 3108.8 345.38 681.17 0\n")
+    (one,) = measurements_of(records, ServerNames(read_cluster("gb200-nvl72:1").fabric()))
+    assert one.groups == (tuple(range(72)),)
+    with pytest.raises(InputError, match="one more than the 2 of the cluster"):
+        measurements_of(records, ServerNames(read_cluster("dgx-h100:2").fabric()))

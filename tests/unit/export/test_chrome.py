@@ -14,7 +14,7 @@ from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import Routes, shortest
 from ropewalk.sim.simulate import simulate
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Sketch, TaskGraph
+from ropewalk.task import Sketch, TaskGraph, TaskKind
 
 Event = dict[str, Any]
 
@@ -36,7 +36,7 @@ def star_trace(record_rates: bool = False) -> Trace:
     last = sketch.transfer(0, 2, 8.0, start_up=1.5, label="late")
     sketch.marker(after=[last], label="done")
     graph = sketch.graph()
-    transfer = graph.kind == Kind.TRANSFER
+    transfer = graph.kind == TaskKind.TRANSFER
     routes = shortest(IdealSwitch(3, bandwidth=8.0).build(), graph.place[transfer], graph.peer[transfer])
     return simulate(graph, routes, record_rates=record_rates)
 
@@ -100,7 +100,7 @@ def test_the_hot_links_have_a_track_where_rates_were_recorded() -> None:
 def test_a_long_trace_is_cut_and_says_so() -> None:
     document = json.loads(chrome_trace(star_trace(record_rates=True), most=2))
     assert [event["name"] for event in slices(document["traceEvents"])] == ["forward", "slow"]
-    note = "only the 2 tasks that start first of 6 are shown"
+    note = "only the 2 earliest tasks of 6 are shown"
     assert document["otherData"]["note"] == note
     assert document["otherData"]["tasks"] == 6
     assert [event["name"] for event in document["traceEvents"] if event["ph"] == "i"] == [note]

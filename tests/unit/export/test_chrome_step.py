@@ -99,8 +99,8 @@ def test_a_long_step_is_cut_and_says_so():
     found = document(run, most=10)
     assert sum(event["ph"] == "X" for event in found["traceEvents"]) == 10
     operations, transfers = found["otherData"]["notes"]
-    assert operations == f"only the 10 operations of ranks that start first of {len(run.occupied.rank)} are shown"
-    assert transfers.startswith("only the 0 transfers")
+    assert operations == f"only the 10 earliest operations of {len(run.occupied.rank)} are shown"
+    assert transfers.startswith("only the 0 earliest transfers")
 
 
 def test_ranks_may_have_names_and_the_bytes_are_the_same_twice():

@@ -90,6 +90,15 @@ def test_megatron_gets_a_layout_where_the_cut_is_not_its_own() -> None:
     assert folded["--num-virtual-stages-per-pipeline-rank"] == "2"
 
 
+def test_megatron_fuses_the_loss_where_it_was_priced_so() -> None:
+    told = [
+        flags(Plan(ModelUse(f"llama-3.2-1b:layers=2{how}"), read_cluster("1x8"), Strategy(data=8)))
+        for how in (",stack=megatron", ",stack=megatron,loss_fusion=false", "")
+    ]
+    assert ["--cross-entropy-loss-fusion" in one for one in told] == [True, False, False]
+    assert told[0]["--cross-entropy-fusion-impl"] == "te"
+
+
 def test_megatron_counts_buckets_in_parameters_of_the_precision_that_is_sent() -> None:
     order = Order(fusion=8e6)
     narrow, wide = flags(small(data=8, order=order)), flags(small(data=8, order=order, gradient_bytes=4))
@@ -119,9 +128,9 @@ def test_ranks_in_megatrons_other_order_need_no_rank_file(tmp_path: Path) -> Non
     other = small(data=2, pipeline=4, micro_batches=4, placement="tp-pp-dp")
     assert "--use-tp-pp-dp-mapping" in flags(other)
     assert "--use-tp-pp-dp-mapping" not in megatron_arguments(other, by_rank_file=True)
-    assert "--to run writes a rank file that does" in refused("pytorch", other, tmp_path / "train.py")
+    assert "--to run writes a rank file for it" in refused("pytorch", other, tmp_path / "train.py")
     strange = small(data=2, tensor=4, placement="dp-tp-pp")
-    assert "--to run writes a rank file that does" in refused("megatron", strange, tmp_path / "args")
+    assert "--to run writes a rank file for it" in refused("megatron", strange, tmp_path / "args")
 
 
 def test_torchtitan_is_told_the_cut_module_by_module() -> None:
@@ -158,7 +167,7 @@ def test_deepspeed_is_told_stage_batches_and_buckets() -> None:
 
 def test_deepspeed_refuses_what_it_cannot_do_with_what_it_can(tmp_path: Path) -> None:
     said = refused("deepspeed", small(data=4, pipeline=2, zero=2, micro_batches=2), tmp_path / "deepspeed.json")
-    assert "cannot run zero 2 in a pipeline (take zero 1 or pipeline 1)" in said
+    assert "cannot run zero 2 in a pipeline (use zero 1 or pipeline 1)" in said
 
 
 def plan_in(script: str) -> dict[str, Any]:

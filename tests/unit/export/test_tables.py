@@ -13,7 +13,7 @@ from ropewalk.export.tables import task_table, write_csv, write_parquet
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.expand import expand
 from ropewalk.task.step import Act, StepSketch
 
@@ -52,7 +52,7 @@ def test_without_an_expansion_there_are_no_columns_of_the_step():
 def test_the_expansion_of_another_run_is_refused():
     trace, _ = small_run()
     other = expand(StepSketch(2).step(), range(2), IdealSwitch(2).build())
-    with pytest.raises(GraphError, match="6 tasks, but the expansion 0"):
+    with pytest.raises(GraphError, match="6 tasks, but the expansion has 0"):
         task_table(trace, other)
 
 
@@ -69,7 +69,7 @@ def test_numbers_come_back_from_csv_to_the_bit(tmp_path_factory, world):
     assert [float(row["start_s"]) for row in rows] == trace.start.tolist()
     assert [float(row["end_s"]) for row in rows] == trace.end.tolist()
     moved = [float(row["bytes"]) for row in rows if row["bytes"]]
-    assert moved == graph.amount[graph.kind == Kind.TRANSFER].tolist()
+    assert moved == graph.amount[graph.kind == TaskKind.TRANSFER].tolist()
 
 
 def test_an_empty_trace_has_a_header(tmp_path):

@@ -162,7 +162,7 @@ def test_mesh_has_no_link_over_the_rim():
     fabric = mesh.build()
     assert fabric.link_name(int(mesh.link(5, 0, -1))) == "h5->h1"
     assert fabric.link_name(int(mesh.link(5, 1, 1))) == "h5->h6"
-    with pytest.raises(FabricError, match="rim"):
+    with pytest.raises(FabricError, match="edge"):
         mesh.link(3, 1, 1)
 
 
@@ -270,7 +270,7 @@ BAD = [
     (lambda: Ring(1), "hosts is 1"),
     (lambda: Hypercube(0), "dimensions is 0"),
     (lambda: Hypercube(60), "dimensions is 60"),
-    (lambda: Dragonfly(10, 4, 2, 2), "10 groups need 9 global links a group: give at most 9 groups"),
+    (lambda: Dragonfly(10, 4, 2, 2), "10 groups need 9 global links per group: give at most 9 groups"),
     (lambda: Dragonfly(1, 4, 2, 2), "groups is 1"),
     (lambda: IdealSwitch(1), "hosts is 1"),
     (lambda: RandomRegular(4, 4), "give at most 3"),
@@ -281,12 +281,12 @@ BAD = [
     (lambda: Circulant(8, (1, 5)), "stride 5 is outside 1 … 4 .*: give 3"),
     (lambda: Circulant(8, (1, 1)), "repeat"),
     (lambda: Circulant(8, (2, 4)), "share the factor 2"),
-    (lambda: FatTree(8, 4, 3), "4 hosts of an edge switch do not spread evenly over 3 aggregation switches: give a"),
+    (lambda: FatTree(8, 4, 3), "4 hosts of an edge switch do not divide evenly over 3 aggregation switches: give a"),
     (lambda: FatTree(8, 4, 0), "aggregations is 0"),
     (lambda: Dgx(0), "servers is 0"),
     (lambda: Dgx(1, gpus=1), "one GPU"),
-    (lambda: Dgx(2, rails=3), "8 GPUs do not spread evenly over 3 rails"),
-    (lambda: Dgx(2, spines=3), "2 NICs of a rail do not spread evenly over 3 spines"),
+    (lambda: Dgx(2, rails=3), "8 GPUs do not divide evenly over 3 rails"),
+    (lambda: Dgx(2, spines=3), "2 NICs of a rail do not divide evenly over 3 spines"),
 ]
 
 

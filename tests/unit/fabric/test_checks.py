@@ -41,7 +41,7 @@ def test_connected_fabric_passes_and_one_in_two_parts_names_both():
 
 
 def test_one_way_streets_are_named_by_direction():
-    with pytest.raises(FabricError, match="b, c, d cannot reach host a, though it reaches them"):
+    with pytest.raises(FabricError, match="b, c, d cannot reach host a, although it reaches them"):
         require_connected(drawn(["as", "sb", "sc", "sd"], duplex=False))
 
 

@@ -141,7 +141,7 @@ def test_fat_tree_with_a_hundred_hosts_says_which_sizes_exist():
     with pytest.raises(FabricError) as refused:
         builder("fat-tree", hosts=100)
     assert str(refused.value).startswith(
-        "fat-tree with 100 hosts does not exist: sizes near it are 64, 125, 128 "
+        "fat-tree with 100 hosts does not exist: the nearest sizes are 64, 125, 128 "
         "(fat-tree:8,4, fat-tree:10,5, fat-tree:8)"
     )
 
@@ -158,7 +158,7 @@ def test_fat_tree_with_a_hundred_hosts_says_which_sizes_exist():
     ],
 )
 def test_size_that_does_not_exist_lists_three_near_it(family, hosts, sizes):
-    with pytest.raises(FabricError, match=f"does not exist: sizes near it are {sizes} "):
+    with pytest.raises(FabricError, match=f"does not exist: the nearest sizes are {sizes} "):
         builder(family, hosts=hosts)
 
 
@@ -174,23 +174,23 @@ BAD = [
     ("spaghetti", 8, "no fabric family 'spaghetti': write one of fat-tree:8, leaf-spine:16x8x4"),
     ("", None, "no fabric family ''"),
     ("torus", None, "torus has no size: write torus:8x8"),
-    ("torus:", None, "not whole numbers behind the colon: write torus:SIDE"),
-    ("torus:8x", None, "not whole numbers"),
-    ("torus:-8x8", None, "not whole numbers"),
-    ("torus:8.5x8", None, "not whole numbers"),
+    ("torus:", None, "needs whole numbers after the colon: write torus:SIDE"),
+    ("torus:8x", None, "whole numbers after the colon"),
+    ("torus:-8x8", None, "whole numbers after the colon"),
+    ("torus:8.5x8", None, "whole numbers after the colon"),
     ("bcube:4", None, "has 1 numbers, bcube takes 2: write bcube:PORTS,LEVELS, such as bcube:4,2"),
     ("ring:4,4", None, "has 2 numbers, ring takes 1"),
     ("circulant:4", None, "takes 2 or more"),
     ("fat-tree:7", None, "give an even radix"),
-    ("torus:2to1", 16, "torus has no uplinks to leave out: write torus:8x8, or one of fat-tree:2to1, leaf-spine:2to1"),
+    ("torus:2to1", 16, "torus has no uplinks to reduce: write torus:8x8, or one of fat-tree:2to1, leaf-spine:2to1"),
     ("leaf-spine:1to2", 16, "not oversubscribed: write leaf-spine:2to1"),
     ("leaf-spine:0to0", 16, "not oversubscribed: write leaf-spine:2to1"),
     ("fat-tree:3to2", 16, "a whole number of hosts per uplink: write fat-tree:2to1"),
     ("leaf-spine:2to1", None, "leaf-spine:2to1 has no size: write leaf-spine:16x8x4"),
-    ("leaf-spine:2to1", 7, "sizes near it are 4, 6, 8"),
-    ("switch", 1, "give 2 hosts or more"),
+    ("leaf-spine:2to1", 7, "the nearest sizes are 4, 6, 8"),
+    ("switch", 1, "give 2 or more hosts"),
     ("switch", 10**9, "too large"),
-    ("torus:99999x99999", None, "has 9999800001 hosts: the most"),
+    ("torus:99999x99999", None, "has 9999800001 hosts: the limit"),
     ("rack.yaml", None, "is a fabric file"),
 ]
 

@@ -71,7 +71,7 @@ BAD = [
     (head(GOOD, hosts="[a, b, a]"), r"hosts\[2\]: node 'a' is already listed at hosts\[0\]: remove or rename"),
     (head(GOOD, switches="[s, a]"), r"switches\[1\]: node 'a' is already listed at hosts\[0\]"),
     (head("[[a, s, 1Gbps], [b, s, 1Gbps], [a, x, 1Gbps]]"), r"links\[2\]: node 'x' is not listed: add it"),
-    (head("[[a, s, 1Gbps], [b, s, 1Gbps], [s, s, 1Gbps]]"), r"links\[2\]: joins 's' to itself: remove it"),
+    (head("[[a, s, 1Gbps], [b, s, 1Gbps], [s, s, 1Gbps]]"), r"links\[2\]: connects 's' to itself: remove it"),
     (head("[[a, s, -1Gbps], [b, s, 1Gbps]]"), r"links\[0\]: bandwidth '-1Gbps' is negative"),
     (head("[[a, s, 0Gbps], [b, s, 1Gbps]]"), r"links\[0\]: bandwidth '0Gbps' is zero"),
     (head("[[a, s, 1Gbps], [b, s, 1 parsec]]"), r"links\[1\]: bandwidth '1 parsec' has the unknown unit 'parsec'"),
@@ -97,14 +97,14 @@ BAD = [
     ("hosts: [a, b]\n", "links: is missing"),
     ("", "is not a mapping: begin with the keys hosts"),
     ("just words", "is not a mapping"),
-    (head("[[a, s, 1Gbps]]"), "hosts a and hosts b cannot reach each other: add the links"),
+    (head("[[a, s, 1Gbps]]"), "hosts a and hosts b cannot reach each other: add links"),
     (
         head("[[a, s, 1Gbps], {from: b, to: s, bandwidth: 1Gbps, duplex: false}]"),
-        "host a cannot reach b, though they reach it",
+        "host a cannot reach b, although they reach it",
     ),
     (
         head("[[a, s, 1Gbps], {from: s, to: b, bandwidth: 1Gbps, duplex: false}]"),
-        "b cannot reach host a, though it reaches them",
+        "b cannot reach host a, although it reaches them",
     ),
     ("hosts: [a, b\nlinks: []\n", "line 2.*fix the YAML"),
     ("hosts: [a]\n\tlinks: []\n", "line 2"),
@@ -116,7 +116,7 @@ BAD = [
     ("{compute: [0, 1], links: [[0, 1, 1/0], [1, 0, 1]]}", r"links\[0\].capacity: capacity '1/0'"),
     ("{compute: [0, 1], links: [[0, 1, -5], [1, 0, 1]]}", r"links\[0\]: bandwidth -5e\+09 is not positive"),
     ("{compute: [0, 1], links: [[0, 1, 0], [1, 0, 1]]}", r"links\[0\]: bandwidth 0 is not positive"),
-    ("{compute: [0, 1], links: [[0, 1, .nan], [1, 0, 1]]}", r"links\[0\].capacity: capacity nan"),
+    ("{compute: [0, 1], links: [[0, 1, .nan], [1, 0, 1]]}", "line 1: .nan is not a plain number"),
     ("{compute: [0, 1], links: [[0, 1], [1, 0, 1]]}", r"links\[0\]: is not a list of three"),
     ("{compute: [0, 1], links: [[0, 1, 1]]}", "1 cannot reach host 0"),
     ("{compute: [0, 1], hosts: [2], links: []}", "hosts: unknown key"),
@@ -138,7 +138,7 @@ def test_all_findings_are_reported_at_once():
         fabric_of_yaml(text, "rack.yaml")
     message = str(refused.value)
     assert message.startswith("rack.yaml: 7 findings")
-    for part in ("hosts[1]", "links[0]", "links[1]", "links[2]: joins", "links[2]: bandwidth", "links[3].speed"):
+    for part in ("hosts[1]", "links[0]", "links[1]", "links[2]: connects", "links[2]: bandwidth", "links[3].speed"):
         assert part in message
     assert "hosts a and hosts b cannot reach each other" in message
 

@@ -55,7 +55,7 @@ def test_findings_of_a_graph_name_node_and_edge():
         "node 'b': kind is 'router': set it to host or switch",
         "node 'c': server is 0.5",
         "edge 'a' to 'c': has no bandwidth",
-        "edge 'a' to 'a': joins 'a' to itself",
+        "edge 'a' to 'a': connects 'a' to itself",
         "edge 'a' to 'a': bandwidth '5' has no unit",
         "bandwidth -1 is not positive",
         "cables is 0",

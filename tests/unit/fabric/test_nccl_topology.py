@@ -185,19 +185,19 @@ def test_files_that_are_no_topology_are_refused(tmp_path):
     with pytest.raises(FabricError, match="does not exist"):
         fabric(str(tmp_path / "nowhere.xml"))
     (tmp_path / "deep.xml").write_text("<a>" * 300 + "</a>" * 300)
-    with pytest.raises(FabricError, match="elements are nested 256 deep"):
+    with pytest.raises(FabricError, match="elements are nested over 64 deep"):
         fabric(str(tmp_path / "deep.xml"))
 
 
 def test_unknown_processors_matter_only_between_sockets(tmp_path):
     assert fabric(str(write(tmp_path, gpu(0) + gpu(1), cpu='arch="riscv"'))).hosts == 2
     two = f'{gpu(0)}</cpu><cpu numaid="1">{gpu(1)}'
-    with pytest.raises(FabricError, match="how sockets of this processor are joined is not known"):
+    with pytest.raises(FabricError, match="the interconnect between sockets of this processor is not known"):
         fabric(str(write(tmp_path, two, cpu='arch="riscv"')))
 
 
 def test_words_that_name_no_choice_are_refused():
     with pytest.raises(FabricError, match="choose planned, nvlink, all"):
         read_nccl_topology(TOPOLOGIES / "dgx-1v.xml", inside="some")
-    with pytest.raises(FabricError, match="NVLink does not join all GPUs"):
+    with pytest.raises(FabricError, match="NVLink does not connect all GPUs"):
         read_nccl_topology(TOPOLOGIES / "pcie-l40s.xml", inside="nvlink")

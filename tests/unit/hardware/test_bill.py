@@ -52,7 +52,7 @@ def test_ports_to_be_wired_end_on_panels():
 def test_an_ideal_switch_is_priced_as_a_tree_and_says_so():
     found = network_price(on_network(POD, "switch"))
     assert found.total == pytest.approx(128 * TREE_PORT.cost(PRICES, NIC))
-    assert "priced as a three-tier fat-tree" in found.note
+    assert "priced as a three-tier full-bisection fat-tree" in found.note
     assert found.switches == ()
 
 

@@ -90,7 +90,7 @@ def test_file_with_servers_is_taken_as_it_is_and_one_without_is_the_network(tmp_
         (lambda: made(16, "h9000"), "no device 'h9000': did you mean"),
         (lambda: made(16, "cpu"), "gpu cpu .* give the bandwidth"),
         (lambda: made(16, "h100", "torus:3x3"), "has 9 ports, but 2 servers with 8 NICs each need 16"),
-        (lambda: made(16, "h100", "switch:16", nics=3), "do not spread evenly over 3 NICs"),
+        (lambda: made(16, "h100", "switch:16", nics=3), "do not divide evenly over 3 NICs"),
         (lambda: made(16, "h100", "switch:16", nvlink_bandwidth=-1.0), "nvlink_bandwidth is -1"),
         (lambda: made(16, "h100", "switch", nic_bandwidth=0.0), "nic_bandwidth must be above 0, got 0"),
         (lambda: made(16, "h100", "switch", gpus_per_server=0), "gpus_per_server is 0"),
@@ -146,9 +146,9 @@ def test_a_failed_server_does_not_forward_for_others():
 
 
 def test_failed_names_that_do_not_exist_are_refused_with_near_names():
-    with pytest.raises(ClusterError, match="there is no server9: names near it are server"):
+    with pytest.raises(ClusterError, match="there is no server9: similar names: server"):
         Cluster((H100,), failed=("server9",))
-    with pytest.raises(ClusterError, match="there is no leaf0-spine99: names near it are leaf0-spine"):
+    with pytest.raises(ClusterError, match="there is no leaf0-spine99: similar names: leaf0-spine"):
         Cluster((H100,), failed=("leaf0-spine99",)).fabric()
     with pytest.raises(ClusterError, match="every GPU has failed"):
         Cluster((H100,), failed=("server0", "server1", "server2", "server3"))
@@ -157,9 +157,9 @@ def test_failed_names_that_do_not_exist_are_refused_with_near_names():
 def test_ports_are_wired_before_they_are_a_fabric():
     ports = Cluster((Servers(16, 4, "a100", 300e9, 4, 12.5e9),), Ports(4))
     assert ports.ports.degree == 4
-    with pytest.raises(ClusterError, match="still to be wired: plan the wiring with `ropewalk plan`"):
+    with pytest.raises(ClusterError, match="still unwired: plan the wiring with `ropewalk plan`"):
         ports.fabric()
-    with pytest.raises(ClusterError, match="nothing is left to wire"):
+    with pytest.raises(ClusterError, match="so there are no ports to wire"):
         _ = Cluster((H100,)).ports
 
 

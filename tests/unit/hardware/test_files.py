@@ -58,7 +58,7 @@ def test_a_network_file_is_found_beside_the_cluster_file(tmp_path):
     write_fabric(LeafSpine(4, 4, 4, bandwidth=7e9).build(), tmp_path / "net.yaml")
     found = read(tmp_path, "servers: [{count: 2, gpus: 8}]\nnetwork: net.yaml")
     assert (found.equal.nic_bandwidth, found.fabric().hosts) == (7e9, 16)
-    with pytest.raises(ClusterError, match="leave the speed of the NICs out, the file has it"):
+    with pytest.raises(ClusterError, match="leave the NIC bandwidth out, as the file has it"):
         read(tmp_path, "servers: [{count: 2, gpus: 8, nic_bandwidth: 1Gbps}]\nnetwork: net.yaml")
 
 
@@ -76,7 +76,7 @@ def test_ports_to_be_wired(tmp_path):
         ),
         (
             "servers: [{count: 2, gpus: 8, nics: 3, nic_bandwidth: -5Gbps}]\ndevice: h1000",
-            ["8 GPUs of a server do not spread evenly over 3 NICs", "is negative", "no device 'h1000'"],
+            ["8 GPUs of a server do not divide evenly over 3 NICs", "is negative", "no device 'h1000'"],
         ),
         (
             "servers: [{count: 2, gpus: 8, gpu: 4}, {count: 0, gpus: many}]",
@@ -85,7 +85,7 @@ def test_ports_to_be_wired(tmp_path):
         ("server: []", ["server: unknown key: did you mean servers?"]),
         ("servers: []", ["servers: is missing: list groups of servers"]),
         ("servers: [{gpus: 8}]\nnetwork: leafspine", ["network: there is no fabric family 'leafspine': did you mean"]),
-        ("servers: [{gpus: 8}]\nnetwork: torus:3x", ["network: 'torus:3x' is not whole numbers"]),
+        ("servers: [{gpus: 8}]\nnetwork: torus:3x", ["network: 'torus:3x' needs whole numbers"]),
         ("servers: [{gpus: 4}]\nnetwork: dgx-h100:2", ["dgx-h100:2 holds 2 servers of 8 GPUs, but 1 of 4"]),
         ("servers: [{gpus: 8, nic_bandwidth: 400}]", ["servers[0].nic_bandwidth: bandwidth '400' has no unit"]),
         ("servers: [{gpus: 8}]\nlatency: -1us", ["time '-1us' is negative"]),

@@ -81,7 +81,7 @@ def test_options_mean_the_same_network():
         assert read_cluster("dgx-h100:4", Given(network=name)) == on_network(POD, name)
     assert read_cluster("dgx-h100:4").rails
     assert not read_cluster("dgx-h100:4", Given(network="leaf-spine")).rails
-    with pytest.raises(ClusterError, match="rails:2to1 is by rail, but rails are left out"):
+    with pytest.raises(ClusterError, match="rails:2to1 is a rail network, but rails are off"):
         read_cluster("dgx-h100:4", Given(network="rails:2to1", rails=False))
 
 
@@ -94,15 +94,15 @@ def test_options_mean_the_same_network():
             POD,
             "has 4 ports, but 4 servers with 8 NICs each need 32: .* or leaf-spine without numbers",
         ),
-        ("torus:4x4", POD, "it joins 16 servers, and there are 4: write torus alone"),
+        ("torus:4x4", POD, "it has 16 hosts for 4 servers: write torus without numbers"),
         (
             "torus",
             read_cluster("dgx-h100:27"),
             "needs 6 ports of every server, over which 8 NICs do not .*: use ring or",
         ),
-        ("bcube", read_cluster("dgx-h100:6"), "bcube with 6 hosts does not exist: sizes near it are 4, 8, 9"),
-        ("rail-only:2", POD, "nothing stands behind the colon: write rail-only"),
-        ("rails:2to1", read_cluster("dgx-h100:3"), "take 4 servers, or fill leafs server by server"),
+        ("bcube", read_cluster("dgx-h100:6"), "bcube with 6 hosts does not exist: the nearest sizes are 4, 8, 9"),
+        ("rail-only:2", POD, "nothing follows the colon: write rail-only"),
+        ("rails:2to1", read_cluster("dgx-h100:3"), "use 4 servers, or fill leafs server by server"),
         ("wire:fast", POD, "write wire:8x400Gbps"),
         ("wire:8x400", POD, "has no unit"),
         ("torus", read_cluster("2x8,2x4"), "its servers differ"),
@@ -110,7 +110,7 @@ def test_options_mean_the_same_network():
         (
             "rails",
             Cluster((Servers(4, 8, "h100", 450e9, 8, 50e9),), failed=("server3", "leaf0-spine1")),
-            "leaf0-spine1 failed in the network that it replaces: leave",
+            "leaf0-spine1 failed in the network that it replaces: remove",
         ),
     ],
 )

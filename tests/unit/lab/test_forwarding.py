@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ropewalk.errors import LabError
 from ropewalk.fabric import BCube, LeafSpine, Ring, Torus
 from ropewalk.lab.commands import (
-    bucket_line,
-    burst_bytes,
     cable_lines,
     kernel_settings,
     node_lines,
     route_lines,
-    shaping_lines,
 )
 from ropewalk.lab.forwarding import every_pair, hashed, pinned
 from ropewalk.lab.network import LabNetwork, host_address
 from ropewalk.lab.request import or_shortest, routes_by_name
-from ropewalk.routing import ROUTERS
+from ropewalk.routing import ROUTERS, shortest
 
 
 def followed(fabric, forwarding, src, dst, path):
@@ -99,15 +98,15 @@ def test_a_node_is_told_addresses_neighbours_rules_and_routes():
     lines = node_lines(network, forwarding, 0)
     assert lines[:3] == [
         "link set lo up",
-        "addr add 10.0.0.1/32 dev lo label lo:lab",
-        "addr add 10.1.0.1/32 dev lo label lo:lab",
+        "addr add 10.0.0.128/32 dev lo label lo:lab",
+        "addr add 10.1.0.128/32 dev lo label lo:lab",
     ]
     assert sum(line.startswith("link set c") for line in lines) == 4
     assert sum(line.startswith("neigh replace") for line in lines) == 4
     rules = [line for line in lines if line.startswith("rule add from")]
     tables = {line.split()[-1] for line in rules}
     assert tables <= {line.split()[4] for line in lines if line.startswith("route replace")}
-    assert any(" src 10.1.0.1 via " in line for line in lines)
+    assert any(" src 10.1.0.128 via " in line for line in lines)
 
 
 def test_routes_over_cut_cables_are_left_out():
@@ -125,13 +124,16 @@ def test_routes_over_cut_cables_are_left_out():
 def test_every_cable_and_every_link_is_built_once():
     network = LabNetwork(LeafSpine(2, 2, 2).build())
     assert len(cable_lines(network, str)) == len(network.cables) == 8
-    shaped = [line for node in range(network.fabric.nodes) for line in shaping_lines(network, node)]
-    assert len(shaped) == network.fabric.links
     assert all("/proc/sys/net/" in path for path in kernel_settings(network))
-    assert bucket_line("add", 0, network.rate_bits(0), 10).split()[1:5] == ["add", "dev", "c0", "root"]
 
 
-def test_a_bucket_holds_a_whole_segment_and_20_ms():
-    assert burst_bytes(1_000_000) == 64 << 10
-    assert burst_bytes(200_000_000) == 512 << 10
-    assert all(np.diff([burst_bytes(rate) for rate in range(10**6, 10**9, 10**7)]) >= 0)
+def test_hosts_that_no_circuit_joins_have_no_routes_to_each_other():
+    whole = LeafSpine(2, 1, 2).build()
+    inside = np.flatnonzero((whole.link_src < whole.hosts) | (whole.link_dst < whole.hosts))
+    columns = {
+        name: getattr(whole, name)[inside] for name in ("link_src", "link_dst", "bandwidth", "latency", "cables")
+    }
+    apart = replace(whole, builder=None, **columns)
+    nodes = pinned(shortest(apart, np.array([0], np.int32), np.array([1], np.int32))).nodes
+    assert set(nodes[0].main) == {"10.0.0.129"}
+    assert set(nodes[2].main) == {"10.0.0.131"}

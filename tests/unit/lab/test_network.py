@@ -118,11 +118,11 @@ def test_links_are_named_by_their_ends_even_where_names_have_dashes():
     for wrong, said in (
         ("rack-a", "such as rack-a-rack-b"),
         ("rack-a-rack-b:2", "number them from"),
-        ("x-y", "no link"),
+        ("x-y", "not a link"),
     ):
         with pytest.raises(LabError, match=said):
             cables_named(network, wrong)
-    with pytest.raises(LabError, match="h0 is joined with h1, h3"):
+    with pytest.raises(LabError, match="h0 is connected to h1, h3"):
         cables_named(LabNetwork(Ring(4).build()), "h0-h2")
 
 

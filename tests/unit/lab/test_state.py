@@ -13,8 +13,8 @@ from ropewalk.errors import LabError
 from ropewalk.fabric import Ring
 from ropewalk.lab import state as labs
 from ropewalk.lab.lifecycle import network_of, opened, routes_in, take_down
-from ropewalk.lab.network import Settings
-from ropewalk.lab.request import routes_by_name, tables_of
+from ropewalk.lab.network import LabNetwork, LabSettings
+from ropewalk.lab.request import require_carried, routes_by_name, scaled, tables_of
 from ropewalk.lab.saved import SavedFabric, saved_paths
 from ropewalk.lab.state import Holder, LabState
 
@@ -29,7 +29,7 @@ def a_state(name="pod", holder=None):
     ring = Ring(4).build()
     name_of_router, routes = routes_by_name(ring, "default")
     return LabState(
-        name, "ring:4", holder or Holder.of(os.getpid()), (1, 2, 3, 4), SavedFabric.of(ring), 5000.0, Settings(),
+        name, "ring:4", holder or Holder.of(os.getpid()), (1, 2, 3, 4), SavedFabric.of(ring), 5000.0, LabSettings(),
         name_of_router, saved_paths(routes), cut=(1,), slowed=((0, 1_000_000),),
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_status_shows_the_other_labs_where_one_is_damaged(folder):
 
 
 def test_names_that_are_no_names_and_labs_that_are_not_there_are_refused():
-    with pytest.raises(LabError, match="no name of a lab"):
+    with pytest.raises(LabError, match="not a valid name"):
         labs.read("../etc")
     with pytest.raises(LabError, match="bring one up"):
         labs.read("nobody")
@@ -103,3 +103,21 @@ def test_commands_refuse_what_they_cannot_do():
         (["lab", "down"], "bring one up"),
     ):
         assert said in str(runner.invoke(app, arguments).exception)
+
+
+def test_a_network_that_is_too_fast_for_the_machine_is_refused_with_a_remedy_that_works():
+    with pytest.raises(LabError, match=r"800 Gbps.*: slower links"):
+        require_carried(LabNetwork(Ring(4).build()), "slower links")
+    with pytest.raises(LabError, match="use --scale") as problem:
+        scaled(Ring(4).build(), 1.0)
+    remedy = float(str(problem.value).partition("--scale ")[2].partition(",")[0])
+    network, capacity = scaled(Ring(4).build(), remedy)
+    assert network.scale == remedy
+    assert capacity.error is not None
+
+
+def test_a_file_that_was_cut_is_not_called_a_state_before_anybody_knows_what_it_is(tmp_path):
+    cut = tmp_path / "cut.json"
+    cut.write_text('{"format": "ropewalk')
+    problem = CliRunner().invoke(app, ["lab", "run", str(cut)]).exception
+    assert str(problem).startswith(f"file {cut}: line 1")

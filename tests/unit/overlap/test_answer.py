@@ -9,7 +9,7 @@ from tiny_profiles import write_profile
 from ropewalk.errors import DeviceError, StrategyError
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.answer import order_of
-from ropewalk.overlap.link import Kind
+from ropewalk.overlap.link import ExchangeKind
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.study import answer, best_behind_a_barrier, over_speeds, settings
@@ -41,7 +41,7 @@ def asked(tmp_path):
 
 def test_no_way_beats_the_bound_and_the_best_is_the_fastest(asked):
     found = answer(asked())
-    assert [way.name for way in found.ways] == list(METHODS.names_for(Kind.ALL_REDUCE))
+    assert [way.name for way in found.ways] == list(METHODS.names_for(ExchangeKind.ALL_REDUCE))
     assert all(min(way.step_s, way.time_s) >= found.bounds.step_s * (1 - 1e-9) for way in found.ways)
     assert found.best.time_s == min(way.time_s for way in found.ways if way.simulated_s is not None)
 
@@ -86,8 +86,8 @@ def test_an_answer_has_an_order_whichever_way_is_best(asked):
 
 
 def test_pushes_and_pulls_carry_every_byte_each(asked):
-    found = answer(asked(sync=Kind.PARAMETER_SERVER))
-    assert [way.name for way in found.ways] == list(METHODS.names_for(Kind.PARAMETER_SERVER))
+    found = answer(asked(sync=ExchangeKind.PARAMETER_SERVER))
+    assert [way.name for way in found.ways] == list(METHODS.names_for(ExchangeKind.PARAMETER_SERVER))
     for way in found.ways:
         for direction in ("push", "pull"):
             carried = sum(move.size_bytes for move in way.moves if move.way == direction)
@@ -119,14 +119,14 @@ def test_groups_for_a_framework_with_a_barrier_are_no_slower_than_its_own(asked)
 
 
 def test_parameter_servers_that_are_few_are_slower(asked):
-    few = answer(asked(sync=Kind.PARAMETER_SERVER, parameter_servers=1))
-    many = answer(asked(sync=Kind.PARAMETER_SERVER, parameter_servers=2))
+    few = answer(asked(sync=ExchangeKind.PARAMETER_SERVER, parameter_servers=1))
+    many = answer(asked(sync=ExchangeKind.PARAMETER_SERVER, parameter_servers=2))
     assert few.best.step_s > many.best.step_s
 
 
 def test_faster_networks_make_no_step_longer(asked):
     rows = over_speeds(asked(), (1.0, 10.0, 100.0))
-    for name in METHODS.names_for(Kind.ALL_REDUCE):
+    for name in METHODS.names_for(ExchangeKind.ALL_REDUCE):
         steps = [row.step_s for row in rows if row.way == name]
         assert steps == sorted(steps, reverse=True)
     assert all(row.step_s >= row.lower_bound_s * (1 - 1e-9) for row in rows)
@@ -135,7 +135,7 @@ def test_faster_networks_make_no_step_longer(asked):
 def test_every_way_but_halves_of_sums_is_simulated_and_the_estimate_is_the_same_without_updates(asked):
     found = answer(asked(optimiser="none"))
     simulated = {way.name: way for way in found.ways if way.simulated_s is not None}
-    assert set(simulated) == set(METHODS.names_for(Kind.ALL_REDUCE)) - {"dear"}
+    assert set(simulated) == set(METHODS.names_for(ExchangeKind.ALL_REDUCE)) - {"dear"}
     for way in simulated.values():
         assert way.simulated_s == pytest.approx(way.step_s, rel=1e-9)
 
@@ -178,12 +178,12 @@ def test_packets_are_an_answer_too(asked):
 
 
 def test_questions_that_make_no_sense_are_refused(asked):
-    with pytest.raises(StrategyError, match="nobody to synchronise with"):
+    with pytest.raises(StrategyError, match="needs no synchronisation"):
         asked(cluster=slow("1x1"))
     with pytest.raises(StrategyError, match="has no parameter servers"):
         asked(parameter_servers=2)
-    with pytest.raises(StrategyError, match="plan the order of all-reduces"):
-        order_of(answer(asked(sync=Kind.PARAMETER_SERVER)))
+    with pytest.raises(StrategyError, match="use --sync all-reduce"):
+        order_of(answer(asked(sync=ExchangeKind.PARAMETER_SERVER)))
 
 
 def test_a_precision_that_does_not_exist_is_refused_for_profiles_too(asked):

@@ -1,4 +1,4 @@
-"""What frameworks do without a plan: buckets, merged gradients, all-reduces taken apart."""
+"""What frameworks do without a plan: buckets, merged gradients, decoupled all-reduce."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ropewalk.errors import GraphError
 from ropewalk.overlap.buckets import MIB, bucket_caps, buckets, groups_with_barrier_s
 from ropewalk.overlap.dear import dear, tuned
 from ropewalk.overlap.groups import Groups
-from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.link import ExchangeKind, Link
 from ropewalk.overlap.merging import merged_gradients
 from ropewalk.overlap.tensors import from_layers
 
@@ -105,4 +105,4 @@ def test_tuned_groups_are_the_best_of_those_tried():
 
 def test_halves_of_pushes_and_pulls_are_refused():
     with pytest.raises(GraphError, match="two resources"):
-        dear(layers([1]), Link(1, kind=Kind.PARAMETER_SERVER), Groups(((0,),)))
+        dear(layers([1]), Link(1, kind=ExchangeKind.PARAMETER_SERVER), Groups(((0,),)))

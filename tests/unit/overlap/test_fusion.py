@@ -13,7 +13,7 @@ from ropewalk.errors import GraphError
 from ropewalk.overlap.fusion import fuse
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums
-from ropewalk.overlap.link import Kind, Link
+from ropewalk.overlap.link import ExchangeKind, Link
 from ropewalk.overlap.tensors import from_layers
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "fused_sums.json").read_text())["fusion"]
@@ -94,7 +94,7 @@ def test_more_tensors_than_can_be_tried_out_are_refused_with_the_alternative():
 def test_a_parameter_server_is_not_one_resource():
     sums = one_stream_sums(from_layers([1], backward_s=[1], forward_s=[1]))
     with pytest.raises(GraphError, match="two resources"):
-        fuse(sums, Link(1, kind=Kind.PARAMETER_SERVER))
+        fuse(sums, Link(1, kind=ExchangeKind.PARAMETER_SERVER))
 
 
 def test_rounds_longer_than_the_start_up_are_refused():

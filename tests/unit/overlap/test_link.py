@@ -8,7 +8,7 @@ from ropewalk.collectives.cost import closed_form
 from ropewalk.errors import FabricError, ProgramError
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.overlap.link import (
-    Kind,
+    ExchangeKind,
     Link,
     all_reduce_link,
     ring_link,
@@ -30,7 +30,7 @@ def test_a_ring_of_four_carries_three_halves_of_the_bytes_in_six_rounds() -> Non
 
 def test_servers_on_their_own_hosts_push_and_pull_at_once() -> None:
     apart = server_link(4, 4, 1e9, 1e-6)
-    assert (apart.kind, apart.bandwidth, apart.start_up_s) == (Kind.PARAMETER_SERVER, 1e9, 1e-6)
+    assert (apart.kind, apart.bandwidth, apart.start_up_s) == (ExchangeKind.PARAMETER_SERVER, 1e9, 1e-6)
     assert apart.duplex
 
 
@@ -45,7 +45,7 @@ def test_links_that_carry_nothing_are_refused() -> None:
             Link(bandwidth)
     with pytest.raises(FabricError, match="start_up_s is -1: give 0 or more"):
         Link(1.0, -1.0)
-    with pytest.raises(FabricError, match="nobody to synchronise with"):
+    with pytest.raises(FabricError, match="needs no synchronisation"):
         ring_link(1, 1e9)
     with pytest.raises(FabricError, match="without workers"):
         server_link(0, 1, 1e9)

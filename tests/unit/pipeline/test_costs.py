@@ -4,7 +4,7 @@ import pytest
 from ropewalk.errors import StrategyError
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.state_prices import MeasuredPrices, WorkloadPrices
 from ropewalk.pipeline.terms import Terms
@@ -57,7 +57,7 @@ def test_gpus_that_share_samples_divide_the_work_and_add_up_outputs():
 def test_recomputation_lengthens_backward_and_keeps_only_what_enters():
     made = costs()
     stages = (Part(0, 0, (0,)), Part(1, 2, (1,)))
-    plain, again = (made.times(Plan(stages, "1f1b", 4, 2, recompute)) for recompute in (False, True))
+    plain, again = (made.times(PipelinePlan(stages, "1f1b", 4, 2, recompute)) for recompute in (False, True))
     assert np.array_equal(again.backward, plain.backward + plain.forward)
     assert made.input_bytes(stages[0], 4) == 0
     assert made.input_bytes(stages[1], 4) == 4e9
@@ -65,7 +65,7 @@ def test_recomputation_lengthens_backward_and_keeps_only_what_enters():
 
 def test_a_backward_pass_in_two_parts_is_as_long_as_in_one():
     stages = (Part(0, 0, (0,)), Part(1, 2, (1,)))
-    split, whole = (costs(weight_share=0.25).times(Plan(stages, name, 4, 2)) for name in ("zb-h1", "1f1b"))
+    split, whole = (costs(weight_share=0.25).times(PipelinePlan(stages, name, 4, 2)) for name in ("zb-h1", "1f1b"))
     assert np.allclose(split.backward + split.weight, whole.backward)
     assert np.allclose(split.weight, whole.backward / 4)
 

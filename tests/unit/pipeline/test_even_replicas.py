@@ -8,7 +8,7 @@ from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.even_replicas import best_with_even_replicas
 from ropewalk.pipeline.judge import Judged, judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.terms import Terms
@@ -34,7 +34,7 @@ def every_even_plan(costs):
                 for at in range(devices)
             )  # fmt: skip
             for size, schedule in product(terms.micro_batch_sizes(), terms.schedules):
-                yield Plan(stages, schedule, size, terms.global_batch // size)
+                yield PipelinePlan(stages, schedule, size, terms.global_batch // size)
 
 
 @pytest.mark.parametrize("batch", [16, 32])

@@ -5,7 +5,7 @@ from ropewalk.pipeline.contest import Contest, least_seconds, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import Judged, Unfit, judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.schedules import searched
 from ropewalk.pipeline.terms import Terms
@@ -20,7 +20,7 @@ ONE_EACH = tuple(Part(state, state, (state,)) for state in range(4))
 
 def judged(schedule: str, memory=None, recompute=False, weight_share=0.5, stages=ONE_EACH) -> Judged | Unfit:
     terms = Terms(8, 1, memory_bytes=memory, weight_share=weight_share)
-    return judge(Costs(FOUR, Machines(4, (1, 2, 3, 4)), terms), Plan(stages, schedule, 1, 8, recompute))
+    return judge(Costs(FOUR, Machines(4, (1, 2, 3, 4)), terms), PipelinePlan(stages, schedule, 1, 8, recompute))
 
 
 def test_four_equal_stages_take_eleven_turns_and_keep_what_is_in_flight():
@@ -72,7 +72,7 @@ def test_two_copies_put_the_first_and_the_last_stage_on_the_same_gpus():
     """Stage 1 takes twice as long alone as stage 0 on two GPUs, which are held up by half of it."""
     states = from_states("two", 2, forward_s=[2, 2], backward_s=[4, 4], parameter_bytes=[10, 30], kept_bytes=[100, 60])
     costs = Costs(states, Machines(3, (1, 2, 3)), Terms(16, 2))
-    found = judge(costs, Plan((Part(0, 0, (0, 1)), Part(1, 1, (2,))), "dualpipe", 2, 8))
+    found = judge(costs, PipelinePlan((Part(0, 0, (0, 1)), Part(1, 1, (2,))), "dualpipe", 2, 8))
     assert found.run.times.forward.tolist() == [1, 2, 2, 1]
     assert found.loads.tolist() == [3, 0, 6]
     assert found.bottleneck == 2
@@ -84,7 +84,7 @@ def test_two_copies_put_the_first_and_the_last_stage_on_the_same_gpus():
 
 def test_opposite_stages_of_two_copies_are_split_alike():
     found = judged("dualpipe", stages=(Part(0, 1, (0, 1), 2), Part(2, 3, (2, 3))))
-    assert found == Unfit("dualpipe keeps opposite stages on the same GPUs, so both need the same tensor degree")
+    assert found == Unfit("dualpipe places opposite stages on the same GPUs, so both need the same tensor degree")
 
 
 def test_a_timetable_made_for_the_times_is_no_worse_than_those_made_by_hand():
@@ -103,11 +103,11 @@ def test_bounds_are_below_every_timetable():
 
 def test_a_contest_remembers_the_best_of_all_and_of_every_schedule():
     contest = Contest(Costs(FOUR, Machines(4, (1, 2, 3, 4)), Terms(8, 1)))
-    found = contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), with_pieces(searched(), 1))
+    found = contest.enter(PipelinePlan(ONE_EACH, "1f1b", 1, 8), with_pieces(searched(), 1))
     assert found is contest.best
     assert set(contest.best_by_schedule) <= set(with_pieces(searched(), 1))
     assert contest.best_by_schedule["1f1b"].step_s == 33 > contest.best_s
-    assert contest.enter(Plan(ONE_EACH, "1f1b", 1, 8), ("1f1b",), within=20) is None
+    assert contest.enter(PipelinePlan(ONE_EACH, "1f1b", 1, 8), ("1f1b",), within=20) is None
 
 
 def test_the_bottleneck_is_a_stage_or_a_cut():
@@ -115,6 +115,6 @@ def test_the_bottleneck_is_a_stage_or_a_cut():
         "cut", 1, forward_s=[1, 1], backward_s=[1, 1], parameter_bytes=[0, 0], crossing_bytes=[5e9, 0]
     )
     costs = Costs(slow_cut, Machines(2, (1, 2)), Terms(4, 1))
-    found = judge(costs, Plan((Part(0, 0, (0,)), Part(1, 1, (1,))), "1f1b", 1, 4))
+    found = judge(costs, PipelinePlan((Part(0, 0, (0,)), Part(1, 1, (1,))), "1f1b", 1, 4))
     assert found.bottleneck == 1
     assert found.exposed_sums_s == pytest.approx(0)

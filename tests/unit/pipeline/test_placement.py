@@ -53,5 +53,5 @@ def test_a_stage_on_64_machines_gets_whole_machines():
 
 
 def test_more_gpus_than_are_free_cannot_be_had():
-    with pytest.raises(StrategyError, match="3 GPUs are asked for where 2 of 4 are free"):
+    with pytest.raises(StrategyError, match="3 GPUs are requested where 2 of 4 are free"):
         candidates(Machines(4, (2, 4)), 0b0011, 3)

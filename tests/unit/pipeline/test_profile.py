@@ -74,5 +74,5 @@ def test_no_samples_and_times_that_are_none_are_refused_together():
 
 
 def test_a_micro_batch_of_nothing_is_refused():
-    with pytest.raises(WorkloadError, match="micro-batch of 0 samples does not exist"):
+    with pytest.raises(WorkloadError, match="micro-batch of 0 samples: give 1 or more"):
         profile_of(tiny()).at_batch(0)

@@ -8,7 +8,7 @@ from ropewalk.errors import StrategyError, WorkloadError
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.profile import from_states
 from ropewalk.pipeline.released import States, in_a_row, released_plan
-from ropewalk.pipeline.released_estimate import REPAIRED, Estimate, Habits, ReleasedStage
+from ropewalk.pipeline.released_estimate import REPAIRED, Habits, ReleasedEstimate, ReleasedStage
 
 SLOW = Machines(2, (1, 2), p2p_between=1.0, collective_between=1.0)
 
@@ -49,16 +49,16 @@ def test_the_first_state_of_the_next_stage_is_summed_twice_as_released_and_once_
     model = chain(forward=[1, 1, 1], weights=[0, 5, 0], crossing=[0, 0, 0]).profile
     machines = Machines(3, (1, 2, 3), collective_between=1.0)
     stages = ReleasedStage(0, 0, (0, 1)), ReleasedStage(1, 2, (2,))
-    plan = Estimate(model, machines, 1, 1).plan(stages, 1)
+    plan = ReleasedEstimate(model, machines, 1, 1).plan(stages, 1)
     assert plan.speedup == 6 / (6 + 5)
     once = Habits(first_of_next_counted_twice=False)
-    assert Estimate(model, machines, 1, 1, once).plan(stages, 1).speedup == 1
+    assert ReleasedEstimate(model, machines, 1, 1, once).plan(stages, 1).speedup == 1
 
 
 def test_gradients_at_the_cut_are_paid_for_by_straight_pipelines_alone_until_repaired():
     model = chain(forward=[1, 1], weights=[0, 0], crossing=[5, 0]).profile
     stages = ReleasedStage(0, 0, (0,)), ReleasedStage(1, 1, (1,))
-    released, repaired = Estimate(model, SLOW, 1, 1), Estimate(model, SLOW, 1, 1, REPAIRED)
+    released, repaired = ReleasedEstimate(model, SLOW, 1, 1), ReleasedEstimate(model, SLOW, 1, 1, REPAIRED)
     assert released.plan(stages, 1).slowest_s == 5
     assert released.plan(stages, 1, straight=True).slowest_s == 10
     assert repaired.plan(stages, 1).slowest_s == 10
@@ -67,8 +67,8 @@ def test_gradients_at_the_cut_are_paid_for_by_straight_pipelines_alone_until_rep
 def test_the_first_micro_batch_uses_all_replicas_only_when_repaired():
     model = chain(forward=[2, 2], weights=[0, 0], crossing=[0, 0]).profile
     stages = (ReleasedStage(0, 1, (0, 1)),)
-    assert Estimate(model, SLOW, 1, 1).plan(stages, 1).speedup == 1
-    assert Estimate(model, SLOW, 1, 1, REPAIRED).plan(stages, 1).speedup == 2
+    assert ReleasedEstimate(model, SLOW, 1, 1).plan(stages, 1).speedup == 1
+    assert ReleasedEstimate(model, SLOW, 1, 1, REPAIRED).plan(stages, 1).speedup == 2
 
 
 def test_cuts_that_are_equally_good_go_to_the_earliest():
@@ -78,7 +78,7 @@ def test_cuts_that_are_equally_good_go_to_the_earliest():
 
 def test_only_states_that_contain_each_other_become_stages():
     side_by_side = States(EVEN.profile, np.zeros((2, 2), bool))
-    with pytest.raises(StrategyError, match="no 2 states of 2 follow each other"):
+    with pytest.raises(StrategyError, match="no 2 states of 2 are consecutive"):
         released_plan(side_by_side, SLOW, 1, 1)
 
 

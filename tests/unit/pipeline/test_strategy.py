@@ -9,11 +9,11 @@ from ropewalk.hardware import read_cluster
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.judge import judge
 from ropewalk.pipeline.links import Machines
-from ropewalk.pipeline.plan import Plan
+from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.strategy import strategy_of
 from ropewalk.pipeline.terms import Terms
-from ropewalk.strategy import Part, Placement, PriceList, check, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, Part, Placement, check, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.timetable import timetable
@@ -43,7 +43,7 @@ THREE_TO_ONE = (Part(0, 3, (0, 1, 2, 3)), Part(4, 5, (4,)))
 
 
 def test_stages_become_parts_with_their_gpus():
-    strategy = strategy_of(judged(Plan(THREE_TO_ONE, "1f1b", 4, 8)), model(), "sgd")
+    strategy = strategy_of(judged(PipelinePlan(THREE_TO_ONE, "1f1b", 4, 8)), model(), "sgd")
     assert strategy.parts == (Part(0, 3, (0, 1, 2, 3)), Part(4, 5, (4,)))
     assert (strategy.schedule, strategy.rows, strategy.optimiser) == ("1f1b", (), "sgd")
     assert strategy.global_batch == 32
@@ -51,18 +51,18 @@ def test_stages_become_parts_with_their_gpus():
 
 
 def test_data_parallelism_becomes_its_degree():
-    strategy = strategy_of(judged(Plan((Part(0, 5, tuple(range(4)), 2),), "gpipe", 4, 8)), model())
+    strategy = strategy_of(judged(PipelinePlan((Part(0, 5, tuple(range(4)), 2),), "gpipe", 4, 8)), model())
     assert (strategy.data, strategy.tensor, strategy.micro_batch, strategy.parts) == (2, 2, 2, ())
-    odd = strategy_of(judged(Plan((Part(0, 5, (0, 1, 2)),), "1f1b", 4, 8)), model())
+    odd = strategy_of(judged(PipelinePlan((Part(0, 5, (0, 1, 2)),), "1f1b", 4, 8)), model())
     assert odd.parts == (Part(0, 5, (0, 1, 2)),)
 
 
 def test_a_timetable_that_was_made_for_the_plan_goes_along():
-    plan = Plan((Part(0, 4, (0,)), Part(5, 5, (1, 2, 3, 4))), "1f1b", 4, 8)
+    plan = PipelinePlan((Part(0, 4, (0,)), Part(5, 5, (1, 2, 3, 4))), "1f1b", 4, 8)
     strategy = strategy_of(judged(plan, memory_bytes=max(judged(plan).memory_bytes) - 1.0), model())
     assert strategy.rows
     assert strategy.timetable.peak_live[0] < timetable("1f1b", 2, 8).peak_live[0]
-    fitted = strategy_of(judged(Plan(THREE_TO_ONE, "zb-auto", 4, 8)), model())
+    fitted = strategy_of(judged(PipelinePlan(THREE_TO_ONE, "zb-auto", 4, 8)), model())
     assert fitted.splits_backward
     check(fitted, model(), 8)
 
@@ -70,7 +70,7 @@ def test_a_timetable_that_was_made_for_the_plan_goes_along():
 @pytest.mark.parametrize("schedule", ["1f1b", "zb-h1", "gpipe", "dualpipe"])
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_step_of_a_plan_computes_what_the_planner_counted(schedule, recompute):
-    found = judged(Plan(THREE_TO_ONE, schedule, 4, 8, recompute))
+    found = judged(PipelinePlan(THREE_TO_ONE, schedule, 4, 8, recompute))
     strategy = strategy_of(found, model())
     step = lower(model(), strategy, Placement(strategy), FLOAT, "layer")
     for stage, rank in enumerate((0, 4)):
@@ -84,27 +84,27 @@ def test_the_step_of_a_plan_computes_what_the_planner_counted(schedule, recomput
 @pytest.mark.parametrize("recompute", [False, True])
 def test_planner_and_strategy_count_the_same_memory(schedule, recompute):
     """But for the workspace and what the allocator wastes, which only the strategy knows."""
-    found = judged(Plan(THREE_TO_ONE, schedule, 4, 8, recompute))
+    found = judged(PipelinePlan(THREE_TO_ONE, schedule, 4, 8, recompute))
     strategy = strategy_of(found, model())
     shares = shares_of(model(), strategy)
-    needed = memory(strategy, shares, cut(model(), strategy, shares, PriceList(FLOAT)), Numbers(4.0))
+    needed = memory(strategy, shares, cut(model(), strategy, shares, KeptPrices(FLOAT)), Numbers(4.0))
     counted = needed.weights + needed.gradients + needed.optimiser + needed.activations
     assert counted.tolist() == pytest.approx(list(found.memory_bytes))
 
 
 def test_interleaved_pieces_are_parts_of_their_own():
     pieces = (Part(0, 1, (0,)), Part(2, 2, (2,)), Part(3, 4, (0,)), Part(5, 5, (2,)))
-    strategy = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model())
+    strategy = strategy_of(judged(PipelinePlan(pieces, "interleaved", 4, 8)), model())
     assert (strategy.pipeline, strategy.interleave, len(strategy.parts)) == (2, 2, 4)
     check(strategy, model(), 3)
 
 
 def test_stages_with_as_many_replicas_become_degrees_that_take_as_long():
     pieces = (Part(0, 1, (0, 1)), Part(2, 2, (2, 3)), Part(3, 4, (0, 1)), Part(5, 5, (2, 3)))
-    even = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model(), gpus=4)
+    even = strategy_of(judged(PipelinePlan(pieces, "interleaved", 4, 8)), model(), gpus=4)
     assert (even.data, even.pipeline, even.interleave, even.stages, even.parts) == (2, 2, 2, (0, 2, 3, 5), ())
     assert (even.micro_batch, even.global_batch) == (2, 32)
-    some = strategy_of(judged(Plan(pieces, "interleaved", 4, 8)), model(), gpus=8)
+    some = strategy_of(judged(PipelinePlan(pieces, "interleaved", 4, 8)), model(), gpus=8)
     assert some.parts == pieces
     cluster = read_cluster("2x2")
     steps = [
@@ -116,4 +116,4 @@ def test_stages_with_as_many_replicas_become_degrees_that_take_as_long():
 
 def test_plans_over_other_states_than_layers_are_refused():
     with pytest.raises(StrategyError, match="cuts 6 states, but short has 1 layers"):
-        strategy_of(judged(Plan(THREE_TO_ONE, "1f1b", 4, 8)), chain("short", [model().layers[0]], batch=4))
+        strategy_of(judged(PipelinePlan(THREE_TO_ONE, "1f1b", 4, 8)), chain("short", [model().layers[0]], batch=4))

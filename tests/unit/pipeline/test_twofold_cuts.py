@@ -1,4 +1,4 @@
-"""Where timetables with two pieces a device cut the model."""
+"""Where timetables with two chunks per device cut the model."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Networks beside each other: like with like, or it says that it is not."""
+"""Networks compared: like with like, or it says that it is not."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_the_cheapest_of_the_fastest_is_the_one_to_take():
         [result("rails", 1.0, 1000.0), result("leaf-spine:2to1", 1.3, 700.0), result("rail-only", 1.005, 520.0)]
     )
     assert found.verdict == (
-        "With equal bandwidth per GPU (400 Gbps), rail-only is the one to take: 1.005 s per step, as fast as rails, "
+        "With equal bandwidth per GPU (400 Gbps), rail-only is recommended: 1.005 s per step, as fast as rails, "
         "48 % cheaper than rails (network)."
     )
 
@@ -50,7 +50,7 @@ def test_the_cheapest_of_the_fastest_is_the_one_to_take():
 def test_networks_that_are_all_as_fast_are_told_apart_by_cost():
     found = compared([result("rails", 1.0, 1000.0), result("fat-tree", 1.0, 1010.0)])
     assert found.verdict == (
-        "With equal bandwidth per GPU (400 Gbps), rails is the one to take: 1 s per step, as fast as fat-tree, "
+        "With equal bandwidth per GPU (400 Gbps), rails is recommended: 1 s per step, as fast as fat-tree, "
         "at equal cost (network)."
     )
 
@@ -60,15 +60,15 @@ def test_a_cheaper_and_slower_network_is_named_where_it_gives_more_for_the_money
         result("rails", 1.0, 1000.0), result("leaf-spine:2to1", 1.04, 999.0), result("leaf-spine:4to1", 1.25, 600.0)
     ])  # fmt: skip
     assert found.verdict == (
-        "With equal bandwidth per GPU (400 Gbps), rails is the one to take: 1 s per step (leaf-spine:2to1, the "
-        "next, takes 4.0 % longer); leaf-spine:4to1 takes 25 % longer and costs 40 % less (network)."
+        "With equal bandwidth per GPU (400 Gbps), rails is recommended: 1 s per step (leaf-spine:2to1, the "
+        "next fastest, takes 4.0 % longer); leaf-spine:4to1 takes 25 % longer and costs 40 % less (network)."
     )
 
 
 def test_a_network_is_named_once_where_the_next_gives_more_for_the_money():
     found = compared([result("rails", 1.0, 1000.0), result("torus", 1.03, 250.0)])
     assert found.verdict == (
-        "With equal bandwidth per GPU (400 Gbps), rails is the one to take: 1 s per step; torus takes 3.0 % longer and "
+        "With equal bandwidth per GPU (400 Gbps), rails is recommended: 1 s per step; torus takes 3.0 % longer and "
         "costs 75 % less (network)."
     )
 
@@ -79,7 +79,7 @@ def test_the_price_of_servers_counts_where_the_list_has_it():
     ])  # fmt: skip
     assert found.dollars_of == "network and servers"
     assert found.verdict.endswith(
-        "(leaf-spine:4to1, the next, takes 25 % longer), at equal cost (network and servers)."
+        "(leaf-spine:4to1, the next fastest, takes 25 % longer), at equal cost (network and servers)."
     )
     one_unknown = compared([result("rails", 1.0, 1000.0, servers=9000.0), result("switch", 1.0, 900.0)])
     assert one_unknown.dollars_of == "network"

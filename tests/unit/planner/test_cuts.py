@@ -14,7 +14,7 @@ from ropewalk.planner.anywhere import floors_anywhere
 from ropewalk.planner.cuts import best_cuts, moves
 from ropewalk.planner.enumerated import enumerate_space
 from ropewalk.planner.finalists import finalists
-from ropewalk.planner.pricing import Priced, Prices
+from ropewalk.planner.pricing import Priced, StrategyPrices
 from ropewalk.planner.question import PlannerQuestion
 from ropewalk.planner.simulated import Simulator
 from ropewalk.planner.space import Space, recomputed_in
@@ -30,10 +30,10 @@ SPACE = Space(tensor=(8,), pipeline=(2,), micro_batch=(4,), zero=(1,), sequence=
 
 
 @pytest.fixture(scope="module")
-def search() -> tuple[Prices, Priced]:
+def search() -> tuple[StrategyPrices, Priced]:
     workload = open_workload(MODEL, 1, SEQUENCE)
     use = NetworkUse(transport=transport_of(CLUSTER.device))
-    prices = Prices(workload, pricer(CLUSTER.device), CLUSTER.fabric(), use)
+    prices = StrategyPrices(workload, pricer(CLUSTER.device), CLUSTER.fabric(), use)
     return prices, prices.price(enumerate_space(SPACE, workload, CLUSTER.gpus, BATCH))
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,18 @@ def test_an_interrupt_in_a_kernel_while_strands_are_compared_keeps_the_answer(mo
     found = answer(ASKED)
     assert "Interrupted" in found.remarks[0]
     assert [one.name for one in found.strands] == ["all together"]
+
+
+@pytest.mark.parametrize("stop", [interrupted, interrupted_in_a_kernel])
+def test_an_interrupt_while_the_last_bound_is_computed_keeps_the_answer(
+    stop: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = answer(ASKED)
+    monkeypatch.setattr(study, "least_anywhere", stop)
+    found = answer(ASKED)
+    assert found.best.strategy == whole.best.strategy
+    assert found.remarks == ("Interrupted: the bound for any choice counts kernels only.",)
+    assert 0 < found.bound.seconds <= whole.bound.seconds
 
 
 def test_an_interrupt_in_a_kernel_behind_the_search_keeps_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:

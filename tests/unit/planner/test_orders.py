@@ -36,7 +36,7 @@ def test_what_no_framework_runs_is_a_remark_with_its_time(runs_today, may_be_any
     assert may_be_anything.best.seconds < runs_today.best.seconds
     assert may_be_anything.best.strategy.order.across_steps
     (remark,) = runs_today.remarks
-    assert "No framework reduces gradients like this" in remark
+    assert "No framework supports this order of gradients" in remark
     assert "across steps" in remark
 
 

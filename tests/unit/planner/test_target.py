@@ -83,12 +83,12 @@ def test_targets_are_steps_or_tokens():
     ("text", "message"),
     [
         ("30", "has no unit: write it like 10us"),
-        ("0s", "a step takes longer than that: write it like 30s"),
-        ("1e12tokens", "says no time: write it like 1e12tokens/30days"),
+        ("0s", "the step time is too short: write it like 30s"),
+        ("1e12tokens", "has no time: write it like 1e12tokens/30days"),
         ("1e12/30days", "token count '1e12' has no unit: write it like 1e12tokens"),
         ("1e12tokens/30", "has no unit"),
-        ("0tokens/1s", "zero tokens or no time"),
-        ("1e12tokens/0s", "zero tokens or no time"),
+        ("0tokens/1s", "zero tokens or zero time"),
+        ("1e12tokens/0s", "zero tokens or zero time"),
         ("fast", "not a number with a unit"),
     ],
 )
@@ -98,5 +98,5 @@ def test_a_target_that_cannot_be_read_is_refused_with_how_to_write_it(text, mess
 
 
 def test_a_model_without_tokens_has_targets_of_steps_only():
-    with pytest.raises(PlanError, match="have no tokens: give the longest step, such as --target 30s"):
+    with pytest.raises(PlanError, match="have no tokens: give a step time, such as --target 30s"):
         read_target("1e9tokens/1h").step_seconds(None)

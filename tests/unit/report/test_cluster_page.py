@@ -1,15 +1,18 @@
 """The page of a replayed trace: what it says, what it draws, and that names stay text."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ropewalk.report.cluster import cluster_page, headline, waiting_rows
+from ropewalk.report.cluster import cluster_page, waiting_rows
 from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, sampled
 from ropewalk.report.cluster_map import Rectangle, rectangles, window
+from ropewalk.report.cluster_verdict import against_common, group_rows, headline
 from ropewalk.report.cluster_words import duration, reason
 from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.compared import of_one
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
@@ -19,10 +22,10 @@ from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.record import JobRecord, Stretch
 from ropewalk.tenancy.study import answer
 from ropewalk.tenancy.timeline import Curves
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
-CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
+CHATTY = Iteration(0.5, (JobExchange("all-to-all", 5e9),))
 
 
 def replayed(name="a", isolate=("vclos",), **more):
@@ -37,7 +40,7 @@ def found():
 
 
 def test_every_way_is_in_the_table_the_bars_and_the_curves(found, read_page):
-    page = read_page(cluster_page(found))
+    page = read_page(cluster_page(of_one(found)))
     assert set(page.figure_keys) == {"means", "distribution", "over-time", "reasons"}
     running, waiting = page.figures("means")[0]["data"]
     assert [a + b for a, b in zip(running["x"], waiting["x"], strict=True)] == pytest.approx(
@@ -89,7 +92,7 @@ def test_parallel_cables_have_places_of_their_own_in_the_map():
 
 
 def test_the_map_shows_spines_only_where_jobs_have_links_of_their_own(found, read_page):
-    page = read_page(cluster_page(found))
+    page = read_page(cluster_page(of_one(found)))
     views = {view["name"]: view for view in json.loads(page.scripts["map-data"])["views"]}
     assert len(views["ecmp"]["bands"]) == 4
     assert len(views["vclos"]["bands"]) == 8
@@ -107,10 +110,29 @@ def test_of_too_many_rectangles_the_beginning_is_drawn(monkeypatch):
     assert window([]) == (0.0, 1.0, [])
 
 
-def test_the_headline_says_the_gain_against_ecmp(found):
-    assert headline(found).startswith("Under vclos, jobs complete ")
-    assert headline(found).endswith("sooner than under ecmp")
-    assert "jobs complete in" in headline(replayed(isolate=("none",), compare=False))
+def test_the_headline_names_the_best_that_anybody_can_have_and_the_next(found):
+    one = of_one(found)
+    assert headline(one) == "Jobs take as long under source as under vclos, and no policy is faster"
+    hashed = of_one(replayed(isolate=("vclos", "none"), compare=False))
+    assert headline(hashed).startswith("Jobs complete soonest under vclos, ")
+    assert headline(hashed).endswith(" sooner than under ecmp (one seed, so no confidence interval)")
+    assert " sooner than under ecmp" in (against_common(one) or "")
+    assert "jobs complete in" in headline(of_one(replayed(isolate=("none",), compare=False)))
+
+
+def test_differences_that_seeds_do_not_tell_from_chance_say_so(found):
+    one = of_one(found)
+    (seed,) = one.seeds
+
+    def with_ecmp(factors):
+        seeds = []
+        for factor in factors:
+            ecmp = {**seed.policies["ecmp"], "mean_jct_s": factor * seed.policies["source"]["mean_jct_s"]}
+            seeds.append(replace(seed, policies={**seed.policies, "ecmp": ecmp}))
+        return against_common(replace(one, seeds=tuple(seeds)))
+
+    assert "than under ecmp (within the spread)" in with_ecmp([1.001, 1.1])
+    assert "(within the spread)" not in with_ecmp([1.10, 1.11])
 
 
 def test_jobs_that_waited_are_listed_with_their_reason(found):
@@ -123,13 +145,13 @@ def test_jobs_that_waited_are_listed_with_their_reason(found):
 def test_a_page_without_waiting_has_no_reasons(read_page):
     jobs = [Job("alone", 4, 0.0, 5, CHATTY)]
     quiet = answer(ClusterQuestion(SMALL, jobs, policies_named(["vclos"], None, compare=False), Conditions()))
-    assert set(read_page(cluster_page(quiet)).figure_keys) == {"means", "distribution", "over-time"}
+    assert set(read_page(cluster_page(of_one(quiet))).figure_keys) == {"means", "distribution", "over-time"}
 
 
 def test_the_same_study_gives_the_same_bytes_and_names_are_only_text():
-    assert cluster_page(replayed(compare=False)) == cluster_page(replayed(compare=False))
+    assert cluster_page(of_one(replayed(compare=False))) == cluster_page(of_one(replayed(compare=False)))
     evil = "<script>alert(1)</script>"
-    assert evil not in cluster_page(replayed(evil, compare=False))
+    assert evil not in cluster_page(of_one(replayed(evil, compare=False)))
 
 
 def test_curves_keep_their_ends_and_means():
@@ -145,3 +167,26 @@ def test_times_and_reasons_are_said_as_people_say_them():
     said = [duration(seconds).replace("\u00a0", " ") for seconds in (0.0, 12.4, 600.0, 9000.0, 1e6)]
     assert said == ["0 s", "12.4 s", "10 min", "2.5 h", "11.6 d"]
     assert reason("network-fragmentation") == "no common spines"
+
+
+def test_groups_of_jobs_are_compared_by_name_where_a_policy_cannot_start_some():
+    """10 GPUs have no equal split over leafs of 4 in servers of 2."""
+    odd = [Job(f"j{number}", gpus, 0.0, 5, CHATTY) for number, gpus in enumerate((2, 10, 16))]
+    study = answer(ClusterQuestion(SMALL, odd, [POLICIES["vclos"], POLICIES["ecmp"]], Conditions()))
+    refused = {job.gpus for job in study.timeline("vclos").refused}
+    assert refused == {10}
+    names, rows = group_rows(of_one(study), "by_size", "scaling_factor")
+    assert names == ["vclos", "ecmp"]
+    assert [(name, jobs) for name, jobs, _ in rows] == [("2", 1), ("9-16", 2)]
+    few = [job for job in odd if job.gpus != 16]
+    study = answer(ClusterQuestion(SMALL, few, [POLICIES["vclos"], POLICIES["ecmp"]], Conditions()))
+    _, rows = group_rows(of_one(study), "by_size", "scaling_factor")
+    assert [(name, cells[0] == "–") for name, _, cells in rows] == [("2", False), ("9-16", True)]
+
+
+def test_shards_say_what_was_patched_and_pages_have_scaling_factors(read_page):
+    study = replayed(isolate=("topoopt",), compare=False)
+    page = cluster_page(of_one(study))
+    assert "Scaling factor by size" in page
+    assert "fibres patched for 3 shards" in page
+    assert "along cables that were patched for it" in page

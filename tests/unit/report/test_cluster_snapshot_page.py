@@ -9,7 +9,7 @@ from ropewalk.sim.level import LevelUse, PacketOptions
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 EVIL = "<script>alert(1)</script>"
 SHIFTED = plant("leaf-spine:3x4x4", gpus_per_server=2)
@@ -22,7 +22,7 @@ def shared():
 
 @pytest.fixture(scope="module")
 def packets():
-    jobs = [Job(name, 6, 0.0, 1e9, Work(1e-6, (Exchange("all-to-all", 4e6),))) for name in (EVIL, "b")]
+    jobs = [Job(name, 6, 0.0, 1e9, Iteration(1e-6, (JobExchange("all-to-all", 4e6),))) for name in (EVIL, "b")]
     use = LevelUse("packet", "rdma-pfc", PacketOptions(buffer_bytes=1_000_000))
     return answer(SnapshotQuestion(moment(jobs, "ecmp", 1.0, SHIFTED), use, iterations=1, scale=0.5))
 
@@ -78,6 +78,6 @@ def test_packets_say_who_paused_whom_and_names_are_only_text(packets):
 
 def test_all_to_alls_that_are_thinned_out_are_named():
     wide = plant("leaf-spine:5x8x8", gpus_per_server=2)
-    jobs = [Job("wide", 40, 0.0, 100, Work(0.1, (Exchange("all-to-all", 64e6),)))]
+    jobs = [Job("wide", 40, 0.0, 100, Iteration(0.1, (JobExchange("all-to-all", 64e6),)))]
     (said,) = remarks(answer(SnapshotQuestion(moment(jobs, "vclos", 1.0, wide), iterations=1)))
-    assert said.startswith("Of the all-to-all of wide, 32 rounds stand for all")
+    assert said.startswith("Of the all-to-all of wide, 32 rounds represent all rounds")

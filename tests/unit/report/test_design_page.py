@@ -20,10 +20,10 @@ def test_the_page_has_every_part(read_page):
         "Load of the links",
         "Timeline of a step",
         "How it was found",
-        "Where layers sit",
+        "Placement of layers",
     ):
         assert part in page.text
-    assert "servers 0-5-10-3-… form a ring of 12 (jump +5)" in page.text
+    assert "servers 0-5-10-3-… form a ring of 12 (stride 5)" in page.text
     assert "server 0" in page.scripts["timeline-bars"]
 
 
@@ -46,9 +46,9 @@ def test_bars_are_ordered_by_time_and_cost_is_the_other_view(read_page):
 def test_every_kind_of_cable_has_a_panel_and_says_what_it_joins():
     drawing = draw_wiring(circle(12))
     assert [kind.words for kind in drawing.kinds] == [
-        "servers 0-1-2-3-… form a ring of 12 (jump +1)",
-        "servers 0-5-10-3-… form a ring of 12 (jump +5)",
-        "servers 0-6 and 5 other pairs have cables of their own, for what they send or for shorter paths",
+        "servers 0-1-2-3-… form a ring of 12 (stride 1)",
+        "servers 0-5-10-3-… form a ring of 12 (stride 5)",
+        "servers 0-6 and 5 other pairs have direct cables, for their own traffic or for shorter paths",
     ]
     assert [kind.cables for kind in drawing.kinds] == [12, 12, 6]
     assert len({kind.colour for kind in drawing.kinds}) == 3
@@ -59,7 +59,7 @@ def test_every_kind_of_cable_has_a_panel_and_says_what_it_joins():
 
 def test_a_server_that_is_pointed_at_names_its_neighbours():
     svg = str(draw_wiring(circle(12)).svg)
-    assert "<title>server 0 is joined to 1, 5, 6, 7, 11</title>" in svg
+    assert "<title>server 0 connects to 1, 5, 6, 7, 11</title>" in svg
     one_way = replace(circle(12), duplex=False, cables=tuple((a, (a + 1) % 12, 1) for a in range(12)))
     assert "<title>server 11 sends to 0, 4</title>" in str(draw_wiring(one_way).svg)
 
@@ -76,7 +76,7 @@ def test_numbers_around_the_circle_do_not_overlap():
 
 def test_servers_stand_in_the_order_of_their_places_on_the_rings():
     moved = replace(circle(12), cables=()).renumbered([*range(1, 12), 0])
-    assert draw_wiring(moved).kinds[0].words == "servers 11-0-1-2-… form a ring of 12 (jump +1)"
+    assert draw_wiring(moved).kinds[0].words == "servers 11-0-1-2-… form a ring of 12 (stride 1)"
     first = re.search(r'<text x="([0-9.]+)" y="([0-9.]+)">(\d+)', str(draw_wiring(moved).svg))
     assert first[3] == "11"
 
@@ -95,4 +95,4 @@ def test_the_same_plan_gives_the_same_bytes_and_names_are_only_text():
 def test_a_plan_without_comparison_or_model_parallel_bytes_has_a_page(read_page):
     answer = plan_by_hand()
     lonely = replace(answer, design=replace(answer.design, baselines={}, notes=()))
-    assert "compared with nothing" in read_page(design_page(lonely)).text
+    assert "No comparison was made" in read_page(design_page(lonely)).text

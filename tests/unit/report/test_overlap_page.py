@@ -3,14 +3,17 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tiny_profiles import write_profile
 
+from ropewalk.collectives.mixer import Mixer
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.overlap.link import Kind
+from ropewalk.overlap.link import ExchangeKind
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, over_speeds
 from ropewalk.report.overlap import drawn, group_rows, headline, overlap_page
+from ropewalk.report.overlap_streams import _strips
 from ropewalk.training import NetworkUse, transport_of
 
 RINGS = transport_of("h200")
@@ -63,7 +66,7 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
 def test_the_headline_says_the_gain_or_that_there_is_none(asked):
     assert "faster than with DDP's buckets" in headline(answer(asked()))
     fast = answer(asked(cluster=slow(nic_bandwidth=1e13, nvlink_bandwidth=1e13), network=NO_OVERHEADS))
-    assert "whatever the order" in headline(fast)
+    assert "under any order" in headline(fast)
 
 
 def test_speeds_are_shown_where_there_are_any(asked, read_page):
@@ -71,16 +74,16 @@ def test_speeds_are_shown_where_there_are_any(asked, read_page):
     found = answer(question)
     speeds = over_speeds(question, (1.0, 100.0))
     page = read_page(overlap_page(found, speeds))
-    assert set(page.figure_keys) == {"ways", "settings", "speeds"}
+    assert set(page.figure_keys) == {"ways", "settings", "streams", "speeds"}
     assert "Simulated on" in page.text
     for trace in page.figures("speeds")[0]["data"]:
         assert min(trace["y"]) >= 1 - 1e-9
     plain = read_page(overlap_page(found))
-    assert set(plain.figure_keys) == {"ways", "settings"}
+    assert set(plain.figure_keys) == {"ways", "settings", "streams"}
 
 
 def test_parameter_servers_have_a_lane_for_each_way(asked, read_page):
-    found = answer(asked(sync=Kind.PARAMETER_SERVER, partition_bytes=4e6, credit_bytes=8e6))
+    found = answer(asked(sync=ExchangeKind.PARAMETER_SERVER, partition_bytes=4e6, credit_bytes=8e6))
     page = read_page(overlap_page(found))
     assert page.figure_keys == ["ways"]
     lanes = [lane["name"] for group in bars(page, "timeline-fifo")["lanes"] for lane in group["streams"]]
@@ -98,3 +101,27 @@ def test_the_same_answer_gives_the_same_bytes_and_names_are_only_text(asked):
     evil = "<script>alert(1)</script>"
     assert overlap_page(answer(asked())) == overlap_page(answer(asked()))
     assert evil not in overlap_page(answer(asked(evil)))
+
+
+def test_three_overlaps_stand_one_above_the_other_to_one_clock(asked, read_page):
+    found = answer(asked(), simulate=False)
+    found = replace(found, link=replace(found.link, mixer=Mixer(5e8), added=0.75))
+    plan = found.streams
+    page = read_page(overlap_page(found))
+    drawn = bars(page, "timeline-overlaps")
+    names = ["no overlap", "mixing", "broadcasting", "computing", "all three"]
+    assert [group["name"] for group in drawn["lanes"]] == names
+    assert all([lane["name"] for lane in group["streams"]] == ["compute", "wire", "adder"] for group in drawn["lanes"])
+    assert drawn["span"] == round(max(plan.combinations().values()) * 1e9)
+    ends = [start + length for start, length in zip(drawn["start"], drawn["length"], strict=True)]
+    last = max(end for end, row in zip(ends, drawn["row"], strict=True) if row >= 12)
+    assert last == pytest.approx(plan.run.step_s * 1e9, rel=1 / 400)
+    (figure,) = page.figures("streams")
+    assert figure["layout"]["shapes"][0]["x0"] == plan.bounds.step_s
+    assert "ByteScheduler, concurrent" in page.text
+
+
+def test_stripes_keep_the_proportions_of_what_is_too_short_to_draw():
+    begin = np.arange(0.0, 1.0, 1e-4)
+    strips = _strips({"sending": np.column_stack([begin, begin + 2.5e-5])}, span=1.0)
+    assert sum(end - start for _, start, end in strips) == pytest.approx(0.25, abs=0.01)

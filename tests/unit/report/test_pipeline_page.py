@@ -48,7 +48,7 @@ def test_the_headline_names_stages_step_and_gain(read_page):
     assert said.startswith("tiny in 2 stages of 1 GPU each takes ")
     assert "data parallelism's speed" in said
     alone = answered(machines=Machines(1, (1,), 1.25e9, 1.25e9, 10e9))
-    assert "fastest on one GPU alone" in headline(alone)
+    assert "fastest on a single GPU" in headline(alone)
     whole = answered(machines=Machines(2, (2,), 1e12, 1e12, 1e13))
     assert "data parallel" in headline(whole)
 

@@ -8,7 +8,7 @@ import pytest
 
 from ropewalk.hardware import read_cluster
 from ropewalk.hardware.bill import network_price
-from ropewalk.planner.answer import Nearest, PlannerAnswer, Rung
+from ropewalk.planner.answer import NearestFit, PlannerAnswer, Rung
 from ropewalk.planner.comparison import NetworkResult, compared, hosts_of
 from ropewalk.planner.networks import NetworksQuestion, answer_on_networks
 from ropewalk.planner.question import PlannerQuestion
@@ -37,9 +37,9 @@ def test_the_page_has_the_five_numbers_and_every_part(found, read_page):
     for part in (
         "What is left to gain",
         "All candidates",
-        "What every strand is worth",
-        "The step over time",
-        "How far the space was searched",
+        "Gain of each choice",
+        "Timeline of the step",
+        "Coverage of the search",
         "What runs it",
         "Megatron-LM",
         "ropewalk plan gpt2 --cluster 1x4",
@@ -57,7 +57,7 @@ def test_networks_stand_beside_each_other(found, read_page):
     ]
     page = read_page(planner_page(found, networks=compared(results)))
     assert "networks" in page.figure_keys
-    assert "rail-only is the one to take" in page.text
+    assert "rail-only is recommended" in page.text
     assert EVIL in page.text
 
 
@@ -123,9 +123,9 @@ def test_a_search_that_was_cut_short_says_how_much_may_be_left(found, read_page)
 
 
 def test_what_nearly_fits_is_listed_with_what_it_lacks(found, read_page):
-    near = Nearest(found.best.strategy, found.capacity_bytes + 3e9)
+    near = NearestFit(found.best.strategy, found.capacity_bytes + 3e9)
     page = read_page(planner_page(replace(found, nearest=(near,))))
-    assert "Nearest to fitting" in page.text
+    assert "Closest to fitting" in page.text
     assert "3 GB" in page.text
 
 

@@ -45,7 +45,7 @@ def test_the_reason_adds_up_and_names_the_purpose():
     # Rank 0 computes 10 s of 10 s, rank 1 computes 6 s, waits 3 s for the sum and 1 s for nothing.
     assert words.startswith("80.0 % of the step is compute.")
     assert "15.0 % waits for tensor-parallel communication" in words
-    assert "15.0 % of communication hides behind compute" in words
+    assert "15.0 % of communication is hidden behind compute" in words
     assert "5.0 % is bubble" in words
 
 
@@ -63,15 +63,15 @@ def test_hidden_communication_is_said_to_hide():
         sketch.compute(rank, 4.0)
     sketch.collective(Act.ALL_REDUCE, [0, 1], 2 * BANDWIDTH, stream=2)
     words = reason(statistics(run_step(sketch.step()))).replace("\u00a0", " ")
-    assert words == "100 % of the step is compute. Communication takes 50.0 % of it and hides behind compute."
+    assert words == "100 % of the step is compute. Communication takes 50.0 % of it and is hidden behind compute."
 
 
 def test_the_bottleneck_is_told_apart_from_a_link_that_is_merely_busy():
-    assert "holds the critical path back for 4" in bottleneck_in_words(statistics(_sends_only(4)))
+    assert "delays the critical path by 4" in bottleneck_in_words(statistics(_sends_only(4)))
     quiet = StepSketch(2, STREAMS)
     quiet.compute(0, 9.0)
     quiet.send(0, 1, BANDWIDTH, stream=1)
-    assert bottleneck_in_words(statistics(run_step(quiet.step()))).startswith("No link holds the critical path back")
+    assert bottleneck_in_words(statistics(run_step(quiet.step()))).startswith("No link delays the critical path")
     idle = StepSketch(2, STREAMS)
     idle.compute(0, 1.0)
     assert bottleneck_in_words(statistics(run_step(idle.step()))) == "Nothing crosses a link."
@@ -191,7 +191,7 @@ def test_ranks_that_do_the_same_are_one_row_and_one_lane(read_page):
     assert [group.sort for group in rank_groups(run, found)] == ["gpu"]
     page = read_page(step_page(run, found, subject="a step"))
     assert [gpu["name"] for gpu in bars(page)["lanes"]] == ["gpu 0 (×4)", "gpu 4 (×4)"]
-    assert "2 of 8 GPUs are drawn: the others do the same" in page.text
+    assert "2 of 8 GPUs are drawn: the others are identical" in page.text
 
 
 def test_a_slow_rank_stands_apart_from_those_of_its_stage():
@@ -251,5 +251,5 @@ def test_the_same_step_gives_the_same_bytes():
 
 def test_an_empty_step_has_a_page(read_page):
     page = read_page(page_of(run_step(StepSketch(2, STREAMS).step())))
-    assert "Nothing takes any time in this step." in page.text
+    assert "Nothing in this step takes any time." in page.text
     assert page.count("canvas") == 0

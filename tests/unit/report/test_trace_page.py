@@ -59,7 +59,7 @@ def test_the_headline_says_how_long_and_why(read_page):
     sketch.transfer(0, 1, 12.5e6, after=[sketch.compute(0, 3e-3)])
     text = read_page(trace_page(run(sketch))).text
     assert "The run takes 4 ms, 75.0 % of it computing on the critical path" in text
-    assert "carried 25.0 % of what it could" in text
+    assert "with an average utilisation of 25.0 %" in text
 
 
 def test_transfers_at_the_same_time_lie_in_rows_of_their_own():
@@ -83,8 +83,8 @@ def test_more_transfers_at_once_than_rows_overlap_and_the_page_says_so(read_page
     sketch = Sketch()
     for peer in range(1, 12):
         sketch.transfer(0, peer, 1e6)
-    assert "some bars cover others" in read_page(trace_page(run(sketch, 12))).text
-    assert "some bars cover others" not in read_page(trace_page(run(step()))).text
+    assert "some bars overlap" in read_page(trace_page(run(sketch, 12))).text
+    assert "some bars overlap" not in read_page(trace_page(run(step()))).text
 
 
 def test_of_too_many_tasks_the_critical_path_and_the_longest_are_kept_and_the_page_says_so(monkeypatch, read_page):
@@ -109,7 +109,7 @@ def test_of_too_many_lanes_the_critical_and_the_busiest_are_kept(monkeypatch):
     assert lanes.names == ("gpu 1, stream 0", "gpu 2, stream 0")
 
 
-def test_the_busiest_links_are_at_most_twenty_and_sorted(read_page):
+def test_the_busiest_links_are_at_most_twenty_bars_sorted_and_equal_ones_share_a_bar(read_page):
     fabric = FatTree(4).build()
     sketch = Sketch()
     for host in range(16):
@@ -118,10 +118,11 @@ def test_the_busiest_links_are_at_most_twenty_and_sorted(read_page):
     trace = simulate(sketch.graph(), shortest(fabric, hosts, (hosts + 5) % 16))
     page = read_page(trace_page(trace))
     (bars,) = page.figures("utilisation")[0]["data"]
-    assert len(bars["x"]) == 20
+    assert len(bars["x"]) <= 20
+    assert len(set(bars["text"])) == len(bars["text"])
     assert bars["x"] == sorted(bars["x"], reverse=True)
     assert bars["x"][0] == pytest.approx(trace.link_utilisation.max())
-    assert "The 20 busiest of" in page.text
+    assert any("other" in name for name in bars["customdata"])
     assert 'class="c5"' in trace_page(trace)
 
 

@@ -46,7 +46,7 @@ def test_a_pair_that_is_not_listed_is_refused() -> None:
 @pytest.mark.parametrize(
     ("paths", "said"),
     [
-        (((1.0, (0, 2)),), "needs a link from .* which is not there"),
+        (((1.0, (0, 2)),), "needs a link from .* which does not exist"),
         (((1.0, (0,)),), "leaves the fabric"),
         (((1.0, (0, 9)),), "leaves the fabric"),
         (((0.5, (0, 1)),), "share"),

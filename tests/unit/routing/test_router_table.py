@@ -49,7 +49,7 @@ def test_a_router_routes_where_it_fits_and_names_those_that_fit_elsewhere(router
     else:
         with pytest.raises(RouteError, match=f"router {router} needs .*: use one of shortest, ecmp"):
             router_for(fabric, router)
-        with pytest.raises(RouteError, match=f"router {router} needs .*: `ropewalk list routers` says"):
+        with pytest.raises(RouteError, match=f"router {router} needs .*: see `ropewalk list routers`"):
             ROUTERS[router].make(1)(fabric, *pairs)
 
 

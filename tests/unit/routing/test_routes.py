@@ -7,7 +7,7 @@ from ropewalk.errors import RouteError
 from ropewalk.fabric import Circulant, IdealSwitch, Ring
 from ropewalk.routing import Routes, make_routes, shortest, source_routes, unique_pairs
 from ropewalk.routing.coin_routes import coin_change_routes
-from ropewalk.task import Kind, TaskGraph, make_graph
+from ropewalk.task import TaskGraph, TaskKind, make_graph
 
 RING = Ring(4, latency=1e-6).build()
 
@@ -108,7 +108,7 @@ def the_other_way() -> Routes:
 
 def sends(*route: int) -> TaskGraph:
     count = len(route)
-    return make_graph([Kind.TRANSFER] * count, 0, 1, 8.0, np.zeros(count + 1, int), [], route=route)
+    return make_graph([TaskKind.TRANSFER] * count, 0, 1, 8.0, np.zeros(count + 1, int), [], route=route)
 
 
 def test_an_appended_row_is_taken_only_by_tasks_that_name_it():

@@ -8,12 +8,12 @@ from ropewalk.errors import GraphError, PhysicsError, RouteError
 from ropewalk.fabric import Fabric, FabricDraft, IdealSwitch, Ring, Torus
 from ropewalk.routing import ROUTERS, make_routes
 from ropewalk.sim.flow.system import Times, run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph
+from ropewalk.task import Sketch, TaskGraph, TaskKind
 
 
 def run(sketch: Sketch, fabric: Fabric, router: str = "shortest") -> Times:
     graph = sketch.graph()
-    transfer = graph.kind == Kind.TRANSFER
+    transfer = graph.kind == TaskKind.TRANSFER
     return run_system(system_of(graph, ROUTERS[router].make(0)(fabric, graph.place[transfer], graph.peer[transfer])))
 
 

@@ -7,12 +7,12 @@ from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim.simulate import simulate
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Sketch
+from ropewalk.task import Sketch, TaskKind
 
 
 def traced(sketch: Sketch, hosts: int = 3, record_rates: bool = False) -> Trace:
     graph = sketch.graph()
-    transfer = graph.kind == Kind.TRANSFER
+    transfer = graph.kind == TaskKind.TRANSFER
     routes = shortest(IdealSwitch(hosts, bandwidth=8.0).build(), graph.place[transfer], graph.peer[transfer])
     return simulate(graph, routes, record_rates=record_rates)
 

@@ -6,7 +6,7 @@ import pytest
 
 from ropewalk.device.pricer import pricer
 from ropewalk.strategy import Strategy, shares_of
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.shares import Share, computed_again
 from ropewalk.task.lower.moves import backward_moves, forward_moves, recompute_moves
 from ropewalk.task.step import Act
@@ -76,7 +76,7 @@ def test_experts_that_no_other_rank_has_are_not_copied() -> None:
 
 
 def test_a_layer_that_is_computed_again_is_copied_once_for_both() -> None:
-    prices = Pace(PriceList(pricer("h100")))
+    prices = Pace(KeptPrices(pricer("h100")))
     again, plain = (block(Strategy(data=4, zero=3, recompute=kind)) for kind in ("full", "none"))
     none = block(Strategy(data=1, recompute="full"))
     assert not any(isinstance(op, FlatCopies) for op in computed_again(again))

@@ -14,7 +14,7 @@ from ropewalk.hardware import Given, read_cluster
 from ropewalk.plans import ModelUse, Plan, read_plan, write_plan
 from ropewalk.strategy import Placement, Strategy, check
 from ropewalk.strategy.part import Part
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.shares import Share, shares_of
 from ropewalk.task.lower.moves import Move, Scope, forward_moves
 from ropewalk.task.lower.passes import buckets
@@ -40,7 +40,7 @@ def block(strategy: Strategy) -> Share:
 
 
 def met(strategy: Strategy) -> list[Move]:
-    moves = forward_moves(block(strategy), strategy, Pace(PriceList(FlopPrices())))
+    moves = forward_moves(block(strategy), strategy, Pace(KeptPrices(FlopPrices())))
     return [move for move in moves if move.act is not Act.COMPUTE]
 
 

@@ -65,7 +65,7 @@ def test_every_timetable_of_one_copy_runs_on_torch_pipelining() -> None:
 def test_the_model_and_its_sequence_decide_too() -> None:
     image, language = open_workload("resnet18"), open_workload("gpt2", sequence=1020)
     assert runnable(Strategy(data=2), image)["megatron"] == (
-        "trains transformers of blocks in a row, and this model is another one"
+        "supports only transformers of sequential blocks, not this model"
     )
     assert runnable(Strategy(data=2), image)["pytorch"] is None
     assert "twice the context degree" in str(runnable(Strategy(context=4), language)["megatron"])

@@ -14,7 +14,7 @@ from ropewalk.hardware import Given, read_cluster
 from ropewalk.plans import ModelUse, Plan
 from ropewalk.strategy import Part, Strategy, check
 from ropewalk.strategy.frameworks import runnable
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.shares import shares_of
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves
 from ropewalk.task.step import Act
@@ -34,7 +34,7 @@ FOLDED = replace(MEANWHILE, data=2, tensor=2, sequence_parallel=True, fold_exper
 
 
 def moves(strategy: Strategy, walk: Any = forward_moves) -> list[Move]:
-    return walk(shares_of(TINY, strategy)[2], strategy, Pace(PriceList(Products())))
+    return walk(shares_of(TINY, strategy)[2], strategy, Pace(KeptPrices(Products())))
 
 
 def products(*sizes: tuple[int, int]) -> float:
@@ -93,9 +93,9 @@ def test_a_step_takes_no_longer_and_its_gang_as_long_as_all_ranks(strategy):
 @pytest.mark.parametrize(
     ("strategy", "model", "text"),
     [
-        (MEANWHILE, "mixtral-8x7b:layers=2", "has no shared experts to compute while tokens travel"),
+        (MEANWHILE, "mixtral-8x7b:layers=2", "has no shared experts"),
         (replace(MEANWHILE, expert=1), MODEL, "but there is none: raise expert or leave shared_overlap out"),
-        (replace(MEANWHILE, schedule="1f1b-overlap", micro_batches=2), MODEL, "hides the exchange of tokens behind"),
+        (replace(MEANWHILE, schedule="1f1b-overlap", micro_batches=2), MODEL, "hides the token exchange behind"),
         (
             Strategy(pipeline=2, shared_overlap=True, parts=(Part(0, 1, (0,)), Part(2, 4, (1,)))),
             MODEL,

@@ -6,7 +6,7 @@ from tiny_models import FlopPrices, transformer
 from tiny_seats import recommender
 
 from ropewalk.device.numbers import Numbers
-from ropewalk.strategy import LayerChoice, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, LayerChoice, Strategy, cut, memory, shares_of
 from ropewalk.strategy.memory import FRAGMENTATION, WORKSPACE_BYTES, updated
 from ropewalk.strategy.seating import Manner, Seat, Seating, strategy_of
 from ropewalk.strategy.server import ONE_GPU
@@ -19,7 +19,7 @@ SCORES = 5 * HEADS * SEQUENCE / HIDDEN
 def used(strategy, blocks=4, **rest):
     model = transformer(blocks, strategy.micro_batch, SEQUENCE, HIDDEN, HEADS, **rest)
     shares = shares_of(model, strategy)
-    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0))
+    return memory(strategy, shares, cut(model, strategy, shares, KeptPrices(FlopPrices())), Numbers(2.0))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_sparse_table_has_neither_gradients_of_all_its_rows_nor_an_update():
     """Its rows are updated in its backward pass, whatever the strategy."""
     strategy, model = Strategy(micro_batch=8, optimiser="momentum"), recommender(batch=8, tables=1, width=4, hidden=16)
     shares = shares_of(model, strategy)
-    found = memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0))
+    found = memory(strategy, shares, cut(model, strategy, shares, KeptPrices(FlopPrices())), Numbers(2.0))
     table, dense = 64 * 4, (8 * 16 + 16) + (20 * 8 + 8)
     assert found.weights[0] == 2 * (table + dense)
     assert found.gradients[0] == 2 * dense
@@ -131,7 +131,7 @@ def test_a_model_on_one_gpu_needs_the_same_memory_by_degrees_and_by_seats():
     for strategy in (Strategy(micro_batch=8, optimiser="sgd"), strategy_of(Seating(1, tuple(seats)), 8)):
         shares = shares_of(model, strategy, ONE_GPU)
         found.append(
-            memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0)).parts()
+            memory(strategy, shares, cut(model, strategy, shares, KeptPrices(FlopPrices())), Numbers(2.0)).parts()
         )
     assert {name: bytes_.tolist() for name, bytes_ in found[0].items()} == {
         name: pytest.approx(bytes_.tolist()) for name, bytes_ in found[1].items()
@@ -143,7 +143,7 @@ def test_servers_hold_what_they_hold_of_each_of_their_layers():
     seats = (Seat((0,), Manner.PINNED), Seat((1,), Manner.PINNED), *(Seat((0, 1)),) * 2, Seat((1,)))
     strategy = strategy_of(Seating(3, seats), 8)
     shares = shares_of(model, strategy, ONE_GPU)
-    found = memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0))
+    found = memory(strategy, shares, cut(model, strategy, shares, KeptPrices(FlopPrices())), Numbers(2.0))
     table, bottom, top = 64 * 4, 8 * 16 + 16, 24 * 8 + 8
     assert found.weights.tolist() == [2 * (table + bottom), 2 * (table + bottom + top), 0]
 

@@ -10,7 +10,7 @@ from ropewalk.device.device import PRECISIONS, device
 from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.strategy import Memory, Placement, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, Memory, Placement, Strategy, cut, memory, shares_of
 from ropewalk.strategy.shares import kept_bytes
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
@@ -35,7 +35,7 @@ def kept(precision: str, stack: str = "megatron", strategy: Strategy | None = No
 
 
 def held(precision: str, gpu: str = "b200", stack: str = "megatron", strategy: Strategy | None = None) -> Memory:
-    plan, listed = strategy or Strategy(), PriceList(pricer(gpu, precision))
+    plan, listed = strategy or Strategy(), KeptPrices(pricer(gpu, precision))
     shares = shares_of(model(stack), plan)
     return memory(plan, shares, cut(model(stack), plan, shares, listed), listed.numbers)
 

@@ -10,7 +10,7 @@ from tiny_models import FlopPrices, transformer
 from ropewalk.device.numbers import Numbers
 from ropewalk.errors import StrategyError
 from ropewalk.records import plain, record
-from ropewalk.strategy import LayerChoice, Part, Placement, PriceList, Strategy, check, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, LayerChoice, Part, Placement, Strategy, check, cut, memory, shares_of
 from ropewalk.timetable import timetable
 from ropewalk.timetable.written import rows_of
 from ropewalk.workload.operator import Split
@@ -43,7 +43,7 @@ def test_workers_are_placed_where_the_part_names_them():
 
 def needed(strategy, model):
     shares = shares_of(model, strategy)
-    return memory(strategy, shares, cut(model, strategy, shares, PriceList(FlopPrices())), Numbers(2.0))
+    return memory(strategy, shares, cut(model, strategy, shares, KeptPrices(FlopPrices())), Numbers(2.0))
 
 
 def test_equal_parts_need_the_memory_of_equal_degrees():
@@ -108,12 +108,15 @@ def test_a_strategy_with_parts_and_rows_is_plain_values():
 @pytest.mark.parametrize(
     ("strategy", "text"),
     [
-        (Strategy(pipeline=2, data=2, parts=UNEVEN.parts), "data is 2 beside parts, .*: set data to 1"),
+        (Strategy(pipeline=2, data=2, parts=UNEVEN.parts), "data is 2 together with parts, .*: set data to 1"),
         (Strategy(pipeline=3, parts=UNEVEN.parts), "2 parts for 3 stages of 1 pieces: give 3"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0,)), Part(3, 3, (1,)))), "has layers 3 to 3 where 2 comes next"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0,)), Part(2, 2, (1,)))), "end with layer 2 of 4: give the last part"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0, 1, 2), 2), Part(2, 3, (3,)))), "3 workers in groups of 2"),
-        (Strategy(pipeline=2, parts=(Part(0, 1, (0, 1)), Part(2, 3, (1,)))), "a rank is in two parts that differ"),
+        (
+            Strategy(pipeline=2, parts=(Part(0, 1, (0, 1)), Part(2, 3, (1,)))),
+            "two parts share some but not all workers",
+        ),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0,)), Part(2, 3, (0,)))), "two stages have the same workers"),
         (Strategy(pipeline=2, parts=(Part(0, 1, (0, 1, 2), 3), Part(2, 3, (3,)))), "do not split over 3 tensor ranks"),
         (
@@ -135,7 +138,7 @@ def test_a_strategy_with_parts_and_rows_is_plain_values():
             "so sequence parallelism has nowhere to gather it",
         ),
         (Strategy(pipeline=2, parts=UNEVEN.parts, stages=(0, 3)), "leave stages out"),
-        (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 0B0", "1F0 1X0")), "'1X0' in row 1 is no pass"),
+        (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 0B0", "1F0 1X0")), "'1X0' in row 1 is not a pass"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 1F0 1B0 0B0",)), "1 rows for 2 stages"),
         (Strategy(pipeline=2, parts=UNEVEN.parts, rows=("0F0 0B0", "1F0")), "piece 1 has 0 backward passes"),
     ],

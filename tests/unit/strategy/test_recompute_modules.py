@@ -14,7 +14,7 @@ from ropewalk.hardware import Given, read_cluster
 from ropewalk.plans import ModelUse, Plan
 from ropewalk.strategy import LayerChoice, Strategy, check
 from ropewalk.strategy.frameworks import runnable
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.recompute import MODULES
 from ropewalk.strategy.shares import Share, kept_bytes, shares_of, working_bytes
 from ropewalk.task.lower.moves import Move, Scope, backward_moves
@@ -39,7 +39,7 @@ def share(recompute: str, layer: int, **degrees: int) -> Share:
 def again(recompute: str, layer: int) -> float:
     """Operations of products that are computed once more."""
     strategy = Strategy(recompute=recompute)
-    moves = backward_moves(share(recompute, layer), strategy, Pace(PriceList(Products())))
+    moves = backward_moves(share(recompute, layer), strategy, Pace(KeptPrices(Products())))
     return sum(move.amount for move in moves if move.label.endswith("recompute"))
 
 
@@ -80,7 +80,7 @@ def test_shared_experts_alone_keep_their_input():
 
 def test_a_whole_mixture_keeps_its_input_and_exchanges_tokens_again():
     strategy = Strategy(data=2, expert=2, recompute="moe")
-    moves = backward_moves(shares_of(TINY, strategy)[MIXED], strategy, Pace(PriceList(Products())))
+    moves = backward_moves(shares_of(TINY, strategy)[MIXED], strategy, Pace(KeptPrices(Products())))
     sent = [move.label for move in moves if move.scope is Scope.EXPERT]
     both = ["block 3 recompute dispatch", "block 3 recompute combine"]
     assert sent == [*both, "block 3 backward combine", "block 3 backward dispatch"]
@@ -124,7 +124,7 @@ def test_the_step_of_a_gang_takes_as_long_as_that_of_all_ranks(recompute):
 
 def test_tensor_ranks_gather_and_scatter_once_more():
     strategy = Strategy(tensor=2, sequence_parallel=True, recompute="mlp", tensor_overlap=False)
-    moves: list[Move] = backward_moves(shares_of(TINY, strategy)[DENSE], strategy, Pace(PriceList(Products())))
+    moves: list[Move] = backward_moves(shares_of(TINY, strategy)[DENSE], strategy, Pace(KeptPrices(Products())))
     met = [move.act for move in moves if move.label.startswith("block 0 recompute") and move.act is not Act.COMPUTE]
     assert met == [Act.ALL_GATHER, Act.REDUCE_SCATTER]
 
@@ -141,7 +141,7 @@ def test_tensor_ranks_gather_and_scatter_once_more():
         (
             Strategy(data=2, expert=2, recompute="shared_experts", shared_overlap=True),
             MODEL,
-            "shared experts that hide the exchange of tokens are not recomputed",
+            "shared experts that hide the token exchange are not recomputed",
         ),
     ],
 )

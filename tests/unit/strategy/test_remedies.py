@@ -14,7 +14,7 @@ from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 
 LLAMA = TrainingQuestion("llama-7b", read_cluster(given=Given(gpus=8, device="h200")), batch=64)
-OPTIONS = {"--tp": "tensor", "--pp": "pipeline", "--dp": "data", "--micro-batch": "micro_batch"}
+OPTIONS = {"--tp": "tensor", "--pp": "pipeline", "--dp": "data", "--ep": "expert", "--micro-batch": "micro_batch"}
 
 
 def advice(question: TrainingQuestion) -> str:
@@ -53,6 +53,14 @@ def test_what_is_not_enough_alone_is_tried_together() -> None:
         assert prepared(followed(tight, remedy)).memory.most <= 141e9
 
 
+def test_fewer_data_ranks_have_a_lower_expert_degree_and_it_is_said() -> None:
+    spread = replace(LLAMA, model="mixtral-8x7b", batch=64, expert=8, usual=Strategy(recompute="full"))
+    remedies = advice(spread).split(": use ")[1].split(", or ")
+    assert any("--ep 4" in remedy or "--ep 2" in remedy for remedy in remedies)
+    for remedy in remedies:
+        assert prepared(followed(spread, remedy)).memory.most <= 141e9
+
+
 def test_where_nothing_helps_the_nearest_is_told() -> None:
     text = advice(replace(LLAMA, model="gpt3-175b", batch=8))
-    assert re.search(r"nothing that was tried makes it fit, nearest was --\S.* \(\d+\.\d GB\): use more GPUs", text)
+    assert re.search(r"no tried remedy makes it fit; the closest was --\S.* \(\d+\.\d GB\): use more GPUs", text)

@@ -30,9 +30,9 @@ def test_it_survives_a_file() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"zero": 1}, "zero is 1, but seats of servers say it layer by layer"),
+        ({"zero": 1}, "zero is 1, but placements per server fix it layer by layer"),
         ({"parts": (Part(0, 0, (0,)),)}, "1 parts for"),
-        ({"parts": (Part(0, 0, (0, 0)), *(Part(at, at, (0,)) for at in range(1, 4)))}, "twice on one server"),
+        ({"parts": (Part(0, 0, (0, 0)), *(Part(at, at, (0,)) for at in range(1, 4)))}, "twice on one"),
         (
             {"parts": (Part(0, 1, (0,)), *(Part(at, at, (0,)) for at in range(1, 4)))},
             "give every layer a part, in order",

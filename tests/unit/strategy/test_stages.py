@@ -7,7 +7,7 @@ import pytest
 from tiny_models import FlopPrices, transformer
 
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import Pieces, PriceList, Strategy, balanced, cut, shares_of
+from ropewalk.strategy import KeptPrices, Pieces, Strategy, balanced, cut, shares_of
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.workload import Layer, Workload
 
@@ -39,7 +39,7 @@ def test_pieces_go_round_the_stages():
 def test_stages_that_are_given_are_taken():
     plan = Strategy(pipeline=2, stages=(0, 1))
     model = transformer()
-    assert cut(model, plan, shares_of(model, plan), PriceList(FlopPrices())).firsts == (0, 1)
+    assert cut(model, plan, shares_of(model, plan), KeptPrices(FlopPrices())).firsts == (0, 1)
 
 
 def test_branch_that_skips_a_stage_is_sent_past_it():

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from ropewalk import synthesis
+from ropewalk.collectives.mixer import Mixer, MixPlace
 from ropewalk.errors import ProgramError
 from ropewalk.fabric import FabricDraft, IdealSwitch, Mesh, Ring, Torus
 from ropewalk.synthesis import KINDS, CollectiveQuestion
@@ -106,7 +107,7 @@ def test_everything_that_is_wrong_with_a_question_is_said_at_once():
 def test_progress_is_told_step_by_step():
     told = []
     synthesis.answer(asked(), lambda done, total, now: told.append(now))
-    assert told[0] == "looking for the narrowest cut"
+    assert told[0] == "searching for the narrowest cut"
     assert "simulating ring" in told
 
 
@@ -119,7 +120,7 @@ def one_slow_host():
 
 def test_the_cut_of_the_answer_is_in_the_names_of_the_fabric():
     found = synthesis.answer(asked("broadcast", one_slow_host(), compare=False)).as_json()["bottleneck"]
-    assert (found["hosts"], found["links"], found["capacity"]) == (["a"], ["a->s"], 1e9)
+    assert (found["hosts"], found["links"], found["capacity_bytes_per_s"]) == (["a"], ["a->s"], 1e9)
     assert found["alone"]
 
 
@@ -130,3 +131,43 @@ def test_trees_of_very_uneven_rates_are_promised_but_not_simulated():
     answer = synthesis.answer(asked("broadcast", draft.freeze(), size_bytes=10**12))
     assert answer.algbw == answer.optimum.algbw
     assert answer.simulated_algbw is None
+
+
+def test_trees_promise_no_more_than_their_busiest_rank_adds_and_keep_it():
+    fast, slow = (asked(mixer=Mixer(rate), size_bytes=10**9, start_up_s=0.0) for rate in (1e12, 0.3e9))
+    assert synthesis.answer(fast).algbw == synthesis.answer(asked(compare=False)).algbw
+    answer = synthesis.answer(slow)
+    assert answer.algbw == pytest.approx(0.3e9 * 4 / 3)
+    assert 0.97 * float(answer.algbw) < answer.simulated_algbw <= float(answer.algbw) * (1 + 1e-9)
+    free = {other.name: other.algbw for other in synthesis.answer(asked(size_bytes=10**9)).alternatives}
+    assert all(other.algbw < free[other.name] for other in answer.alternatives if other.algbw is not None)
+
+
+def test_gathering_has_nothing_to_add():
+    slow = synthesis.answer(asked("allgather", mixer=Mixer(1.0), size_bytes=10**6))
+    assert slow.algbw == slow.optimum.algbw
+
+
+def test_switches_that_add_slowly_bound_what_is_reduced_in_the_network():
+    star = IdealSwitch(4, bandwidth=1e9).build()
+    quick, slow, gathered = (
+        synthesis.answer(asked(kind, star, in_network=True, mixer=Mixer(rate, MixPlace.NETWORK), size_bytes=10**9))
+        for kind, rate in (("allreduce", 1e12), ("allreduce", 1e9), ("allgather", 1e6))
+    )
+    assert quick.seconds == 1.0
+    assert slow.seconds == 3.0
+    assert 0.9e9 < quick.simulated_algbw <= 1e9
+    assert slow.simulated_algbw == pytest.approx(1e9 / 4, rel=0.05)
+    assert {other.name: other.algbw for other in slow.alternatives} == {
+        other.name: other.algbw for other in quick.alternatives
+    }
+    assert gathered.seconds == 0.75
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [({"in_network": True, "mixer": Mixer(1e9)}, "network:1GB/s"), ({"mixer": Mixer(1, MixPlace.NETWORK)}, "in-net")],
+)
+def test_who_adds_up_must_be_there(options, remedy):
+    with pytest.raises(ProgramError, match=remedy):
+        asked(**options)

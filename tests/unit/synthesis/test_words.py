@@ -20,13 +20,13 @@ def path_of_three():
 
 def test_a_broadcast_is_limited_by_what_gets_out_of_its_root():
     found = limit("broadcast", path_of_three(), root=0)
-    assert found.sentence == "what comes from a must get out by a->b, which carries 1 GB/s"
+    assert found.sentence == "traffic from a must leave by a->b, which carries 1 GB/s"
     assert found.cut.members == (0,)
 
 
 def test_a_reduce_is_limited_by_what_comes_in_at_its_root():
     assert limit("reduce", path_of_three(), root=0).sentence == (
-        "what is meant for a must come in by b->a, which carries 1 GB/s"
+        "traffic to a must enter by b->a, which carries 1 GB/s"
     )
 
 

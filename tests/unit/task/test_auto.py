@@ -87,5 +87,5 @@ def test_an_act_that_the_choice_does_not_have_is_noted():
     sketch.collective(Act.ALL_GATHER, range(4), 1.0)
     step = sketch.step()
     (note,) = missing_acts(step, CollectiveChoice("double-tree"), COLLECTIVES)
-    assert note == "data: double-tree is no all-gather, which runs as ring"
+    assert note == "data: double-tree does not support all-gather, which runs as ring"
     assert missing_acts(step, CollectiveChoice("forest"), COLLECTIVES) == ()

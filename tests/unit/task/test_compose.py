@@ -6,7 +6,7 @@ import pytest
 from ropewalk.fabric import IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph, parallel, sequence
+from ropewalk.task import Sketch, TaskGraph, TaskKind, parallel, sequence
 
 
 def fan(label: str, size: float = 8.0) -> TaskGraph:
@@ -36,7 +36,7 @@ def test_side_by_side_nothing_of_one_waits_for_the_other() -> None:
 def test_in_sequence_the_sources_wait_for_the_sinks_through_a_marker() -> None:
     one_after_the_other = sequence(fan("a"), fan("b"))
     one_after_the_other.check()
-    assert one_after_the_other.kind.tolist() == [Kind.TRANSFER] * 3 + [Kind.MARKER] + [Kind.TRANSFER] * 3
+    assert one_after_the_other.kind.tolist() == [TaskKind.TRANSFER] * 3 + [TaskKind.MARKER] + [TaskKind.TRANSFER] * 3
     assert waits(one_after_the_other) == [[], [], [0], [1, 2], [3], [3], [4]]
     assert names(one_after_the_other) == ["a", "other", "a", "join", "b", "other", "b"]
 

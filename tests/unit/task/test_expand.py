@@ -11,14 +11,14 @@ from ropewalk.errors import GraphError
 from ropewalk.fabric import Dgx, IdealSwitch
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.task.expand import Expansion, expand
 from ropewalk.task.step import Act, StepSketch
 from ropewalk.task.transport import Transport
 
 
 def seconds(expansion: Expansion, fabric) -> float:
-    if not (expansion.graph.kind == Kind.TRANSFER).any():
+    if not (expansion.graph.kind == TaskKind.TRANSFER).any():
         return simulate(expansion.graph, shortest(fabric, np.array([0]), np.array([1]))).makespan
     return simulate(expansion.graph, shortest(fabric, *expansion.pairs())).makespan
 
@@ -37,7 +37,7 @@ def test_computes_and_sends_keep_their_columns_and_a_collective_stands_between_t
     expansion = expand(sketch.step(), [1, 0], IdealSwitch(2).build())
     graph = expansion.graph
     graph.check()
-    kinds = [Kind(kind).name for kind in graph.kind.tolist()]
+    kinds = [TaskKind(kind).name for kind in graph.kind.tolist()]
     assert kinds == ["COMPUTE", "COMPUTE", "MARKER", "TRANSFER", "TRANSFER", "MARKER", "TRANSFER"]
     assert expansion.operation_of_task.tolist() == [0, 1, 2, 2, 2, 2, 3]
     assert graph.place.tolist() == [1, 0, -1, 1, 0, -1, 0]
@@ -91,7 +91,7 @@ def test_a_group_in_mixed_order_is_seated_server_by_server():
     fabric = Dgx(2, gpus=2, nvlink_bandwidth=1e12, bandwidth=1e9).build()
     step = one_collective(Act.ALL_REDUCE, [3, 0, 2, 1], 16e6, 4)
     graph = expand(step, range(4), fabric).graph
-    across = (graph.kind == Kind.TRANSFER) & (graph.place // 2 != graph.peer // 2)
+    across = (graph.kind == TaskKind.TRANSFER) & (graph.place // 2 != graph.peer // 2)
     assert sorted(graph.place[across].tolist()) == [0, 1, 2, 3]
     assert sorted(graph.peer[across].tolist()) == [0, 1, 2, 3]
 
@@ -99,10 +99,10 @@ def test_a_group_in_mixed_order_is_seated_server_by_server():
 def test_the_root_is_the_first_rank_of_the_group():
     step = one_collective(Act.BROADCAST, [2, 0, 1], 6e6, 3)
     graph = expand(step, range(3), IdealSwitch(3).build()).graph
-    assert set(graph.peer[graph.kind == Kind.TRANSFER].tolist()) == {0, 1}
+    assert set(graph.peer[graph.kind == TaskKind.TRANSFER].tolist()) == {0, 1}
     step = one_collective(Act.REDUCE, [2, 0, 1], 6e6, 3)
     graph = expand(step, range(3), IdealSwitch(3).build()).graph
-    assert set(graph.place[graph.kind == Kind.TRANSFER].tolist()) == {0, 1}
+    assert set(graph.place[graph.kind == TaskKind.TRANSFER].tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize(("act", "group"), [(Act.ALL_REDUCE, [1]), (Act.BARRIER, [0, 1, 2])])
@@ -169,7 +169,7 @@ def test_a_protocol_that_fills_the_wire_to_three_quarters_takes_four_thirds_of_t
         assert found == pytest.approx(12e-3, rel=1e-12)
     expansion = expand(inside, range(4), fabric, transport=costs)
     trace = simulate(expansion.graph, shortest(fabric, *expansion.pairs()))
-    assert (trace.bound_by[expansion.graph.kind == Kind.TRANSFER] >= 0).all()
+    assert (trace.bound_by[expansion.graph.kind == TaskKind.TRANSFER] >= 0).all()
 
 
 def test_a_cap_holds_a_lone_flow_back():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import GraphError
-from ropewalk.task import Kind, Sketch, TaskGraph, make_graph
+from ropewalk.task import Sketch, TaskGraph, TaskKind, make_graph
 
 
 def small() -> TaskGraph:
@@ -28,7 +28,7 @@ def changed(column: str, task: int, value: float) -> TaskGraph:
 def test_a_sketch_becomes_columns() -> None:
     graph = small()
     assert graph.tasks == 3
-    assert graph.kind.tolist() == [Kind.COMPUTE, Kind.TRANSFER, Kind.MARKER]
+    assert graph.kind.tolist() == [TaskKind.COMPUTE, TaskKind.TRANSFER, TaskKind.MARKER]
     assert graph.place.tolist() == [0, 0, -1]
     assert graph.peer.tolist() == [-1, 1, -1]
     assert graph.stream.tolist() == [1, 0, 0]
@@ -48,7 +48,9 @@ def test_sources_wait_for_nobody_and_nobody_waits_for_sinks() -> None:
 
 
 def test_scalars_are_spread_over_all_tasks() -> None:
-    graph = make_graph([Kind.TRANSFER] * 3, [0, 1, 2], [1, 2, 0], 8.0, [0, 0, 0, 0], [], priority=2, labels=("ring",))
+    graph = make_graph(
+        [TaskKind.TRANSFER] * 3, [0, 1, 2], [1, 2, 0], 8.0, [0, 0, 0, 0], [], priority=2, labels=("ring",)
+    )
     graph.check()
     assert graph.amount.tolist() == [8.0, 8.0, 8.0]
     assert graph.priority.tolist() == [2, 2, 2]
@@ -90,7 +92,7 @@ def test_columns_of_different_length_are_refused() -> None:
 
 def test_dependencies_that_are_not_all_owned_are_refused() -> None:
     graph = small()
-    with pytest.raises(GraphError, match="do not follow each other"):
+    with pytest.raises(GraphError, match="are not contiguous"):
         replace(graph, dep=np.append(graph.dep, 0).astype(np.int32)).check()
 
 

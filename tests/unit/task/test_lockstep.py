@@ -16,7 +16,7 @@ from ropewalk.collectives import (
 from ropewalk.collectives.table import program_on
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Torus
-from ropewalk.task import Kind, TaskGraph, lockstep, unroll, write_out
+from ropewalk.task import TaskGraph, TaskKind, lockstep, unroll, write_out
 
 Round = list[tuple[int, int]]
 """The arrows of a round: (source slot, destination slot)."""
@@ -30,7 +30,7 @@ def test_a_ring_waits_for_what_it_sent_and_what_it_received() -> None:
     graph = unroll(lockstep(ring_all_reduce([[0, 1, 2]]), 9.0, 0.25))
     graph.check()
     # Three ranks, four rounds; task 3r + i is the transfer of rank i to rank i+1 in round r.
-    assert graph.kind.tolist() == [Kind.TRANSFER] * 12
+    assert graph.kind.tolist() == [TaskKind.TRANSFER] * 12
     assert graph.place.tolist() == [0, 1, 2] * 4
     assert graph.peer.tolist() == [1, 2, 0] * 4
     assert graph.amount.tolist() == [3.0] * 12
@@ -42,7 +42,7 @@ def test_a_ring_waits_for_what_it_sent_and_what_it_received() -> None:
 def test_a_mesh_of_three_goes_through_one_marker_a_rank() -> None:
     graph = unroll(lockstep(mesh_all_reduce(3), 3.0))
     # In round one each rank sends two and receives two: 4 waits · 2 sends = 8 > 4 + 2 = 6, so a marker is cheaper.
-    assert graph.kind.tolist() == [Kind.TRANSFER] * 6 + [Kind.MARKER] * 3 + [Kind.TRANSFER] * 6
+    assert graph.kind.tolist() == [TaskKind.TRANSFER] * 6 + [TaskKind.MARKER] * 3 + [TaskKind.TRANSFER] * 6
     ends = list(zip(graph.place.tolist(), graph.peer.tolist(), strict=True))
     for rank in range(3):
         touched = [task for task in range(6) if rank in ends[task]]
@@ -53,7 +53,7 @@ def test_a_mesh_of_three_goes_through_one_marker_a_rank() -> None:
 
 def test_two_ranks_need_no_marker() -> None:
     graph = unroll(lockstep(mesh_all_reduce(2), 2.0))
-    assert graph.kind.tolist() == [Kind.TRANSFER] * 4
+    assert graph.kind.tolist() == [TaskKind.TRANSFER] * 4
     assert waits(graph) == [[], [], [0, 1], [0, 1]]
 
 
@@ -98,7 +98,7 @@ def test_every_byte_of_the_program_is_in_the_graph(name: str) -> None:
     rolled = lockstep(program, 840.0)
     graph = unroll(rolled)
     graph.check()
-    moved = graph.kind == Kind.TRANSFER
+    moved = graph.kind == TaskKind.TRANSFER
     assert int(moved.sum()) == rolled.transfers == sum(step.pattern.sends for step in program.rounds)
     assert rolled.rounds == len(program.rounds)
     assert graph.amount.sum() == pytest.approx(840.0 * program.sent_chunks().sum() / program.chunks)
@@ -168,6 +168,6 @@ def test_markers_stand_only_where_they_save_dependencies(ranks: int) -> None:
     for program in (mesh_all_reduce(ranks), halving_doubling_all_reduce(ranks), ring_all_reduce([np.arange(ranks)])):
         graph = unroll(lockstep(program, 1.0))
         followers = np.bincount(graph.dep, minlength=graph.tasks)
-        for marker in np.flatnonzero(graph.kind == Kind.MARKER):
+        for marker in np.flatnonzero(graph.kind == TaskKind.MARKER):
             through = int(graph.dep_start[marker + 1] - graph.dep_start[marker])
             assert through * followers[marker] > through + followers[marker]

@@ -52,7 +52,7 @@ def test_stragglers_are_named_or_drawn():
     [
         ({"jitter": -1.0}, "jitter is -1.0: give 0"),
         ({"seed": -1}, "the seed is -1: give a whole number"),
-        ({"stragglers": {9: 2.0}}, "straggler 9 is no rank: give 0 to 3"),
+        ({"stragglers": {9: 2.0}}, "straggler 9 is not a rank: give 0 to 3"),
         ({"stragglers": {1: 0.0}}, "straggler 1 is 0.0 times slower: give a positive factor"),
         ({"stragglers": (5, 2.0)}, "5 stragglers among 4 ranks"),
     ],

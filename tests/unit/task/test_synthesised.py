@@ -120,13 +120,13 @@ def test_what_would_have_to_be_made_too_often_is_refused_with_a_remedy(monkeypat
     monkeypatch.setattr(synthesised, "MOST_SYNTHESES", 1)
     fabric = RandomRegular(12, 3, seed=1).build()
     step = together(12, [[0, 1, 2], [3, 4, 5], [6, 7, 8]])
-    with pytest.raises(GraphError, match=r"3 groups are not alike.*made more than 1 times: use ring"):
+    with pytest.raises(GraphError, match=r"3 groups differ.*built more than 1 times: use ring"):
         run(step, fabric, "forest")
 
 
 def test_groups_and_links_that_would_fill_the_memory_are_refused_with_a_remedy(monkeypatch):
     monkeypatch.setattr(synthesised, "MOST_IMAGES", 50)
-    with pytest.raises(GraphError, match=r"2 groups on 36 links are more than forest is made for: use ring"):
+    with pytest.raises(GraphError, match=r"2 groups on 36 links are more than forest supports: use ring"):
         run(together(12, [[0, 1, 2], [3, 4, 5]]), RandomRegular(12, 3, seed=1).build(), "forest")
 
 
@@ -172,13 +172,13 @@ def test_the_same_question_is_answered_with_the_same_fingerprint():
 
 
 def test_without_a_router_nothing_brings_its_own_paths():
-    with pytest.raises(GraphError, match=r"forest brings paths of its own.*use one of ring"):
+    with pytest.raises(GraphError, match=r"forest has its own paths.*use one of ring"):
         expand(together(4, [[0, 1, 2, 3]]), range(4), Ring(4).build(), collectives=CollectiveChoice("forest"))
 
 
 def test_trees_that_would_be_too_many_tasks_are_refused_with_a_remedy(monkeypatch):
     monkeypatch.setattr(kinds, "MOST_WRITTEN", 100)
-    with pytest.raises(GraphError, match=r"the rounds of forest are .* tasks, more than 1e\+02: let its rounds flow"):
+    with pytest.raises(GraphError, match=r"the rounds of forest are .* tasks, more than 1e\+02: use mode fluid"):
         run(together(9, [list(range(9))]), Torus((3, 3)).build(), "forest", "rounds")
 
 

@@ -12,7 +12,7 @@ from ropewalk.errors import GraphError, InputError
 from ropewalk.fabric import IdealSwitch, Torus
 from ropewalk.routing import shortest
 from ropewalk.sim.flow.system import run_system, system_of
-from ropewalk.task import Kind, Sketch, TaskGraph, lockstep, make_graph, unroll
+from ropewalk.task import Sketch, TaskGraph, TaskKind, lockstep, make_graph, unroll
 from ropewalk.task.files import COLUMNS, from_json, from_yaml, load, save
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "two-layer-step.yaml"
@@ -66,13 +66,13 @@ def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_columns_that_are_not_a_task_graph_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.npz"
     path.write_bytes(b"not a zip file")
-    with pytest.raises(GraphError, match="is not a task graph"):
+    with pytest.raises(GraphError, match="is incomplete"):
         load(path)
     np.savez(path, kind=np.zeros(1, np.int8))
     with pytest.raises(GraphError, match="lacks the columns labels, place"):
         load(path)
     np.savez(path, labels=np.array([object()]), **{name: np.zeros(1, dtype) for name, dtype in COLUMNS.items()})
-    with pytest.raises(GraphError, match="is not a task graph"):
+    with pytest.raises(GraphError, match="is incomplete"):
         load(path)
 
 
@@ -110,7 +110,7 @@ def test_a_file_becomes_a_graph() -> None:
         - {transfer: 0B, from: 1, to: 0, after: f0}
         - {name: j, marker: true, after: [f0, t0]}
     """)
-    assert graph.kind.tolist() == [Kind.COMPUTE, Kind.TRANSFER, Kind.TRANSFER, Kind.MARKER]
+    assert graph.kind.tolist() == [TaskKind.COMPUTE, TaskKind.TRANSFER, TaskKind.TRANSFER, TaskKind.MARKER]
     assert graph.amount.tolist() == [2e-3, 1e6, 0.0, 0.0]
     assert graph.place.tolist() == [3, 0, 1, -1]
     assert graph.peer.tolist() == [-1, 1, 0, -1]
@@ -147,7 +147,7 @@ def test_hosts_can_be_named_where_the_fabric_is_known() -> None:
     assert graph.place.tolist() == [2, 1]
     assert graph.peer.tolist() == [0, -1]
     assert "give the fabric that has this host" in findings(text)
-    assert "'switch', which is no host of switch:3" in findings(text.replace("h2", "switch"), fabric=fabric)
+    assert "'switch', which is not a host of switch:3" in findings(text.replace("h2", "switch"), fabric=fabric)
     assert "from is 3: write a number from 0 to 2 on switch:3" in findings(text.replace("h2", "3"), fabric=fabric)
 
 
@@ -159,26 +159,26 @@ def test_hosts_can_be_named_where_the_fabric_is_known() -> None:
         ("{compute: -2ms, gpu: 0}", "tasks[0]: compute: time '-2ms' is negative"),
         ("{compute: true, gpu: 0}", "tasks[0]: compute is True: write a number with its unit"),
         ("{compute: , gpu: 0}", "tasks[0]: compute is empty: write an amount such as 2ms"),
-        ("{compute: 2ms}", "tasks[0]: has no gpu: say which gpu computes"),
+        ("{compute: 2ms}", "tasks[0]: has no gpu: name the gpu"),
         ("{compute: 2ms, gpu: -1}", "tasks[0]: gpu is -1: write a number from 0 to"),
         ("{compute: 2ms, gpu: 0, stream: 70000}", "stream is 70000: write a whole number from 0 to 32767"),
         ("{compute: 2ms, gpu: 0, priority: high}", "priority is 'high': write a whole number from"),
         ("{compute: 2ms, gpu: 0, rate_cap: 1Gbps}", "rate_cap: unknown key of a compute task: use name, compute, gpu"),
         ("{transfer: 1MB, from: 0, to: 1, size: 3}", "size: unknown key of a transfer task: use name, transfer, from"),
-        ("{transfer: 1MB, from: 0}", "tasks[0]: has no to: say which host receives"),
-        ("{transfer: 1MB, to: 0}", "tasks[0]: has no from: say which host sends"),
+        ("{transfer: 1MB, from: 0}", "tasks[0]: has no to: name the receiving host"),
+        ("{transfer: 1MB, to: 0}", "tasks[0]: has no from: name the sending host"),
         ("{transfer: 1MB, from: 2, to: 2}", "tasks[0]: goes from host 2 to itself: drop it"),
         ("{transfer: 0.5B, from: 0, to: 1}", "write a size that is a whole number of bytes"),
         ("{transfer: 1MB, from: 0, to: 1, rate_cap: 0Gbps}", "rate_cap: bandwidth '0Gbps' is zero"),
         ("{transfer: 1MB, from: 0, to: 1, start_up: 5}", "start_up: time '5' has no unit"),
-        ("{compute: 1ms, transfer: 1MB, gpu: 0}", "has compute and transfer: a task is exactly one of them"),
-        ("{gpu: 0}", "has neither compute, transfer nor marker: a task is exactly one of them"),
+        ("{compute: 1ms, transfer: 1MB, gpu: 0}", "has compute and transfer: a task is exactly one of these"),
+        ("{gpu: 0}", "has neither compute, transfer nor marker: a task is exactly one of these"),
         ("{marker: 1}", "marker is 1: write marker: true"),
-        ("{marker: true, after: nobody}", "waits for 'nobody', which is no task: correct the name or add the task"),
+        ("{marker: true, after: nobody}", "waits for 'nobody', which is not a task: correct the name or add the task"),
         ("{marker: true, after: [{}]}", "after has {}, which is not a name"),
         ("{name: on, marker: true}", "name has True, which is not a name: write it in quotes"),
         ("just words", "tasks[0]: is not a mapping"),
-        ("{name: a, marker: true, after: a}", "tasks wait for each other in a circle: a -> a: remove one"),
+        ("{name: a, marker: true, after: a}", "tasks form a dependency cycle: a -> a: remove one"),
     ],
 )
 def test_a_row_with_a_mistake_is_refused_with_its_position_and_the_remedy(row: str, finding: str) -> None:
@@ -190,7 +190,7 @@ def test_a_row_with_a_mistake_is_refused_with_its_position_and_the_remedy(row: s
 
 def test_a_name_given_twice_names_both_rows() -> None:
     message = findings("tasks: [{name: a, marker: true}, {marker: true}, {name: a, marker: true}]")
-    assert "tasks[2] (a): has the name of tasks[0]: give every task a name of its own" in message
+    assert "tasks[2] (a): has the same name as tasks[0]: give every task its own name" in message
 
 
 def test_a_circle_is_shown_and_only_the_circle() -> None:
@@ -205,7 +205,7 @@ def test_a_circle_is_shown_and_only_the_circle() -> None:
         - {name: y, marker: true, after: x}
     """)
     assert "2 findings" in message
-    circles = [line.split("circle: ")[1].split(":")[0].split(" -> ") for line in message.splitlines()[1:]]
+    circles = [line.split("cycle: ")[1].split(":")[0].split(" -> ") for line in message.splitlines()[1:]]
     assert [sorted(set(circle)) for circle in circles] == [["a", "b", "c"], ["x", "y"]]
     # Each task comes right after the one that it waits for.
     assert " -> ".join(circles[0]) in "a -> b -> c -> a -> b -> c"
@@ -242,7 +242,7 @@ def test_a_file_that_is_no_list_of_tasks_is_refused(text: str, finding: str) -> 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match="does not exist: check the path"):
         load(tmp_path / "nowhere.yaml")
-    with pytest.raises(GraphError, match=r"the ending '\.txt' is unknown: use one of \.npz, \.yaml, \.yml, \.json"):
+    with pytest.raises(GraphError, match=r"the extension '\.txt' is unknown: use one of \.npz, \.yaml, \.yml, \.json"):
         load(tmp_path / "graph.txt")
     (tmp_path / "latin.yaml").write_bytes("tasks: [{name: sp\xe4t, marker: true}]".encode("latin-1"))
     with pytest.raises(GraphError, match="is not UTF-8 text"):
@@ -263,12 +263,12 @@ def test_slips_of_units_are_refused_where_people_write() -> None:
 def test_the_example_is_a_step_whose_time_can_be_computed_by_hand() -> None:
     """18 ms until layer 1 has gradients, six rounds of 3.21 ms, 4.8 ms for the more urgent ring, 1 ms of update."""
     graph = load(EXAMPLE)
-    transfer = graph.kind == Kind.TRANSFER
+    transfer = graph.kind == TaskKind.TRANSFER
     routes = shortest(IdealSwitch(4, bandwidth=12.5e9).build(), graph.place[transfer], graph.peer[transfer])
     assert run_system(system_of(graph, routes)).end.max() == pytest.approx(18e-3 + 6 * 3.21e-3 + 4.8e-3 + 1e-3)
 
 
 def test_rows_of_routes_are_kept_where_transfers_name_them(tmp_path):
-    graph = make_graph([Kind.TRANSFER] * 2, 0, 1, 8.0, [0, 0, 0], [], route=[-1, 5])
+    graph = make_graph([TaskKind.TRANSFER] * 2, 0, 1, 8.0, [0, 0, 0], [], route=[-1, 5])
     save(graph, tmp_path / "named.npz")
     assert load(tmp_path / "named.npz").route.tolist() == [-1, 5]

@@ -6,7 +6,7 @@ from contention_theory import uncontended
 from source_routes_of_jobs import source_routes_of_jobs
 
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.contention import Seats
+from ropewalk.tenancy.contention import RankSwitches
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import Plant, plant
@@ -57,7 +57,7 @@ def test_loads_of_links_on_the_fabric_are_those_of_the_theory():
         src, to = np.array(job.gpus)[rank], np.array(job.gpus)[dst[rank]]
         routes = router(fabric, src, to)
         load = routes.link_bytes(routes.find(src, to), np.ones(len(src)))
-        assert uncontended(Seats.of(job), rank, dst[rank]) == (load[between].max() <= 1)
+        assert uncontended(RankSwitches.of(job), rank, dst[rank]) == (load[between].max() <= 1)
 
 
 def test_two_jobs_on_the_same_pair_of_switches_keep_to_their_own_cables():
@@ -77,9 +77,8 @@ def test_two_jobs_on_the_same_pair_of_switches_keep_to_their_own_cables():
 
 def test_flows_that_cross_leafs_need_a_cable_each():
     where = plant("leaf-spine:3x4x4", gpus_per_server=2)
-    none = np.zeros(0, np.int64)
     with pytest.raises(ValueError, match="1 flows cross leafs, and 0 have cables"):
-        links_of_flows(where, np.array([0]), np.array([11]), none, none)
+        links_of_flows(where, np.array([0]), np.array([11]), np.zeros((0, 2), np.int64))
 
 
 def test_jobs_without_isolation_are_routed_by_their_place_on_the_leaf():

@@ -15,10 +15,10 @@ from ropewalk.collectives.halving_doubling import halving_doubling
 from ropewalk.errors import ClusterError, ProgramError
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.collectives import job_group, pipeline_sends, program_of
-from ropewalk.tenancy.contention import Counterexample, Proof, Seats, contention_free
+from ropewalk.tenancy.contention import Counterexample, Proof, RankSwitches, contention_free
 
 
-def all_uncontended(seats: Seats, destinations: np.ndarray) -> np.ndarray:
+def all_uncontended(seats: RankSwitches, destinations: np.ndarray) -> np.ndarray:
     """The exact condition for many permutations at once: rows of destinations of ranks 0, 1, …"""
     leaf_of_dst = seats.leaf[destinations]
     key = seats.spine * (seats.leaf.max() + 1) + leaf_of_dst
@@ -33,7 +33,7 @@ def every_permutation(ranks: int) -> np.ndarray:
 
 
 def test_the_exact_condition_is_what_the_loads_of_links_say():
-    seats = Seats.of_split(2, 2, 2)
+    seats = RankSwitches.of_split(2, 2, 2)
     rank = np.arange(6)
     table = every_permutation(6)
     quick = all_uncontended(seats, table)
@@ -43,15 +43,15 @@ def test_the_exact_condition_is_what_the_loads_of_links_say():
 
 @pytest.mark.parametrize("split", [(3, 3), (4, 3), (5, 2), (4, 4)])
 def test_two_leafs_are_safe_for_every_permutation_and_every_split(split):
-    assert all_uncontended(Seats.of_split(*split), every_permutation(sum(split))).all()
+    assert all_uncontended(RankSwitches.of_split(*split), every_permutation(sum(split))).all()
 
 
 def test_of_the_permutations_of_three_leafs_of_two_two_thirds_are_safe():
-    assert all_uncontended(Seats.of_split(2, 2, 2), every_permutation(6)).mean() == pytest.approx(2 / 3)
+    assert all_uncontended(RankSwitches.of_split(2, 2, 2), every_permutation(6)).mean() == pytest.approx(2 / 3)
 
 
 def test_of_the_permutations_of_three_leafs_of_three_less_than_half_are_safe():
-    safe = all_uncontended(Seats.of_split(3, 3, 3), every_permutation(9))
+    safe = all_uncontended(RankSwitches.of_split(3, 3, 3), every_permutation(9))
     assert safe.sum() * 70 == safe.size * 31  # 44.3 %
 
 
@@ -59,13 +59,13 @@ def test_arbitrary_permutations_of_larger_worlds_are_rarely_safe():
     rng = np.random.default_rng(1)
     sixteen = np.array([rng.permutation(16) for _ in range(20_000)])
     # Four standard deviations of 20,000 trials around 7.0 %.
-    assert all_uncontended(Seats.of_split(4, 4, 4, 4), sixteen).mean() == pytest.approx(0.070, abs=0.0075)
+    assert all_uncontended(RankSwitches.of_split(4, 4, 4, 4), sixteen).mean() == pytest.approx(0.070, abs=0.0075)
     sixty_four = np.array([rng.permutation(64) for _ in range(5_000)])
-    assert not all_uncontended(Seats.of_split(*[8] * 8), sixty_four).any()
+    assert not all_uncontended(RankSwitches.of_split(*[8] * 8), sixty_four).any()
 
 
 def test_leaf_wise_is_sufficient_and_not_necessary():
-    seats = Seats.of_split(2, 2, 2)
+    seats = RankSwitches.of_split(2, 2, 2)
     rank = np.arange(6)
     for row in every_permutation(6):
         if is_leaf_wise(seats, rank, row):
@@ -79,14 +79,14 @@ def test_leaf_wise_is_sufficient_and_not_necessary():
 
 @pytest.mark.parametrize("split", [(4, 4), (5, 3, 2), (1, 2, 3, 4), (7, 1, 1)])
 def test_a_ring_in_leaf_order_never_collides_whatever_the_leafs_hold(split):
-    seats = Seats.of_split(*split)
+    seats = RankSwitches.of_split(*split)
     assert isinstance(contention_free(seats, "ring"), Proof)
     assert isinstance(contention_free(seats, "double-ring"), Proof)
 
 
 def test_a_ring_in_random_order_collides_nearly_always():
     rng = np.random.default_rng(7)
-    seats = Seats.of_split(4, 4, 4, 4)
+    seats = RankSwitches.of_split(4, 4, 4, 4)
     orders = [rng.permutation(16) for _ in range(2_000)]
     contended = sum(not uncontended(seats, order, np.roll(order, -1)) for order in orders)
     # 1924 of 2000 with a standard deviation of 8.6 trials.
@@ -97,7 +97,7 @@ def test_a_ring_in_random_order_collides_nearly_always():
 def test_a_hierarchical_ring_never_collides_however_many_servers_a_leaf_has(split):
     program = program_of("hierarchical-ring", job_group(split, 4))
     program.check()
-    assert isinstance(contention_free(Seats.of_split(*split), program), Proof)
+    assert isinstance(contention_free(RankSwitches.of_split(*split), program), Proof)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_hierarchical_ring_never_collides_however_many_servers_a_leaf_has(spli
 def test_rounds_of_halving_that_collide(split, contended):
     halving = halving_doubling(16).reduce_scatter("halving")
     assert len(halving.rounds) == 4
-    assert contended_rounds(Seats.of_split(*split), halving) == contended
+    assert contended_rounds(RankSwitches.of_split(*split), halving) == contended
 
 
 @pytest.mark.parametrize(("split", "contended"), [((6, 6, 4), 10), ((4, 4, 4, 4), 0), ((8, 8), 0), ((2,) * 8, 0)])
 def test_rounds_of_an_xor_all_to_all_that_collide(split, contended):
     program = xor_all_to_all(16)
-    seats = Seats.of_split(*split)
+    seats = RankSwitches.of_split(*split)
     assert contended_rounds(seats, program) == contended
     if not contended:
         assert all(is_leaf_wise(seats, pattern.src, pattern.dst) for pattern in program.patterns)
@@ -120,13 +120,13 @@ def test_rounds_of_an_xor_all_to_all_that_collide(split, contended):
 
 @pytest.mark.parametrize(("split", "contended"), [((4, 4, 2), 3), ((3, 3, 2), 2), ((6, 6, 4), 5)])
 def test_rounds_of_a_shifted_all_to_all_that_collide(split, contended):
-    assert contended_rounds(Seats.of_split(*split), shift_all_to_all(sum(split))) == contended
+    assert contended_rounds(RankSwitches.of_split(*split), shift_all_to_all(sum(split))) == contended
 
 
 @pytest.mark.parametrize("leafs", range(2, 9))
 @pytest.mark.parametrize("each", range(1, 9))
 def test_a_shifted_all_to_all_is_safe_on_equal_leafs_of_any_size(leafs, each):
-    seats = Seats.of_split(*[each] * leafs)
+    seats = RankSwitches.of_split(*[each] * leafs)
     rank = np.arange(leafs * each)
     assert all(uncontended(seats, rank, (rank + k) % len(rank)) for k in range(1, len(rank)))
 
@@ -135,7 +135,7 @@ def test_a_shifted_all_to_all_is_safe_on_equal_leafs_of_any_size(leafs, each):
 @pytest.mark.parametrize("each", range(1, 6))
 def test_pipelines_on_equal_leafs(leafs, each):
     group = job_group((each,) * leafs)
-    seats = Seats.of_split(*group.leafs)
+    seats = RankSwitches.of_split(*group.leafs)
     for stage in range(1, group.ranks):
         forward = pipeline_sends(stage)(group)
         assert isinstance(contention_free(seats, forward), Proof)
@@ -146,14 +146,14 @@ def test_pipelines_on_equal_leafs(leafs, each):
 def test_forward_and_backward_at_once_collide_where_stages_are_not_whole_leafs():
     both = pipeline_sends(4, both_ways=True)(job_group((4, 2, 2)))
     both.check()
-    assert isinstance(contention_free(Seats.of_split(4, 2, 2), both), Counterexample)
+    assert isinstance(contention_free(RankSwitches.of_split(4, 2, 2), both), Counterexample)
     # Equal leafs alone are not enough: the first and the last stage load their NICs once, the link between twice.
     both = pipeline_sends(3, both_ways=True)(job_group((5, 5, 5)))
-    assert isinstance(contention_free(Seats.of_split(5, 5, 5), both), Counterexample)
+    assert isinstance(contention_free(RankSwitches.of_split(5, 5, 5), both), Counterexample)
 
 
 def test_links_are_compared_with_nics_that_send_twice():
-    seats = Seats.of_split(1, 2, 3)
+    seats = RankSwitches.of_split(1, 2, 3)
     proof = contention_free(seats, "double-ring")
     assert isinstance(proof, Proof)
     assert proof.busiest_link == 2
@@ -163,7 +163,7 @@ def test_links_are_compared_with_nics_that_send_twice():
 def test_folding_under_the_leaf_keeps_halving_and_doubling_apart(split):
     program = folded_halving_doubling(split)
     program.check()
-    seats = Seats.of_split(*split)
+    seats = RankSwitches.of_split(*split)
     extra, partner = folding(split)
     assert (seats.leaf[extra] == seats.leaf[partner]).all()
     assert isinstance(contention_free(seats, program), Proof)
@@ -172,7 +172,7 @@ def test_folding_under_the_leaf_keeps_halving_and_doubling_apart(split):
 def test_three_leafs_of_sixteen_cannot_fold_to_equal_powers_of_two_and_collide():
     program = folded_halving_doubling((16, 16, 16))
     program.check()
-    assert isinstance(contention_free(Seats.of_split(16, 16, 16), program), Counterexample)
+    assert isinstance(contention_free(RankSwitches.of_split(16, 16, 16), program), Counterexample)
 
 
 def test_leafs_of_three_have_too_few_partners_to_fold():
@@ -181,7 +181,7 @@ def test_leafs_of_three_have_too_few_partners_to_fold():
 
 
 def test_a_counterexample_names_round_link_and_flows():
-    found = contention_free(Seats.of_split(4, 4, 2), "all-to-all")
+    found = contention_free(RankSwitches.of_split(4, 4, 2), "all-to-all")
     assert isinstance(found, Counterexample)
     assert (found.round, found.direction, found.link) == (4, "down", (1, 1))
     assert found.flows == ((1, 6), (9, 4))
@@ -189,17 +189,17 @@ def test_a_counterexample_names_round_link_and_flows():
 
 
 def test_uplinks_can_only_collide_where_two_gpus_of_a_leaf_share_a_spine():
-    shared = Seats(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]))
+    shared = RankSwitches(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]))
     found = contention_free(shared, shift_all_to_all(4))
     assert isinstance(found, Counterexample)
     assert found.direction == "up"
-    assert isinstance(contention_free(Seats.of_split(2, 2), shift_all_to_all(4)), Proof)
+    assert isinstance(contention_free(RankSwitches.of_split(2, 2), shift_all_to_all(4)), Proof)
 
 
 def test_every_collective_by_name_does_what_it_promises():
     for name in EXCHANGES:
         program_of(name, job_group((4, 4), 2)).check()
-        assert isinstance(contention_free(Seats.of_split(4, 4), name, ranks_per_server=2), Proof)
+        assert isinstance(contention_free(RankSwitches.of_split(4, 4), name, ranks_per_server=2), Proof)
 
 
 def test_an_allocation_is_proved_by_its_own_leafs_and_spines():
@@ -213,12 +213,12 @@ def test_an_allocation_is_proved_by_its_own_leafs_and_spines():
 
 def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ClusterError, match="make the program for the job"):
-        contention_free(Seats.of_split(2, 2), program_of("ring", job_group((4, 4))))
+        contention_free(RankSwitches.of_split(2, 2), program_of("ring", job_group((4, 4))))
     with pytest.raises(ClusterError, match="no collective 'rign'"):
-        contention_free(Seats.of_split(2, 2), "rign")
+        contention_free(RankSwitches.of_split(2, 2), "rign")
     with pytest.raises(ClusterError, match="ranks_per_server"):
-        contention_free(Seats.of_split(2, 2), "hierarchical-ring")
-    lost = Seats(np.array([0, 0, 1, 1]), np.array([-1, -1, -1, -1]))
+        contention_free(RankSwitches.of_split(2, 2), "hierarchical-ring")
+    lost = RankSwitches(np.array([0, 0, 1, 1]), np.array([-1, -1, -1, -1]))
     with pytest.raises(ClusterError, match="has no spine"):
         contention_free(lost, "ring")
 
@@ -232,11 +232,11 @@ def test_physical_numbers_modulo_spines_would_make_three_of_seven_pairs_of_serve
 
 
 def test_what_brings_its_own_paths_or_does_not_apply_is_refused_with_what_does():
-    with pytest.raises(ClusterError, match=r"forest brings paths of its own.*: use one of ring"):
-        contention_free(Seats.of_split(4, 4), "forest")
-    with pytest.raises(ClusterError, match=r"xor pairs a power of two.*there are 6: use .*shift"):
-        contention_free(Seats.of_split(3, 3), "xor")
+    with pytest.raises(ClusterError, match=r"forest has its own paths.*: use one of ring"):
+        contention_free(RankSwitches.of_split(4, 4), "forest")
+    with pytest.raises(ClusterError, match=r"xor needs a power of two.*there are 6: use .*shift"):
+        contention_free(RankSwitches.of_split(3, 3), "xor")
 
 
 def test_an_act_may_name_what_it_runs():
-    assert contention_free(Seats.of_split(4, 4), "all-gather:mesh").rounds == 1
+    assert contention_free(RankSwitches.of_split(4, 4), "all-gather:mesh").rounds == 1

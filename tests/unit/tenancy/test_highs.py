@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from ropewalk.tenancy import highs
-from ropewalk.tenancy.linear_rows import Rows
+from ropewalk.tenancy.linear_rows import ConstraintRows
 
 
-def one_of_three() -> Rows:
-    rows = Rows(3)
+def one_of_three() -> ConstraintRows:
+    rows = ConstraintRows(3)
     rows.add([1.0], [1.0], (np.zeros(3), np.arange(3), 1.0))
     return rows
 

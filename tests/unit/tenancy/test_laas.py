@@ -3,7 +3,7 @@ from __future__ import annotations
 from contention_theory import uncontended
 
 from ropewalk.tenancy.allocation import Allocation, Reason, Waiting
-from ropewalk.tenancy.contention import Counterexample, Proof, Seats, contention_free
+from ropewalk.tenancy.contention import Counterexample, Proof, RankSwitches, contention_free
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import plant
@@ -45,8 +45,8 @@ def test_one_full_leaf_reserves_links_only_for_the_remainder():
     assert len(found.links) == 8
     assert found.spine_of_gpu == (*found.spines, *found.spines, *found.spines)
     # Ranks 0 and 4 share an uplink: enough for four flows at a time, if only somebody chose which.
-    assert not uncontended(Seats.of(found), [0, 4], [8, 9])
-    assert uncontended(Seats.of(found), [0, 1], [8, 9])
+    assert not uncontended(RankSwitches.of(found), [0, 4], [8, 9])
+    assert uncontended(RankSwitches.of(found), [0, 1], [8, 9])
 
 
 def test_a_prime_number_of_gpus_is_placed_with_a_last_server_not_full():

@@ -1,5 +1,6 @@
 """Plants of clusters that are described as for every other command."""
 
+import numpy as np
 import pytest
 
 from ropewalk.errors import ClusterError
@@ -26,8 +27,12 @@ def test_ports_without_servers_stay_empty():
     ("shape", "given", "messages"),
     [
         ("4x8", Given(), ["not whole servers of 8 GPUs: name a network such as leaf-spine:2x16x16"]),
-        ("8x8", Given(network="torus:8x8"), ["is no leaf-spine"]),
-        ("8x8", Given(network="leaf-spine:2x32x32", nics=4, rails=True), ["on rails", "4 NICs for 8 GPUs"]),
+        ("8x8", Given(network="torus:8x8"), ["is not a leaf-spine"]),
+        (
+            "8x8",
+            Given(network="leaf-spine:2x32x32", nics=4, rails=True),
+            ["8 servers are not whole units of 32", "4 NICs for 8 GPUs"],
+        ),
     ],
 )
 def test_what_jobs_cannot_be_placed_on_is_refused_with_a_remedy(shape, given, messages):
@@ -35,6 +40,21 @@ def test_what_jobs_cannot_be_placed_on_is_refused_with_a_remedy(shape, given, me
         plant_of_cluster(read_cluster(shape, given))
     for message in messages:
         assert message in str(refused.value)
+
+
+def test_clusters_stand_on_fat_trees_and_rails_as_the_other_commands_build_them():
+    tree = plant_of_cluster(read_cluster("8x2", Given(network="fat-tree:4")))
+    assert (tree.cores, tree.tiers.pods, tree.leaf_names[:2]) == (4, 4, ("edge0.0", "edge0.1"))
+    for network, spines in (("rails:8x4x2", 4), ("rail-only", 0)):
+        cluster = read_cluster("4x4", Given(network=network))
+        rails, fabric = plant_of_cluster(cluster), cluster.fabric()
+        assert (rails.rails, rails.spines, rails.gpus) == (4, spines, 16)
+        # The leaf of a GPU by name is the switch that its NIC goes to in the fabric of every other command.
+        for gpu in range(rails.gpus):
+            switches = {fabric.node_names[fabric.link_dst[link]] for link in np.flatnonzero(fabric.link_src == gpu)}
+            assert rails.leaf_names[rails.leaf_of_gpu[gpu]] in switches
+    advised = plant_of_cluster(read_cluster("8x8", Given(network="rails:8x8x8")))
+    assert advised.units == 1
 
 
 def test_the_network_that_is_advised_works():

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import ClusterError
+from ropewalk.tenancy._seats_kernel import buddy_group
 from ropewalk.tenancy.allocation import Allocation, Reason
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.one_leaf import buddy_group, refused, under_one_leaf
+from ropewalk.tenancy.one_leaf import refused, under_one_leaf
 from ropewalk.tenancy.plant import plant
 
 

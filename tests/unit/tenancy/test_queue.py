@@ -7,19 +7,19 @@ import math
 import pytest
 
 from ropewalk.errors import ClusterError
-from ropewalk.tenancy.backfill import Moment, Waiter, backfill_named, conservative, easy
+from ropewalk.tenancy.backfill import QueueMoment, Waiter, backfill_named, conservative, easy
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import allocator_named
 from ropewalk.tenancy.queue import Line, order_named
-from ropewalk.tenancy.work import Work
+from ropewalk.tenancy.work import Iteration
 
 JOBS = [
-    Job("big", 8, 0.0, 10, Work(1.0), deadline_s=90.0),
-    Job("small", 1, 1.0, 50, Work(1.0)),
-    Job("urgent", 4, 2.0, 20, Work(1.0), deadline_s=30.0),
-    Job("small too", 1, 3.0, 5, Work(1.0), deadline_s=90.0),
+    Job("big", 8, 0.0, 10, Iteration(1.0), deadline_s=90.0),
+    Job("small", 1, 1.0, 50, Iteration(1.0)),
+    Job("urgent", 4, 2.0, 20, Iteration(1.0), deadline_s=30.0),
+    Job("small too", 1, 3.0, 5, Iteration(1.0), deadline_s=90.0),
 ]
 
 
@@ -60,7 +60,7 @@ def test_unknown_orders_and_backfills_are_refused_with_what_there_is() -> None:
         backfill_named("always")
 
 
-def _moment(waiting: list[tuple[int, float]], ends: tuple[float, float] = (10.0, 30.0)) -> Moment:
+def _moment(waiting: list[tuple[int, float]], ends: tuple[float, float] = (10.0, 30.0)) -> QueueMoment:
     """8 GPUs; 4 are taken until the first end, 2 more until the second."""
     state = Occupancy(plant("leaf-spine:1x1x8", gpus_per_server=8))
     allocate = allocator_named("none")
@@ -68,7 +68,7 @@ def _moment(waiting: list[tuple[int, float]], ends: tuple[float, float] = (10.0,
         found = allocate(state, name, gpus)
         state.place(found)  # type: ignore[arg-type]
     waiters = [Waiter(number, f"w{number}", gpus, expected) for number, (gpus, expected) in enumerate(waiting)]
-    return Moment(0.0, state, allocate, waiters, [(ends[0], "early"), (ends[1], "late")])
+    return QueueMoment(0.0, state, allocate, waiters, [(ends[0], "early"), (ends[1], "late")])
 
 
 def test_easy_lets_a_job_past_that_is_done_before_the_head_can_start() -> None:

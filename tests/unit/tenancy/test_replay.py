@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ropewalk.documents.sealed import sealed
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.drained import Drained
@@ -22,16 +23,16 @@ from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.record import BEHIND_HEAD, JobRecord
 from ropewalk.tenancy.replay import replay
 from ropewalk.tenancy.timeline import Timeline
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 NIC = 12.5e9
-SECOND = Work(1.0)
+SECOND = Iteration(1.0)
 """An iteration of one second without a byte."""
 
 
-def ring_work(compute_s: float, ring_s: float, gpus: int) -> Work:
+def ring_work(compute_s: float, ring_s: float, gpus: int) -> Iteration:
     """Computing, and a flat ring that takes so long where only NICs limit it."""
-    return Work(compute_s, (Exchange("ring", ring_s * NIC * gpus / (2 * (gpus - 1))),))
+    return Iteration(compute_s, (JobExchange("ring", ring_s * NIC * gpus / (2 * (gpus - 1))),))
 
 
 def times(found: Timeline) -> list[tuple[float, float]]:
@@ -142,7 +143,7 @@ def mixed_trace(jobs: int, seed: int = 0) -> list[Job]:
         found.append(
             Job(
                 f"j{number}", gpus, now, int(random.integers(5, 40)),
-                Work(0.5, (Exchange(collective, 0.3 * NIC),)), deadline_s=now + 100.0,
+                Iteration(0.5, (JobExchange(collective, 0.3 * NIC),)), deadline_s=now + 100.0,
             )
         )  # fmt: skip
     return found
@@ -415,10 +416,13 @@ def test_a_checkpoint_of_another_question_or_a_broken_one_is_refused(sixty_four:
     document = json.loads(file.read_text())
     del document["curve"]
     file.write_text(json.dumps(document))
-    with pytest.raises(ClusterError, match="cannot be read"):
+    with pytest.raises(ClusterError, match="its checksum does not match"):
+        replay(sixty_four, jobs, allocate="none", checkpoint=file, resume=True)
+    file.write_text(json.dumps(sealed(document)))
+    with pytest.raises(ClusterError, match="curve is missing"):
         replay(sixty_four, jobs, allocate="none", checkpoint=file, resume=True)
     file.write_text("{")
-    with pytest.raises(ClusterError, match="cannot be read"):
+    with pytest.raises(ClusterError, match="fix the JSON"):
         replay(sixty_four, jobs, allocate="none", checkpoint=file, resume=True)
 
 
@@ -432,3 +436,13 @@ def test_the_document_says_everything_a_table_needs(sixty_four: Plant) -> None:
         assert key in document
     assert document["jobs"] == 20 == len(document["records"])
     assert document["mean_jct_s"] == pytest.approx(document["mean_jrt_s"] + document["mean_jwt_s"])
+
+
+def test_rules_of_a_job_with_links_of_its_own_take_the_time_they_take():
+    where = plant("leaf-spine:2x4x4", gpus_per_server=4)
+    jobs = [Job("wide", 8, 0.0, 10, Iteration(1.0)), Job("near", 4, 100.0, 10, Iteration(1.0))]
+    runs = {
+        delay: replay(where, jobs, allocate="vclos", routing="source", rule_delay_s=delay).jobs for delay in (0.0, 3.0)
+    }
+    assert [job.jrt_s for job in runs[0.0]] == [10.0, 10.0]
+    assert [job.jrt_s for job in runs[3.0]] == [13.0, 10.0]

@@ -10,6 +10,7 @@ from ropewalk.collectives.group import Group
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.collectives import job_group, program_of
 from ropewalk.tenancy.rounds import MOST_PATTERNS, RECEIVERS, groups_of, patterns, patterns_of
+from ropewalk.tenancy.work import JobExchange
 
 SIZES = ((8,), (3, 3), (4, 4, 4), (1, 1, 1), (5, 7), (6, 6, 4))
 
@@ -78,15 +79,16 @@ def test_leafs_with_one_rank_each_fold_onto_their_neighbours() -> None:
 
 def test_groups_that_leafs_cut_alike_fold_under_their_leafs() -> None:
     leafs = np.array([0, 0, 0, 1, 1, 1])
-    (src, dst, _), *_ = patterns_of("halving-doubling", 6, 0, 1, leafs, np.arange(6))
+    (src, dst, _), *_ = patterns_of(JobExchange("halving-doubling", 1.0), 6, leafs, np.arange(6))
     assert (leafs[src] == leafs[dst]).all()
-    (src, dst, _), *_ = patterns_of("halving-doubling", 6, 3, 2, np.array([0, 0, 0, 0, 1, 1]), np.arange(6))
+    strided = JobExchange("halving-doubling", 1.0, group=3, stride=2)
+    (src, dst, _), *_ = patterns_of(strided, 6, np.array([0, 0, 0, 0, 1, 1]), np.arange(6))
     assert list(zip(src.tolist(), dst.tolist(), strict=True)) == [(2, 0), (3, 1)]
 
 
 def test_servers_with_unequal_numbers_of_ranks_share_one_flat_ring() -> None:
     servers = np.array([0, 0, 0, 1, 1])
-    ((src, dst, _),) = patterns_of("hierarchical-ring", 5, 0, 1, np.zeros(5, int), servers)
+    ((src, dst, _),) = patterns_of(JobExchange("hierarchical-ring", 1.0), 5, np.zeros(5, int), servers)
     assert (dst == (src + 1) % 5).all()
 
 
@@ -99,4 +101,24 @@ def test_groups_that_do_not_fill_the_job_and_unknown_collectives_are_refused() -
     with pytest.raises(ClusterError, match="do not fill 6 GPUs"):
         groups_of(6, 4, 1)
     with pytest.raises(ClusterError, match="no collective 'gossip'"):
-        list(patterns_of("gossip", 4, 0, 1, np.arange(4), np.arange(4)))
+        list(patterns_of(JobExchange("gossip", 1.0), 4, np.arange(4), np.arange(4)))
+
+
+def test_groups_may_be_listed_instead_of_counted() -> None:
+    counted = JobExchange("ring", 1.0, group=4, stride=2)
+    listed = JobExchange("ring", 1.0, groups=((0, 2, 4, 6), (1, 3, 5, 7)))
+    place = np.zeros(8, np.int64), np.arange(8) // 4
+    for (a, b, _), (c, d, _) in zip(patterns_of(counted, 8, *place), patterns_of(listed, 8, *place), strict=True):
+        assert (a.tolist(), b.tolist()) == (c.tolist(), d.tolist())
+    with pytest.raises(ClusterError, match="do not name ranks 0 to 3"):
+        list(patterns_of(listed, 4, np.zeros(4, np.int64), np.zeros(4, np.int64)))
+
+
+@pytest.mark.parametrize("name", ["forest", "topoadopt", "best-ring", "breadth-first"])
+def test_what_is_made_for_a_network_is_one_pattern_with_all_that_ranks_send(name: str) -> None:
+    """Trees of a gather bring every rank what the 15 others have, once."""
+    ((src, dst, pattern),) = patterns_of(
+        JobExchange(f"all-gather:{name}", 1.0), 16, np.zeros(16, np.int64), np.arange(16) // 4
+    )
+    arrived = np.bincount(dst, pattern.share * pattern.weights(len(src)), minlength=16)
+    assert arrived == pytest.approx(np.full(16, 15 / 16))

@@ -8,11 +8,11 @@ from job_exchanges import EXCHANGES
 
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.paths import Network, ideal, links_of
+from ropewalk.tenancy.paths import SwitchNetwork, ideal, links_of
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.policies import routing_named
 from ropewalk.tenancy.rates import SharedNetwork
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 NIC = 12.5e9
 
@@ -25,16 +25,16 @@ def on(where: Plant, job: str, gpus: list[int]) -> Allocation:
     )
 
 
-def ring_seconds(seconds: float, gpus: int) -> Exchange:
+def ring_seconds(seconds: float, gpus: int) -> JobExchange:
     """A ring all-reduce that takes so long where only NICs limit it."""
-    return Exchange("ring", seconds * NIC * gpus / (2 * (gpus - 1)))
+    return JobExchange("ring", seconds * NIC * gpus / (2 * (gpus - 1)))
 
 
 def test_halving_doubling_takes_its_closed_form() -> None:
     """V (2 (1 - 1/G) / B_inside + 2 (1/G - 1/N) / B_nic), the published form without start-up times."""
     where = plant("leaf-spine:4x4x8", gpus_per_server=4)
     network = SharedNetwork(where, "ideal", 0)
-    found = network.footprint(Work(0.0, (Exchange("halving-doubling", 1e9),)), on(where, "a", list(range(32))))
+    found = network.footprint(Iteration(0.0, (JobExchange("halving-doubling", 1e9),)), on(where, "a", list(range(32))))
     form = 1e9 * (2 * (1 - 1 / 4) / where.server_bandwidth + 2 * (1 / 4 - 1 / 32) / where.nic_bandwidth)
     assert found.quiet_iteration_s == pytest.approx(form)
 
@@ -44,14 +44,14 @@ def test_an_exchange_costs_only_what_it_takes_beyond_its_overlap() -> None:
     network = SharedNetwork(where, "ideal", 0)
     exchange = ring_seconds(0.4, 8)
     for overlap, wanted in ((0.0, 1.4), (0.1, 1.3), (0.9, 1.0)):
-        work = Work(1.0, (Exchange("ring", exchange.size_bytes, overlap_s=overlap),))
+        work = Iteration(1.0, (JobExchange("ring", exchange.size_bytes, overlap_s=overlap),))
         assert network.footprint(work, on(where, "a", list(range(8)))).quiet_iteration_s == pytest.approx(wanted)
 
 
 def test_a_bidirectional_ring_fills_nics_and_links_alike_and_meets_nobody() -> None:
     where = plant("leaf-spine:2x4x4", gpus_per_server=1)
     network = SharedNetwork(where, "source", 0)
-    work = Work(0.1, (Exchange("double-ring", 1e9),))
+    work = Iteration(0.1, (JobExchange("double-ring", 1e9),))
     found = network.footprint(work, on(where, "a", list(range(8))))
     assert found.met_alone == 0
     assert found.alone_iteration_s == pytest.approx(found.quiet_iteration_s)
@@ -60,7 +60,7 @@ def test_a_bidirectional_ring_fills_nics_and_links_alike_and_meets_nobody() -> N
 def test_two_jobs_that_always_send_over_one_spine_get_half_each() -> None:
     where = plant("leaf-spine:2x1x4", gpus_per_server=1)
     network = SharedNetwork(where, "ecmp", 0)
-    work = Work(0.0, (ring_seconds(1.0, 2),))
+    work = Iteration(0.0, (ring_seconds(1.0, 2),))
     for number, gpus in enumerate(([0, 4], [1, 5])):
         name = f"job{number}"
         network.start(name, number, network.footprint(work, on(where, name, gpus)))
@@ -75,7 +75,7 @@ def test_two_jobs_that_always_send_over_one_spine_get_half_each() -> None:
 def test_jobs_on_other_links_keep_their_pace_and_are_not_asked() -> None:
     where = plant("leaf-spine:4x1x2", gpus_per_server=1)
     network = SharedNetwork(where, "ecmp", 0)
-    work = Work(0.5, (ring_seconds(0.5, 2),))
+    work = Iteration(0.5, (ring_seconds(0.5, 2),))
     for number, gpus in enumerate(([0, 2], [4, 6], [1, 3])):
         name = f"job{number}"
         network.start(name, number, network.footprint(work, on(where, name, gpus)))
@@ -91,9 +91,9 @@ def test_random_ecmp_of_eight_flows_on_eight_links_fills_the_fullest_as_often_as
     src, dst = np.arange(8), np.arange(8, 16)
     fullest = []
     for seed in range(400):
-        network = Network(where, where.cables, lambda: np.zeros(0), seed)
-        up, _ = routing_named("ecmp")(network, job, src, dst)
-        fullest.append(np.bincount(up).max())
+        network = SwitchNetwork(where, where.cables, lambda: np.zeros(0), seed)
+        path = routing_named("ecmp").make(network, job, src, dst)
+        fullest.append(np.bincount(path[:, 0]).max())
     assert np.mean(fullest) == pytest.approx(2.60, abs=0.12)
 
 
@@ -104,9 +104,8 @@ def test_polarised_hashes_leave_parallel_cables_down_idle() -> None:
     src, dst = np.arange(64), np.arange(64, 128)
     used = {}
     for name in ("ecmp", "ecmp-polarised"):
-        network = Network(where, where.cables, lambda: np.zeros(0), 3)
-        up, down = routing_named(name)(network, job, src, dst)
-        used[name] = len(set(zip(up.tolist(), down.tolist(), strict=True)))
+        network = SwitchNetwork(where, where.cables, lambda: np.zeros(0), 3)
+        used[name] = len(np.unique(routing_named(name).make(network, job, src, dst), axis=0))
     assert used["ecmp"] == 8
     assert used["ecmp-polarised"] == 4
 
@@ -114,7 +113,7 @@ def test_polarised_hashes_leave_parallel_cables_down_idle() -> None:
 def test_balanced_routing_spreads_a_permutation_without_meeting() -> None:
     where = plant("leaf-spine:4x8x8", gpus_per_server=1)
     network = SharedNetwork(where, "balanced", 0)
-    work = Work(0.1, (Exchange("halving-doubling", 1e9),))
+    work = Iteration(0.1, (JobExchange("halving-doubling", 1e9),))
     assert network.footprint(work, on(where, "a", list(range(32)))).met_alone == 0
 
 
@@ -122,7 +121,7 @@ def test_source_routing_meets_itself_where_leafs_hold_unequal_numbers() -> None:
     """6 + 6 + 4 under halving-doubling collides; 4 x 4 does not (the rule of equal leafs)."""
     where = plant("leaf-spine:4x8x8", gpus_per_server=1)
     network = SharedNetwork(where, "source", 0)
-    work = Work(0.0, (Exchange("halving-doubling", 1e9),))
+    work = Iteration(0.0, (JobExchange("halving-doubling", 1e9),))
     unequal = on(where, "a", [*range(6), *range(8, 14), *range(16, 20)])
     equal = on(where, "b", [8 * leaf + place for leaf in range(4) for place in range(4)])
     assert network.footprint(work, unequal).met_alone > 0
@@ -131,7 +130,7 @@ def test_source_routing_meets_itself_where_leafs_hold_unequal_numbers() -> None:
 
 def test_the_ideal_network_holds_nobody_up_even_when_oversubscribed() -> None:
     where = plant("leaf-spine:2x1x8", gpus_per_server=1)
-    work = Work(0.0, (Exchange("all-to-all", 1e9),))
+    work = Iteration(0.0, (JobExchange("all-to-all", 1e9),))
     job = on(where, "a", list(range(16)))
     assert SharedNetwork(where, "ideal", 0).footprint(work, job).alone_iteration_s == pytest.approx(15 / 16 * 1e9 / NIC)
     assert SharedNetwork(where, "ecmp", 0).footprint(work, job).alone_iteration_s > 3 * 15 / 16 * 1e9 / NIC
@@ -140,8 +139,8 @@ def test_the_ideal_network_holds_nobody_up_even_when_oversubscribed() -> None:
 def test_leafs_without_a_common_spine_and_unknown_routings_are_refused() -> None:
     where = Plant("split", 1, np.array([0, 1]), np.array([[1, 0], [0, 1]]))
     network = SharedNetwork(where, "ecmp", 0)
-    with pytest.raises(ClusterError, match="no spine joins leaf0 and leaf1"):
-        network.footprint(Work(0.0, (Exchange("ring", 1.0),)), on(where, "a", [0, 1]))
+    with pytest.raises(ClusterError, match="no spine connects leaf0 and leaf1"):
+        network.footprint(Iteration(0.0, (JobExchange("ring", 1.0),)), on(where, "a", [0, 1]))
     with pytest.raises(ClusterError, match="no routing 'magic'"):
         routing_named("magic")
 
@@ -149,9 +148,9 @@ def test_leafs_without_a_common_spine_and_unknown_routings_are_refused() -> None
 @pytest.mark.parametrize("collective", [name for name in EXCHANGES if name != "xor"])
 def test_every_collective_runs_alone_at_the_speed_of_nics_under_the_ideal(collective: str) -> None:
     where = plant("leaf-spine:4x8x8", gpus_per_server=2)
-    network = Network(where, where.cables, lambda: np.zeros(links_of(where)), 0)
+    network = SwitchNetwork(where, where.cables, lambda: np.zeros(links_of(where)), 0)
     found = SharedNetwork(where, "ideal", 0).footprint(
-        Work(0.0, (Exchange(collective, 1e9),)), on(where, "a", list(range(24)))
+        Iteration(0.0, (JobExchange(collective, 1e9),)), on(where, "a", list(range(24)))
     )
     assert found.alone_iteration_s == found.quiet_iteration_s > 0
     assert len(found.links) == 0

@@ -12,10 +12,10 @@ from ropewalk.tenancy.policies import POLICIES, Policy, isolations, policies_nam
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.shared import gpus_only
 from ropewalk.tenancy.study import answer, state_at
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 SMALL = plant("leaf-spine:4x4x4", gpus_per_server=2)
-CHATTY = Work(0.5, (Exchange("all-to-all", 5e9),))
+CHATTY = Iteration(0.5, (JobExchange("all-to-all", 5e9),))
 
 
 def jobs():

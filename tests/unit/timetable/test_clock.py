@@ -39,7 +39,7 @@ def test_pieces_on_one_device_hand_over_for_nothing():
 
 
 def test_boundaries_between_the_same_devices_share_their_link():
-    """Two pieces a device on two devices: pieces 0 to 1 and 2 to 3 cross the same link."""
+    """Two chunks per device on two devices: pieces 0 to 1 and 2 to 3 cross the same link."""
     seen = run(interleaved(2, 2), stage_times(1, 1, send_forward=[4, 0, 4]))
     crossing = np.flatnonzero((seen.timetable.kind == Pass.FORWARD) & (seen.timetable.device == 0))
     assert seen.arrived[crossing].tolist() == [5, 9, 13, 17]
@@ -84,8 +84,8 @@ def test_a_timetable_that_is_none_is_refused():
     ("give", "fact"),
     [
         (lambda: stage_times(1, 1), "give the number of pieces"),
-        (lambda: stage_times([1, 1], [1, 1, 1]), r"speak of \[2, 3\] pieces"),
-        (lambda: stage_times([1, 1], 1, send_forward=[1, 1]), r"speak of \[2, 3\] pieces"),
+        (lambda: stage_times([1, 1], [1, 1, 1]), r"are for \[2, 3\] pieces"),
+        (lambda: stage_times([1, 1], 1, send_forward=[1, 1]), r"are for \[2, 3\] pieces"),
         (lambda: stage_times(-1, 1, pieces=2), r"forward is \[-1.0, -1.0\]: give seconds, 0 or more"),
         (lambda: stage_times(1, float("nan"), pieces=2), "backward is"),
         (lambda: stage_times(1, 1, pieces=2, overlap=2), "overlap is 2: give a share from 0 to 1"),

@@ -31,11 +31,11 @@ def test_a_step_of_two_stages_is_sound():
         (("0F0 0F0 0B0", "1F0 1B0"), "piece 0 has 2 forward passes of micro-batch 0, not 1"),
         (("0F0 0I0", "1F0 1B0"), "piece 0 has 0 passes for gradients of weights of micro-batch 0, not 1"),
         (("0F0 0I0 0B0 0W0", "1F0 1B0"), "piece 0 has 2 backward passes"),
-        (("0F0 0B0 1F0", "1B0"), "1F0 stands in the row of device 0, but its piece lives on device 1"),
+        (("0F0 0B0 1F0", "1B0"), "1F0 is in the row of device 0, but its piece is on device 1"),
         (("0B0 0F0", "1F0 1B0"), "0B0 does not come after 0F0 in its row"),
         (("0F0 0W0 0I0", "1F0 1B0"), "0W0 does not come after 0I0 in its row"),
         (("0F0+ 0B0", "1F0 1B0"), "0B0 does not come after 0F0 in its row"),
-        (("0F0 0B0+", "1F0 1B0"), "0B0 is to run side by side with a pass behind the end of its row"),
+        (("0F0 0B0+", "1F0 1B0"), "0B0 is to overlap with a pass beyond the end of its row"),
         (("0F0 0B0", "1F1 1B0"), "there is no micro-batch 1: count from 0 to 0"),
         (("0F0 0B0", "2F0 1B0"), "there is no piece 2: count from 0 to 1"),
     ],
@@ -52,12 +52,12 @@ def test_devices_that_wait_for_each_other_are_named():
 
 
 def test_a_pair_of_two_forward_passes_is_refused():
-    with pytest.raises(ProofError, match="0F0 and 0F1 make no pair"):
+    with pytest.raises(ProofError, match="0F0 and 0F1 do not form a pair"):
         written("0F0+ 0F1 0B0 0B1", homes=(0,), micro_batches=2).check()
 
 
 def test_three_passes_side_by_side_are_refused():
-    with pytest.raises(ProofError, match="0F1 starts a third pass"):
+    with pytest.raises(ProofError, match="0F1 starts a third overlapping pass"):
         written("0F0 0F1+ 0B0+ 0F2 0B1 0B2", homes=(0,), micro_batches=3).check()
 
 

@@ -75,9 +75,9 @@ def test_dualpipe_meets_in_the_middle():
 @pytest.mark.parametrize(
     ("make", "fact"),
     [
-        (lambda: dual_pipe(3, 6), "do not meet in the middle of 3 devices"),
-        (lambda: dual_pipe(4, 6), "6 micro-batches: take an even number, 8 or more"),
-        (lambda: dual_pipe_v(4, 7), "7 micro-batches for 8 pieces: take 8 or more"),
+        (lambda: dual_pipe(3, 6), "cannot meet in the middle of 3 devices"),
+        (lambda: dual_pipe(4, 6), "6 micro-batches: use an even number, 8 or more"),
+        (lambda: dual_pipe_v(4, 7), "7 micro-batches for 8 pieces: use 8 or more"),
         (lambda: early_backward(0, 4), "there are 0 devices"),
         (lambda: early_backward(4, 0), "there are 0 micro-batches"),
         (lambda: early_backward(4, 4, limit=0), "memory holds 0 micro-batches"),

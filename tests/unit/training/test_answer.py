@@ -60,7 +60,7 @@ def test_one_gpu_communicates_with_nobody():
 
 def test_any_device_will_do_for_one_gpu_but_several_must_be_wired():
     assert times(answer(replace(QUESTION, cluster=of(1, "cpu"), gpus=None, precision="fp32")))[0] > 0
-    with pytest.raises(InputError, match="how servers of gpu cpu are wired is not known"):
+    with pytest.raises(InputError, match="the wiring of servers of gpu cpu is not known"):
         of(8, "cpu")
 
 
@@ -148,7 +148,7 @@ def test_another_device_says_that_its_costs_are_modelled():
     ("change", "error", "part"),
     [
         ({"model": "gtp2"}, WorkloadError, "gpt2"),
-        ({"gpus": 7, "cluster": of(8)}, StrategyError, "the cluster has 8 GPUs, but 7 are asked for"),
+        ({"gpus": 7, "cluster": of(8)}, StrategyError, "the cluster has 8 GPUs, but 7 are requested"),
         ({"precision": "fp7"}, DeviceError, "bf16"),
         ({"tensor": 3, "gpus": 3, "batch": 33}, StrategyError, "8 attention heads"),
         ({"batch": 7}, StrategyError, "batch of 7"),
@@ -178,7 +178,7 @@ def test_the_page_shows_stages_and_memory(read_page_text):
     assert [bar.name for bar in bars] == ["stage 0", "stage 1"]
     assert sum(bars[0].parts.values()) == pytest.approx(float(found.memory.total[0]))
     text = read_page_text(training_page(found))
-    for part in ("dp 2, tp 2, pp 2", "measured on h200", "Memory of the fullest GPU", found.fabric.name):
+    for part in ("dp 2, tp 2, pp 2", "measured on h200", "Peak memory", found.fabric.name):
         assert part in text
 
 

@@ -28,25 +28,25 @@ def test_a_few_runs_bound_the_step_by_their_worst_errors(errors):
     errors(-0.2, 0.0, 0.25)  # predicted too fast by a fifth: it takes 1 / 0.8
     found = expected(8.0, HERE, 8)
     assert (found.low_s, found.high_s) == (pytest.approx(6.4), pytest.approx(10.0))
-    assert found.said() == "6.4 s to 10 s; all of 3 checked runs like it, on 8 GPUs"
+    assert found.said() == "6.4 s to 10 s; all of 3 checked comparable runs, on 8 GPUs"
 
 
 def test_of_many_runs_the_outermost_are_left_out(errors):
     errors(*[0.0] * 18, 1.0, -0.5)
     found = expected(1.0, HERE, 8)
     assert (found.low_s, found.high_s) == (1.0, 1.0)
-    assert found.why.startswith("8 of 10 of 20 checked runs")
+    assert found.why.startswith("8 of 10 of 20 checked comparable runs")
 
 
 def test_too_few_runs_give_no_interval(errors):
     errors(0.0, 0.1)
-    assert expected(1.0, HERE, 8).said().startswith("none; only two runs like it were checked (dense")
+    assert expected(1.0, HERE, 8).said().startswith("none; only two comparable runs were checked (dense")
 
 
 def test_many_more_gpus_than_were_checked_are_outside(errors):
     errors(0.0, 0.0, 0.0)
     assert "outside" not in expected(1.0, HERE, 16).why
-    assert expected(1.0, HERE, 17).why.endswith("17 GPUs are outside of what was checked")
+    assert expected(1.0, HERE, 17).why.endswith("17 GPUs are outside the checked range")
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_an_answer_says_its_interval_in_words_and_in_json():
     found = answer(TrainingQuestion("gpt2", cluster, batch=64))
     inside = found.as_json()["interval"]
     assert inside["low_s"] < found.statistics.step_time_s < inside["high_s"]
-    assert " checked runs like it, on " in found.expected.said()
+    assert " checked comparable runs, on " in found.expected.said()

@@ -54,7 +54,7 @@ def test_at_the_level_of_packets_rings_stay_unless_something_is_faster_there():
 def test_what_does_not_apply_is_refused_with_the_reason_and_what_does():
     with pytest.raises(InputError, match=r"all-reduce of 2 ranks: collective hips needs two levels.*use one of ring"):
         with_algorithm("hips", replace(QUESTION, tensor=2))
-    with pytest.raises(InputError, match=r"'gradients' is no purpose of a step: use one of tensor"):
+    with pytest.raises(InputError, match=r"'gradients' is not a purpose of a step: use one of tensor"):
         with_algorithm("gradients=ring")
 
 

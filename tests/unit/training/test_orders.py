@@ -34,7 +34,7 @@ def test_layers_that_wait_for_their_own_gradients_make_shorter_steps():
 
 def test_steps_in_a_row_are_said_to_be_so():
     assert stepped(ORDERS["streamed"].make).notes == (
-        "Gradients reach into the next step: times are of one of 4 steps in a row.",
+        "Gradients overlap with the next step: times are of one of 4 consecutive steps.",
     )
 
 

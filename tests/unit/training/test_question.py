@@ -50,7 +50,7 @@ def test_a_straggler_is_slower_by_a_number_that_can_be(factor):
 
 def test_jitter_beyond_the_time_itself_is_refused():
     """The factors have mean 1 however much they vary: with a sigma of 5 almost all computations would vanish."""
-    with pytest.raises(StrategyError, match="a jitter of 5 cannot be meant"):
+    with pytest.raises(StrategyError, match="a jitter of 5 is out of range"):
         TrainingQuestion("gpt2", jitter=5.0).strategy()
 
 

@@ -127,3 +127,10 @@ def test_patterns_with_experts_say_how_these_run():
     said = "nemotron-3-nano:pattern=ME,dispatch=deepep,glued=true,stack=megatron"
     experts = [op for layer in open_workload(said, 1, 64).layers for op in layer.operators if isinstance(op, Experts)]
     assert [(one.glued, one.resorted) for one in experts] == [(True, False)]
+
+
+def test_only_experts_that_are_not_glued_together_are_products_of_their_own():
+    products = [kernel for kernel in (*CORE.forward(), *CORE.backward()) if kernel.kind == "grouped_matmul"]
+    assert all(kernel.apart for kernel in products)
+    assert not any(kernel.apart for kernel in replace(CORE, glued=True).forward())
+    assert not any(kernel.apart for kernel in replace(CORE, apart=False).forward())

@@ -50,6 +50,19 @@ def test_ranks_that_share_tensors_are_fewer_to_a_server():
     assert Exchange(Meeting.DISPATCH, 1000).travelling(Split(expert=16)) == 1.0
 
 
+def test_hybrid_ep_sends_a_weight_for_each_expert_of_a_domain_with_every_token():
+    """As 7,168 numbers of 16 bits and 256 float32: 1.07 times as much on the way there, as much as before back."""
+    operators = open_workload("deepseek-v3:stack=megatron,dispatch=hybridep,domain=64").layers[-2].operators
+    there, back = (
+        next(op for op in operators if isinstance(op, Exchange) and op.meeting is meeting)
+        for meeting in (Meeting.DISPATCH, Meeting.COMBINE)
+    )
+    split = Split(expert=64)
+    assert there.travelling(split) == pytest.approx((1 + 2 * 256 / 7168) * back.travelling(split))
+    beyond = Split(expert=128)  # half of all experts are in its domain
+    assert there.travelling(beyond) == pytest.approx((1 + 2 * 128 / 7168) * back.travelling(beyond))
+
+
 def seconds(model: str, schedule: str = "1f1b") -> float:
     cluster = read_cluster(given=Given(16, "h100"))
     quick = QuickSteps(TrainingQuestion(model, cluster, sequence=512))
@@ -75,9 +88,9 @@ def test_the_fullest_rank_and_padded_slots_set_the_pace():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("dispatch=nvshmem", "there is no dispatcher 'nvshmem': use one of nccl, deepep"),
+        ("dispatch=nvshmem", "there is no dispatcher 'nvshmem': use one of nccl, deepep, hybridep"),
         ("imbalance=0.5", "give imbalance=1 or more"),
-        ("capacity=1.2,imbalance=1.1", "give capacity or imbalance"),
+        ("capacity=1.2,imbalance=1.1", "give either capacity or imbalance"),
         ("capacity=-1", "give a number, 0 or more"),
     ],
 )
@@ -87,5 +100,5 @@ def test_what_cannot_be_meant_is_refused(options, said):
 
 
 def test_a_model_without_experts_has_no_dispatch():
-    with pytest.raises(WorkloadError, match="it has no experts that tokens are sent to: leave the dispatch deepep out"):
+    with pytest.raises(WorkloadError, match="it has no experts: leave the dispatch deepep out"):
         open_workload("llama-7b:dispatch=deepep,domain=8")

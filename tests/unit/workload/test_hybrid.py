@@ -20,7 +20,7 @@ TOKENS = 256
 
 def products(layer: Layer) -> float:
     kernels = [kernel for op in layer.operators for kernel in op.forward()]
-    return sum(kernel.flops for kernel in kernels if kernel.kind in ("matmul", "grouped_matmul", "attention"))
+    return sum(kernel.flops for kernel in kernels if kernel.kind in ("matmul", "grouped_matmul", "attention", "scan"))
 
 
 def test_a_letter_is_a_layer() -> None:
@@ -46,9 +46,9 @@ def test_a_mamba_layer_has_the_parameters_of_its_parts() -> None:
 def test_a_scan_multiplies_by_chunks() -> None:
     """Of a token and a head: what is written into the state and read, and what tokens of a chunk take of each other."""
     scan = Scan(2, 512, heads=8, size=64, state=128, groups=2)
-    flops = sum(kernel.flops for kernel in scan.forward() if kernel.kind == "matmul")
+    flops = sum(kernel.flops for kernel in scan.forward() if kernel.kind == "scan")
     assert flops == 2 * 2 * 512 * (8 * 64 * (2 * 128 + 128) + 2 * 128 * 128)
-    assert sum(kernel.flops for kernel in scan.backward() if kernel.kind == "matmul") > 2 * flops
+    assert sum(kernel.flops for kernel in scan.backward() if kernel.kind == "scan") > 2 * flops
 
 
 def test_a_scan_takes_as_long_for_each_token_however_long_the_sequence() -> None:
@@ -73,7 +73,7 @@ def test_tensor_ranks_share_the_products_of_a_mamba_layer() -> None:
 @pytest.mark.parametrize(
     ("degrees", "complaint"),
     [
-        ({"context": 2}, "scans of nemotron-3-nano go along whole sequences, which 2 ranks cut: set context to 1"),
+        ({"context": 2}, "scans of nemotron-3-nano need whole sequences, which 2 ranks cut: set context to 1"),
         ({"tensor": 16}, "8 groups of states do not split over 16 tensor ranks: set tensor to a divisor"),
     ],
 )
@@ -85,8 +85,8 @@ def test_what_scans_cannot_split_is_refused(degrees: dict[str, Any], complaint: 
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("nemotron-3-nano:pattern=MX", r"pattern=MX is no row of layers: write M mamba, \* attention"),
-        ("mamba2-130m:pattern=ME", "has experts, and this model has none: leave E out"),
+        ("nemotron-3-nano:pattern=MX", r"pattern=MX is not a pattern of layers: write M mamba, \* attention"),
+        ("mamba2-130m:pattern=ME", "has experts, but this model has none: leave E out"),
         ("mamba2-130m:groups=7", "7 groups do not divide 24 heads of states"),
         ("nemotron-h-8b:layers=4", "it has no option 'layers'"),
     ],

@@ -48,7 +48,7 @@ def test_a_workload_file_keeps_its_batch(tmp_path: Path) -> None:
         ("nowhere.onnx", {"side": 3}, "nowhere.onnx does not take side"),
         ("nowhere.yaml", {}, "does not exist: check the path"),
         (str(PROFILES / "tiny-pbs-4.txt"), {"sequence": 7}, "fixed length: leave 7 out"),
-        ("gpt2", {"batch": 0}, "a batch of 0 does not exist: give 1 or more"),
+        ("gpt2", {"batch": 0}, "a batch of 0 is invalid: give 1 or more"),
         ("no-such-model", {}, "no-such-model"),
     ],
 )
@@ -60,7 +60,7 @@ def test_what_cannot_be_opened_says_why(text: str, options: dict[str, int], reas
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.bin"
     path.write_bytes(b"")
-    with pytest.raises(WorkloadError, match=r"ending '.bin'.*is unknown: give a file.py:Name, .onnx, .txt"):
+    with pytest.raises(WorkloadError, match=r"extension '.bin'.*is unknown: give a file.py:Name, .onnx, .txt"):
         open_workload(str(path))
 
 

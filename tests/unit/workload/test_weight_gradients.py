@@ -3,7 +3,7 @@
 import pytest
 
 from ropewalk.device.pricer import pricer
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.workload import zoo
 from ropewalk.workload.adapted import Adapted
 from ropewalk.workload.dense import Linear, Product
@@ -52,7 +52,7 @@ def test_measured_work_puts_off_a_share_that_was_said():
 
 @pytest.mark.parametrize("name", ["gpt2", "resnet50", "dlrm", "gnmt-8", "mixtral-8x7b"])
 def test_both_parts_take_as_long_as_the_backward_pass(name):
-    prices = Pace(PriceList(pricer()), 1.5)
+    prices = Pace(KeptPrices(pricer()), 1.5)
     for layer in zoo.build(name, 2).layers[:6]:
         whole = prices.backward(layer.operators)
         parts = prices.backward_input(layer.operators), prices.backward_weight(layer.operators)

@@ -131,7 +131,7 @@ def test_what_is_no_workload_is_refused(text: str) -> None:
 
 
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"ending '.toml' is unknown: use .yaml, .yml or .json"):
+    with pytest.raises(WorkloadError, match=r"extension '.toml' is unknown: use .yaml, .yml or .json"):
         read_workload(tmp_path / "net.toml")
-    with pytest.raises(WorkloadError, match=r"ending '.toml' is unknown"):
+    with pytest.raises(WorkloadError, match=r"extension '.toml' is unknown"):
         write_workload(from_profile(PROFILE), tmp_path / "net.toml")

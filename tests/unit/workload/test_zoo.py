@@ -97,7 +97,7 @@ def test_options_in_the_name_and_as_arguments_are_the_same() -> None:
 
 
 def test_sizes_of_stacks_are_read_from_text() -> None:
-    named = zoo.build("dlrm:bottom=64x32,top=16x1,width=8,tables=3,rows=1_000", 4)
+    named = zoo.build("dlrm:bottom=64x32,top=16x1,width=8,tables=3,rows=1000", 4)
     assert named == zoo.build("dlrm", 4, bottom=(64, 32), top=(16, 1), width=8, tables=3, rows=1000)
 
 

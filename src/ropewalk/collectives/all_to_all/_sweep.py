@@ -10,20 +10,18 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
-
-FLOAT = NDArray[np.float64]
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 STEPS = 14
 """Halvings in the search for the part that moves: its last digit is far below what the next source changes."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cheapest_tree(
-    first: INT, leaving: INT, head: INT, price: FLOAT, source: int, distance: FLOAT, parent: INT, order: INT
+    first: Ints, leaving: Ints, head: Ints, price: Floats, source: int, distance: Floats, parent: Ints, order: Ints
 ) -> int:
     """Fill in distances and the last arc of the cheapest way to each vertex; `order` is that of distances."""
     distance[:] = np.inf
@@ -47,9 +45,9 @@ def cheapest_tree(
     return reached
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tree_load(
-    tail: INT, parent: INT, order: INT, reached: int, is_member: NDArray[np.bool_], below: FLOAT, load: FLOAT
+    tail: Ints, parent: Ints, order: Ints, reached: int, is_member: NDArray[np.bool_], below: Floats, load: Floats
 ) -> None:
     """What a tree puts on each arc when its root sends 1 to every member."""
     load[:] = 0.0
@@ -63,9 +61,9 @@ def tree_load(
         below[tail[arc]] += below[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def paid_distances(
-    first: INT, leaving: INT, head: INT, price: FLOAT, sources: INT, is_member: NDArray[np.bool_], vertices: int
+    first: Ints, leaving: Ints, head: Ints, price: Floats, sources: Ints, is_member: NDArray[np.bool_], vertices: int
 ) -> float:
     """The sum of the cheapest ways of all pairs."""
     distance, parent = np.empty(vertices), np.empty(vertices, np.int64)
@@ -79,18 +77,18 @@ def paid_distances(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(
-    first: INT,
-    leaving: INT,
-    tail: INT,
-    head: INT,
-    capacity: FLOAT,
-    sources: INT,
+    first: Ints,
+    leaving: Ints,
+    tail: Ints,
+    head: Ints,
+    capacity: Floats,
+    sources: Ints,
     is_member: NDArray[np.bool_],
     sharpness: float,
-    flow: FLOAT,
-    load: FLOAT,
+    flow: Floats,
+    load: Floats,
 ) -> None:
     """Let every source move a part of its flow, changing `flow` and `load`."""
     vertices = len(first) - 1

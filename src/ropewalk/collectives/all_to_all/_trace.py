@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_path(
-    first: INT, entering: INT, tail: INT, depth: INT, flow: NDArray[Any], ends: INT, most: Any, place: INT, path: INT
+    first: Ints,
+    entering: Ints,
+    tail: Ints,
+    depth: Ints,
+    flow: NDArray[Any],
+    ends: Ints,
+    most: Any,
+    place: Ints,
+    path: Ints,
 ) -> tuple[int, Any]:
     """Walk back from the destination to the source against the flow, `ends` being both, and take that way out of it.
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from ropewalk.collectives.all_to_all._sweep import FLOAT, cheapest_tree, paid_distances, sweep, tree_load
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Floats, Ints
+from ropewalk.collectives.all_to_all._sweep import cheapest_tree, paid_distances, sweep, tree_load
 from ropewalk.collectives.optimum.concurrent import ConcurrentFlow
 from ropewalk.collectives.optimum.network import Network
 
@@ -82,7 +82,7 @@ def balanced_flow(
     return ConcurrentFlow(rate=1 / least, sources=sources, flow=best / least, price=price)
 
 
-def _shortest_ways(network: Network, first: INT, order: INT) -> FLOAT:
+def _shortest_ways(network: Network, first: Ints, order: Ints) -> Floats:
     """Every source's bytes on a tree of ways with the fewest links."""
     vertices = network.vertices
     distance, parent = np.empty(vertices), np.empty(vertices, np.int64)

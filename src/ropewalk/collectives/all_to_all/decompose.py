@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.all_to_all._trace import take_path
 from ropewalk.collectives.all_to_all.balance import balanced_flow
 from ropewalk.collectives.all_to_all.paths import PairPaths
-from ropewalk.collectives.optimum._push_relabel import INT
 from ropewalk.collectives.optimum.concurrent import (
     ConcurrentFlow,
     exact_flows,
@@ -95,7 +95,7 @@ def paths_of_flow(network: Network, found: ConcurrentFlow, *, fractions: bool = 
     )
 
 
-def _ways(network: Network, source: int, flow: NDArray[Any], whole: int) -> Iterator[tuple[int, int, INT]]:
+def _ways(network: Network, source: int, flow: NDArray[Any], whole: int) -> Iterator[tuple[int, int, Ints]]:
     """Destination, amount and arcs of every way; the amounts of a destination add up to `whole`."""
     order = np.argsort(network.head, kind="stable")
     first = np.searchsorted(network.head[order], np.arange(network.vertices + 1))
@@ -107,7 +107,7 @@ def _ways(network: Network, source: int, flow: NDArray[Any], whole: int) -> Iter
         if destination == source:
             continue
         left = whole
-        found: list[tuple[int, INT]] = []
+        found: list[tuple[int, Ints]] = []
         while left:
             ends = np.array([source, destination])
             hops, amount = take(first, order, network.tail, depth, flow, ends, left, place, path)
@@ -126,7 +126,7 @@ def _ways(network: Network, source: int, flow: NDArray[Any], whole: int) -> Iter
             yield destination, amount + (left if number == fullest else 0), arcs
 
 
-def _links_away(network: Network, source: int, used: NDArray[np.bool_]) -> INT:
+def _links_away(network: Network, source: int, used: NDArray[np.bool_]) -> Ints:
     """Links from the source over used arcs; vertices that are not reached are further away than any."""
     ends = (network.tail[used], network.head[used])
     graph = coo_array((np.ones(int(used.sum())), ends), shape=(network.vertices, network.vertices)).tocsr()

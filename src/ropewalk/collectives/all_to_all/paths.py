@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.errors import ProgramError, ProofError
 
@@ -27,12 +27,12 @@ class PairPaths:
     """Ways over arcs of a network: way p carries amount[p] / whole of what its pair sends."""
 
     network: Network
-    source: INT
-    destination: INT
+    source: Ints
+    destination: Ints
     amount: tuple[int, ...]
     whole: int
-    arc_start: INT
-    arc: INT
+    arc_start: Ints
+    arc: Ints
     bound: Fraction
     """A rate of each pair, in units of capacity, that no ways can exceed."""
 
@@ -41,7 +41,7 @@ class PairPaths:
         return len(self.amount)
 
     @property
-    def hops(self) -> INT:
+    def hops(self) -> Ints:
         return np.diff(self.arc_start)
 
     @cached_property
@@ -123,7 +123,7 @@ class PairPaths:
         if hosts * len(self.arc) > MOST_HOPS:
             raise ProgramError(
                 f"the paths of an all-to-all on {self.network.fabric.name} have {hosts * len(self.arc):.3g} hops, more "
-                f"than the {MOST_HOPS} that fit: take fewer hosts"
+                f"than the limit of {MOST_HOPS}: use fewer hosts"
             )
         link_of_arc = np.array([links[0] for links in self.network.links])
         arc_of_link = np.full(self.network.fabric.links, -1)

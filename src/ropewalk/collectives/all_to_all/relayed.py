@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.all_to_all.paths import PairPaths
 from ropewalk.collectives.all_to_all.routing import Legs, each_path, routes_of_legs
-from ropewalk.collectives.optimum._push_relabel import INT
 from ropewalk.collectives.program import Pattern, Program, Round, arrows, owner
 from ropewalk.errors import ProgramError
 from ropewalk.routing.routes import Routes
@@ -32,10 +32,10 @@ MOST_CHUNKS = 1 << 24
 class _Moves:
     """Piece `piece[i]`, counted through all pairs, goes from rank `src[i]` to rank `dst[i]` as its leg `leg[i]`."""
 
-    leg: INT
-    src: INT
-    dst: INT
-    piece: INT
+    leg: Ints
+    src: Ints
+    dst: Ints
+    piece: Ints
 
     def between(self, low: int, high: int) -> _Moves:
         """The moves of legs low … high, those with the same ends together."""
@@ -46,7 +46,7 @@ class _Moves:
 
 def relayed_all_to_all(
     paths: PairPaths, segments: int, *, relays_as_ranks: bool = False
-) -> tuple[Program, INT, Routes]:
+) -> tuple[Program, Ints, Routes]:
     """The program over paths of all members with amounts in pieces, the hosts of its ranks, the routes of its legs."""
     members, pieces = len(paths.network.members), paths.whole
     of_pair = pieces * segments
@@ -61,7 +61,7 @@ def relayed_all_to_all(
     moves, legs = _moves(paths, hosts)
     depth = 1 + int(moves.leg.max())
     together = all(len(arcs) == 1 for ways in legs.values() for arcs in ways)
-    busy: dict[tuple[int, int], tuple[_Moves, Pattern, INT]] = {}
+    busy: dict[tuple[int, int], tuple[_Moves, Pattern, Ints]] = {}
     rounds = []
     for t in range(depth + segments - 1):
         span = (max(0, t - segments + 1), min(t, depth - 1))
@@ -83,14 +83,14 @@ def relayed_all_to_all(
     return program, hosts, routes_of_legs(paths.network, legs)
 
 
-def _relays(paths: PairPaths) -> INT:
+def _relays(paths: PairPaths) -> Ints:
     """Hosts outside the group that ways lead through."""
     network = paths.network
     crossed = np.unique(network.head[paths.arc])
     return crossed[(crossed < network.fabric.hosts) & ~network.is_member[crossed]]
 
 
-def _moves(paths: PairPaths, hosts: INT) -> tuple[_Moves, Legs]:
+def _moves(paths: PairPaths, hosts: Ints) -> tuple[_Moves, Legs]:
     network, pieces = paths.network, paths.whole
     members = len(network.members)
     rank = {host: number for number, host in enumerate(hosts.tolist())}
@@ -114,10 +114,10 @@ def _moves(paths: PairPaths, hosts: INT) -> tuple[_Moves, Legs]:
     return _Moves(repeated[:, 0], repeated[:, 1], repeated[:, 2], repeated[:, 3] + offset), legs
 
 
-def _sends(active: _Moves, together: bool) -> tuple[Pattern, INT]:
+def _sends(active: _Moves, together: bool) -> tuple[Pattern, Ints]:
     """One send for all chunks with the same ends, or one for each chunk.
 
-    Over links of their own, sends may have any size. Where they share links behind a switch, a network that serves
+    Over dedicated links, sends may have any size. Where they share links behind a switch, a network that serves
     all sends alike gives every one what the optimum asks for only if all have the same size.
     """
     changes = (np.diff(active.src) != 0) | (np.diff(active.dst) != 0) | (not together)
@@ -126,5 +126,5 @@ def _sends(active: _Moves, together: bool) -> tuple[Pattern, INT]:
     return arrows(active.src[first], active.dst[first], np.diff(start), reduces=False), start
 
 
-def _chunks(start: INT, active: _Moves, segments: int, t: int) -> tuple[INT, NDArray[np.int64]]:
+def _chunks(start: Ints, active: _Moves, segments: int, t: int) -> tuple[Ints, NDArray[np.int64]]:
     return start, active.piece * segments + (t - active.leg)

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.breadth_first.neighbours import Neighbours, Way
 from ropewalk.collectives.breadth_first.split import Parcels, divide, least_time
 from ropewalk.collectives.optimum.rational import meant
-
-INT = NDArray[np.int64]
 
 MOST_PIECES = 120
 """Pieces of a shard; more than that only where nothing else is exact would make programs long for little."""
@@ -30,23 +28,23 @@ MOST_MOVES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class BroadcastRound:
     """The moves of one round: pieces first … first+count-1 of a shard, from rank to neighbouring rank."""
 
-    src: INT
-    dst: INT
-    shard: INT
-    first: INT
-    count: INT
+    src: Ints
+    dst: Ints
+    shard: Ints
+    first: Ints
+    count: Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Broadcast:
+class BroadcastRounds:
     """Rounds in which the shards of some ranks reach all others."""
 
     pieces: int
     """Pieces of a shard of weight 1."""
-    steps: tuple[Step, ...]
+    steps: tuple[BroadcastRound, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class _Arrival:
     """For each parcel the shards in it."""
 
 
-def broadcast(graph: Neighbours, weight: Sequence[int]) -> Broadcast:
+def broadcast(graph: Neighbours, weight: Sequence[int]) -> BroadcastRounds:
     """Spread the shards of all ranks with a weight; ranks of weight 0 only receive."""
     doors = [_Doors(graph, rank, before) for rank, before in enumerate(graph.into())]
     sources = [rank for rank, size in enumerate(weight) if size]
@@ -71,7 +69,7 @@ def broadcast(graph: Neighbours, weight: Sequence[int]) -> Broadcast:
     steps = []
     for t, (of_round, time) in enumerate(zip(arrivals, times, strict=True), 1):
         steps.append(_step(graph, doors, weight, pieces, t, of_round, time))
-    return Broadcast(pieces, tuple(steps))
+    return BroadcastRounds(pieces, tuple(steps))
 
 
 class _Doors:
@@ -144,7 +142,7 @@ def _step(
     t: int,
     arrivals: Iterable[_Arrival],
     time: Fraction,
-) -> Step:
+) -> BroadcastRound:
     """Cut the shards of one round into whole pieces; where they do not fit in `time`, the time grows until they do."""
     moves: list[tuple[int, int, int, int, int]] = []
     sent = [0] * graph.ranks
@@ -170,7 +168,7 @@ def _step(
                         moves.append((sender, arrival.rank, shard, first, count))
                         first += count
                     rest -= taken
-    return Step(*np.array(moves, np.int64).reshape(-1, 5).T)
+    return BroadcastRound(*np.array(moves, np.int64).reshape(-1, 5).T)
 
 
 def _whole_pieces(parcels: Parcels, pieces: int, time: Fraction) -> tuple[tuple[dict[int, int], ...], Fraction]:

@@ -75,7 +75,9 @@ def neighbours_of(network: Network) -> Neighbours:
     np.fill_diagonal(near, False)
     steps = shortest_path(near.astype(np.float64), method="D", unweighted=True)
     if not np.isfinite(steps).all():
-        raise ProgramError(f"{fabric.name}: members cannot reach each other both ways: add links or change the group")
+        raise ProgramError(
+            f"{fabric.name}: members cannot reach each other in both directions: add links or change the group"
+        )
     walker = _Walker(network, tail, head, to_go)
     ways = {(int(w), int(u)): tuple(walker.ways(int(w), int(u))) for w, u in np.argwhere(near)}
     return Neighbours(network, steps.astype(np.int32), ways)

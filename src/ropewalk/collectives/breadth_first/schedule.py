@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.breadth_first.broadcast import Broadcast, Step, broadcast
+from ropewalk.arrays import Ints
+from ropewalk.collectives.breadth_first.broadcast import BroadcastRound, BroadcastRounds, broadcast
 from ropewalk.collectives.breadth_first.neighbours import Neighbours, Way, neighbours_of
 from ropewalk.collectives.lanes import Rounds
 from ropewalk.collectives.latency.cost import schedule_cost
@@ -20,8 +21,6 @@ from ropewalk.errors import ProgramError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes, make_routes
-
-INT = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def bfb_schedule(network: Network, collective: str, segments: int = 1, *, root: 
     weight = _weights(network, kind, root)
     moves: list[_Moves] = []
     ways: dict[tuple[int, int], tuple[Way, ...]] = {}
-    parts: list[tuple[Neighbours, Broadcast]] = []
+    parts: list[tuple[Neighbours, BroadcastRounds]] = []
     if kind.reduces:
         parts.append(_part(network.reversed(), weight))
     if kind.spreads:
@@ -93,7 +92,7 @@ def _weights(network: Network, kind: _Kind, root: int | None) -> tuple[int, ...]
     return tuple(int(member == host) for member in network.members)
 
 
-def _part(network: Network, weight: tuple[int, ...]) -> tuple[Neighbours, Broadcast]:
+def _part(network: Network, weight: tuple[int, ...]) -> tuple[Neighbours, BroadcastRounds]:
     graph = neighbours_of(network)
     return graph, broadcast(graph, weight)
 
@@ -102,13 +101,13 @@ def _part(network: Network, weight: tuple[int, ...]) -> tuple[Neighbours, Broadc
 class _Moves:
     """What moves in one step of the unsegmented program, chunk by chunk, grouped by (sender, receiver)."""
 
-    src: INT
-    dst: INT
-    chunk: INT
+    src: Ints
+    dst: Ints
+    chunk: Ints
     adds: bool
 
 
-def _moves_of(step: Step, first: INT, scale: int, adds: bool) -> _Moves:
+def _moves_of(step: BroadcastRound, first: Ints, scale: int, adds: bool) -> _Moves:
     """A step as chunks; a sum takes the same arcs the other way round."""
     count = step.count * scale
     chunk = ranges(first[step.shard] + step.first * scale, count)
@@ -155,9 +154,9 @@ class _Busy:
     """The arrows of steps that are taken in the same round by segments that follow each other."""
 
     pattern: Pattern
-    start: INT
-    piece: INT
-    step: INT
+    start: Ints
+    piece: Ints
+    step: Ints
 
 
 def _busy(moves: list[_Moves], steps: range) -> _Busy:
@@ -182,7 +181,7 @@ def _busy(moves: list[_Moves], steps: range) -> _Busy:
     return _Busy(pattern, start.astype(np.int64), piece, step)
 
 
-def _chunks_in_round(busy: _Busy, number: int, segments: int) -> tuple[INT, INT]:
+def _chunks_in_round(busy: _Busy, number: int, segments: int) -> tuple[Ints, Ints]:
     return busy.start, busy.piece * segments + (number - busy.step)
 
 

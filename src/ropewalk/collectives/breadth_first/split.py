@@ -46,14 +46,14 @@ def least_time(parcels: Parcels) -> Fraction:
         time = better
 
 
-class Division(NamedTuple):
+class ShardDivision(NamedTuple):
     amount: tuple[dict[int, int], ...]
     """For each parcel how much of it goes through which door."""
     stuck: tuple[int, ...]
     """Parcels that cannot all get through the doors they fit through; none where everything got through."""
 
 
-def divide(parcels: Parcels, room: list[int], scale: int) -> Division:
+def divide(parcels: Parcels, room: list[int], scale: int) -> ShardDivision:
     """Bring `scale` times the size of every parcel through doors that have so much room, in whole pieces.
 
     Augmenting paths, shortest first: where a parcel finds its doors full, another one makes room by taking a
@@ -67,7 +67,7 @@ def divide(parcels: Parcels, room: list[int], scale: int) -> Division:
         while rest:
             found = _path(parcel, parcels.fits, left, inside)
             if isinstance(found, frozenset):
-                return Division(tuple(amount), tuple(sorted(found)))
+                return ShardDivision(tuple(amount), tuple(sorted(found)))
             moved = min(rest, left[found[-1][1]], *(amount[giver][door] for giver, door, _ in _handovers(found)))
             for giver, door, _ in _handovers(found):
                 amount[giver][door] -= moved
@@ -79,7 +79,7 @@ def divide(parcels: Parcels, room: list[int], scale: int) -> Division:
                 inside[door].add(taker)
             left[found[-1][1]] -= moved
             rest -= moved
-    return Division(tuple(amount), ())
+    return ShardDivision(tuple(amount), ())
 
 
 def _handovers(path: list[tuple[int, int]]) -> list[tuple[int, int, int]]:

@@ -24,9 +24,7 @@ def server(cube: BCube, routing: str) -> ClosedForm:
     """The NICs of the server are the hottest links; rotated orders spread the last hop over all k of them."""
     if routing == "dimension":
         term = 2 * (cube.ports - 1) * cube.ports ** (cube.levels - 1)
-        return exact(
-            term, 2, written("2(n-1)n^(k-1)", "2"), "one fixed order: the last hop of most transfers is one NIC"
-        )
+        return exact(term, 2, written("2(n-1)n^(k-1)", "2"), "one fixed order: most transfers end on one NIC")
     form = exact(Fraction(2 * (cube.hosts - 1), cube.levels), 2, written("2(N-1)/k", "2"))
     return form.as_bound(HASHED) if routing == "hashed" and cube.levels > 1 else form
 
@@ -54,7 +52,7 @@ def printed_ring(cube: BCube) -> ClosedForm | None:
         2 * (cube.hosts - 1),
         "paper",
         written("2(N-1)/N", "2(N-1)"),
-        "printed as twice the time of even n; edge-disjoint rings do not need the factor",
+        "published as twice the time of even n; edge-disjoint rings do not need the factor",
     )
 
 

@@ -41,7 +41,7 @@ def counted_at_hosts(program: Program, fabric: Fabric, bandwidth: float) -> Clos
     """The same sum with nothing but what hosts send and receive: a bound for every routing."""
     busy = [_hottest_host(pattern, fabric, bandwidth) for pattern in program.patterns]
     formula = written("Σ over rounds of the hottest host", "rounds · ")
-    return _in_lockstep(program, busy, formula, "rounds in lockstep").as_bound("lower bound: hosts alone are counted")
+    return _in_lockstep(program, busy, formula, "rounds in lockstep").as_bound("lower bound: only hosts are counted")
 
 
 def _in_lockstep(program: Program, busy: list[Fraction], formula: str, note: str) -> ClosedForm:

@@ -14,7 +14,7 @@ from ropewalk.collectives.cost import star
 from ropewalk.collectives.cost.form import HASHED, ClosedForm, Derivation
 from ropewalk.fabric import FatTree
 
-ANY_ROUTING = "no two transfers meet above the NICs, so every routing gives this"
+ANY_ROUTING = "no two transfers share a link above the NICs, so every routing gives this"
 
 
 def ring(tree: FatTree, routing: str) -> ClosedForm:

@@ -15,7 +15,7 @@ from ropewalk.collectives.cost import star
 from ropewalk.collectives.cost.form import HASHED, ClosedForm, Derivation, exact, nearest_fraction, written
 from ropewalk.fabric import LeafSpine
 
-SYMBOLS = "L leafs of H hosts, K uplinks a leaf, each u times a NIC"
+SYMBOLS = "L leafs of H hosts, K uplinks per leaf, each u times a NIC"
 
 
 def ring(fabric: LeafSpine, routing: str) -> ClosedForm:

@@ -51,7 +51,7 @@ def all_on_bcube(cube: BCube, routing: str) -> ClosedForm:
 def both_ways_on_bcube(cube: BCube, routing: str) -> ClosedForm:
     """The first cycle in both directions: twice as fast only if it never leaves a host by the level it came from."""
     if _goes_straight(cube):
-        return on_disjoint_links(cube.hosts, 1, "", "both directions meet on one NIC where the cycle stays on a level")
+        return on_disjoint_links(cube.hosts, 1, "", "both directions share a NIC where the cycle stays on a level")
     return on_disjoint_links(cube.hosts, 2, "2")
 
 

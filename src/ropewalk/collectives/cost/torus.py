@@ -30,9 +30,9 @@ def printed_mesh(torus: Torus) -> ClosedForm | None:
     side, count = axes[0], len(axes)
     if len(set(axes)) > 1 or count * (side + 4) % 2:
         return None
-    note = "as printed; the hottest link carries k(1 + 4/n) times less"
+    note = "as published; the hottest link carries k(1 + 4/n) times less"
     if side % 4:
-        note += "; printed for n divisible by 4"
+        note += "; published for n divisible by 4"
     term = Fraction(count * (side + 4), 4)
     return ClosedForm(term, count * (side + 4) // 2, "paper", written("k(n+4)/4", "k(n+4)/2 "), note)
 
@@ -43,7 +43,7 @@ def server(torus: Torus, routing: str) -> ClosedForm:
     links = sum(map(_links, axes))
     equal = len(set(axes)) == 1
     if routing == "hashed":
-        even = exact(Fraction(2 * (torus.hosts - 1), links), 2, written("2(N-1)/c", "2"), f"c = {links} links a host")
+        even = exact(Fraction(2 * (torus.hosts - 1), links), 2, written("2(N-1)/c", "2"), f"c = {links} links per host")
         return even.as_bound(HASHED)
     if routing == "dimension":
         # Pushing ends along the axis that is travelled last, pulling starts along the one that is travelled first.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
-FLOAT = NDArray[np.float64]
 SLOPE = 0.25
 """How much dearer a full arc is than an empty one: enough to spread over equal ways, not enough for detours."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prices_of_ways(
-    start: int, end: int, first: INT, head: INT, price: FLOAT, is_member: NDArray[np.bool_], by: INT, before: INT
-) -> FLOAT:
+    start: int, end: int, first: Ints, head: Ints, price: Floats, is_member: NDArray[np.bool_], by: Ints, before: Ints
+) -> Floats:
     """The price of the cheapest way from a member to every vertex, past no other member, and by which arc it comes.
 
     Arcs are sorted by tail; those of infinite price are closed. The search stops at `end`; -1 goes on to everyone
@@ -54,19 +53,19 @@ def prices_of_ways(
                 before[v] = u
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def routed(
-    roots: INT,
-    ends: INT,
-    wanted: INT,
-    first: INT,
-    head: INT,
-    capacity: INT,
-    base: FLOAT,
+    roots: Ints,
+    ends: Ints,
+    wanted: Ints,
+    first: Ints,
+    head: Ints,
+    capacity: Ints,
+    base: Floats,
     is_member: NDArray[np.bool_],
-    left: INT,
+    left: Ints,
     strict: bool,
-) -> tuple[bool, INT, INT, INT]:
+) -> tuple[bool, Ints, Ints, Ints]:
     """Route pairs one after the other by ways that keep off full arcs; changes `left`, below nothing if not `strict`.
 
     Whether all of it fits; then for every way its pair, its amount and where its arcs end in one list of arcs, which

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 
 UNREACHED = 1 << 30
 
 
-@njit(cache=True, nogil=True)
-def hops_from_all(first: INT, target: INT, wide: NDArray[np.bool_]) -> INT:
+@kernel
+def hops_from_all(first: Ints, target: Ints, wide: NDArray[np.bool_]) -> Ints:
     """Hops from every member to every other one over wide arcs; arcs are sorted by tail."""
     n = len(first) - 1
     hops = np.full((n, n), UNREACHED, np.int64)
@@ -34,8 +34,8 @@ def hops_from_all(first: INT, target: INT, wide: NDArray[np.bool_]) -> INT:
     return hops
 
 
-@njit(cache=True, nogil=True)
-def brought(member: int, before: NDArray[np.bool_], wanted: INT, capacity: INT) -> INT:
+@kernel
+def brought(member: int, before: NDArray[np.bool_], wanted: Ints, capacity: Ints) -> Ints:
     """How many trees of each root every arc into a member brings; the first row is -1 where they cannot all come.
 
     `before[root, arc]` says whether the arc starts where trees of that root have been earlier. Trees of one root come
@@ -70,8 +70,8 @@ def brought(member: int, before: NDArray[np.bool_], wanted: INT, capacity: INT) 
     return amount
 
 
-@njit(cache=True, nogil=True)
-def _moved_out_of_the_way(root: int, missing: int, before: NDArray[np.bool_], amount: INT, left: INT) -> int:
+@kernel
+def _moved_out_of_the_way(root: int, missing: int, before: NDArray[np.bool_], amount: Ints, left: Ints) -> int:
     """Make room for trees of a root by moving trees of others from arc to arc; how many could be placed."""
     roots, arcs = before.shape
     placed = 0

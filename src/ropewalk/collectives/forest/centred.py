@@ -1,6 +1,6 @@
 """Trees moved to their centre: an all-reduce may run around any member of a tree, and in the middle it is shortest.
 
-A tree that reduces and spreads uses every branch once each way, whichever member is its root. So moving the root
+A tree that reduces and spreads uses every branch once per direction, whichever member is its root. So moving the root
 changes no load, and the longest way becomes half of the way between the two members that are farthest apart.
 """
 

@@ -8,26 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.forest.lanes import Lane
 from ropewalk.collectives.optimum.rational import common_unit
 from ropewalk.errors import ProgramError
-
-INT = NDArray[np.int64]
 
 MOST_EQUAL_ARROWS = 1 << 24
 """Arrows that lanes of weight 1 may have: a gigabyte in columns."""
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class LaneColumns:
     """Lane l has root `root[l]` and `weight[l]` chunks a segment; arrow i belongs to lane `lane[i]`."""
 
-    root: INT
-    weight: INT
-    lane: INT
-    src: INT
-    dst: INT
-    first_round: INT
+    root: Ints
+    weight: Ints
+    lane: Ints
+    src: Ints
+    dst: Ints
+    first_round: Ints
     adds: NDArray[np.bool_]
 
     @property
@@ -35,11 +34,11 @@ class Columns:
         return len(self.root)
 
 
-def columns_of(lanes: Sequence[Lane]) -> Columns:
+def columns_of(lanes: Sequence[Lane]) -> LaneColumns:
     """Lanes in columns; weights are the smallest whole numbers in proportion to their rates."""
     unit = common_unit(lane.rate for lane in lanes)
     arrows = [arrow for lane in lanes for arrow in lane.arrows]
-    return Columns(
+    return LaneColumns(
         root=np.array([lane.root for lane in lanes], np.int64),
         weight=np.array([int(lane.rate / unit) for lane in lanes], np.int64),
         lane=np.repeat(np.arange(len(lanes)), [len(lane.arrows) for lane in lanes]),
@@ -50,7 +49,7 @@ def columns_of(lanes: Sequence[Lane]) -> Columns:
     )
 
 
-def in_equal_lanes(columns: Columns) -> Columns:
+def in_equal_lanes(columns: LaneColumns) -> LaneColumns:
     """The same with lanes of weight 1, as many of each as its weight was; refused where that is too many."""
     sends = np.bincount(columns.lane, minlength=columns.lanes)
     arrows = int(sends @ columns.weight)
@@ -65,7 +64,7 @@ def in_equal_lanes(columns: Columns) -> Columns:
     count = sends[copies]
     offset = np.cumsum(count) - count
     arrow = np.arange(int(count.sum())) + np.repeat(first[copies] - offset, count)
-    return Columns(
+    return LaneColumns(
         root=columns.root[copies],
         weight=np.ones(len(copies), np.int64),
         lane=np.repeat(np.arange(len(copies)), count),
@@ -76,7 +75,7 @@ def in_equal_lanes(columns: Columns) -> Columns:
     )
 
 
-def moved_columns(columns: Columns, moved: INT) -> Columns:
+def moved_columns(columns: LaneColumns, moved: Ints) -> LaneColumns:
     """The lanes of one root and their images, one set after the other; shift s takes vertex v to `moved[s, v]`."""
     shifts = len(moved)
     again = replace(

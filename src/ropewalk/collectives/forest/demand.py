@@ -16,7 +16,7 @@ Path = tuple[int, ...]
 
 
 @dataclass(eq=False)
-class Wiring:
+class CapacityGraph:
     """Whole capacities between vertices, each with the ways through the network that they stand for.
 
     At the start every arc is its own way; taking switches out replaces pairs of arcs by longer ways.
@@ -56,7 +56,7 @@ class Wiring:
             del self.capacity[ends], self.ways[ends]
         return taken
 
-    def copy(self) -> Wiring:
+    def copy(self) -> CapacityGraph:
         """The same wiring, to be changed on its own."""
         ways = {ends: list(listed) for ends, listed in self.ways.items()}
         return replace(self, trees=dict(self.trees), ways=ways, capacity=dict(self.capacity))
@@ -93,11 +93,11 @@ def without_detours(path: Path) -> Path:
     return tuple(short)
 
 
-def wiring_of(network: Network, capacity: list[Fraction], rate: list[Fraction]) -> Wiring:
+def wiring_of(network: Network, capacity: list[Fraction], rate: list[Fraction]) -> CapacityGraph:
     """Capacities and the rates of every member as root, in units of the network, as whole numbers."""
     unit = common_unit([*capacity, *rate])
     trees = {int(member): int(value / unit) for member, value in zip(network.members, rate, strict=True) if value > 0}
-    wiring = Wiring(network.vertices, trees, tuple(network.members.tolist()), network.bandwidth(unit))
+    wiring = CapacityGraph(network.vertices, trees, tuple(network.members.tolist()), network.bandwidth(unit))
     for tail, head, value in zip(network.tail.tolist(), network.head.tolist(), capacity, strict=True):
         wiring.add((tail, head), int(value / unit))
     return wiring

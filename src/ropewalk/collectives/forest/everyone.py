@@ -12,17 +12,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.forest._everyone import FLOAT, prices_of_ways, routed
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.arrays import Floats, Ints
+from ropewalk.collectives.forest._everyone import prices_of_ways, routed
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.packing import Bundle, check_countable
-from ropewalk.collectives.optimum._push_relabel import INT
 
 _ROUNDS = 12
 _STEP = 0.7
 """How much of what an arc was asked for beyond its capacity goes into its price."""
 
 
-def straight_to_everyone(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
+def straight_to_everyone(wiring: CapacityGraph) -> tuple[CapacityGraph, list[Bundle]] | None:
     """The ways that are used and one bundle for every root; None where no room for that is found."""
     # Roots take turns, so that no part of the fabric is filled by one of them.
     n = len(wiring.members)
@@ -34,14 +34,14 @@ def straight_to_everyone(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
     return used, [_star(wiring, root, root, trees) for root, trees in wiring.trees.items()]
 
 
-def by_way_of_everyone(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
+def by_way_of_everyone(wiring: CapacityGraph) -> tuple[CapacityGraph, list[Bundle]] | None:
     """From one root a part to each other member, which hands it to all others; None where no room for that is found."""
     ((root, trees),) = wiring.trees.items()
     others = [member for member in wiring.members if member != root]
     n = len(others)
     if n < 2:
         return None
-    fine = Wiring(wiring.vertices, {root: trees * n}, wiring.members, wiring.unit / n)
+    fine = CapacityGraph(wiring.vertices, {root: trees * n}, wiring.members, wiring.unit / n)
     for ways in wiring.ways.values():
         for path, amount in ways:
             fine.add(path, amount * n)
@@ -53,7 +53,7 @@ def by_way_of_everyone(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
     return used, [_star(wiring, root, other, trees) for other in others]
 
 
-def _negotiated(wiring: Wiring, pairs: list[tuple[int, int]], amounts: list[int]) -> Wiring | None:
+def _negotiated(wiring: CapacityGraph, pairs: list[tuple[int, int]], amounts: list[int]) -> CapacityGraph | None:
     """Ways for amounts between pairs of members, past no other member; None where no room for them is found."""
     check_countable(wiring)
     listed = sorted(wiring.capacity)
@@ -73,7 +73,7 @@ def _negotiated(wiring: Wiring, pairs: list[tuple[int, int]], amounts: list[int]
         left = capacity.copy()
         fits, ways, stops, arcs = routed(roots, ends, wanted, first, head, capacity, base, is_member, left, True)
         if fits:
-            used = Wiring(wiring.vertices, dict(wiring.trees), wiring.members, wiring.unit)
+            used = CapacityGraph(wiring.vertices, dict(wiring.trees), wiring.members, wiring.unit)
             for (pair, amount), (begin, stop) in zip(ways.tolist(), pairwise([0, *stops.tolist()]), strict=True):
                 used.add((int(roots[pair]), *head[arcs[begin:stop]].tolist()), amount)
             return used
@@ -85,7 +85,9 @@ def _negotiated(wiring: Wiring, pairs: list[tuple[int, int]], amounts: list[int]
     return None
 
 
-def _too_dear(asked: INT, first: INT, head: INT, capacity: INT, price: FLOAT, is_member: NDArray[np.bool_]) -> bool:
+def _too_dear(
+    asked: Ints, first: Ints, head: Ints, capacity: Ints, price: Floats, is_member: NDArray[np.bool_]
+) -> bool:
     """Whether the cheapest paths of all pairs cost more than all arcs together: then they cannot all fit."""
     worth = float((capacity * price).sum()) * (1 + 1e-9)
     unused = np.full(len(is_member), -1, np.int64)
@@ -99,7 +101,7 @@ def _too_dear(asked: INT, first: INT, head: INT, capacity: INT, price: FLOAT, is
     return False
 
 
-def _star(wiring: Wiring, root: int, hub: int, trees: int) -> Bundle:
+def _star(wiring: CapacityGraph, root: int, hub: int, trees: int) -> Bundle:
     """Equal trees in which a hub, the root or one hop from it, reaches all others."""
     at = wiring.members.index(hub)
     others = [member for member in wiring.members[at + 1 :] + wiring.members[:at] if member != root]

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.forest import Forest, forest_of
 from ropewalk.collectives.forest.growing import bundles_of
 from ropewalk.collectives.forest.packing import Bundle
@@ -35,11 +35,11 @@ def fixed_forest(network: Network, trees_per_root: int, kind: str) -> Forest | A
     (Fraction(2400, 7), 16)
     """
     if kind not in _KINDS:
-        raise ProgramError(f"{kind} has no fixed number of trees for each root: give one of {', '.join(_KINDS)}")
+        raise ProgramError(f"{kind} has no fixed number of trees per root: give one of {', '.join(_KINDS)}")
     if trees_per_root < 1:
-        raise ProgramError(f"{trees_per_root} trees for each root carry nothing: give at least 1")
+        raise ProgramError(f"{trees_per_root} trees per root: give at least 1")
     if network.copying:
-        raise ProgramError("trees are built for switches that only forward: leave copying in switches out")
+        raise ProgramError("trees are for switches that only forward: leave in-network multicast out")
     return _KINDS[kind](network, trees_per_root)
 
 
@@ -50,7 +50,7 @@ def _gathering(network: Network, trees_per_root: int) -> Forest:
         for member, weight in zip(network.members, network.weight, strict=True)
         if weight
     }
-    wiring = Wiring(network.vertices, trees, tuple(network.members.tolist()), network.bandwidth(1 / stretch))
+    wiring = CapacityGraph(network.vertices, trees, tuple(network.members.tolist()), network.bandwidth(1 / stretch))
     ends = zip(network.tail.tolist(), network.head.tolist(), strict=True)
     for arc, amount in zip(ends, _whole_capacities(network, stretch), strict=True):
         wiring.add(arc, amount)
@@ -90,8 +90,10 @@ def _smallest_stretch(network: Network, trees_per_root: int) -> Fraction:
         enough *= 2
         if enough > trees_per_root * network.total_weight * 2:
             raise ProgramError(
-                f"with whole numbers of trees some switch of {network.fabric.name}, or a limit of a host, lets in more "
-                "than it lets out: give links that are as fast back as forth and no limits, or take the method forest"
+                f"with whole numbers of trees some switch of {network.fabric.name}, or a limit of a host, receives "
+                "more "
+                "than it sends: give links with equal bandwidth in both directions and no limits, or use --method "
+                "forest"
             )
     places = sorted(
         {

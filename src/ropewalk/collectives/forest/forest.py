@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import pairwise
 
-from ropewalk.collectives.forest.demand import Path, Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph, Path
 from ropewalk.collectives.forest.packing import Bundle
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.errors import ProofError
@@ -112,7 +112,7 @@ def _check_ways(number: int, tree: Tree, branch: Branch, members: set[int]) -> N
         raise ProofError(f"tree {number}: the paths of {branch.parent}->{branch.child} do not carry its rate")
     for path, _ in branch.ways:
         if (path[0], path[-1]) != (branch.parent, branch.child) or members.intersection(path[1:-1]):
-            raise ProofError(f"tree {number}: {path} is no way from {branch.parent} to {branch.child}")
+            raise ProofError(f"tree {number}: {path} is not a path from {branch.parent} to {branch.child}")
 
 
 def check_loads(network: Network, loads: Iterable[dict[tuple[int, int], Fraction]]) -> None:
@@ -131,7 +131,7 @@ def check_loads(network: Network, loads: Iterable[dict[tuple[int, int], Fraction
             raise ProofError(f"arc {u}->{v} carries {float(-rate):g} bytes/s more than it can")
 
 
-def forest_of(network: Network, wiring: Wiring, bundles: Sequence[Bundle]) -> Forest:
+def forest_of(network: Network, wiring: CapacityGraph, bundles: Sequence[Bundle]) -> Forest:
     """Trees with rates and ways, from bundles that were packed into a wiring; uses the wiring up."""
     trees = []
 

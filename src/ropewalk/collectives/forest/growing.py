@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.everyone import by_way_of_everyone, straight_to_everyone
 from ropewalk.collectives.forest.layers import layered
 from ropewalk.collectives.forest.packing import Bundle, deepest, packed, packed_together
@@ -23,7 +23,7 @@ _BY_WAY_OF_UP_TO = 128
 """Members up to which a broadcast goes through all of them: it has that many trees."""
 
 
-def bundles_of(network: Network, wiring: Wiring) -> tuple[Wiring, list[Bundle]]:
+def bundles_of(network: Network, wiring: CapacityGraph) -> tuple[CapacityGraph, list[Bundle]]:
     """Trees that fill a wiring, with the wiring they take their ways from.
 
     In one hop where the fabric has room for that, or in two from a single root; from server to server; in layers, over
@@ -50,7 +50,7 @@ def bundles_of(network: Network, wiring: Wiring) -> tuple[Wiring, list[Bundle]]:
     return min(tried, key=lambda pair: deepest(pair[1]))
 
 
-def _split(network: Network, wiring: Wiring) -> Iterator[Wiring]:
+def _split(network: Network, wiring: CapacityGraph) -> Iterator[CapacityGraph]:
     """Wirings without switches: those that guesses lead to, or the one that splitting pair by pair leads to."""
     if network.is_member.all():
         yield wiring

@@ -57,7 +57,7 @@ class Halves:
 def halves_of(forest: Forest | AllReduceForest, collective: str) -> Halves:
     """The halves that carry a collective; refuses forests that are made for another one."""
     if collective not in PURPOSES:
-        raise ProgramError(f"a forest carries no {collective!r}: choose {', '.join(PURPOSES)}")
+        raise ProgramError(f"a forest does not support {collective!r}: choose {', '.join(PURPOSES)}")
     purpose = PURPOSES[collective]
     halves = Halves(purpose, *_apart(forest))
     found = halves.reducing is not None, halves.spreading is not None

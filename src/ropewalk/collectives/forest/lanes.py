@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from ropewalk.collectives.forest.strands import Strand
+from ropewalk.collectives.forest.strands import TreeStrand
 
 
 class Arrow(NamedTuple):
@@ -31,7 +31,7 @@ class Lane:
 
 
 def lanes_of(
-    reducing: Sequence[Strand], spreading: Sequence[Strand], roots: Sequence[int], members: Sequence[int]
+    reducing: Sequence[TreeStrand], spreading: Sequence[TreeStrand], roots: Sequence[int], members: Sequence[int]
 ) -> list[Lane]:
     """A lane for every strand; where there are some of both kinds, for every pair of one up and one down.
 
@@ -50,14 +50,14 @@ def lanes_of(
     return lanes
 
 
-def _by_root(strands: Sequence[Strand]) -> dict[int, list[Strand]]:
-    found: dict[int, list[Strand]] = {}
+def _by_root(strands: Sequence[TreeStrand]) -> dict[int, list[TreeStrand]]:
+    found: dict[int, list[TreeStrand]] = {}
     for strand in strands:
         found.setdefault(strand.root, []).append(strand)
     return found
 
 
-def _pairs(ups: Iterable[Strand], downs: Iterable[Strand]) -> list[tuple[Strand, Strand]]:
+def _pairs(ups: Iterable[TreeStrand], downs: Iterable[TreeStrand]) -> list[tuple[TreeStrand, TreeStrand]]:
     """Strands up and down of one root, cut so that they carry the same; deep ones go with shallow ones."""
     left_up = sorted(ups, key=_depth)
     left_down = sorted(downs, key=_depth, reverse=True)
@@ -72,14 +72,14 @@ def _pairs(ups: Iterable[Strand], downs: Iterable[Strand]) -> list[tuple[Strand,
     return pairs
 
 
-def _depth(strand: Strand) -> int:
+def _depth(strand: TreeStrand) -> int:
     depth = {strand.root: 0}
     for parent, child in strand.arcs:
         depth[child] = depth[parent] + 1
     return max(depth.values())
 
 
-def _lane(up: Strand | None, down: Strand | None, contributors: set[int]) -> Lane:
+def _lane(up: TreeStrand | None, down: TreeStrand | None, contributors: set[int]) -> Lane:
     strand = up or down
     assert strand is not None
     arrows: list[Arrow] = []
@@ -93,7 +93,7 @@ Arriving = dict[int, list[tuple[int, int, int]]]
 """By receiver: the round in which each sender could send, its place in the order in which the tree grew, the sender."""
 
 
-def _climb(up: Strand, contributors: set[int], arrows: list[Arrow]) -> int:
+def _climb(up: TreeStrand, contributors: set[int], arrows: list[Arrow]) -> int:
     """The arrows towards the root, each as early as it can be; the round in which the root has it all."""
     arriving: Arriving = {}
     for place in reversed(range(len(up.arcs))):
@@ -116,7 +116,7 @@ def _gather(host: int, arriving: Arriving, contributors: set[int], arrows: list[
     return ready
 
 
-def _descend(down: Strand, turn: int, arrows: list[Arrow]) -> None:
+def _descend(down: TreeStrand, turn: int, arrows: list[Arrow]) -> None:
     begins = {down.root: turn}
     for parent, child in down.arcs:
         begins[child] = begins[parent] + 1

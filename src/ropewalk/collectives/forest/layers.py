@@ -13,16 +13,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.forest._layering import UNREACHED, brought, hops_from_all
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.packing import Bundle, check_countable
-from ropewalk.collectives.optimum._push_relabel import INT
 
-Brought = list[tuple[INT, INT]]
+Brought = list[tuple[Ints, Ints]]
 """For every member the members that bring it trees, and how many of each root (rows) each of them (columns) does."""
 
 
-def layered(wiring: Wiring) -> list[Bundle] | None:
+def layered(wiring: CapacityGraph) -> list[Bundle] | None:
     """Bundles of trees in which everyone is reached from nearer to the root; None where capacities forbid that."""
     check_countable(wiring)
     members = list(wiring.members)
@@ -44,14 +44,14 @@ def layered(wiring: Wiring) -> list[Bundle] | None:
     return None
 
 
-def _ways_to_count_hops(first: INT, head: INT, capacity: INT, wanted: INT) -> list[INT]:
+def _ways_to_count_hops(first: Ints, head: Ints, capacity: Ints, wanted: Ints) -> list[Ints]:
     """Over all arcs; over arcs that take some of a root's trees at once; each only if it reaches everyone.
 
     The last ones tell members apart that are as many hops away, so that they can bring each other trees: deeper, but
     with more freedom.
     """
     most = int(wanted.max())
-    counted: list[INT] = []
+    counted: list[Ints] = []
     for least in dict.fromkeys((1, -(-most // 4), -(-most // 2), most)):
         hops = hops_from_all(first, head, capacity >= least)
         if hops[wanted > 0].max() < UNREACHED and not any((hops == other).all() for other in counted):
@@ -61,7 +61,7 @@ def _ways_to_count_hops(first: INT, head: INT, capacity: INT, wanted: INT) -> li
     return counted + [hops * len(wanted) + order for hops in counted for order in (turned, turned.max() - turned)]
 
 
-def _all_brought(tail: INT, head: INT, capacity: INT, wanted: INT, hops: INT) -> Brought | None:
+def _all_brought(tail: Ints, head: Ints, capacity: Ints, wanted: Ints, hops: Ints) -> Brought | None:
     found: Brought = []
     into = np.argsort(head, kind="stable")
     start = np.searchsorted(head[into], np.arange(len(wanted) + 1))
@@ -75,7 +75,7 @@ def _all_brought(tail: INT, head: INT, capacity: INT, wanted: INT, hops: INT) ->
     return found
 
 
-def _trees_of(root: int, wanted: INT, hops: INT, found: Brought, members: list[int]) -> list[Bundle]:
+def _trees_of(root: int, wanted: Ints, hops: Ints, found: Brought, members: list[int]) -> list[Bundle]:
     """The trees of one root, laid side by side: every member's neighbours take them one after the other."""
     order = [int(v) for v in np.lexsort((np.arange(len(members)), hops[root])) if v != root]
     ends = {0, int(wanted[root])}

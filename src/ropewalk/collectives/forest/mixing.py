@@ -18,11 +18,11 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.forest.direct_ways import Usage, direct_ways
 from ropewalk.collectives.forest.forest import Branch, Tree
 from ropewalk.collectives.forest.shifts import Shifts, shifts_of
 from ropewalk.collectives.forest.symmetric import SymmetricForest, symmetric_forest
-from ropewalk.collectives.optimum._push_relabel import INT
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import DENOMINATORS, nearby
 
@@ -41,7 +41,7 @@ def mixed_forest(network: Network, rate: Fraction) -> SymmetricForest | None:
     return None
 
 
-def _by_hops(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> INT:
+def _by_hops(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> Ints:
     """Direct ways from member 0."""
     strides = sorted({end for ends in ways.values() for end in ends})
     level = np.full(len(shifts.network.members), -1, np.int64)
@@ -54,7 +54,7 @@ def _by_hops(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> I
     return level
 
 
-def _by_digits(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> INT:
+def _by_digits(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> Ints:
     """Digits in which a member differs from member 0: servers, then places in them, however fast a way around is."""
     level = np.zeros(len(shifts.network.members), np.int64)
     for weight, side in zip(shifts.hosts.generators.tolist(), [s for s in shifts.hosts.sides if s > 1], strict=True):
@@ -62,14 +62,14 @@ def _by_digits(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) ->
     return level
 
 
-def _by_hops_and_order(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> INT:
+def _by_hops_and_order(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]]) -> Ints:
     """Direct ways from member 0; among equals the lower number is nearer."""
     level = np.empty(len(shifts.network.members), np.int64)
     level[np.lexsort((np.arange(len(level)), _by_hops(shifts, ways)))] = np.arange(len(level))
     return level
 
 
-_LEVELS: Sequence[Callable[[Shifts, dict[Usage, dict[int, tuple[int, ...]]]], INT]] = (
+_LEVELS: Sequence[Callable[[Shifts, dict[Usage, dict[int, tuple[int, ...]]]], Ints]] = (
     _by_hops,
     _by_digits,
     _by_hops_and_order,
@@ -77,7 +77,7 @@ _LEVELS: Sequence[Callable[[Shifts, dict[Usage, dict[int, tuple[int, ...]]]], IN
 """What is meant by nearer to the root: what makes trees shallow first."""
 
 
-def _choices(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]], level: INT) -> INT:
+def _choices(shifts: Shifts, ways: dict[Usage, dict[int, tuple[int, ...]]], level: Ints) -> Ints:
     """For every usage and member the lowest stride by which it is reached from nearer, as near as possible; or -1."""
     members = np.arange(len(level))
     choice = np.full((len(ways), len(level)), -1, np.int64)
@@ -100,7 +100,7 @@ class _Kind:
     amounts: list[Fraction]
 
 
-def _mix(network: Network, usages: list[Usage], choice: INT, level: INT, rate: Fraction) -> list[_Kind] | None:
+def _mix(network: Network, usages: list[Usage], choice: Ints, level: Ints, rate: Fraction) -> list[_Kind] | None:
     """How many members to reach by each usage so that no class of arcs carries too much; None if that is impossible."""
     kinds: dict[tuple[int, ...], list[int]] = {}
     # Members that are reached first come first, so that those which are divided between usages are few and near leaves.
@@ -173,8 +173,8 @@ def _trees(
     network: Network,
     shifts: Shifts,
     ways: dict[Usage, dict[int, tuple[int, ...]]],
-    choice: INT,
-    level: INT,
+    choice: Ints,
+    level: Ints,
     mix: list[_Kind],
     rate: Fraction,
 ) -> tuple[Tree, ...]:

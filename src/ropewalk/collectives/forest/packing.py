@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.forest.demand import Wiring
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.optimum.maxflow import FlowNetwork
 from ropewalk.errors import ProgramError, ProofError
 
@@ -41,17 +41,17 @@ def deepest(bundles: list[Bundle]) -> int:
     return max(depth for bundle in bundles for depth in bundle.depth.values())
 
 
-def check_countable(wiring: Wiring) -> None:
+def check_countable(wiring: CapacityGraph) -> None:
     """Refuse capacities with so small a common unit that 64 bits do not count the trees."""
     amounts = sum(wiring.capacity.values())
     if amounts + wiring.total >= _LARGEST:
         raise ProgramError(
-            f"the capacities and shards have no common unit but one of which there are more than {_LARGEST:.0e}, too "
-            "many trees to count: round the bandwidths, or the shards if there are any, to fewer digits"
+            f"the capacities and shards have no common unit but one of which there are more than {_LARGEST:.0e}, so "
+            "there are too many trees: round the bandwidths, or the shards if there are any, to fewer digits"
         )
 
 
-def packed(wiring: Wiring) -> list[Bundle]:
+def packed(wiring: CapacityGraph) -> list[Bundle]:
     """Bundles of trees that reach every member and together keep within the wiring's capacities."""
     packing = _Packing(wiring)
     done = []
@@ -60,7 +60,7 @@ def packed(wiring: Wiring) -> list[Bundle]:
     return done
 
 
-def packed_together(wiring: Wiring) -> list[Bundle]:
+def packed_together(wiring: CapacityGraph) -> list[Bundle]:
     """Like `packed`, but all bundles grow at the same time, hop by hop: shallower, by more and larger flows."""
     packing = _Packing(wiring)
     done: list[Bundle] = []
@@ -84,7 +84,7 @@ def packed_together(wiring: Wiring) -> list[Bundle]:
                 done.append(packing.named(bundle))
         hop += 1
         if hop > packing.n:
-            raise ProofError("trees cannot reach everyone: the capacities are too small")
+            raise ProofError("trees cannot reach every rank: the capacities are too small")
     return done
 
 
@@ -95,14 +95,14 @@ class _Packing:
     reached. Vertex n hands those units out; a bundle that has been put back has a vertex of its own beyond n.
     """
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: CapacityGraph) -> None:
         self.members = list(wiring.members)
         self.place = {member: at for at, member in enumerate(self.members)}
         self.n = len(self.members)
         self.arc_of: dict[tuple[int, int], int] = {}
         for u, v in sorted(wiring.capacity):
             if u not in self.place or v not in self.place:
-                raise ProofError(f"vertex {u if u not in self.place else v} is no member: take switches out first")
+                raise ProofError(f"vertex {u if u not in self.place else v} is not a member: remove switches first")
             self.arc_of[self.place[u], self.place[v]] = len(self.arc_of)
         check_countable(wiring)
         amounts = [wiring.capacity[ends] for ends in sorted(wiring.capacity)]
@@ -136,7 +136,7 @@ class _Packing:
         self.grow(bundle)
         if len(bundle.depth) < self.n:
             name = self.members[bundle.root]
-            raise ProofError(f"trees of root {name} cannot reach everyone: the capacities are too small")
+            raise ProofError(f"trees of root {name} cannot reach every rank: the capacities are too small")
         return self.named(bundle)
 
     def grow(self, bundle: Bundle, hop: int | None = None) -> None:
@@ -181,7 +181,7 @@ class _Packing:
             [(named[x], named[y]) for x, y in bundle.arcs],
         )
 
-    def _room_of_known_sets(self) -> INT:
+    def _room_of_known_sets(self) -> Ints:
         """How many more trees than those that wait could enter each of the sets that were full once.
 
         A set without room lets no tree of the bundle at hand in, whatever its root.

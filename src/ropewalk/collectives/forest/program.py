@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ropewalk.collectives.forest.columns import INT, Columns, in_equal_lanes
+from ropewalk.arrays import Ints
+from ropewalk.collectives.forest.columns import LaneColumns, in_equal_lanes
 from ropewalk.collectives.forest.forest import Forest
 from ropewalk.collectives.forest.halves import Purpose, halves_of
 from ropewalk.collectives.forest.layout import layout_of
@@ -58,7 +59,7 @@ def forest_schedule(
     return Schedule("forest", program, hosts.astype(np.int32), routes, promise=forest.algbw)
 
 
-def _program(purpose: Purpose, columns: Columns, hosts: INT, members: int, segments: int) -> Program:
+def _program(purpose: Purpose, columns: LaneColumns, hosts: Ints, members: int, segments: int) -> Program:
     rank_of = np.zeros(int(hosts.max()) + 1, np.int64)
     rank_of[hosts] = np.arange(len(hosts))
     first = (np.cumsum(columns.weight) - columns.weight) * segments
@@ -85,5 +86,5 @@ def _program(purpose: Purpose, columns: Columns, hosts: INT, members: int, segme
     )
 
 
-def _root_of_chunk(ranks: int, first: INT, root: INT) -> Condition:
+def _root_of_chunk(ranks: int, first: Ints, root: Ints) -> Condition:
     return owner(ranks, lambda chunk: root[np.searchsorted(first, chunk, side="right") - 1])

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ropewalk.collectives.forest.demand import Path, Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph, Path
 from ropewalk.collectives.forest.layers import layered
 from ropewalk.collectives.forest.packing import Bundle, packed
 
@@ -28,7 +28,7 @@ class _Server:
         return (x, self.inner, y)
 
 
-def by_servers(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
+def by_servers(wiring: CapacityGraph) -> tuple[CapacityGraph, list[Bundle]] | None:
     """The ways that are used and their trees; None where servers are not like that or have no room inside."""
     servers = _servers(wiring)
     if servers is None or len(set(wiring.trees.values())) != 1 or len(wiring.trees) < len(wiring.members):
@@ -37,12 +37,12 @@ def by_servers(wiring: Wiring) -> tuple[Wiring, list[Bundle]] | None:
     trees = layered(between) or packed(between)
     rails = len(servers[0].members)
     roots = {root: rails * count for root, count in wiring.trees.items()}
-    used = Wiring(wiring.vertices, roots, wiring.members, wiring.unit / rails)
+    used = CapacityGraph(wiring.vertices, roots, wiring.members, wiring.unit / rails)
     bundles = [_on_rail(bundle, rail, servers, used) for bundle in trees for rail in range(rails)]
     return (used, bundles) if _has_room(wiring, used, rails) else None
 
 
-def _servers(wiring: Wiring) -> list[_Server] | None:
+def _servers(wiring: CapacityGraph) -> list[_Server] | None:
     """Gateways (switches that other switches are joined to) with their members, if that is all there is."""
     members = set(wiring.members)
     gateways = {u for u, v in wiring.capacity if u not in members and v not in members}
@@ -67,10 +67,10 @@ def _servers(wiring: Wiring) -> list[_Server] | None:
     return found
 
 
-def _between(wiring: Wiring, servers: list[_Server]) -> Wiring:
+def _between(wiring: CapacityGraph, servers: list[_Server]) -> CapacityGraph:
     """Servers as the members: what their gateways send each other, and as many trees as their members want."""
     trees = {at: sum(wiring.trees[member] for member in server.members) for at, server in enumerate(servers)}
-    between = Wiring(len(servers), trees, tuple(range(len(servers))), wiring.unit)
+    between = CapacityGraph(len(servers), trees, tuple(range(len(servers))), wiring.unit)
     place = {server.gateway: at for at, server in enumerate(servers)}
     for (u, v), amount in wiring.capacity.items():
         if u in place and v in place:
@@ -78,7 +78,7 @@ def _between(wiring: Wiring, servers: list[_Server]) -> Wiring:
     return between
 
 
-def _on_rail(bundle: Bundle, rail: int, servers: list[_Server], used: Wiring) -> Bundle:
+def _on_rail(bundle: Bundle, rail: int, servers: list[_Server], used: CapacityGraph) -> Bundle:
     """The part of a tree over servers that their members of one place hand on; its ways are added to those used."""
     root = servers[bundle.root].members[rail]
     made = Bundle(root, bundle.trees, {root: 0}, [])
@@ -98,7 +98,7 @@ def _on_rail(bundle: Bundle, rail: int, servers: list[_Server], used: Wiring) ->
     return made
 
 
-def _has_room(wiring: Wiring, used: Wiring, times: int) -> bool:
+def _has_room(wiring: CapacityGraph, used: CapacityGraph, times: int) -> bool:
     """Whether no arc carries more than it can; capacities count `times` as much in the units of what is used."""
     load: Counter[tuple[int, int]] = Counter()
     for ways in used.ways.values():

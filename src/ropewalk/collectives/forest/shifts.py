@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.errors import ProofError
 from ropewalk.fabric.translation import Translations
@@ -26,7 +26,7 @@ class Shifts:
     network: Network
     hosts: Translations
 
-    def moved(self, by: int) -> INT:
+    def moved(self, by: int) -> Ints:
         """The vertex that every vertex goes to when member 0 goes to `by`."""
         result = np.arange(self.network.vertices)
         for generator, steps in zip(self.hosts.generators.tolist(), self._digits(by), strict=True):
@@ -40,7 +40,7 @@ class Shifts:
         return [by // weight % side for weight, side in zip(weights, sides, strict=True)]
 
     @cached_property
-    def _powers(self) -> dict[int, list[INT]]:
+    def _powers(self) -> dict[int, list[Ints]]:
         """Every generator taken 0, 1, 2 … times."""
         sides = [side for side in self.hosts.sides if side > 1]
         powers = {}
@@ -51,7 +51,7 @@ class Shifts:
                 powers[generator].append(once[powers[generator][-1]])
         return powers
 
-    def _vertices_moved(self, by: int) -> INT:
+    def _vertices_moved(self, by: int) -> Ints:
         """Hosts move by their digits, switches with the links that end there."""
         fabric, link_at = self.network.fabric, self.hosts.link_at
         hosts = self.hosts.moved(np.arange(fabric.hosts), by)

@@ -11,29 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.proposals import Guess, guesses
 from ropewalk.errors import ProofError
 
 
-def split_switches(wiring: Wiring, order: list[int]) -> None:
+def split_switches(wiring: CapacityGraph, order: list[int]) -> None:
     """Take vertices out in the given order, changing the wiring until only members have arcs."""
     for switch in order:
         _split_one(wiring, switch)
 
 
-def split_by_guesses(wiring: Wiring, order: list[int], *, rails: bool = True) -> bool:
+def split_by_guesses(wiring: CapacityGraph, order: list[int], *, rails: bool = True) -> bool:
     """Take vertices out as long as guesses are right, rails among them or not; whether all of them were."""
     return all(_guessed(wiring, switch, rails) is None for switch in order)
 
 
-def _split_one(wiring: Wiring, switch: int) -> None:
+def _split_one(wiring: CapacityGraph, switch: int) -> None:
     wrong = _guessed(wiring, switch, True)
     if wrong is not None:
         _split_pair_by_pair(wiring, switch, wrong)
 
 
-def _guessed(wiring: Wiring, switch: int, rails: bool) -> Guess | None:
+def _guessed(wiring: CapacityGraph, switch: int, rails: bool) -> Guess | None:
     """Split a switch by the first guess that is right; if none is, the first of them."""
     arriving = {u: amount for (u, v), amount in wiring.capacity.items() if v == switch}
     leaving = {v: amount for (u, v), amount in wiring.capacity.items() if u == switch}
@@ -53,7 +53,7 @@ def _guessed(wiring: Wiring, switch: int, rails: bool) -> Guess | None:
     return wrong
 
 
-def _servers(wiring: Wiring, switch: int, arriving: dict[int, int]) -> Callable[[int], int]:
+def _servers(wiring: CapacityGraph, switch: int, arriving: dict[int, int]) -> Callable[[int], int]:
     """A number that two ports share if a way between them is faster than any through this switch."""
     fastest = max(arriving.values(), default=0)
     group = list(range(wiring.vertices))
@@ -79,7 +79,7 @@ def _changes(switch: int, guess: Guess, arriving: dict[int, int], leaving: dict[
     return changes
 
 
-def _apply(wiring: Wiring, switch: int, guess: Guess) -> None:
+def _apply(wiring: CapacityGraph, switch: int, guess: Guess) -> None:
     """Join the ways into the switch with those out of it."""
     for (u, t), amount in guess.items():
         ins, outs = wiring.take((u, switch), amount), wiring.take((switch, t), amount)
@@ -93,12 +93,12 @@ def _apply(wiring: Wiring, switch: int, guess: Guess) -> None:
                 outs.append((second, others - both))
 
 
-def _drop(wiring: Wiring, switch: int) -> None:
+def _drop(wiring: CapacityGraph, switch: int) -> None:
     for ends in [ends for ends in wiring.capacity if switch in ends]:
         wiring.take(ends, wiring.capacity[ends])
 
 
-def _split_pair_by_pair(wiring: Wiring, switch: int, guess: Guess) -> None:
+def _split_pair_by_pair(wiring: CapacityGraph, switch: int, guess: Guess) -> None:
     """Split pairs as far as they go, guessed ones first by as much as guessed, then all, then ways back."""
     ports_in = [u for (u, v) in wiring.capacity if v == switch]
     ports_out = [v for (u, v) in wiring.capacity if u == switch]
@@ -115,7 +115,7 @@ def _split_pair_by_pair(wiring: Wiring, switch: int, guess: Guess) -> None:
         raise ProofError(f"vertex {switch} could not be split off: arcs {left[:4]} are left")
 
 
-def _as_far_as_flows_allow(wiring: Wiring, switch: int, u: int, t: int, most: int) -> int:
+def _as_far_as_flows_allow(wiring: CapacityGraph, switch: int, u: int, t: int, most: int) -> int:
     sinks = wiring.members
     while most and sinks:
         changes = {(u, switch): -most, (switch, t): -most}

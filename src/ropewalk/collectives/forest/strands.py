@@ -30,7 +30,7 @@ WHOLE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Strand:
+class TreeStrand:
     """Hosts joined to a tree that carries `rate` bytes/s."""
 
     root: int
@@ -79,7 +79,7 @@ class Surveyor:
         return self._trails[path]
 
 
-def strands_of(network: Network, trees: Iterable[Tree], relays_as_ranks: bool) -> Iterator[Strand]:
+def strands_of(network: Network, trees: Iterable[Tree], relays_as_ranks: bool) -> Iterator[TreeStrand]:
     """The strands of trees on a network, tree by tree."""
     surveyor = Surveyor(network, relays_as_ranks)
     for tree in trees:
@@ -90,7 +90,7 @@ _Bundle = tuple[Chain, tuple[tuple[Path, Fraction], ...], Fraction]
 """The paths of a branch that have one chain of hosts, with the rate of each and of all."""
 
 
-def _strands_of_tree(tree: Tree, surveyor: Surveyor) -> Iterator[Strand]:
+def _strands_of_tree(tree: Tree, surveyor: Surveyor) -> Iterator[TreeStrand]:
     bundles = [_by_chain(branch, surveyor) for branch in tree.branches]
     # The rate of the tree is laid out from 0 on; each branch divides it among its chains in the same order.
     borders = {Fraction(0), tree.rate}
@@ -123,7 +123,7 @@ def _at(choices: list[_Bundle], place: Fraction) -> _Bundle:
     return choices[-1]
 
 
-def _grown(root: int, rate: Fraction, branches: list[_Bundle], surveyor: Surveyor) -> Strand:
+def _grown(root: int, rate: Fraction, branches: list[_Bundle], surveyor: Surveyor) -> TreeStrand:
     reached = {root}
     arcs: list[Arc] = []
     trails: list[tuple[tuple[Trail, Fraction], ...]] = []
@@ -134,7 +134,7 @@ def _grown(root: int, rate: Fraction, branches: list[_Bundle], surveyor: Surveyo
             arcs.append((chain[leg], chain[leg + 1]))
             trails.append(_parts(leg, ways, total, surveyor))
         reached.update(chain[known:])
-    return Strand(root, rate, tuple(arcs), tuple(trails))
+    return TreeStrand(root, rate, tuple(arcs), tuple(trails))
 
 
 def _parts(

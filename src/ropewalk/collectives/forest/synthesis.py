@@ -99,7 +99,7 @@ def reduce_forest(network: Network, root: int) -> Forest:
 def all_reduce_forest(network: Network) -> AllReduceForest:
     """Trees that reduce and trees that spread; where the two halves of an all-reduce are best, it is those at once."""
     if network.copying:
-        raise ProgramError("trees are built for switches that only forward: leave copying in switches out")
+        raise ProgramError("trees are for switches that only forward: leave in-network multicast out")
     # The halves have roots everywhere and are shallower, so they are preferred wherever they are optimal.
     if reduce_scatter_then_all_gather(network).algbw == all_reduce(network).algbw:
         spreading = all_gather_forest(network)
@@ -131,8 +131,8 @@ def _proved(network: Network, sharing: Sharing) -> Capacities:
     found = proved_capacities(sharing)
     if found is None:
         raise ProgramError(
-            f"capacities on {network.fabric.name} are no simple fractions near the optimum, so that trees cannot be "
-            "counted: round the bandwidths to fewer digits, or take the method topoadopt"
+            f"capacities on {network.fabric.name} are not simple fractions near the optimum, so trees cannot be "
+            "counted: round the bandwidths to fewer digits, or use --method topoadopt"
         )
     return found
 

@@ -6,10 +6,10 @@ makes the direct ways that are left point the right way: most of them inside, on
 
 from __future__ import annotations
 
-from ropewalk.collectives.forest.demand import Wiring
+from ropewalk.collectives.forest.demand import CapacityGraph
 
 
-def thinned(wiring: Wiring) -> Wiring:
+def thinned(wiring: CapacityGraph) -> CapacityGraph:
     """The wiring with arcs between switches as thin as all trees allow, all in the same proportion.
 
     Where rounding that proportion would make a switch receive more than it sends, nothing is taken away.
@@ -35,7 +35,7 @@ def thinned(wiring: Wiring) -> Wiring:
         surplus[v] = surplus.get(v, 0) + change
     if any(surplus.values()):
         changes = {}
-    thin = Wiring(wiring.vertices, dict(wiring.trees), wiring.members, wiring.unit)
+    thin = CapacityGraph(wiring.vertices, dict(wiring.trees), wiring.members, wiring.unit)
     for ends, ways in wiring.ways.items():
         for path, amount in ways:
             thin.add(path, amount + changes.get(ends, 0))

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ropewalk.collectives.forest.strands import WHOLE, Arc, Strand, Trail
+from ropewalk.collectives.forest.strands import WHOLE, Arc, Trail, TreeStrand
 from ropewalk.collectives.optimum.rational import common_unit, meant
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Routes
@@ -26,7 +26,7 @@ Ways = dict[Arc, tuple[Way, ...]]
 NOTHING = Fraction(0)
 
 
-def ways_of(fabric: Fabric, spreading: Sequence[Strand], reducing: Sequence[Strand]) -> Ways:
+def ways_of(fabric: Fabric, spreading: Sequence[TreeStrand], reducing: Sequence[TreeStrand]) -> Ways:
     """The paths of all arcs: from parent to child where strands spread, from child to parent where they reduce."""
     # Amounts are whole numbers of one unit: a thousand hosts have millions of arcs, and fractions are slow to add.
     unit = common_unit(_amounts((*spreading, *reducing)))
@@ -47,7 +47,7 @@ def shared_ways(fabric: Fabric, amounts: Mapping[Arc, Mapping[Trail, int] | Mapp
     return {ends: _shared(fabric, trails) for ends, trails in sorted(amounts.items())}
 
 
-def _amounts(strands: Sequence[Strand]) -> Iterator[Fraction]:
+def _amounts(strands: Sequence[TreeStrand]) -> Iterator[Fraction]:
     for strand in strands:
         yield strand.rate
         yield from (part * strand.rate for trails in strand.trails for _, part in trails if part is not WHOLE)

@@ -14,14 +14,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.collectives.cost.form import nearest_fraction
+from ropewalk.collectives.cost.mixing import busiest_adds
+from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import meant
 from ropewalk.collectives.program import Pattern
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import ProgramError
-
-FLOAT = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class LinearTime:
         return self.fixed_s(start_up_s) + size_bytes * float(self.seconds_per_byte)
 
 
-def schedule_cost(schedule: Schedule, network: Network | None = None) -> LinearTime:
+def schedule_cost(schedule: Schedule, network: Network | None = None, mixer: Mixer = FREE) -> LinearTime:
     """Count a schedule round by round; `network` tells the limits of hosts, where they have any.
+
+    What a round reduces is added up behind it, for as long as its busiest rank adds.
 
     >>> from ropewalk.collectives.mesh import mesh_all_gather
     >>> from ropewalk.fabric import IdealSwitch
@@ -65,7 +68,8 @@ def schedule_cost(schedule: Schedule, network: Network | None = None) -> LinearT
             busy += counter.busiest(row, pattern) * times
             latency += float(counter.latency[row].max()) * times
             rounds += times
-    return LinearTime(rounds, latency, busy / program.buffer_chunks)
+    added = Fraction(0) if mixer.free else busiest_adds(program) / Fraction(mixer.rate)
+    return LinearTime(rounds, latency, busy / program.buffer_chunks + added)
 
 
 class _Counter:
@@ -91,12 +95,12 @@ class _Counter:
         return max(found)
 
 
-def _slowest(load: FLOAT, speed: FLOAT) -> Fraction:
+def _slowest(load: Floats, speed: Floats) -> Fraction:
     at = int(np.argmax(load / speed))
     return nearest_fraction(float(load[at])) / meant(float(speed[at]))
 
 
-def host_limits_of(network: Network) -> tuple[FLOAT | None, FLOAT | None]:
+def host_limits_of(network: Network) -> tuple[Floats | None, Floats | None]:
     """Bytes/s that every node can send and receive over all its links; None where no host has a limit."""
     limited = [arc for arc, links in enumerate(network.links) if not links]
     if not limited:

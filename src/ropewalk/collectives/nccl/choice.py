@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ropewalk.collectives.act import Act
-from ropewalk.collectives.nccl.runs import Algorithm, Communicator, Protocol, Run, bus_factor, runs_of
+from ropewalk.collectives.nccl.runs import Algorithm, Communicator, NcclRun, Protocol, bus_factor, runs_of
 
 
-class Chosen(NamedTuple):
+class ChosenRun(NamedTuple):
     """A run at a size: what distinguishes the transfers of one collective from those of another on the same group."""
 
     algorithm: Algorithm
@@ -22,12 +22,12 @@ class Chosen(NamedTuple):
     """Of its bandwidth that it has at the size."""
 
 
-def chosen(act: Act, group: Communicator, size_bytes: float) -> Chosen:
+def chosen(act: Act, group: Communicator, size_bytes: float) -> ChosenRun:
     """The run that NCCL chooses for a collective of this size.
 
     >>> from ropewalk.collectives.nccl.constants import Generation
-    >>> from ropewalk.collectives.nccl.runs import Wires
-    >>> eight = Communicator((8,), Generation.HOPPER, wires=Wires(367e9, 367e9, 315e9, 376e9))
+    >>> from ropewalk.collectives.nccl.runs import WireRates
+    >>> eight = Communicator((8,), Generation.HOPPER, wires=WireRates(367e9, 367e9, 315e9, 376e9))
     >>> [chosen(Act.ALL_REDUCE, eight, size).algorithm.value for size in (1 << 10, 1 << 30)]
     ['ring', 'nvls']
     """
@@ -35,19 +35,19 @@ def chosen(act: Act, group: Communicator, size_bytes: float) -> Chosen:
 
 
 @lru_cache(maxsize=1 << 14)
-def _chosen(act: Act, group: Communicator, size_bytes: float) -> Chosen:
+def _chosen(act: Act, group: Communicator, size_bytes: float) -> ChosenRun:
     run = min(
         runs_of(act, group), key=lambda one: one.latency_s + size_bytes * seconds_per_byte(act, group, one, size_bytes)
     )
-    return Chosen(run.algorithm, run.protocol, run.part_at(size_bytes))
+    return ChosenRun(run.algorithm, run.protocol, run.part_at(size_bytes))
 
 
-def run_of(act: Act, group: Communicator, what: Chosen) -> Run:
+def run_of(act: Act, group: Communicator, what: ChosenRun) -> NcclRun:
     """The run that was chosen."""
     return next(one for one in runs_of(act, group) if (one.algorithm, one.protocol) == what[:2])
 
 
-def seconds_per_byte(act: Act, group: Communicator, run: Run, size_bytes: float) -> float:
+def seconds_per_byte(act: Act, group: Communicator, run: NcclRun, size_bytes: float) -> float:
     """What NCCL counts for a byte of a collective of this size."""
     ceiling = bus_factor(act, group.ranks) / run.ceiling
     return max(wire_seconds(act, group, run.algorithm) / run.share, ceiling) / run.part_at(size_bytes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ropewalk.collectives.act import Act
-from ropewalk.collectives.nccl.choice import Chosen, run_of
+from ropewalk.collectives.nccl.choice import ChosenRun, run_of
 from ropewalk.collectives.nccl.constants import Generation, generation_of
-from ropewalk.collectives.nccl.rates import PCI_EXPRESS, RATES, Rates
-from ropewalk.collectives.nccl.runs import Algorithm, Communicator, Protocol, Run, Wires
+from ropewalk.collectives.nccl.rates import PCI_EXPRESS, RATES, NcclRates
+from ropewalk.collectives.nccl.runs import Algorithm, Communicator, NcclRun, Protocol, WireRates
 from ropewalk.collectives.over_servers import Servers
 from ropewalk.hardware import Cluster
 from ropewalk.hardware.complete import gpu_of
@@ -23,7 +23,7 @@ class Library:
     """NCCL as it is set up on a cluster, of whose servers it sees the smallest and the slowest links."""
 
     generation: Generation
-    rates: Rates
+    rates: NcclRates
     gpus: int
     """Of a server."""
     inside_bytes_s: float
@@ -38,7 +38,7 @@ class Library:
     def communicator(self, servers: Servers) -> Communicator:
         """A group with so many ranks in each server, on the NICs next to its GPUs."""
         nics = max(1, self.nics * max(servers) // self.gpus)
-        wires = Wires(
+        wires = WireRates(
             self.inside_bytes_s * self.rates.rings, self.inside_bytes_s * self.rates.exchanges,
             self.inside_bytes_s * self.rates.switches, nics * self.nic_bytes_s * self.rates.nic,
         )  # fmt: skip
@@ -46,7 +46,7 @@ class Library:
             servers, self.generation, self.inside_bytes_s > SLOWEST_NVLINK, nics, self.algorithms, self.protocols, wires
         )
 
-    def run(self, act: Act, servers: Servers, what: Chosen) -> Run:
+    def run(self, act: Act, servers: Servers, what: ChosenRun) -> NcclRun:
         """What was chosen, with the latency that was measured on these GPUs where it was."""
         group, measured = self.communicator(servers), self.rates.latency
         run = run_of(act, group, what)

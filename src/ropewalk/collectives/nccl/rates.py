@@ -23,7 +23,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Rates:
+class NcclRates:
     """Payload in a byte on the wire with the protocol Simple, and latencies where they are known."""
 
     rings: float
@@ -43,18 +43,20 @@ def _nvls(generation: Generation) -> float:
     return NVLINK_SHARE[generation] * NVLS_SHARE[generation]
 
 
-RATES: dict[Generation, Rates] = {
-    Generation.VOLTA: Rates(
+RATES: dict[Generation, NcclRates] = {
+    Generation.VOLTA: NcclRates(
         NVLINK_SHARE[Generation.VOLTA], NVLINK_SHARE[Generation.VOLTA], source="NCCL's tuning model: 20 of 25 GB/s"
     ),
-    Generation.AMPERE: Rates(
+    Generation.AMPERE: NcclRates(
         0.71, 0.71, latency=Latency(43e-6, 1.83e-6),
         source="77 all-reduces of 2 to 8 A100s (vTrain's nccl-tests tables)",
     ),
-    Generation.HOPPER: Rates(
-        0.817, 0.817, _nvls(Generation.HOPPER), source="rings of eight H100s reach 367.5 of 450 GB/s (NCCL issue 1455)"
+    Generation.HOPPER: NcclRates(
+        0.817, 0.72, _nvls(Generation.HOPPER),
+        source="rings of eight H100s reach 367.5 of 450 GB/s (NCCL issue 1455), all-to-alls of four and eight "
+        "H100s and H200s 311 to 335 with 512 MiB (AIConfigurator's tables, NCCL 2.23 to 2.29)",
     ),
-    Generation.BLACKWELL: Rates(
+    Generation.BLACKWELL: NcclRates(
         0.723, 0.641, _nvls(Generation.BLACKWELL), latency=Latency(24 * US, 8.6 * US, 51 * US),
         source="nccl-tests on eight B200s, and the same collectives in a training step: all-gather and reduce-scatter "
         "606 GiB/s, all-to-all 537 GiB/s (SimuMax, b200_bf16_ceperm.json)",
@@ -62,5 +64,5 @@ RATES: dict[Generation, Rates] = {
 }  # fmt: skip
 """By generation; GPUs that NCCL does not know run as on Ampere."""
 
-PCI_EXPRESS = Rates(12 / 15.75, 12 / 15.75, source="NCCL's topology model: 12 GB/s of the 15.75 of PCIe 3.0 x16")
+PCI_EXPRESS = NcclRates(12 / 15.75, 12 / 15.75, source="NCCL's topology model: 12 GB/s of the 15.75 of PCIe 3.0 x16")
 """Of servers without NVLink."""

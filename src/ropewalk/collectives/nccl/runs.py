@@ -33,7 +33,7 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wires:
+class WireRates:
     """Payload bytes/s, as NCCL counts on them."""
 
     rings: float = math.inf
@@ -60,7 +60,7 @@ class Communicator:
     algorithms: frozenset[Algorithm] = frozenset(Algorithm)
     """Those that are allowed, as by NCCL_ALGO."""
     protocols: frozenset[Protocol] = frozenset(Protocol)
-    wires: Wires = Wires()
+    wires: WireRates = WireRates()
 
     @property
     def ranks(self) -> int:
@@ -82,7 +82,7 @@ class Communicator:
 
 
 @dataclass(frozen=True)
-class Run:
+class NcclRun:
     """One way to run a collective."""
 
     algorithm: Algorithm
@@ -100,7 +100,7 @@ class Run:
     def part_at(self, size_bytes: float) -> float:
         """The part of its bandwidth that it has at this size.
 
-        >>> Run(Algorithm.TREE, Protocol.SIMPLE, 0.0, 1.0, corrected=True).part_at(1 << 20)
+        >>> NcclRun(Algorithm.TREE, Protocol.SIMPLE, 0.0, 1.0, corrected=True).part_at(1 << 20)
         0.5
         """
         step = int(math.log2(size_bytes / 64)) if size_bytes >= 64 else -1
@@ -121,7 +121,7 @@ def bus_factor(act: Act, ranks: int) -> float:
     return (ranks - 1) / ranks if act in (Act.ALL_GATHER, Act.REDUCE_SCATTER, Act.ALL_TO_ALL) else 1.0
 
 
-def runs_of(act: Act, group: Communicator) -> list[Run]:
+def runs_of(act: Act, group: Communicator) -> list[NcclRun]:
     """All that NCCL can do for a collective of this group.
 
     >>> hopper = Communicator((8,), Generation.HOPPER)
@@ -150,7 +150,7 @@ def _protocols(group: Communicator) -> Iterator[Protocol]:
     yield from (one for one in Protocol if group.nvlink or one is not Protocol.LL128)
 
 
-def _ring(act: Act, group: Communicator) -> Iterator[Run]:
+def _ring(act: Act, group: Communicator) -> Iterator[NcclRun]:
     servers, rooted = len(group.servers), act in (Act.BROADCAST, Act.REDUCE)
     halves = 2 if act is Act.ALL_REDUCE else 1
     for protocol in _protocols(group):
@@ -169,7 +169,7 @@ def _ring(act: Act, group: Communicator) -> Iterator[Run]:
         latency += launch
         if act is Act.ALL_REDUCE and protocol is Protocol.SIMPLE and servers > 1:
             latency *= known.PLATEAU.get(group.generation, known.USUAL_PLATEAU)
-        yield Run(Algorithm.RING, protocol, latency, *_ring_limits(group, protocol), launch_s=launch)
+        yield NcclRun(Algorithm.RING, protocol, latency, *_ring_limits(group, protocol), launch_s=launch)
 
 
 def _ring_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]:
@@ -182,7 +182,7 @@ def _ring_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]
     return 1.0, math.inf
 
 
-def _tree(act: Act, group: Communicator) -> Iterator[Run]:
+def _tree(act: Act, group: Communicator) -> Iterator[NcclRun]:
     if act is not Act.ALL_REDUCE:
         return
     levels = int(math.log2(len(group.servers)))
@@ -191,7 +191,7 @@ def _tree(act: Act, group: Communicator) -> Iterator[Run]:
         hops = (group.widest - 1) * inside + levels * _of(known.NET_TREE, protocol)
         launch = _of(known.BASE_TREE, protocol)
         limits = _tree_limits(group, protocol)
-        yield Run(Algorithm.TREE, protocol, launch + 2 * hops, *limits, corrected=True, launch_s=launch)
+        yield NcclRun(Algorithm.TREE, protocol, launch + 2 * hops, *limits, corrected=True, launch_s=launch)
 
 
 def _tree_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]:
@@ -205,25 +205,25 @@ def _tree_limits(group: Communicator, protocol: Protocol) -> tuple[float, float]
     return share, ceiling
 
 
-def _nvls(act: Act, group: Communicator) -> Iterator[Run]:
+def _nvls(act: Act, group: Communicator) -> Iterator[NcclRun]:
     """Switches inside servers add up and copy; between servers trees join the GPUs of the same number."""
     if act is not Act.ALL_REDUCE or group.generation not in known.NVLS_SHARE or not group.nvlink or group.widest < 2:
         return
     if len(group.servers) == 1:
-        yield Run(Algorithm.NVLS, Protocol.SIMPLE, known.NVLS_INSIDE, 1.0, _nvls_ceiling(group))
+        yield NcclRun(Algorithm.NVLS, Protocol.SIMPLE, known.NVLS_INSIDE, 1.0, _nvls_ceiling(group))
     elif len(set(group.servers)) == 1:
         latency = known.NVLS_INSIDE + 2 * int(math.log2(len(group.servers))) * known.NVLS_TREE_ACROSS
         ceiling = group.widest * known.NVLS_TREE_CEILING[group.generation][group.scale]
-        yield Run(Algorithm.NVLS_TREE, Protocol.SIMPLE, latency, 1.0, min(ceiling, _nvls_ceiling(group)))
+        yield NcclRun(Algorithm.NVLS_TREE, Protocol.SIMPLE, latency, 1.0, min(ceiling, _nvls_ceiling(group)))
 
 
-def _pat(act: Act, group: Communicator) -> Iterator[Run]:
+def _pat(act: Act, group: Communicator) -> Iterator[NcclRun]:
     """Trees of all ranks side by side, where every server has one rank (NCCL 2.23 and later)."""
     if act not in (Act.ALL_GATHER, Act.REDUCE_SCATTER) or group.widest > 1:
         return
     rounds = int(math.log2(len(group.servers)))
     latency = known.BASE_PAT + rounds * known.PAT_HOP + group.ranks * known.PAT_RANK
-    yield Run(Algorithm.PAT, Protocol.SIMPLE, latency, known.PAT_SHARE, launch_s=known.BASE_PAT)
+    yield NcclRun(Algorithm.PAT, Protocol.SIMPLE, latency, known.PAT_SHARE, launch_s=known.BASE_PAT)
 
 
 def _nvls_ceiling(group: Communicator) -> float:
@@ -233,7 +233,7 @@ def _nvls_ceiling(group: Communicator) -> float:
     return 2 * (known.NVLS_HEADS - 1) * known.NVLS_HEAD_SPEED * known.NVLS_SHARE[group.generation]
 
 
-def _point_to_point(act: Act, group: Communicator) -> Iterator[Run]:
+def _point_to_point(act: Act, group: Communicator) -> Iterator[NcclRun]:
     """Sends and receives in one kernel, eight peers at a time; LL128 is not used for them."""
     turns = -(-(group.ranks - 1) // 8) if act is Act.ALL_TO_ALL else 1
     for protocol in (Protocol.LL, Protocol.SIMPLE):
@@ -241,4 +241,4 @@ def _point_to_point(act: Act, group: Communicator) -> Iterator[Run]:
         hop = inside if len(group.servers) == 1 else _of(known.NET_RING, protocol)
         share, ceiling = _ring_limits(group, protocol)
         launch = _of(known.BASE_RING, protocol)
-        yield Run(Algorithm.POINT_TO_POINT, protocol, launch + turns * hop, share, ceiling, launch_s=launch)
+        yield NcclRun(Algorithm.POINT_TO_POINT, protocol, launch + turns * hop, share, ceiling, launch_s=launch)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-INT = NDArray[np.int64]
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push_relabel(
-    first: INT,
-    head: INT,
-    mate: INT,
+    first: Ints,
+    head: Ints,
+    mate: Ints,
     residual: NDArray[Any],
     source: int,
     sink: int,
@@ -147,9 +147,16 @@ def push_relabel(
     return excess[sink]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_short_sink(
-    first: INT, head: INT, mate: INT, capacity: INT, source: int, sinks: INT, need: int, sink_side: NDArray[np.bool_]
+    first: Ints,
+    head: Ints,
+    mate: Ints,
+    capacity: Ints,
+    source: int,
+    sinks: Ints,
+    need: int,
+    sink_side: NDArray[np.bool_],
 ) -> tuple[int, int]:
     """Flows to one sink after the other, until one is below `need`: its position and flow, or -1 and `need`."""
     residual = capacity.copy()

@@ -19,8 +19,8 @@ from scipy.optimize import linprog
 from scipy.sparse import block_diag, coo_array, csr_array, hstack
 from scipy.sparse.csgraph import dijkstra
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT, SIMPLEX_UP_TO, largest_first_variable
+from ropewalk.arrays import Floats, Ints
+from ropewalk.collectives.optimum.linear_program import SIMPLEX_UP_TO, largest_first_variable
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import DENOMINATORS, common_unit, nearby
 from ropewalk.collectives.optimum.rooted import narrowest_between_members
@@ -35,11 +35,11 @@ class ConcurrentFlow:
 
     rate: float
     """Of each pair, in units of capacity."""
-    sources: INT
+    sources: Ints
     """The members whose flows were computed: one where all are alike."""
-    flow: FLOAT
+    flow: Floats
     """What each of those sources puts on each arc."""
-    price: FLOAT
+    price: Floats
     """Of a byte over each arc, at the optimum."""
 
 
@@ -87,7 +87,7 @@ def shortest_concurrent_flow(network: Network, found: ConcurrentFlow) -> Concurr
     return replace(found, flow=np.asarray(result.x, np.float64).reshape(found.flow.shape) * found.rate)
 
 
-def _rows(network: Network, sources: INT) -> tuple[csr_array[Any], FLOAT, csr_array[Any], FLOAT]:
+def _rows(network: Network, sources: Ints) -> tuple[csr_array[Any], Floats, csr_array[Any], Floats]:
     """What vertices keep of each source's flow and how many rates that must be; what classes of arcs carry and can."""
     arcs, classes = network.arcs, int(network.arc_class.max()) + 1
     kept = [_conservation(network, int(source)) for source in sources]
@@ -106,7 +106,7 @@ def _rows(network: Network, sources: INT) -> tuple[csr_array[Any], FLOAT, csr_ar
     )
 
 
-def _conservation(network: Network, source: int) -> tuple[csr_array[Any], FLOAT]:
+def _conservation(network: Network, source: int) -> tuple[csr_array[Any], Floats]:
     """In minus out of every vertex but the source, and how many rates it keeps: one for a member, none otherwise."""
     place = np.arange(network.vertices)
     place[source:] -= 1
@@ -126,7 +126,7 @@ def proved_rate(network: Network, found: ConcurrentFlow) -> Fraction | None:
     return least if exact_flows(network, found, least) is not None else None
 
 
-def least_rate_bound(network: Network, price: FLOAT) -> Fraction:
+def least_rate_bound(network: Network, price: Floats) -> Fraction:
     """The least bound on the rate that prices near the given ones prove."""
     scaled = price / price.max()
     tried = [nearby(scaled, size) for size in DENOMINATORS]
@@ -169,7 +169,7 @@ def exact_flows(network: Network, found: ConcurrentFlow, rate: Fraction) -> list
     return None
 
 
-def _reaches(network: Network, sources: INT, flows: list[list[Fraction]], rate: Fraction) -> bool:
+def _reaches(network: Network, sources: Ints, flows: list[list[Fraction]], rate: Fraction) -> bool:
     """Whether these flows, in units of `rate`, give every pair that rate within the links."""
     classes = network.arc_class
     size = np.bincount(classes)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from ropewalk.arrays import Floats
 from ropewalk.errors import PhysicsError
-
-FLOAT = NDArray[np.float64]
 
 SIMPLEX_UP_TO = 6_000
 """Variables up to which the simplex method is used; beyond, interior points are faster. Both end in a corner."""
@@ -22,15 +20,15 @@ SIMPLEX_UP_TO = 6_000
 class LinearSolution:
     """An optimal corner."""
 
-    values: FLOAT
-    upper_price: FLOAT
+    values: Floats
+    upper_price: Floats
     """What the objective gains by a unit more on the right of each inequality."""
-    equal_price: FLOAT
+    equal_price: Floats
     """Minus what it gains by a unit more on the right of each equation."""
 
 
 def largest_first_variable(
-    subject: str, upper: csr_array[Any], limit: FLOAT, equal: csr_array[Any], right: FLOAT
+    subject: str, upper: csr_array[Any], limit: Floats, equal: csr_array[Any], right: Floats
 ) -> LinearSolution:
     """Maximise variable 0 of non-negative variables with `upper @ x <= limit` and `equal @ x == right`.
 

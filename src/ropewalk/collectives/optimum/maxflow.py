@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT, first_short_sink, push_relabel
+from ropewalk.arrays import Ints
+from ropewalk.collectives.optimum._push_relabel import first_short_sink, push_relabel
 
 _LARGEST = 1 << 62
 """Sums of capacities stay below this in compiled code, so that no excess overflows."""
@@ -40,11 +41,11 @@ class FlowNetwork:
     """
 
     vertices: int
-    tail: INT
-    head: INT
+    tail: Ints
+    head: Ints
 
     @cached_property
-    def _residual_arcs(self) -> tuple[INT, INT, INT, INT]:
+    def _residual_arcs(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Forward and backward arcs by tail: first of each vertex, head, the opposite arc, and where each arc went."""
         arcs = len(self.tail)
         tails = np.concatenate([self.tail, self.head])
@@ -57,18 +58,18 @@ class FlowNetwork:
         mate = place[(order + arcs) % (2 * arcs)]
         return first, head, mate, place[:arcs]
 
-    def flow(self, capacity: Sequence[int] | INT, source: int, sink: int) -> int:
+    def flow(self, capacity: Sequence[int] | Ints, source: int, sink: int) -> int:
         """The value of a maximum flow."""
         return self.cut(capacity, source, sink).flow
 
-    def cut(self, capacity: Sequence[int] | INT, source: int, sink: int) -> Shortfall:
+    def cut(self, capacity: Sequence[int] | Ints, source: int, sink: int) -> Shortfall:
         """A narrowest cut and its value."""
         shortfall = self.first_shortfall(capacity, source, np.array([sink]), None)
         assert shortfall is not None
         return shortfall
 
     def first_shortfall(
-        self, capacity: Sequence[int] | INT, source: int, sinks: INT, need: int | None
+        self, capacity: Sequence[int] | Ints, source: int, sinks: Ints, need: int | None
     ) -> Shortfall | None:
         """The first sink whose maximum flow from the source is below `need` (None: any); None if all get it."""
         first, head, mate, place = self._residual_arcs
@@ -90,7 +91,7 @@ class FlowNetwork:
         return None
 
 
-def _sum(capacity: Sequence[int] | INT) -> int:
+def _sum(capacity: Sequence[int] | Ints) -> int:
     """The sum without overflow; NumPy's own where it cannot overflow."""
     if isinstance(capacity, np.ndarray) and capacity.sum(dtype=np.float64) < _LARGEST / 2:
         return int(capacity.sum())

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import common_unit, meant
 from ropewalk.errors import Findings, ProgramError
@@ -78,20 +78,19 @@ def _check(
             name = fabric.node_names[host]
             findings.add(f"host {name} is in the group {members.count(host)} times: list every host once")
     if len(set(members)) < 2:
-        alone = "1 host, which has nobody to talk to" if members else "no hosts"
+        alone = "1 host, which communicates with nothing" if members else "no hosts"
         findings.add(f"the group has {alone}: give at least two")
     for link in np.flatnonzero(~(np.isfinite(fabric.bandwidth) & (fabric.bandwidth > 0))):
         speed = fabric.bandwidth[link]
         findings.add(
-            f"link {fabric.link_name(int(link))} has a bandwidth of {speed:g} bytes/s: remove it or speed it up"
+            f"link {fabric.link_name(int(link))} has a bandwidth of {speed:g} bytes/s: remove it, or give a higher "
+            "bandwidth"
         )
     if shards is not None:
         if len(shards) != len(members):
             findings.add(f"there are {len(shards)} shards for {len(members)} members: give one for each member")
         elif not all(0 <= shard < math.inf for shard in shards) or not any(shards):
-            findings.add(
-                "shards must be numbers of at least 0, not all of them 0: give the size of every member's shard"
-            )
+            findings.add("shards must be numbers of at least 0, not all 0: give the size of every member's shard")
     if host_limits is not None:
         if len(host_limits) != fabric.hosts:
             findings.add(f"there are {len(host_limits)} limits for {fabric.hosts} hosts: give one for each host")
@@ -121,7 +120,7 @@ def _limited(
     bandwidth: list[Fraction],
     links: list[tuple[int, ...]],
     host_limits: Sequence[float],
-) -> tuple[list[int], list[int], list[Fraction], list[tuple[int, ...]], INT, INT]:
+) -> tuple[list[int], list[int], list[Fraction], list[tuple[int, ...]], Ints, Ints]:
     """Every host gets a way out and a way in with its limit; its links start and end there."""
     hosts, nodes = fabric.hosts, fabric.nodes
     way_out, way_in = range(nodes, nodes + hosts), range(nodes + hosts, nodes + 2 * hosts)
@@ -157,6 +156,6 @@ def _check_connected(network: Network) -> None:
         names = network.fabric.node_names
         first, others = names[network.members[0]], listed([names[host] for host in apart])
         raise ProgramError(
-            f"collective on {network.fabric.name}: {first} and {others} cannot reach each other both ways: "
+            f"collective on {network.fabric.name}: {first} and {others} cannot reach each other in both directions: "
             "add links or leave hosts out of the group"
         )

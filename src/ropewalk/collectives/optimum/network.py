@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
 from ropewalk.collectives.optimum.maxflow import FlowNetwork
 from ropewalk.fabric import Fabric
 from ropewalk.fabric.translation import Translations
@@ -32,21 +32,21 @@ class Network:
     """Arcs with whole capacities between vertices; vertices 0 … nodes-1 are the nodes of the fabric."""
 
     fabric: Fabric
-    members: INT
+    members: Ints
     """Hosts of the group, in the order of ranks."""
     weight: tuple[int, ...]
     """How much of the data each member brings (or ends up with), in whole numbers without a common divisor."""
     vertices: int
-    tail: INT
-    head: INT
+    tail: Ints
+    head: Ints
     capacity: tuple[int, ...]
     unit: Fraction
     """Bytes/s of capacity 1."""
     links: tuple[tuple[int, ...], ...]
     """The links of the fabric that make up each arc; none where the arc is the limit of a host."""
-    node: INT
+    node: Ints
     """The node of the fabric that each vertex is, or is a part of."""
-    opposite: INT
+    opposite: Ints
     """What each vertex is when all data runs backwards: itself, except that ways out and ways in change places."""
     copying: bool
     """Whether vertices that are not members copy what they forward and add up what they reduce."""
@@ -82,12 +82,12 @@ class Network:
         return mask
 
     @cached_property
-    def sinks(self) -> INT:
+    def sinks(self) -> Ints:
         """Members that have to be looked at: one where all are alike."""
         return self.members[:1] if self.symmetry is not None else self.members
 
     @cached_property
-    def forwarders(self) -> INT:
+    def forwarders(self) -> Ints:
         """Vertices that must send exactly what they receive."""
         return np.flatnonzero(~self.is_member) if not self.copying else np.zeros(0, np.int64)
 
@@ -104,7 +104,7 @@ class Network:
         return all(surplus[vertex] == 0 for vertex in np.flatnonzero(~self.is_member))
 
     @cached_property
-    def mirror(self) -> INT | None:
+    def mirror(self) -> Ints | None:
         """For every arc the one that carries the same data backwards; None unless all of them have equal capacity."""
         place = {ends: arc for arc, ends in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True))}
         back = [
@@ -116,7 +116,7 @@ class Network:
         return np.array(back, np.int64)
 
     @cached_property
-    def arc_class(self) -> INT:
+    def arc_class(self) -> Ints:
         """Arcs that the symmetry carries onto each other have the same number; without symmetry each has its own."""
         if self.symmetry is None:
             return np.arange(self.arcs)
@@ -137,11 +137,11 @@ class Network:
         """A capacity in bytes/s."""
         return capacity * self.unit
 
-    def leaving(self, inside: NDArray[np.bool_]) -> INT:
+    def leaving(self, inside: NDArray[np.bool_]) -> Ints:
         """The arcs that lead out of a set of vertices."""
         return np.flatnonzero(inside[self.tail] & ~inside[self.head])
 
-    def capacity_of(self, arcs: Sequence[int] | INT) -> int:
+    def capacity_of(self, arcs: Sequence[int] | Ints) -> int:
         return sum(self.capacity[arc] for arc in arcs)
 
     def weight_in(self, inside: NDArray[np.bool_]) -> int:

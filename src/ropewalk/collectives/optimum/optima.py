@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ropewalk.arrays import Floats
 from ropewalk.collectives.optimum.certificate import cut_weights, least_bound, proved
 from ropewalk.collectives.optimum.concurrent import largest_concurrent_flow, proved_rate
 from ropewalk.collectives.optimum.gather import largest_ratio
-from ropewalk.collectives.optimum.linear_program import FLOAT
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import DENOMINATORS
 from ropewalk.collectives.optimum.record import Cut, Optimum, cut_around
@@ -21,10 +21,10 @@ from ropewalk.collectives.optimum.strength import strength
 from ropewalk.errors import ProgramError
 
 BY_CUTS = "narrowest cut by maximum flows"
-BOUND_BY_CUTS = "narrowest cut; reached where trees of copying switches pack, otherwise only a bound"
+BOUND_BY_CUTS = "narrowest cut; reached where multicast trees pack, otherwise only a bound"
 BY_SHARING = "linear program over capacities, checked in fractions"
 BY_SHARING_ROUNDED = "linear program over capacities, in floating point"
-BY_HALVES = "reduce-scatter and all-gather, which a linear program over capacities proves best"
+BY_HALVES = "reduce-scatter and all-gather, proved optimal by a linear program over capacities"
 BY_STRENGTH = "strength of the graph by maximum flows"
 BY_CONCURRENT_FLOW = "largest concurrent flow, checked in fractions"
 BY_CONCURRENT_FLOW_ROUNDED = "largest concurrent flow, in floating point"
@@ -183,7 +183,7 @@ def _by_strength(network: Network) -> Optimum:
     return Optimum("all-reduce", algbw, around[0] if parts == 2 else None, BY_STRENGTH, exact=True, cuts=cuts)
 
 
-def _cut_between_pairs(network: Network, price: FLOAT, rate: Fraction | float) -> Cut | None:
+def _cut_between_pairs(network: Network, price: Floats, rate: Fraction | float) -> Cut | None:
     """The one cut that limits all pairs across it, if the links with a price are one."""
     free = price <= 1e-9 * price.max()
     for start in network.members.tolist():

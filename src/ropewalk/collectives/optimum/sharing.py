@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.optimum.gather import largest_ratio
-from ropewalk.collectives.optimum.linear_program import FLOAT, LinearSolution, largest_first_variable
+from ropewalk.collectives.optimum.linear_program import LinearSolution, largest_first_variable
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.optimum.rational import common_unit
 from ropewalk.collectives.optimum.rooted import narrowest_between_members
@@ -51,19 +51,19 @@ class Sharing:
     """Whether the reducing part is the spreading part backwards."""
     rate: float
     """X, in units of capacity."""
-    root: FLOAT
+    root: Floats
     """Bytes/s with each member as root."""
-    spreading: FLOAT
+    spreading: Floats
     """g of every arc (zeros where nothing is spread)."""
-    reducing: FLOAT
+    reducing: Floats
     """h of every arc."""
     cuts: tuple[tuple[bool, NDArray[np.bool_]], ...]
     """Sets of vertices that were needed; True for those that spreading has to leave, False for reducing to enter."""
-    cut_price: FLOAT
+    cut_price: Floats
     """What a unit more across each cut would gain."""
-    spreading_price: FLOAT
+    spreading_price: Floats
     """What it would gain if a vertex could send a unit more of what is spread than it receives."""
-    reducing_price: FLOAT
+    reducing_price: Floats
 
 
 def best_sharing(
@@ -114,7 +114,7 @@ class _Program:
         self._capacity_rows, self._capacity = self._capacities()
         self._balance = self._balances()
 
-    def _columns(self, spreading: bool) -> INT:
+    def _columns(self, spreading: bool) -> Ints:
         """The variable of every arc in the spreading or the reducing part."""
         classes = self.network.arc_class
         if spreading or self.parts == 1:
@@ -124,7 +124,7 @@ class _Program:
             return self.first_arc + classes
         return self.first_arc + self.classes + classes
 
-    def _capacities(self) -> tuple[csr_array[Any], FLOAT]:
+    def _capacities(self) -> tuple[csr_array[Any], Floats]:
         """g + h <= c for every class of arcs."""
         _, arc = np.unique(self.network.arc_class, return_index=True)
         rows, columns = [], []
@@ -228,7 +228,7 @@ class _Program:
                 sinks = sinks[short.position + 1 :]
         return added
 
-    def _unpacked(self, values: FLOAT) -> tuple[FLOAT, FLOAT, FLOAT]:
+    def _unpacked(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """x of every member, g and h of every arc."""
         roots = values[1 : 1 + len(self.network.members)] if self.share is None else values[0] * self._share
         nothing = np.zeros(self.network.arcs)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ropewalk.collectives.optimum._push_relabel import INT
+from ropewalk.arrays import Ints
 from ropewalk.collectives.optimum.maxflow import FlowNetwork
 from ropewalk.collectives.optimum.network import Network
 
@@ -26,7 +26,7 @@ class Strength(NamedTuple):
 
     value: Fraction
     """In units of capacity."""
-    part: INT
+    part: Ints
     """The part that each vertex is in, numbered from 0."""
 
 
@@ -49,12 +49,12 @@ def strength(network: Network) -> Strength:
         best = narrower
 
 
-def _ratio(network: Network, part: INT) -> Strength:
+def _ratio(network: Network, part: Ints) -> Strength:
     between = network.capacity_of(np.flatnonzero(part[network.tail] != part[network.head]))
     return Strength(Fraction(between, 2 * int(part.max())), part)
 
 
-def _narrowest_partition(network: Network, ratio: Fraction) -> INT:
+def _narrowest_partition(network: Network, ratio: Fraction) -> Ints:
     """The partition with the least sum over its parts of (bandwidth out of the part) / 2 - ratio.
 
     In whole numbers, f(A) = q d(A) - 2p for a ratio p/q; y(j) is the least of f(A) - y(A without j) over the sets A
@@ -82,5 +82,5 @@ def _narrowest_partition(network: Network, ratio: Fraction) -> INT:
     return np.unique(part, return_inverse=True)[1].astype(np.int64)
 
 
-def _small(values: list[int]) -> INT | list[int]:
+def _small(values: list[int]) -> Ints | list[int]:
     return np.array(values, np.int64) if max(values) < 1 << 40 else values

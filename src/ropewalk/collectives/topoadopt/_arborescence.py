@@ -10,14 +10,13 @@ with the lowest number, so that the same costs always give the same tree.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
-def cheapest_arborescence(cost: FLOAT, root: int, parent: INT) -> float:
+@kernel
+def cheapest_arborescence(cost: Floats, root: int, parent: Ints) -> float:
     """Fill in the parent of every vertex (-1 at the root) of the cheapest tree out of the root; what it costs.
 
     `cost[u, v]` is that of the arc from u to v. Every vertex must be reachable from every other one.
@@ -115,8 +114,8 @@ def cheapest_arborescence(cost: FLOAT, root: int, parent: INT) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
-def cheapest_spanning_tree(cost: FLOAT, parent: INT) -> float:
+@kernel
+def cheapest_spanning_tree(cost: Floats, parent: Ints) -> float:
     """The same on a table that is equal both ways, where every root has the same tree: Prim 1957, out of vertex 0."""
     n = len(cost)
     joined = np.zeros(n, np.bool_)

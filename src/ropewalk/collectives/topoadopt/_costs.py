@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.topoadopt._arborescence import cheapest_arborescence, cheapest_spanning_tree
 from ropewalk.collectives.topoadopt._ways import shortest_ways
 from ropewalk.collectives.topoadopt._weights import Graph
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
-def _between(graph: Graph, price: FLOAT) -> FLOAT:
+@kernel
+def _between(graph: Graph, price: Floats) -> Floats:
     n = len(graph.members)
     between = np.empty((n, n))
     last = np.empty((n, len(graph.first) - 1), np.int64)
@@ -21,20 +20,20 @@ def _between(graph: Graph, price: FLOAT) -> FLOAT:
     return between
 
 
-@njit(cache=True, nogil=True)
-def cost_both_ways(graph: Graph, price: FLOAT) -> float:
+@kernel
+def cost_both_ways(graph: Graph, price: Floats) -> float:
     """The cheapest tree one way, under prices that are equal both ways."""
     cost: float = cheapest_spanning_tree(_between(graph, price), np.empty(len(graph.members), np.int64))
     return cost
 
 
-@njit(cache=True, nogil=True)
-def costs_of_roots(graph: Graph, price: FLOAT, backwards: bool) -> FLOAT:
+@kernel
+def costs_of_roots(graph: Graph, price: Floats, backwards: bool) -> Floats:
     """The cheapest tree out of each member, or into it."""
     between = _between(graph, price)
     if backwards:
         between = between.T.copy()
-    parent: INT = np.empty(len(between), np.int64)
+    parent: Ints = np.empty(len(between), np.int64)
     costs = np.empty(len(between))
     for root in range(len(between)):
         costs[root] = cheapest_arborescence(between, root, parent)

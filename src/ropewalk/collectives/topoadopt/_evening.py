@@ -7,17 +7,16 @@ fullest arc becomes less full or there is one less that is as full: the search e
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 _LESS = 1 - 1e-12
 """Fills that differ by rounding alone are equal."""
 
 
-@njit(cache=True, nogil=True)
-def even_out(first: INT, arc: INT, times: INT, start: INT, end: INT, capacity: FLOAT, counts: INT) -> float:
+@kernel
+def even_out(first: Ints, arc: Ints, times: Ints, start: Ints, end: Ints, capacity: Floats, counts: Ints) -> float:
     """Change `counts` in place, keeping the sum of every group; how full the fullest arc is in the end.
 
     Tree t takes arcs `arc[first[t] : first[t + 1]]`, each so many times; its group are trees `start[t]` to `end[t]`,

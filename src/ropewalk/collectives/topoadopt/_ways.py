@@ -6,15 +6,14 @@ Costs are added and compared, nothing else, so whole numbers that add up to less
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
+from ropewalk.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shortest_ways(
-    first: INT, leaving: INT, head: INT, members: INT, forwarders: INT, cost: FLOAT, between: FLOAT, last: INT
+    first: Ints, leaving: Ints, head: Ints, members: Ints, forwarders: Ints, cost: Floats, between: Floats, last: Ints
 ) -> None:
     """Fill in the cost `between` any two members, and the `last` arc on the way from each member to each vertex.
 
@@ -53,8 +52,8 @@ def shortest_ways(
             between[row, column] = distance[members[column]] if row != column else np.inf
 
 
-@njit(cache=True, nogil=True)
-def write_way(last: INT, tail: INT, members: INT, parent: int, child: int, way: INT) -> int:
+@kernel
+def write_way(last: Ints, tail: Ints, members: Ints, parent: int, child: int, way: Ints) -> int:
     """Write the arcs on the way from a member to another, the last one first; how many there are."""
     vertex = members[child]
     length = 0

@@ -15,13 +15,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.topoadopt._arborescence import cheapest_arborescence, cheapest_spanning_tree
 from ropewalk.collectives.topoadopt._ways import shortest_ways, write_way
+from ropewalk.compiled import kernel
 
 _LARGE = 1e100
 """Weights are divided by their sum when it exceeds this."""
@@ -30,52 +29,52 @@ _LARGE = 1e100
 class Graph(NamedTuple):
     """A network as arrays."""
 
-    first: INT
-    leaving: INT
-    tail: INT
-    head: INT
-    members: INT
-    forwarders: INT
-    mirror: INT
+    first: Ints
+    leaving: Ints
+    tail: Ints
+    head: Ints
+    members: Ints
+    forwarders: Ints
+    mirror: Ints
     """The arc that carries the same data backwards, where everything is equal both ways; else empty."""
-    capacity: FLOAT
+    capacity: Floats
 
 
 class Search(NamedTuple):
     """Where the search stands."""
 
-    weight: FLOAT
-    load: FLOAT
-    best_weight: FLOAT
+    weight: Floats
+    load: Floats
+    best_weight: Floats
     """The weights that gave the least bound."""
-    bound: FLOAT
+    bound: Floats
     """One number: the least bound."""
-    packed: FLOAT
+    packed: Floats
     """One number: all rates together, not yet divided by the load of the fullest arc."""
-    growth: FLOAT
+    growth: Floats
     """One number: the logarithm of the factor by which all weights together have grown."""
-    turn: INT
+    turn: Ints
     """One number: the root whose turn it is."""
-    floor: FLOAT
+    floor: Floats
     """One number. Free roots: the logarithm of a cost that no column is below. Given shares: the rate of a round."""
-    rest: FLOAT
+    rest: Floats
     """One number. Free roots: the floor after this round. Given shares: what the root in turn has still to get."""
-    spent: FLOAT
+    spent: Floats
     """Given shares: what this round has cost, and `growth` when it began."""
 
 
-class Found(NamedTuple):
+class FoundTrees(NamedTuple):
     """Trees in the order they are found."""
 
-    root: INT
-    rate: FLOAT
-    parent: INT
+    root: Ints
+    rate: Floats
+    parent: Ints
     ways: NDArray[np.int32]
     """Arcs on the way to each child, the last one first, then -1."""
 
 
-@njit(cache=True, nogil=True)
-def _priced(graph: Graph, search: Search, between: FLOAT, last: INT) -> float:
+@kernel
+def _priced(graph: Graph, search: Search, between: Floats, last: Ints) -> float:
     """Costs between members under the current weights; what all weights add up to."""
     cost = search.weight / graph.capacity
     shortest_ways(graph.first, graph.leaving, graph.head, graph.members, graph.forwarders, cost, between, last)
@@ -83,8 +82,8 @@ def _priced(graph: Graph, search: Search, between: FLOAT, last: INT) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
-def _use(graph: Graph, parent: INT, last: INT, found: Found, slot: int, use: FLOAT, reduces: bool) -> None:
+@kernel
+def _use(graph: Graph, parent: Ints, last: Ints, found: FoundTrees, slot: int, use: Floats, reduces: bool) -> None:
     """Write a tree down and count how often it takes each arc.
 
     The paths of a tree that reduces run from the child to the parent, here the first arc first.
@@ -101,8 +100,8 @@ def _use(graph: Graph, parent: INT, last: INT, found: Found, slot: int, use: FLO
                 use[way[place]] += 1
 
 
-@njit(cache=True, nogil=True)
-def _most(graph: Graph, use: FLOAT) -> float:
+@kernel
+def _most(graph: Graph, use: Floats) -> float:
     """The rate that fills the fullest arc once."""
     rate = np.inf
     for arc in range(len(use)):
@@ -111,8 +110,8 @@ def _most(graph: Graph, use: FLOAT) -> float:
     return rate
 
 
-@njit(cache=True, nogil=True)
-def _charge(graph: Graph, search: Search, use: FLOAT, rate: float, step: float) -> None:
+@kernel
+def _charge(graph: Graph, search: Search, use: Floats, rate: float, step: float) -> None:
     """Make arcs dearer by what they are used."""
     before = search.weight.sum()
     for arc in range(len(use)):
@@ -125,14 +124,14 @@ def _charge(graph: Graph, search: Search, use: FLOAT, rate: float, step: float) 
         search.weight[:] /= after
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _note_bound(search: Search, bound: float) -> None:
     if bound < search.bound[0]:
         search.bound[0] = bound
         search.best_weight[:] = search.weight
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _finished(graph: Graph, search: Search, wanted: float, growth: float) -> bool:
     """Whether what is packed is the wanted part of the bound, or weights have grown by all that theory asks for."""
     fullest = (search.load / graph.capacity).max()
@@ -142,9 +141,9 @@ def _finished(graph: Graph, search: Search, wanted: float, growth: float) -> boo
     return enough
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_both_ways(
-    graph: Graph, search: Search, found: Found, step: float, wanted: float, growth: float
+    graph: Graph, search: Search, found: FoundTrees, step: float, wanted: float, growth: float
 ) -> tuple[int, bool]:
     """Trees that reduce and spread over the same arcs there and back; how many were found, and whether that is it."""
     n = len(graph.members)
@@ -168,9 +167,9 @@ def pack_both_ways(
     return len(found.rate), False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_pairs(
-    graph: Graph, search: Search, spreading: Found, reducing: Found, step: float, wanted: float, growth: float
+    graph: Graph, search: Search, spreading: FoundTrees, reducing: FoundTrees, step: float, wanted: float, growth: float
 ) -> tuple[int, bool]:
     """A tree to a root and one out of it at a time; roots take turns, each as long as it is nearly the cheapest.
 
@@ -213,9 +212,9 @@ def pack_pairs(
     return slot, False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_shares(
-    graph: Graph, search: Search, found: Found, share: FLOAT, step: float, wanted: float, growth: float
+    graph: Graph, search: Search, found: FoundTrees, share: Floats, step: float, wanted: float, growth: float
 ) -> tuple[int, bool]:
     """Trees out of every root in given shares; in a round each root gets its share of the best rate known so far."""
     n = len(graph.members)

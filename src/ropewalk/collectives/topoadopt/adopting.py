@@ -25,7 +25,7 @@ from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.topoadopt.both_ways import BothWays
 from ropewalk.collectives.topoadopt.certificate import least_bound
 from ropewalk.collectives.topoadopt.pairs import Pairs
-from ropewalk.collectives.topoadopt.problem import Problem
+from ropewalk.collectives.topoadopt.problem import PackingProblem
 from ropewalk.collectives.topoadopt.pruning import best_corner, few_trees
 from ropewalk.collectives.topoadopt.record import F, TopoAdopt
 from ropewalk.collectives.topoadopt.rounding import simplest_whole
@@ -74,14 +74,14 @@ def topoadopt_reduce(network: Network, root: int, epsilon: float = 0.05) -> Topo
     return topoadopt_broadcast(network.reversed(), root, epsilon)
 
 
-def _packed(problem: Problem[F], epsilon: float) -> TopoAdopt[F]:
+def _packed(problem: PackingProblem[F], epsilon: float) -> TopoAdopt[F]:
     if not SMALLEST <= epsilon <= LARGEST:
         raise ProgramError(
-            f"a distance of {epsilon:g} from the optimum cannot be asked for: give {SMALLEST:g} to {LARGEST:g}, or "
+            f"a distance of {epsilon:g} from the optimum is out of range: give {SMALLEST:g} to {LARGEST:g}, or "
             "build the exact forest"
         )
     if problem.network.copying:
-        raise ProgramError("trees are built for switches that only forward: leave copying in switches out")
+        raise ProgramError("trees are for switches that only forward: leave in-network multicast out")
     guarantee = 1 - Fraction(repr(epsilon))
     iterations = 0
     for step in _steps(epsilon):
@@ -103,7 +103,7 @@ def _packed(problem: Problem[F], epsilon: float) -> TopoAdopt[F]:
                     trees_found=len(rate),
                 )
     raise PhysicsError(
-        f"trees on {problem.network.fabric.name}: all steps are done without the proof that theory promises"
+        f"trees on {problem.network.fabric.name}: no proof was found within the steps guaranteed by theory"
     )
 
 

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.forest import AllReduceForest, Forest
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.topoadopt._costs import cost_both_ways
 from ropewalk.collectives.topoadopt._weights import Graph, pack_both_ways
 from ropewalk.collectives.topoadopt.apportioning import apportioned
-from ropewalk.collectives.topoadopt.columns import Columns
-from ropewalk.collectives.topoadopt.graph import Searched, fresh_search, graph_of, room_for_trees, searched
+from ropewalk.collectives.topoadopt.columns import TreeColumns
+from ropewalk.collectives.topoadopt.graph import SearchEnd, fresh_search, graph_of, room_for_trees, searched
 from ropewalk.collectives.topoadopt.growing import arcs_from_parent, centre, depths_from, grown_tree, rerooted
 
 
@@ -31,16 +30,16 @@ class BothWays:
     """Trees of an all-reduce on a network that is its own mirror image."""
 
     network: Network
-    columns: Columns = field(init=False)
+    columns: TreeColumns = field(init=False)
 
     def __post_init__(self) -> None:
-        self.columns = Columns(self.network.arcs)
+        self.columns = TreeColumns(self.network.arcs)
 
     @cached_property
     def graph(self) -> Graph:
         return graph_of(self.network)
 
-    def search(self, step: float, wanted: float, growth: float) -> Searched:
+    def search(self, step: float, wanted: float, growth: float) -> SearchEnd:
         search, found = fresh_search(self.graph), room_for_trees(self.graph)
         return searched(
             self.graph,
@@ -56,28 +55,28 @@ class BothWays:
     def equations(self) -> csr_array[Any]:
         return csr_array(np.concatenate([[-1.0], np.ones(len(self.columns))])[None, :])
 
-    def groups(self) -> INT:
+    def groups(self) -> Ints:
         return np.zeros(len(self.columns), np.int64)
 
-    def depths(self) -> INT:
+    def depths(self) -> Ints:
         parents = self.columns.parent
         return np.array([int(depths_from(rerooted(parent, centre(parent))).max()) for parent in parents], np.int64)
 
-    def symmetric(self, price: FLOAT) -> FLOAT:
+    def symmetric(self, price: Floats) -> Floats:
         """The sum of a price and its mirror image: it bounds as well, because the image of a packing is one."""
-        both: FLOAT = price + price[self.graph.mirror]
+        both: Floats = price + price[self.graph.mirror]
         return both
 
-    def least_cost(self, price: FLOAT) -> Fraction:
+    def least_cost(self, price: Floats) -> Fraction:
         return 2 * Fraction(cost_both_ways(self.graph, price))
 
-    def counts(self, rate: FLOAT, units: int) -> INT:
+    def counts(self, rate: Floats, units: int) -> Ints:
         return apportioned(units, rate)
 
-    def total(self, counts: INT) -> int:
+    def total(self, counts: Ints) -> int:
         return int(counts.sum())
 
-    def forest(self, counts: INT, unit: Fraction) -> AllReduceForest:
+    def forest(self, counts: Ints, unit: Fraction) -> AllReduceForest:
         mirror, reverse = self.graph.mirror, self.network.reversed()
         spreading, reducing = [], []
         for number in np.flatnonzero(counts).tolist():

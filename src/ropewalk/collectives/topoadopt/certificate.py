@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ropewalk.collectives.optimum.linear_program import FLOAT
-from ropewalk.collectives.topoadopt.problem import Problem
+from ropewalk.arrays import Floats
+from ropewalk.collectives.topoadopt.problem import PackingProblem
 
 _SIMPLE = (*range(1, 13), 16, 18, 20, 24, 30, 36, 42, 48, 60)
 _FINE = 1 << 28
@@ -22,7 +22,7 @@ _FINE = 1 << 28
 then the bound is the optimum itself; otherwise fine ones lose almost nothing, and their sums stay below 2^53."""
 
 
-def least_bound(problem: Problem[Any], prices: Iterable[FLOAT], achieved: Fraction) -> Fraction:
+def least_bound(problem: PackingProblem[Any], prices: Iterable[Floats], achieved: Fraction) -> Fraction:
     """Bytes/s that no schedule exceeds, by the best of some prices; the search ends where that is achieved."""
     least: Fraction | None = None
     for price in prices:
@@ -37,7 +37,7 @@ def least_bound(problem: Problem[Any], prices: Iterable[FLOAT], achieved: Fracti
     return least
 
 
-def _bound(problem: Problem[Any], price: FLOAT) -> Fraction | None:
+def _bound(problem: PackingProblem[Any], price: Floats) -> Fraction | None:
     cost = problem.least_cost(price)
     if cost == 0:
         return None

@@ -10,27 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.forest.forest import Tree
-from ropewalk.collectives.optimum._push_relabel import INT
 from ropewalk.collectives.optimum.network import Network
-from ropewalk.collectives.topoadopt._weights import Found
+from ropewalk.collectives.topoadopt._weights import FoundTrees
 from ropewalk.collectives.topoadopt.growing import arcs_from_parent, depths_from, grown_tree
 
 
 @dataclass(eq=False)
-class Columns:
+class TreeColumns:
     """Different trees: of each its root, parents and ways, all as positions among members and numbers of arcs."""
 
     arcs: int
     root: list[int] = field(default_factory=list)
-    parent: list[INT] = field(default_factory=list)
+    parent: list[Ints] = field(default_factory=list)
     ways: list[NDArray[np.int32]] = field(default_factory=list)
     _known: set[tuple[int, bytes]] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.root)
 
-    def add(self, found: Found, count: int) -> None:
+    def add(self, found: FoundTrees, count: int) -> None:
         """Keep those of the first `count` trees that are new."""
         for slot in range(count):
             root = int(found.root[slot])
@@ -52,12 +52,12 @@ class Columns:
         table = coo_array((np.ones(len(rows)), (rows, columns)), shape=(self.arcs, len(self)))
         return table.tocsr()
 
-    def depths(self) -> INT:
+    def depths(self) -> Ints:
         """Branches on the longest way from the root of each tree."""
-        deepest: INT = depths_from(np.stack(self.parent)).max(axis=1)
+        deepest: Ints = depths_from(np.stack(self.parent)).max(axis=1)
         return deepest
 
-    def trees(self, network: Network, counts: INT, unit: Fraction) -> tuple[Tree, ...]:
+    def trees(self, network: Network, counts: Ints, unit: Fraction) -> tuple[Tree, ...]:
         """The trees that have a rate, which is a whole number of units."""
         trees = []
         for number in np.flatnonzero(counts).tolist():

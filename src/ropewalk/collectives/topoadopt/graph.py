@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats
 from ropewalk.collectives.optimum.network import Network
-from ropewalk.collectives.topoadopt._weights import Found, Graph, Search
+from ropewalk.collectives.topoadopt._weights import FoundTrees, Graph, Search
 
 _AT_A_TIME = 256
 """Trees that a kernel finds before they are looked through."""
@@ -49,10 +49,10 @@ def fresh_search(graph: Graph, *, turn: int = 0, floor: float = 0.0, rest: float
     )
 
 
-def room_for_trees(graph: Graph) -> Found:
+def room_for_trees(graph: Graph) -> FoundTrees:
     """Space for the trees that a kernel finds at a time; a way passes every forwarder at most once."""
     members, longest = len(graph.members), len(graph.forwarders) + 1
-    return Found(
+    return FoundTrees(
         root=np.zeros(_AT_A_TIME, np.int64),
         rate=np.zeros(_AT_A_TIME),
         parent=np.zeros((_AT_A_TIME, members), np.int64),
@@ -61,19 +61,19 @@ def room_for_trees(graph: Graph) -> Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchEnd:
     """How a search ended."""
 
     trees: int
     rate: float
     """What its trees carry together, in parts of the largest capacity."""
-    price: FLOAT
+    price: Floats
     """The price of each arc that gave the least bound."""
 
 
 def searched(
     graph: Graph, search: Search, pack: Callable[[], tuple[int, bool]], keep: Callable[[int], None]
-) -> Searched:
+) -> SearchEnd:
     """Run a kernel until it is finished, keeping its trees."""
     total = 0
     while True:
@@ -83,4 +83,4 @@ def searched(
         if finished:
             break
     rate = float(search.packed[0] / (search.load / graph.capacity).max())
-    return Searched(total, rate, search.best_weight / graph.capacity)
+    return SearchEnd(total, rate, search.best_weight / graph.capacity)

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.forest.forest import Branch, Tree
-from ropewalk.collectives.optimum._push_relabel import INT
 from ropewalk.collectives.optimum.network import Network
 
 
-def grown_tree(network: Network, parent: INT, root: int, rate: Fraction, ways: Sequence[Sequence[int]]) -> Tree:
+def grown_tree(network: Network, parent: Ints, root: int, rate: Fraction, ways: Sequence[Sequence[int]]) -> Tree:
     """A tree with one way to a branch, in the order of depth; `ways` are the arcs to each child from its parent."""
     depth = depths_from(parent)
     branches = []
@@ -32,7 +32,7 @@ def arcs_from_parent(ways: NDArray[np.int32], child: int) -> list[int]:
     return arcs[::-1]
 
 
-def depths_from(parent: INT) -> INT:
+def depths_from(parent: Ints) -> Ints:
     """How many branches every vertex is away from the root, whose parent is -1; of many trees at once, one a row.
 
     >>> depths_from(np.array([1, -1, 0]))
@@ -46,7 +46,7 @@ def depths_from(parent: INT) -> INT:
     return depth
 
 
-def rerooted(parent: INT, root: int) -> INT:
+def rerooted(parent: Ints, root: int) -> Ints:
     """The same tree hanging from another vertex.
 
     >>> rerooted(np.array([-1, 0, 1]), 1)
@@ -59,7 +59,7 @@ def rerooted(parent: INT, root: int) -> INT:
     return moved
 
 
-def centre(parent: INT) -> int:
+def centre(parent: Ints) -> int:
     """The vertex from which the farthest one is nearest; the lowest of two.
 
     >>> centre(np.array([-1, 0, 1, 2, 3]))

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.forest import AllReduceForest, Forest
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.topoadopt._costs import costs_of_roots
 from ropewalk.collectives.topoadopt._weights import Graph, pack_pairs
 from ropewalk.collectives.topoadopt.apportioning import apportioned
-from ropewalk.collectives.topoadopt.columns import Columns
-from ropewalk.collectives.topoadopt.graph import Searched, fresh_search, graph_of, room_for_trees, searched
+from ropewalk.collectives.topoadopt.columns import TreeColumns
+from ropewalk.collectives.topoadopt.graph import SearchEnd, fresh_search, graph_of, room_for_trees, searched
 
 
 @dataclass(eq=False)
@@ -26,17 +25,17 @@ class Pairs:
     """Trees of an all-reduce; those that spread are counted first, then those that reduce."""
 
     network: Network
-    spreading: Columns = field(init=False)
-    reducing: Columns = field(init=False)
+    spreading: TreeColumns = field(init=False)
+    reducing: TreeColumns = field(init=False)
 
     def __post_init__(self) -> None:
-        self.spreading, self.reducing = Columns(self.network.arcs), Columns(self.network.arcs)
+        self.spreading, self.reducing = TreeColumns(self.network.arcs), TreeColumns(self.network.arcs)
 
     @cached_property
     def graph(self) -> Graph:
         return graph_of(self.network)
 
-    def search(self, step: float, wanted: float, growth: float) -> Searched:
+    def search(self, step: float, wanted: float, growth: float) -> SearchEnd:
         search = fresh_search(self.graph, floor=-np.inf, rest=np.inf)
         out, back = room_for_trees(self.graph), room_for_trees(self.graph)
 
@@ -62,22 +61,22 @@ class Pairs:
         value = np.concatenate([[-1.0], np.ones(2 * spread), -np.ones(reduce)])
         return coo_array((value, (row, column)), shape=(1 + members, 1 + spread + reduce)).tocsr()
 
-    def groups(self) -> INT:
+    def groups(self) -> Ints:
         kind = np.repeat([0, 1], [len(self.spreading), len(self.reducing)])
-        groups: INT = 2 * self._roots() + kind
+        groups: Ints = 2 * self._roots() + kind
         return groups
 
-    def depths(self) -> INT:
+    def depths(self) -> Ints:
         return np.concatenate([self.spreading.depths(), self.reducing.depths()])
 
-    def symmetric(self, price: FLOAT) -> FLOAT:
+    def symmetric(self, price: Floats) -> Floats:
         return price
 
-    def least_cost(self, price: FLOAT) -> Fraction:
+    def least_cost(self, price: Floats) -> Fraction:
         costs = costs_of_roots(self.graph, price, False) + costs_of_roots(self.graph, price, True)
         return Fraction(float(costs.min()))
 
-    def counts(self, rate: FLOAT, units: int) -> INT:
+    def counts(self, rate: Floats, units: int) -> Ints:
         roots, spread = self._roots(), len(self.spreading)
         members = np.arange(len(self.network.members))
         of_root = np.array([rate[:spread][roots[:spread] == root].sum() for root in members])
@@ -91,15 +90,15 @@ class Pairs:
                     counts[trees] = apportioned(whole, rate[trees])
         return counts
 
-    def total(self, counts: INT) -> int:
+    def total(self, counts: Ints) -> int:
         return int(counts[: len(self.spreading)].sum())
 
-    def forest(self, counts: INT, unit: Fraction) -> AllReduceForest:
+    def forest(self, counts: Ints, unit: Fraction) -> AllReduceForest:
         reverse, spread = self.network.reversed(), len(self.spreading)
         return AllReduceForest(
             Forest(reverse, self.reducing.trees(reverse, counts[spread:], unit)),
             Forest(self.network, self.spreading.trees(self.network, counts[:spread], unit)),
         )
 
-    def _roots(self) -> INT:
+    def _roots(self) -> Ints:
         return np.array(self.spreading.root + self.reducing.root, np.int64)

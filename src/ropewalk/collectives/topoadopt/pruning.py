@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT, largest_first_variable
-from ropewalk.collectives.topoadopt.problem import Problem
+from ropewalk.arrays import Floats, Ints
+from ropewalk.collectives.optimum.linear_program import largest_first_variable
+from ropewalk.collectives.topoadopt.problem import PackingProblem
 
 _ROUNDS = 4
 _NOTHING = 1e-7
@@ -30,11 +30,11 @@ class Corner:
     unit: float
     """The unit of rates, as a part of the largest capacity."""
     total: float
-    price: FLOAT
+    price: Floats
     """What a unit more of each arc's capacity would gain."""
 
 
-def best_corner(problem: Problem[Any], known: float) -> tuple[Corner, FLOAT]:
+def best_corner(problem: PackingProblem[Any], known: float) -> tuple[Corner, Floats]:
     """The best rate, which is above one that is known, and the rates of trees at one corner that has it."""
     graph, equations = problem.graph, problem.equations()
     upper = csr_array(hstack([csr_array((len(graph.capacity), 1)), problem.use()]))
@@ -45,7 +45,7 @@ def best_corner(problem: Problem[Any], known: float) -> tuple[Corner, FLOAT]:
     return Corner(known, total, np.maximum(solution.upper_price, 0.0)), _without_dust(solution.values[1:], total)
 
 
-def few_trees(problem: Problem[Any], corner: Corner, rate: FLOAT) -> FLOAT:
+def few_trees(problem: PackingProblem[Any], corner: Corner, rate: Floats) -> Floats:
     """Rates with the same sum on fewer trees, or on shallower ones."""
     use, equations = problem.use(), problem.equations()
     right = -corner.total * equations[:, [0]].toarray()[:, 0]
@@ -66,9 +66,9 @@ def few_trees(problem: Problem[Any], corner: Corner, rate: FLOAT) -> FLOAT:
     return best
 
 
-def _without_dust(rate: FLOAT, total: float) -> FLOAT:
+def _without_dust(rate: Floats, total: float) -> Floats:
     return np.where(rate > _NOTHING * total, rate, 0.0)
 
 
-def _size(rate: FLOAT, depths: INT) -> tuple[int, float]:
+def _size(rate: Floats, depths: Ints) -> tuple[int, float]:
     return int(np.count_nonzero(rate)), float(rate @ depths)

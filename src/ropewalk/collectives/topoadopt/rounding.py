@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.topoadopt._evening import even_out
-from ropewalk.collectives.topoadopt.problem import Problem
+from ropewalk.collectives.topoadopt.problem import PackingProblem
 from ropewalk.errors import PhysicsError
 
 _MOST_CHUNKS = 4096
@@ -20,14 +19,14 @@ _NOTHING = 1e-7
 _MOST_UNITS = 1 << 40
 
 
-def simplest_whole(problem: Problem[Any], rate: FLOAT, total: float, loss: float) -> tuple[INT, Fraction]:
+def simplest_whole(problem: PackingProblem[Any], rate: Floats, total: float, loss: float) -> tuple[Ints, Fraction]:
     """Numbers for all trees and the bytes/s of one unit, with which the fullest arc is exactly full.
 
     The simplest numbers that lose nothing of the total rate (in parts of the largest capacity) are taken if they are
     simple enough; otherwise the simplest that lose no more than a part of it.
     """
     evened = _Evened(problem, rate)
-    nearly: INT | None = None
+    nearly: Ints | None = None
     for units in _numbers():
         counts, fullest = evened(problem.counts(rate, units))
         chunks = problem.total(counts)
@@ -52,7 +51,7 @@ def _numbers() -> Iterator[int]:
 class _Evened:
     """Whole numbers after units have moved from trees over the fullest arc to others."""
 
-    def __init__(self, problem: Problem[Any], rate: FLOAT) -> None:
+    def __init__(self, problem: PackingProblem[Any], rate: Floats) -> None:
         depths = problem.depths()
         used = (rate > 0) | (problem.counts(rate, 1) > 0)
         # Trees that are deeper than all that have a rate would only take longer.
@@ -66,7 +65,7 @@ class _Evened:
         self.times = use.data.astype(np.int64)
         self.capacity = problem.graph.capacity
 
-    def __call__(self, counts: INT) -> tuple[INT, float]:
+    def __call__(self, counts: Ints) -> tuple[Ints, float]:
         """The numbers, and how full the fullest arc is."""
         ordered = counts[self.order]
         fullest = even_out(self.first, self.arc, self.times, self.start, self.end, self.capacity, ordered)
@@ -75,8 +74,8 @@ class _Evened:
         return evened, float(fullest)
 
 
-def _unit(problem: Problem[Any], counts: INT) -> Fraction:
+def _unit(problem: PackingProblem[Any], counts: Ints) -> Fraction:
     """Bytes/s of one, exactly."""
-    load: INT = problem.use().astype(np.int64) @ counts
+    load: Ints = problem.use().astype(np.int64) @ counts
     capacities = zip(problem.network.capacity, load.tolist(), strict=True)
     return problem.network.bandwidth(min(Fraction(capacity, each) for capacity, each in capacities if each))

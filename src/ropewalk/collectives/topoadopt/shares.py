@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.collectives.forest import Forest
-from ropewalk.collectives.optimum._push_relabel import INT
-from ropewalk.collectives.optimum.linear_program import FLOAT
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.collectives.topoadopt._costs import costs_of_roots
 from ropewalk.collectives.topoadopt._weights import Graph, pack_shares
 from ropewalk.collectives.topoadopt.apportioning import apportioned
-from ropewalk.collectives.topoadopt.columns import Columns
-from ropewalk.collectives.topoadopt.graph import Searched, fresh_search, graph_of, room_for_trees, searched
+from ropewalk.collectives.topoadopt.columns import TreeColumns
+from ropewalk.collectives.topoadopt.graph import SearchEnd, fresh_search, graph_of, room_for_trees, searched
 
 _FIRST_ROUND = 1e-9
 """Part of what surely fits that the first round packs: it only finds out how much a round can be."""
@@ -30,20 +29,20 @@ class Shares:
 
     network: Network
     weight: tuple[int, ...]
-    columns: Columns = field(init=False)
+    columns: TreeColumns = field(init=False)
 
     def __post_init__(self) -> None:
-        self.columns = Columns(self.network.arcs)
+        self.columns = TreeColumns(self.network.arcs)
 
     @cached_property
     def graph(self) -> Graph:
         return graph_of(self.network)
 
     @cached_property
-    def share(self) -> FLOAT:
+    def share(self) -> Floats:
         return np.array(self.weight, np.float64) / sum(self.weight)
 
-    def search(self, step: float, wanted: float, growth: float) -> Searched:
+    def search(self, step: float, wanted: float, growth: float) -> SearchEnd:
         least = _FIRST_ROUND * float(self.graph.capacity.min()) / len(self.weight)
         search = fresh_search(self.graph, turn=int(np.argmax(self.share > 0)), floor=least)
         found = room_for_trees(self.graph)
@@ -65,21 +64,21 @@ class Shares:
         value = np.concatenate([-self.share[roots], np.ones(trees)])
         return coo_array((value, (row, column)), shape=(len(roots), 1 + trees)).tocsr()
 
-    def groups(self) -> INT:
+    def groups(self) -> Ints:
         return np.array(self.columns.root, np.int64)
 
-    def depths(self) -> INT:
+    def depths(self) -> Ints:
         return self.columns.depths()
 
-    def symmetric(self, price: FLOAT) -> FLOAT:
+    def symmetric(self, price: Floats) -> Floats:
         return price
 
-    def least_cost(self, price: FLOAT) -> Fraction:
+    def least_cost(self, price: Floats) -> Fraction:
         costs = costs_of_roots(self.graph, price, False).tolist()
         together = sum(weight * Fraction(cost) for weight, cost in zip(self.weight, costs, strict=True))
         return Fraction(together, sum(self.weight))
 
-    def counts(self, rate: FLOAT, units: int) -> INT:
+    def counts(self, rate: Floats, units: int) -> Ints:
         roots = self.groups()
         counts = np.zeros(len(rate), np.int64)
         for root, weight in enumerate(self.weight):
@@ -90,8 +89,8 @@ class Shares:
                 counts[trees] = apportioned(units * weight, rates)
         return counts
 
-    def total(self, counts: INT) -> int:
+    def total(self, counts: Ints) -> int:
         return int(counts.sum())
 
-    def forest(self, counts: INT, unit: Fraction) -> Forest:
+    def forest(self, counts: Ints, unit: Fraction) -> Forest:
         return Forest(self.network, self.columns.trees(self.network, counts, unit))

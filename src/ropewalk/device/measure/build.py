@@ -114,11 +114,12 @@ def _attention(form: str, dims: tuple[int, ...], room: Room) -> Run:
     query = _random(room, batch, queries, heads, size).transpose(1, 2)
     key, value = (_random(room, batch, keys, kv_heads, size).transpose(1, 2) for _ in range(2))
     grouped = kv_heads != heads
-    mask = torch.ones(queries, keys, dtype=torch.bool, device=room[0]).tril() if form.endswith("_masked") else None
+    mask = torch.ones(queries, keys, dtype=torch.bool, device=room[0]).tril() if "_masked" in form else None
+    dropout = 0.1 if form.endswith("_dropped") else 0.0
 
     def forward() -> torch.Tensor:
         return fn.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=bool(causal), enable_gqa=grouped
+            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=bool(causal), enable_gqa=grouped
         )
 
     if form.startswith("forward"):

@@ -212,16 +212,29 @@ def attentions() -> list[Kernel]:
     ]
     random.Random(5).shuffle(cases)
     long = [(1, heads, kv, 128, length, True) for heads, kv in ((4, 1), (8, 1), (8, 8)) for length in (16384, 32768)]
-    return [
-        k.attention(form, batch, many, few, length, length, size, causal)
-        for batch, many, few, size, length, causal in [*sorted(cases[:200]), *long]
-        for form in ("forward", "backward")
-    ] + [
-        k.attention(form, batch, *heads, length, length, 128, causal=False)
-        for heads in ((8, 8), (32, 32), (32, 8))
-        for batch, length in ((1, 8192), (2, 4096), (4, 2048), (1, 256))
-        for form in ("forward_masked", "backward_masked")
-    ]
+    return (
+        [
+            k.attention(form, batch, many, few, length, length, size, causal)
+            for batch, many, few, size, length, causal in [*sorted(cases[:200]), *long]
+            for form in ("forward", "backward")
+        ]
+        + [
+            k.attention(form, batch, *heads, length, length, 128, causal=False)
+            for heads in ((8, 8), (32, 32), (32, 8))
+            for batch, length in ((1, 8192), (2, 4096), (4, 2048), (1, 256))
+            for form in ("forward_masked", "backward_masked")
+        ]
+        + [
+            k.attention(form, batch, heads, heads, length, length, 64, causal and "_masked" not in form)
+            for batch, heads, length, causal in (
+                (32, 16, 384, False),
+                (8, 25, 1024, True),
+                (128, 12, 197, False),
+                (1, 4, 128, False),
+            )
+            for form in ("forward_dropped", "backward_dropped", "forward_masked_dropped", "backward_masked_dropped")
+        ]
+    )
 
 
 def narrowings() -> list[Kernel]:

@@ -12,9 +12,9 @@ from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
-from ropewalk.execute.overlap.order import CommunicationOrder, Launch, Piece
+from ropewalk.execute.overlap.order import CommunicationOrder, OperationLaunch, Piece
 
 Tensor = Any
 """A torch.Tensor, which mypy knows only as Any."""
@@ -41,6 +41,27 @@ class Flight:
     def flat(self) -> Tensor:
         return self.gradient.view(-1)
 
+    def fail(self, problem: BaseException) -> None:
+        """Let who waits for it raise what went wrong."""
+        self.problem = problem
+        self.arrived.set()
+
+
+class Carrier(Protocol):
+    """Carries gradients: by all-reduces of a library (`GradientLane`), or chunks between neighbours (`StreamLane`)."""
+
+    def enter(self, flight: Flight) -> None:
+        """A gradient is complete."""
+        ...
+
+    def wait_for(self, flight: Flight) -> None:
+        """Wait until a gradient is averaged; raises what kept it from that."""
+        ...
+
+    def close(self) -> None:
+        """End; nothing may be on its way."""
+        ...
+
 
 @dataclass(eq=False)
 class _Operation:
@@ -53,7 +74,7 @@ class _Operation:
     event: Any = None
 
 
-class Lane:
+class GradientLane:
     """Carries the gradients of one step after the other, as the order says."""
 
     def __init__(self, order: CommunicationOrder, group: Group, device: Any) -> None:
@@ -73,6 +94,12 @@ class Lane:
     def enter(self, flight: Flight) -> None:
         """A gradient is complete."""
         self._entered.put(flight)
+
+    def wait_for(self, flight: Flight) -> None:
+        """Wait until a gradient is averaged, as long as the library does."""
+        flight.arrived.wait()
+        if flight.problem is not None:
+            raise flight.problem
 
     def close(self) -> None:
         """End the thread; nothing may be on its way."""
@@ -112,7 +139,7 @@ class Lane:
             self._complete(under_way.popleft())
         return True
 
-    def _wait_for(self, launch: Launch, here: dict[str, Flight]) -> bool:
+    def _wait_for(self, launch: OperationLaunch, here: dict[str, Flight]) -> bool:
         """Take gradients in until those of the launch are there.
 
         That is during the backward pass: nobody waits for what arrives meanwhile, so it is completed later.
@@ -175,8 +202,7 @@ class Lane:
         """Nobody may wait for ever: tell everybody, also those who come later."""
         while True:
             for flight in self._open:
-                flight.problem = problem
-                flight.arrived.set()
+                flight.fail(problem)
             entered = self._entered.get()
             if entered is None:
                 return

@@ -40,7 +40,7 @@ class LinkTimes:
         if per_byte <= 0:
             raise DeviceError(
                 f"all-reduces of {size[-1]:g} bytes took no longer than those of {size[-2]:g}: measure larger ones, or "
-                "with less else going on"
+                "on an idle machine"
             )
         return Link(bandwidth=1 / per_byte, start_up_s=max(0.0, float((seconds - size * per_byte)[:-1].mean())))
 

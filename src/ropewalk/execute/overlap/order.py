@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.documents import parse_json, read_text
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.files import write_whole
 from ropewalk.words import listed
@@ -38,7 +38,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Launch:
+class OperationLaunch:
     """Operations that are handed over one right behind the other, when the last of their gradients exists.
 
     An operation sums its pieces in one buffer, so that they arrive together. A launch of several operations streams:
@@ -60,9 +60,47 @@ class Launch:
         return sum(piece.elements for piece in self.pieces)
 
 
-def fused(*pieces: Piece) -> Launch:
+def fused(*pieces: Piece) -> OperationLaunch:
     """A launch of one operation."""
-    return Launch((pieces,))
+    return OperationLaunch((pieces,))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How operations run as chunks of one fused all-reduce; each of its overlaps can be switched off.
+
+    The third overlap, with computing, is the lack of a barrier: a tensor is released when its own chunks are there.
+    """
+
+    mix: bool = True
+    """Chunks are added while others are sent; otherwise a rank does one of the two at a time."""
+    broadcast: bool = True
+    """Chunks are broadcast while others are reduced; otherwise when all of them are reduced."""
+    window: int | None = None
+    """Launches that may be under way, which then begin strictly in order; otherwise each as its gradients exist."""
+    reduce_key: tuple[int, ...] = ()
+    """By chunk, in the order of launches: of those that could be sent the smallest key goes first. Unless given, chunks
+    go in the order of launches, reduced or broadcast."""
+    gather_key: tuple[int, ...] = ()
+    """The same for chunks that are broadcast; both kinds share the port, so their keys are compared."""
+
+    sequence: tuple[int, ...] = ()
+    """The chunk of every message that a rank sends, in order, for libraries that match messages by it (NCCL)."""
+
+    def findings(self, chunks: int) -> list[str]:
+        """What is wrong with it for so many chunks."""
+        found = []
+        if self.window is not None and self.window < 1:
+            found.append(f"a window of {self.window} launches is too small: give 1 or more, or none")
+        given = {"reduce_key": len(self.reduce_key), "gather_key": len(self.gather_key)}
+        found += [
+            f"{label} of the stream has {count} entries: give one for each of {chunks} operations"
+            for label, count in given.items()
+            if count not in (0, chunks)
+        ]
+        if any(not 0 <= chunk < chunks for chunk in self.sequence):
+            found.append(f"the sequence of the stream has a chunk that is not one of {chunks}: number them from 0")
+        return found
 
 
 @dataclass(frozen=True)
@@ -74,16 +112,18 @@ class CommunicationOrder:
     {'fc': 8, 'conv': 4}
     """
 
-    launches: tuple[Launch, ...]
+    launches: tuple[OperationLaunch, ...]
     credit_bytes: float = 0.0
     """Bytes that may be handed over and not yet be done; the last one may overdraw it. 0: one operation at a time."""
     barrier: bool = False
     """The next step begins when all tensors are there, instead of each module when its own are."""
+    stream: Stream | None = None
+    """Operations are chunks of one fused all-reduce instead of all-reduces of a library; credit is for those."""
 
     def __post_init__(self) -> None:
         findings = Findings(StrategyError, "communication order")
         if not self.credit_bytes >= 0:
-            findings.add(f"a credit of {self.credit_bytes:g} bytes lets nothing pass: give 0 (one piece) or more")
+            findings.add(f"a credit of {self.credit_bytes:g} bytes is negative: give 0 (one piece) or more")
         if not self.launches:
             findings.add("nothing is launched: give at least one launch")
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -98,6 +138,9 @@ class CommunicationOrder:
                 findings.add(f"pieces of {tensor} are empty or do not begin at element 0: cover every element once")
             elif any(end != begin for (_, end), (begin, _) in pairwise(parts)):
                 findings.add(f"pieces of {tensor} overlap or leave a gap: cover every element exactly once")
+        if self.stream is not None:
+            for text in self.stream.findings(sum(len(launch.operations) for launch in self.launches)):
+                findings.add(text)
         findings.raise_if_any()
 
     @cached_property
@@ -141,6 +184,7 @@ class CommunicationOrder:
             "format": FORMAT,
             "credit_bytes": None if self.credit_bytes == float("inf") else self.credit_bytes,
             "barrier": self.barrier,
+            "stream": None if self.stream is None else asdict(self.stream),
             "launches": [
                 [[[piece.tensor, piece.start, piece.stop] for piece in operation] for operation in launch.operations]
                 for launch in self.launches
@@ -154,18 +198,18 @@ class CommunicationOrder:
 def read_order(path: str | Path) -> CommunicationOrder:
     """The order that was written to a file."""
     subject = f"communication order {path}"
-    text = decode(read_bytes(Path(path), subject, StrategyError), subject, StrategyError)
+    text = read_text(Path(path), subject, StrategyError)
     return order_of_document(parse_json(text, subject, StrategyError), subject)
 
 
 def order_of_document(document: Any, subject: str = "communication order") -> CommunicationOrder:
     """The order that `document` describes."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise StrategyError(f"{subject} does not say that its format is {FORMAT!r}: give a file that ropewalk wrote")
+        raise StrategyError(f"{subject} is not in the format {FORMAT!r}: give a file written by ropewalk")
     credit = document.get("credit_bytes", 0.0)
     try:
         launches = tuple(
-            Launch(
+            OperationLaunch(
                 tuple(
                     tuple(Piece(str(name), int(start), int(stop)) for name, start, stop in operation)
                     for operation in launch
@@ -179,4 +223,18 @@ def order_of_document(document: Any, subject: str = "communication order") -> Co
             f"{subject} has a launch that cannot be read ({problem}): write a launch as operations, an operation as "
             "pieces, a piece as [name, from, to]"
         ) from None
-    return CommunicationOrder(launches, credit_bytes, bool(document.get("barrier", False)))
+    return CommunicationOrder(
+        launches, credit_bytes, bool(document.get("barrier", False)), _stream(document.get("stream"), subject)
+    )
+
+
+def _stream(given: Any, subject: str) -> Stream | None:
+    if given is None:
+        return None
+    try:
+        made = Stream(**given)
+        keys = (tuple(int(key) for key in one) for one in (made.reduce_key, made.gather_key, made.sequence))
+        return Stream(bool(made.mix), bool(made.broadcast), made.window and int(made.window), *keys)
+    except (TypeError, ValueError):
+        known = ", ".join(field.name for field in fields(Stream))
+        raise StrategyError(f"{subject} has a stream that cannot be read: give {known}") from None

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from ropewalk.errors import StrategyError
-from ropewalk.execute.overlap.order import CommunicationOrder, Launch, Piece, fused
+from ropewalk.execute.overlap.order import CommunicationOrder, OperationLaunch, Piece, fused
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.fusion import fuse
 from ropewalk.overlap.groups import Arrival, Groups
@@ -36,7 +36,7 @@ def order_of_groups(tensors: Tensors, groups: Groups, *, element_bytes: int = EL
     >>> [launch.tensors for launch in order_of_groups(two, Groups.singles(two.in_ready_order)).launches]
     [('second',), ('first',)]
     """
-    elements = _elements(tensors, element_bytes)
+    elements = elements_of(tensors, element_bytes)
     launches = [
         fused(*(Piece(tensors.names[member], 0, elements[member]) for member in group)) for group in groups.members
     ]
@@ -46,7 +46,7 @@ def order_of_groups(tensors: Tensors, groups: Groups, *, element_bytes: int = EL
 def order_of_run(run: OverlapRun, *, element_bytes: int = ELEMENT_BYTES) -> CommunicationOrder:
     """Pieces in the order in which the model of the scheduler carries them, with the credit of its policy."""
     tensors, pieces = run.tensors, run.pieces
-    elements = _elements(tensors, element_bytes)
+    elements = elements_of(tensors, element_bytes)
     whole = tensors.size_bytes[pieces.tensor]
     each = np.minimum(run.policy.partition_bytes, whole)
     # A piece begins where the one before it ends: both are rounded from the same product.
@@ -81,7 +81,7 @@ def streamed_through(tensors: Tensors, link: Link, *, rounds_s: float = 0.0) -> 
     `rounds_s` is what an operation right behind another one costs besides its bytes.
     """
     sums = one_stream_sums(tensors)
-    fine = [times * rounds_s * link.bandwidth for times in ROUNDS_IN_A_BLOCK] if rounds_s else []
+    fine = [times * rounds_s * link.throughput for times in ROUNDS_IN_A_BLOCK] if rounds_s else []
     blockings = [
         Groups.singles(tensors.in_ready_order),
         fuse(sums, link).groups,
@@ -104,11 +104,11 @@ def _laid_out(
     pieces of the plan cut this row where their bytes end."""
     if launches.arrival is Arrival.GATHERED:
         raise StrategyError(
-            "a plan that reduces a whole group and then gathers tensor after tensor needs the two halves of an "
-            "all-reduce on their own: plan with Arrival.THROUGH, which takes tensor after tensor through both"
+            "a plan that reduces a whole group and then gathers tensor after tensor needs separate reduce-scatter "
+            "and all-gather: plan with Arrival.THROUGH, which runs both tensor by tensor"
         )
     together = launches.arrival is Arrival.TOGETHER
-    elements = _elements(tensors, element_bytes)
+    elements = elements_of(tensors, element_bytes)
     jobs = (launches.group if together else launches.tensor).tolist()
     rows = {
         job: _urgent_first(tensors, blocks, launches.groups.members[job] if together else (job,)) for job in set(jobs)
@@ -119,7 +119,7 @@ def _laid_out(
     for _, members in groupby(range(len(jobs)), key=lambda piece: int(numbers[piece])):
         operations = (_between(rows[jobs[at]], elements, tensors.names, *cuts[at]) for at in members)
         if kept := tuple(operation for operation in operations if operation):
-            made.append(Launch(kept))
+            made.append(OperationLaunch(kept))
     return CommunicationOrder(tuple(made), credit_bytes)
 
 
@@ -157,13 +157,13 @@ def _between(
     return tuple(pieces)
 
 
-def _elements(tensors: Tensors, element_bytes: int) -> list[int]:
+def elements_of(tensors: Tensors, element_bytes: int) -> list[int]:
     """Elements of every tensor."""
     counts = tensors.size_bytes / element_bytes
     if (counts != np.rint(counts)).any() or (counts < 1).any():
         odd = tensors.names[int(np.flatnonzero((counts != np.rint(counts)) | (counts < 1))[0])]
         raise StrategyError(
-            f"{odd} of {tensors.model} has no whole number of elements of {element_bytes} bytes: "
+            f"{odd} of {tensors.model} is not a whole number of elements of {element_bytes} bytes: "
             "give the bytes of an element of its gradient, and leave tensors without elements out"
         )
     return [round(count) for count in counts.tolist()]

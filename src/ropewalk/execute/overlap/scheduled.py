@@ -18,12 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.execute.overlap.agreement import check_agreement
 from ropewalk.execute.overlap.holder import holder
-from ropewalk.execute.overlap.lane import Flight, Group, Lane, Tensor
+from ropewalk.execute.overlap.lane import Carrier, Flight, GradientLane, Group, Tensor
 from ropewalk.execute.overlap.order import CommunicationOrder
+from ropewalk.execute.overlap.stream.group import group_links
+from ropewalk.execute.overlap.stream.lane import StreamLane
+from ropewalk.execute.overlap.stream.links import RingLinks
+from ropewalk.execute.overlap.stream.turn_lane import TurnLane
 from ropewalk.execute.torch_extra import require_torch
 from ropewalk.words import listed
 
@@ -31,16 +37,28 @@ Module = Any
 Optimizer = Any
 OptimizerFactory = Callable[[list[Any]], Any]
 """A list of parameters -> a torch.optim.Optimizer for them."""
+MakeLinks = Callable[[Any], RingLinks]
+"""A process group -> the links of this rank in a ring of its ranks; all of them call it."""
 
 
 def schedule(
-    module: Module, optimizer_factory: OptimizerFactory, plan: CommunicationOrder, process_group: Group = None
+    module: Module,
+    optimizer_factory: OptimizerFactory,
+    plan: CommunicationOrder,
+    process_group: Group = None,
+    *,
+    links: MakeLinks = group_links,
+    timeout_s: float = 300.0,
+    add_bytes_per_s: float = inf,
 ) -> Scheduled:
     """Average the gradients of a module in the planned order from now on, and update its parameters as they arrive.
 
-    All ranks call it with the same plan. Parameters and buffers become those of the first rank. Without a process
-    group one of all processes is made, so that other communication cannot come in between; a group that is given must
-    be used for nothing else.
+    All ranks call it with the same plan, and refuse plans that differ. Parameters and buffers become those of the first
+    rank. Without a process group one of all processes is made, so that other communication cannot come in between; a
+    group that is given must be used for nothing else. A plan that streams runs over `links`, those of the group or
+    `socket_links`, and on GPUs over the group in one sequence of messages. A rank that is silent for `timeout_s` ends
+    the training of the others with an error.
+    `add_bytes_per_s` slows adding down, to see what that costs.
     """
     require_torch()
     import torch.distributed as dist
@@ -49,10 +67,18 @@ def schedule(
     _check(trained)
     plan.check_against({name: parameter.numel() for name, parameter in trained.items()})
     group = dist.new_group() if process_group is None else process_group
+    check_agreement(plan, group)
     first = dist.get_global_rank(group, 0)
     for tensor in (*module.parameters(), *module.buffers()):
         dist.broadcast(tensor.detach(), first, group=group)
-    return Scheduled(module, trained, optimizer_factory, plan, group)
+    like = next(iter(trained.values()))
+    if plan.stream is None:
+        return Scheduled(module, trained, optimizer_factory, plan, GradientLane(plan, group, like.device))
+    if like.is_cuda:
+        lane = TurnLane(plan, group, like, timeout_s=timeout_s)
+        return Scheduled(module, trained, optimizer_factory, plan, lane)
+    made = StreamLane(plan, links(group), like, timeout_s=timeout_s, add_bytes_per_s=add_bytes_per_s)
+    return Scheduled(module, trained, optimizer_factory, plan, made)
 
 
 class Scheduled:
@@ -64,14 +90,14 @@ class Scheduled:
         trained: dict[str, Any],
         optimizer_factory: OptimizerFactory,
         plan: CommunicationOrder,
-        group: Group,
+        lane: Carrier,
     ) -> None:
         self.module = module
         self.plan = plan
         self.optimizers: dict[str, Optimizer] = {name: optimizer_factory([one]) for name, one in trained.items()}
         """By parameter. What is set in them between two steps (a learning rate) holds from the next gradient on."""
         self._trained = trained
-        self._lane = Lane(plan, group, next(iter(trained.values())).device)
+        self._lane = lane
         self._flights: dict[str, Flight] = {}
         self._asked: dict[str, list[dict[str, Any]]] = {}
         self._entered: set[str] = set()
@@ -135,7 +161,7 @@ class Scheduled:
                 return
             if name in self._flights:
                 raise StrategyError(
-                    f"{name} has a second gradient while the first is on its way: put all backward passes of a step "
+                    f"{name} has a second gradient while the first is in flight: put all backward passes of a step "
                     "but the last into no_sync(), and call the module that holds the parameter, not functions on it"
                 )
             if not self._homes[name] & self._called:
@@ -168,14 +194,12 @@ class Scheduled:
         if names and self._entered:
             missing = sorted(self._trained.keys() - self._entered)
             raise StrategyError(
-                f"{listed(missing)} had no gradient in the last backward pass, so what is planned behind it cannot "
-                "move: freeze parameters that are not used (requires_grad=False) and plan without them"
+                f"{listed(missing)} had no gradient in the last backward pass, so later transfers cannot start: "
+                "freeze parameters that are not used (requires_grad=False) and plan without them"
             )
         for name in names:
             flight = self._flights[name]
-            flight.arrived.wait()
-            if flight.problem is not None:
-                raise flight.problem
+            self._lane.wait_for(flight)
             if flight.event is not None:
                 import torch
 
@@ -199,11 +223,9 @@ class Scheduled:
 def _check(trained: dict[str, Any]) -> None:
     findings = Findings(StrategyError, "scheduled module")
     if not trained:
-        findings.add("it has no parameters that are trained: nothing has to be averaged")
+        findings.add("it has no trainable parameters: nothing has to be averaged")
     if len(kinds := {(one.dtype, one.device) for one in trained.values()}) > 1:
-        findings.add(
-            f"its parameters are of {len(kinds)} types or devices, which no buffer can hold: convert them to one"
-        )
+        findings.add(f"its parameters are of {len(kinds)} types or devices, but a buffer has one: convert them")
     if empty := sorted(name for name, one in trained.items() if not one.numel()):
         findings.add(f"{listed(empty)} has no elements: freeze it (requires_grad=False)")
     findings.raise_if_any()

@@ -21,7 +21,7 @@ Make = Callable[[], tuple[Any, Callable[[Any], Any]]]
 _groups: dict[str, Any] = {}
 
 
-class Place(Protocol):
+class LinkPlace(Protocol):
     """Where the links of a rank are, such as a host of a lab."""
 
     def enter(self) -> None:
@@ -29,7 +29,7 @@ class Place(Protocol):
         ...
 
 
-def join(place: Place) -> None:
+def join(place: LinkPlace) -> None:
     """Move this process onto its slow links and make the group of all ranks there."""
     import torch.distributed as dist
 
@@ -38,52 +38,62 @@ def join(place: Place) -> None:
     dist.barrier(_groups["slow"])
 
 
+def joined() -> Any:
+    """The group of all ranks on the slow links."""
+    return _groups["slow"]
+
+
 def look_at_links(window: int) -> LinkTimes:
-    return measured_all_reduces(_groups["slow"], window=window)
+    return measured_all_reduces(joined(), window=window)
 
 
 def look_at_layers(make: Make, runs: int) -> LayerTimes:
     """All ranks compute at once, as in training, and begin together."""
     import torch.distributed as dist
 
-    module, loss = _made(make)
-    dist.barrier(_groups["slow"])
-    return measured_layers(module, loss, _sgd, runs=runs)
+    module, loss = made(make)
+    dist.barrier(joined())
+    return measured_layers(module, loss, sgd, runs=runs)
 
 
 def train_by_ddp(make: Make, steps: int, settings: dict[str, Any]) -> list[float]:
     """Seconds of every step but the first two, in which buckets are made anew."""
     from torch.nn.parallel import DistributedDataParallel
 
-    module, loss = _made(make)
-    wrapped = DistributedDataParallel(module, process_group=_groups["slow"], gradient_as_bucket_view=True, **settings)
+    module, loss = made(make)
+    wrapped = DistributedDataParallel(module, process_group=joined(), gradient_as_bucket_view=True, **settings)
     return _train(wrapped, loss, steps)
 
 
 def train_by_order(make: Make, steps: int, order: CommunicationOrder) -> list[float]:
     """The same in a planned order."""
-    module, loss = _made(make)
-    scheduled = schedule(module, _sgd, order, _groups["slow"])
-
-    def step() -> None:
-        value = loss(module)
-        marks.append(time.perf_counter())
-        value.backward()
-
-    marks: list[float] = []
-    taken = _between_marks(step, steps, marks)
+    module, loss = made(make)
+    scheduled = schedule(module, sgd, order, joined())
+    taken = seconds_of_steps(lambda: loss(module), steps)
     scheduled.close()
     return taken
 
 
+def seconds_of_steps(loss: Callable[[], Any], steps: int) -> list[float]:
+    """Seconds of steps of a scheduled module, whose updates are part of its forward passes."""
+
+    def step() -> None:
+        value = loss()
+        marks.append(time.perf_counter())
+        value.backward()
+
+    marks: list[float] = []
+    return _between_marks(step, steps, marks)
+
+
 def train_alone(make: Make, steps: int) -> list[float]:
     """Without any communication: what no order can beat."""
-    return _train(*_made(make), steps)
+    return _train(*made(make), steps)
 
 
 def _train(module: Any, loss: Callable[[Any], Any], steps: int) -> list[float]:
     """Seconds of the steps of a module that updates all its parameters behind every backward pass."""
-    optimizer = _sgd(list(module.parameters()))
+    optimizer = sgd(list(module.parameters()))
 
     def step() -> None:
         value = loss(module)
@@ -102,20 +112,20 @@ _WARM_UP = 2
 def _between_marks(step: Callable[[], None], steps: int, marks: list[float]) -> list[float]:
     import torch.distributed as dist
 
-    dist.barrier(_groups["slow"])
+    dist.barrier(joined())
     for _ in range(_WARM_UP + steps + 1):
         step()
     return [after - before for before, after in zip(marks[_WARM_UP:], marks[_WARM_UP + 1 :], strict=False)]
 
 
-def _made(make: Make) -> tuple[Any, Callable[[Any], Any]]:
+def made(make: Make) -> tuple[Any, Callable[[Any], Any]]:
     import torch
 
     torch.manual_seed(0)
     return make()
 
 
-def _sgd(parameters: list[Any]) -> Any:
+def sgd(parameters: list[Any]) -> Any:
     import torch
 
     return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9)

@@ -6,16 +6,16 @@ the shortest time among the ranks that report it. Of many equal collectives of a
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from ropewalk.errors import Findings
+from ropewalk.documents.json_array import json_objects
+from ropewalk.errors import Findings, InputError
 from ropewalk.expect.benchmarks import benchmark_named
-from ropewalk.expect.read.record import Place, Record, Source
+from ropewalk.expect.read.record import Place, Record, SourceFile
 
 _GATHERS = ("all_gather", "reduce_scatter")
 """Whose size is that of one rank's part, where nccl-tests prints that of all."""
@@ -26,7 +26,7 @@ def is_inspector(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Seen:
+class InspectorReport:
     """One collective as one rank reports it."""
 
     communicator: str
@@ -40,9 +40,9 @@ class Seen:
     source: str
 
 
-def seen_by_inspector(source: Source, findings: Findings) -> list[Seen]:
+def seen_by_inspector(source: SourceFile, findings: Findings) -> list[InspectorReport]:
     """All collectives that one file reports."""
-    found: list[Seen] = []
+    found: list[InspectorReport] = []
     header: dict[str, Any] = {}
     for where, entry in _objects(source, findings):
         header = {**header, **_part(entry, "header"), **_part(entry, "metadata")}
@@ -64,28 +64,16 @@ def _part(entry: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _objects(source: Source, findings: Findings) -> Iterator[tuple[str, dict[str, Any]]]:
+def _objects(source: SourceFile, findings: Findings) -> Iterator[tuple[str, dict[str, Any]]]:
     """JSON objects one after the other, on one line each or on several, or as one list."""
-    decoder, text, at = json.JSONDecoder(), source.text, 0
-    while True:
-        while at < len(text) and text[at] in " \t\r\n,[]":
-            at += 1
-        if at >= len(text):
-            return
-        where = f"{source.name}, line {text.count(chr(10), 0, at) + 1}" if at < 1 << 20 else source.name
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except RecursionError:
-            findings.add(f"{where}: the JSON is nested too deeply: it is no output of NCCL Inspector")
-            return
-        except ValueError:
-            findings.add(f"{where}: the JSON ends or breaks here: wait for the job to end, or leave the last line out")
-            return
-        if isinstance(value, dict):
-            yield where, value
+    try:
+        for line, value in json_objects(source.text, source.name, InputError):
+            yield f"{source.name}, line {line}", value
+    except InputError as problem:
+        findings.add(f"{problem}; at the end of the file: wait for the job to end, or remove the last line")
 
 
-def _seen(header: dict[str, Any], perf: dict[str, Any], where: str) -> Seen | None:
+def _seen(header: dict[str, Any], perf: dict[str, Any], where: str) -> InspectorReport | None:
     benchmark = benchmark_named(str(perf["coll"]))
     seconds, size, ranks = float(perf["coll_exec_time_us"]) * 1e-6, int(perf["coll_msg_size_bytes"]), header["n_ranks"]
     if benchmark is None or seconds <= 0 or size <= 0 or int(ranks) < 2:
@@ -93,13 +81,13 @@ def _seen(header: dict[str, Any], perf: dict[str, Any], where: str) -> Seen | No
     if benchmark.name in _GATHERS:
         size *= int(ranks)
     process = str(header.get("hostname", "")), int(header.get("pid", header["rank"]))
-    return Seen(
+    return InspectorReport(
         str(header["id"]), int(header["rank"]), int(ranks), process, benchmark.name, int(perf.get("coll_sn", 0)), size,
         seconds, where,
     )  # fmt: skip
 
 
-def records_of_inspector(seen: list[Seen], findings: Findings) -> list[Record]:
+def records_of_inspector(seen: list[InspectorReport], findings: Findings) -> list[Record]:
     """Collectives of all files together: who is in which communicator is only known from all of its ranks."""
     place = _places(seen)
     members: defaultdict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
@@ -111,8 +99,9 @@ def records_of_inspector(seen: list[Seen], findings: Findings) -> list[Record]:
     for name, found in members.items():
         if len(found) < ranks[name] < whole:
             findings.add(
-                f"communicator {name}: {ranks[name] - len(found)} of its {ranks[name]} ranks are in no file, so nobody "
-                "knows which GPUs it joins: read the files of all ranks"
+                f"communicator {name}: {ranks[name] - len(found)} of its {ranks[name]} ranks are in no file, so its "
+                "GPUs "
+                "are unknown: read the files of all ranks"
             )
     records = []
     for (name, benchmark, size), several in _alike(seen).items():
@@ -124,20 +113,20 @@ def records_of_inspector(seen: list[Seen], findings: Findings) -> list[Record]:
     return records
 
 
-def _alike(seen: list[Seen]) -> dict[tuple[str, str, int], list[Seen]]:
+def _alike(seen: list[InspectorReport]) -> dict[tuple[str, str, int], list[InspectorReport]]:
     """Of every collective what its last rank reports, by communicator, benchmark and size."""
-    shortest: dict[tuple[str, str, int, int], Seen] = {}
+    shortest: dict[tuple[str, str, int, int], InspectorReport] = {}
     for one in seen:
         key = one.communicator, one.benchmark, one.size_bytes, one.number
         if key not in shortest or one.seconds < shortest[key].seconds:
             shortest[key] = one
-    found: defaultdict[tuple[str, str, int], list[Seen]] = defaultdict(list)
+    found: defaultdict[tuple[str, str, int], list[InspectorReport]] = defaultdict(list)
     for (communicator, benchmark, size, _), one in shortest.items():
         found[communicator, benchmark, size].append(one)
     return found
 
 
-def _places(seen: list[Seen]) -> dict[tuple[str, int], tuple[str, int]]:
+def _places(seen: list[InspectorReport]) -> dict[tuple[str, int], tuple[str, int]]:
     """The GPU of every process: processes of a server stand in the order of their ranks in the widest communicator."""
     best: dict[tuple[str, int], tuple[int, int]] = {}
     for one in seen:

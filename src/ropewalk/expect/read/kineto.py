@@ -6,13 +6,13 @@ all ranks, the shortest counts.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
-from ropewalk.errors import Findings
+from ropewalk.documents import parse_foreign_json
+from ropewalk.errors import Findings, InputError
 from ropewalk.expect.benchmarks import benchmark_named
-from ropewalk.expect.read.record import Record, Source, Who
+from ropewalk.expect.read.record import Record, SourceFile, Who
 
 _BYTES = {
     "float": 4, "float32": 4, "half": 2, "float16": 2, "bfloat16": 2, "double": 8, "float64": 8, "int": 4, "int32": 4,
@@ -26,26 +26,22 @@ def is_kineto(text: str) -> bool:
     return '"traceEvents"' in text
 
 
-def read_kineto(source: Source, findings: Findings) -> list[Record]:
+def read_kineto(source: SourceFile, findings: Findings) -> list[Record]:
     """All collectives of one trace."""
     try:
-        trace = json.loads(source.text)
-    except RecursionError:
-        findings.add(f"{source.name}: the JSON is nested too deeply: it is no trace of PyTorch's profiler")
-        return []
-    except ValueError as problem:
-        line = f"line {problem.lineno}: " if isinstance(problem, json.JSONDecodeError) else ""
-        findings.add(f"{source.name}: {line}the trace is cut or broken: export it again and wait until it is written")
+        trace = parse_foreign_json(source.text, source.name, InputError)
+    except InputError as problem:
+        findings.add(f"{problem}; or export the trace again and wait until it is written")
         return []
     events = trace.get("traceEvents") if isinstance(trace, dict) else None
     if not isinstance(events, list):
-        findings.add(f"{source.name}: traceEvents is no list: it is no trace of PyTorch's profiler")
+        findings.add(f"{source.name}: traceEvents is not a list: give a trace of PyTorch's profiler")
         return []
     groups = _groups_by_name(trace)
     records = [found for event in events if (found := _record(event, groups, source.name)) is not None]
     if not records:
         findings.add(
-            f"{source.name}: no kernel of NCCL in it says its collective and size: record it with PyTorch 2.4 or "
+            f"{source.name}: no NCCL kernel in it has a collective and size: record it with PyTorch 2.4 or "
             "later, with the activities CPU and CUDA"
         )
     return records
@@ -96,7 +92,7 @@ def _width(dtype: str) -> int | None:
 
 def _who(args: dict[str, Any], groups: dict[str, tuple[int, ...]], ranks: int) -> Who:
     """The ranks of the group; none where the trace does not list all of them."""
-    listed = tuple(int(number) for number in re.findall(r"\d{1,9}", str(args.get("Process Group Ranks", ""))))
+    listed = tuple(int(number) for number in re.findall("[0-9]{1,9}", str(args.get("Process Group Ranks", ""))))
     if len(listed) != ranks:  # long lists are shortened in the trace
         listed = groups.get(str(args.get("Process Group Name", "")), ())
     return (listed,) if len(listed) == ranks else ()

@@ -10,11 +10,14 @@ import math
 import re
 from dataclasses import dataclass, field
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import Findings
 from ropewalk.expect.benchmarks import BENCHMARKS, PRINTED, Benchmark, benchmark_named
-from ropewalk.expect.read.record import Place, Record, Source, Who
+from ropewalk.expect.read.record import Place, Record, SourceFile, Who
 
-_DEVICE = re.compile(r"Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)")
+_DEVICE = re.compile(
+    r"Rank\s+([0-9]{1,9})\s+(?:Group\s+([0-9]{1,9})\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device\s+([0-9]{1,9})"
+)
 _NAME = re.compile(rf"\b({'|'.join(PRINTED)})_perf")
 _TYPES = frozenset(
     ("int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16",
@@ -38,7 +41,7 @@ def is_nccl_tests(text: str) -> bool:
 class _Reading:
     """What has been seen so far."""
 
-    source: Source
+    source: SourceFile
     findings: Findings
     name: str | None = None
     devices: dict[int, tuple[int, tuple[str, int]]] = field(default_factory=dict)
@@ -46,7 +49,15 @@ class _Reading:
     in_table: bool = False
     found: list[Record] = field(default_factory=list)
 
+    @property
+    def ranks(self) -> int | None:
+        """How many ranks there are, by the list of devices, of which people may copy the end alone."""
+        return max(self.devices) + 1 if self.devices else None
+
     def who(self) -> Who:
+        """Places of all ranks by group; nothing where the list of devices is not whole."""
+        if len(self.devices) != self.ranks:
+            return ()
         groups: dict[int, list[Place]] = {}
         for _, (group, place) in sorted(self.devices.items()):
             groups.setdefault(group, []).append(place)
@@ -62,7 +73,7 @@ class _Row:
     """Bus over algorithm bandwidth, where both are large enough to tell."""
 
 
-def read_nccl_tests(source: Source, findings: Findings) -> list[Record]:
+def read_nccl_tests(source: SourceFile, findings: Findings) -> list[Record]:
     """All rows of all tables, out of place where nccl-tests ran both."""
     reading = _Reading(source, findings)
     for number, line in enumerate(source.text.splitlines(), 1):
@@ -77,7 +88,7 @@ def read_nccl_tests(source: Source, findings: Findings) -> list[Record]:
         elif not line.lstrip().startswith("#"):
             _take_row(reading, line.split(), f"{source.name}, line {number}")
     if not reading.found and not findings:
-        findings.add(f"{source.name}: there is no row of a table in it: copy the whole output of nccl-tests")
+        findings.add(f"{source.name}: it contains no table row: copy the whole output of nccl-tests")
     return reading.found
 
 
@@ -88,16 +99,16 @@ def _take_row(reading: _Reading, words: list[str], where: str) -> None:
     reading.in_table = True
     row = _row(words, at)
     if row is None:
-        reading.findings.add(f"{where}: the row ends in the middle, the output is cut: copy all of it")
+        reading.findings.add(f"{where}: the row is incomplete, so the output is truncated: copy all of it")
         return
     if row.seconds <= 0 or row.size_bytes == 0:
         return  # nccl-tests also runs empty buffers
     who = reading.who()
-    ranks = len(who[0]) if who else None
+    ranks = len(who[0]) if who else reading.ranks
     benchmark = _benchmark(reading, row)
     if benchmark is None:
         reading.findings.add(
-            f"{where}: nothing says which collective this is: name it with --measured, such as --measured all_reduce"
+            f"{where}: the collective is unknown: name it with --measured, such as --measured all_reduce"
         )
         return
     record = Record(benchmark.name, row.size_bytes, row.seconds, who, where, _ranks_of(benchmark, row, ranks))
@@ -108,7 +119,7 @@ def _start(words: list[str]) -> int | None:
     """Where a row begins behind what launchers put before it: size, count, type."""
     for at in range(min(len(words) - 2, 6)):
         first = words[at].rpartition(":")[2].rpartition(">")[2].rpartition("]")[2]
-        if first.isdecimal() and words[at + 1].isdecimal() and words[at + 2] in _TYPES and len(first) < 20:
+        if is_count(first) and is_count(words[at + 1]) and words[at + 2] in _TYPES:
             return at
     return None
 
@@ -128,7 +139,7 @@ def _row(words: list[str], at: int) -> _Row | None:
     time, algbw, busbw = (0.0 if word == "N/A" else float(word) for word in rest[:3])
     if not math.isfinite(time):
         return None
-    ratio = busbw / algbw if algbw >= _CLEAR_FROM else None
+    ratio = busbw / algbw if algbw >= _CLEAR_FROM and busbw > 0 else None
     return _Row(size, reduces, time * 1e-6, ratio)
 
 

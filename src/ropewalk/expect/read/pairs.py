@@ -10,14 +10,14 @@ first to the second) and more all-reduce; without a size, it is 1 GiB. `busbw` i
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 
 from ropewalk import units
+from ropewalk.documents.from_csv import table_rows
+from ropewalk.documents.numbers import finite, is_count
 from ropewalk.errors import Findings, InputError
 from ropewalk.expect.benchmarks import BENCHMARKS, benchmark_named
-from ropewalk.expect.read.record import Place, Record, Source
+from ropewalk.expect.read.record import Place, Record, SourceFile
 
 COLUMNS = ("ranks", "collective", "size", "busbw", "time")
 USUAL_SIZE = 1 << 30
@@ -27,24 +27,24 @@ def is_pairs(text: str) -> bool:
     return "ranks" in [word.strip().lower() for word in text.lstrip("\ufeff").partition("\n")[0].split(",")]
 
 
-def read_pairs(source: Source, findings: Findings) -> list[Record]:
+def read_pairs(source: SourceFile, findings: Findings) -> list[Record]:
     """Every row of the table."""
-    rows = csv.reader(io.StringIO(source.text.lstrip("\ufeff"), newline=""))
+    rows = table_rows(source.text.lstrip("\ufeff").splitlines(keepends=True), source.name, InputError)
     found: list[Record] = []
     try:
-        head = [word.strip().lower() for word in next(rows)]
+        head = [word.strip().lower() for word in next(rows, (1, []))[1]]
         for name in set(head) - set(COLUMNS):
             findings.add(f"{source.name}: there is no column {name!r}: use {', '.join(COLUMNS)}")
         if not {"busbw", "time"} & set(head):
             findings.add(f"{source.name}: there is neither busbw nor time: add one of the two columns")
         if findings:
             return []
-        for row in rows:
+        for line, row in rows:
             if any(row):
-                where = f"{source.name}, line {rows.line_num}"
+                where = f"{source.name}, line {line}"
                 found += _row(dict(zip(head, (cell.strip() for cell in row), strict=False)), where, findings)
-    except csv.Error as problem:
-        findings.add(f"{source.name}, line {rows.line_num}: {problem}: write it as comma-separated values")
+    except InputError as problem:
+        findings.add(str(problem))
     return found
 
 
@@ -68,7 +68,7 @@ def _row(cells: dict[str, str], where: str, findings: Findings) -> list[Record]:
         findings.add(f"{where}: {problem}")
         return []
     if not (math.isfinite(seconds) and seconds > 0 and size > 0):
-        findings.add(f"{where}: size and bandwidth or time must be above 0: leave rows out that were not measured")
+        findings.add(f"{where}: size and bandwidth or time must be above 0: remove rows that were not measured")
         return []
     return [Record(benchmark.name, size, seconds, (tuple(map(_place, ranks)),), where, len(ranks))]
 
@@ -76,7 +76,7 @@ def _row(cells: dict[str, str], where: str, findings: Findings) -> list[Record]:
 def _bandwidth(text: str) -> float:
     """Bytes/s of a number of GB/s, or of a bandwidth with its unit."""
     try:
-        found = float(text) * 1e9
+        found = finite(text) * 1e9
     except ValueError:
         return units.bandwidth(text)
     if not (math.isfinite(found) and found > 0):
@@ -86,6 +86,6 @@ def _bandwidth(text: str) -> float:
 
 def _place(word: str) -> Place:
     server, colon, number = word.rpartition(":")
-    if colon and number.isdecimal() and len(number) < 7:
+    if colon and is_count(number) and len(number) < 7:
         return server, int(number)
-    return int(word) if word.isdecimal() and len(word) < 10 else word
+    return int(word) if is_count(word) and len(word) < 10 else word

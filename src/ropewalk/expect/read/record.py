@@ -25,7 +25,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that is read, and what was said about it."""
 
     name: str

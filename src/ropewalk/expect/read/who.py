@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -29,7 +29,7 @@ class Measurement:
 
 
 @dataclass(eq=False)
-class Roster:
+class ServerNames:
     """The servers of a cluster and what files call them."""
 
     fabric: Fabric
@@ -47,6 +47,19 @@ class Roster:
         server = np.arange(fabric.hosts) if fabric.server is None else fabric.server
         return [np.flatnonzero(server == number).tolist() for number in np.unique(server).tolist()]
 
+    def in_trays(self, places: Iterable[Place]) -> None:
+        """Take servers of one NVLink domain for as many trays as there are names, if so the GPUs of all of them fit.
+
+        Each tray of an NVL72 is a computer of its own, with four GPUs that it numbers from 0.
+        """
+        named = [place for place in places if isinstance(place, tuple)]
+        names = dict.fromkeys([*self.names, *(name for name, _ in named)])
+        if not named or len(names) <= len(self.servers):
+            return
+        each = 1 + max(number for _, number in named)
+        if all(len(gpus) % each == 0 for gpus in self.servers) and len(names) * each <= self.fabric.hosts:
+            self.servers = [gpus[at : at + each] for gpus in self.servers for at in range(0, len(gpus), each)]
+
     @cached_property
     def gpus(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.fabric.node_names[: self.fabric.hosts])}
@@ -57,7 +70,9 @@ class Roster:
             return self._on_server(*place)
         if isinstance(place, int):
             if place >= self.fabric.hosts:
-                raise InputError(f"there is no rank {place} on {self.fabric.hosts} GPUs: name the cluster it ran on")
+                raise InputError(
+                    f"there is no rank {place} on {self.fabric.hosts} GPUs: name the cluster that it ran on"
+                )
             return place
         if place not in self.gpus:
             last = self.fabric.node_names[self.fabric.hosts - 1]
@@ -81,17 +96,16 @@ class Roster:
             )
         gpus = self.servers[self._number[name]]
         if number >= len(gpus):
-            raise InputError(
-                f"server {name} has no GPU {number}, it has {len(gpus)} of them: name the cluster that was measured"
-            )
+            raise InputError(f"server {name} has no GPU {number}, only {len(gpus)}: name the cluster that was measured")
         return gpus[number]
 
 
-def measurements_of(records: Sequence[Record], roster: Roster) -> list[Measurement]:
+def measurements_of(records: Sequence[Record], roster: ServerNames) -> list[Measurement]:
     """The same measurements by the GPUs of the cluster; everything that does not fit is said at once."""
     findings = Findings(InputError, "measurements")
     found, everyone = [], (tuple(range(roster.fabric.hosts)),)
     told: set[str] = set()
+    roster.in_trays(place for record in records for group in record.who for place in group)
     for record in records:
         try:
             groups = tuple(tuple(map(roster.gpu, group)) for group in record.who) or everyone
@@ -111,11 +125,11 @@ def _check(record: Record, groups: Groups) -> None:
         raise InputError("no collective has this size or time: check the file")
     sizes = {len(group) for group in groups}
     if min(sizes) < 2:
-        raise InputError("one GPU alone measures no network: run it with two or more (-g 2, or more processes)")
+        raise InputError("a single GPU measures no network: run it with two or more (-g 2, or more processes)")
     if any(len(set(group)) < len(group) for group in groups):
-        raise InputError("a GPU takes part twice: give every rank a GPU of its own")
+        raise InputError("a GPU takes part twice: give every rank its own GPU")
     if record.ranks is not None and record.ranks not in sizes:
         raise InputError(
-            f"{record.ranks} ranks took part, and the cluster that is named has {max(sizes)}: name the cluster that "
+            f"{record.ranks} ranks took part, but the named cluster has {max(sizes)}: name the cluster that "
             "was measured"
         )

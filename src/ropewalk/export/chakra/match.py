@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.load import Loaded, TraceFindings
-from ropewalk.export.chakra.price import Price
+from ropewalk.export.chakra.price import NodeSpeeds
 from ropewalk.export.chakra.schema import CollectiveType, Node, NodeType
 from ropewalk.export.chakra.wire import WireError
 from ropewalk.task.step import Act
@@ -26,7 +26,7 @@ Place = tuple[int, int]
 
 
 @dataclass
-class Operation:
+class MatchedOperation:
     act: Act
     amount: float
     first: Node
@@ -39,7 +39,7 @@ class Operation:
 
 @dataclass
 class Matched:
-    operations: list[Operation]
+    operations: list[MatchedOperation]
     groups: list[NDArray[np.int32]]
     of_node: dict[Place, int]
     """The operation that a node is, or that a receive receives."""
@@ -48,12 +48,12 @@ class Matched:
 class Matcher:
     """Goes through all nodes once and collects what belongs together."""
 
-    def __init__(self, loaded: Loaded, price: Price, findings: TraceFindings) -> None:
+    def __init__(self, loaded: Loaded, price: NodeSpeeds, findings: TraceFindings) -> None:
         self.loaded, self.price, self.findings = loaded, price, findings
         self.groups = list(loaded.groups.values())
         self.members = [set(members.tolist()) for members in self.groups]
         self.number_of_group = {name: number for number, name in enumerate(loaded.groups)}
-        self.operations: list[Operation] = []
+        self.operations: list[MatchedOperation] = []
         self.of_node: dict[Place, int] = {}
         self.meetings: dict[tuple[int, int], int] = {}
         self.met: defaultdict[Place, int] = defaultdict(int)
@@ -74,7 +74,7 @@ class Matcher:
     def _take(self, rank: int, node: Node) -> None:
         if node.type in COMPUTES and "comm_type" not in node.attributes:
             seconds = self.price.seconds(rank, node, self.findings)
-            self._add(Operation(Act.COMPUTE, seconds, node, rank=rank), rank, node)
+            self._add(MatchedOperation(Act.COMPUTE, seconds, node, rank=rank), rank, node)
         elif node.type == NodeType.COMM_COLL or node.type in COMPUTES:
             self._collective(rank, node)
         elif node.type == NodeType.COMM_SEND:
@@ -82,9 +82,9 @@ class Matcher:
         elif node.type == NodeType.COMM_RECV:
             self.receives[node.whole("comm_src", -1), rank, node.whole("comm_tag")].append((rank, node.id))
         elif node.type != NodeType.METADATA:
-            self.findings.add(f"rank {rank}: node {node.id} ({node.name}) has type {node.type}, which is no work")
+            self.findings.add(f"rank {rank}: node {node.id} ({node.name}) has type {node.type}, which is not a task")
 
-    def _add(self, operation: Operation, rank: int, node: Node) -> int:
+    def _add(self, operation: MatchedOperation, rank: int, node: Node) -> int:
         self.operations.append(operation)
         self._belongs(len(self.operations) - 1, rank, node)
         return len(self.operations) - 1
@@ -110,7 +110,7 @@ class Matcher:
         key = group, self.met[group, rank]
         self.met[group, rank] += 1
         if key not in self.meetings:
-            self.meetings[key] = self._add(Operation(act, amount, node, group=group), rank, node)
+            self.meetings[key] = self._add(MatchedOperation(act, amount, node, group=group), rank, node)
             return
         operation = self.operations[self.meetings[key]]
         if (operation.act, operation.amount) != (act, amount):
@@ -177,7 +177,7 @@ class Matcher:
             )
         if src == dst:
             self.findings.add(f"rank {src}: node {sender.id} sends to its own rank: leave such sends out")
-        operation = self._add(Operation(Act.SEND, amount, sender, rank=src, peer=dst), src, sender)
+        operation = self._add(MatchedOperation(Act.SEND, amount, sender, rank=src, peer=dst), src, sender)
         self.of_node[received] = operation
         if receiver.attributes.get(names.RENDEZVOUS):
             self.operations[operation].places.append(received)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import Findings, GraphError
 from ropewalk.ragged import ranges
 from ropewalk.task.step import Act, Step
 
-Ids = NDArray[np.int64]
 MOST_LISTED = 20
 """Findings of one sort that are worth listing."""
 
@@ -24,12 +23,12 @@ MOST_LISTED = 20
 class Nodes:
     """Node n is operation `operation[n]` on rank `rank[n]`, sorted by operation; it waits for operations `dep`."""
 
-    operation: Ids
-    rank: Ids
-    start: Ids
+    operation: Ints
+    rank: Ints
+    start: Ints
     """Nodes `start[i]:start[i+1]` are those of operation i."""
-    dep_start: Ids
-    dep: Ids
+    dep_start: Ints
+    dep: Ints
 
 
 def nodes_of(step: Step) -> Nodes:
@@ -44,7 +43,7 @@ def nodes_of(step: Step) -> Nodes:
     return Nodes(operation, rank, start, dep_start, dep[order])
 
 
-def _participants(step: Step) -> tuple[Ids, Ids, Ids]:
+def _participants(step: Step) -> tuple[Ints, Ints, Ints]:
     """Nodes by operation: the sender before the receiver, members in the order of their rank."""
     size = np.array([len(members) for members in step.groups], np.int64)
     members = np.concatenate([*(np.sort(group) for group in step.groups), np.zeros(0, np.int32)]).astype(np.int64)
@@ -62,7 +61,7 @@ def _participants(step: Step) -> tuple[Ids, Ids, Ids]:
     return np.repeat(np.arange(step.operations), count), rank, start
 
 
-def _visible_waits(step: Step, rank: Ids, start: Ids, key: Ids) -> tuple[Ids, Ids, Ids]:
+def _visible_waits(step: Step, rank: Ints, start: Ints, key: Ints) -> tuple[Ints, Ints, Ints]:
     """(node, operation it waits for) of every wait on every rank that has both; and the waits that no rank has."""
     waiter = np.repeat(np.arange(step.operations), np.diff(step.dep_start))
     waited = step.dep.astype(np.int64)
@@ -84,7 +83,7 @@ def _visible_waits(step: Step, rank: Ids, start: Ids, key: Ids) -> tuple[Ids, Id
     return mine, waited[edge], unseen
 
 
-def _refuse_unseen(step: Step, unseen: Ids) -> None:
+def _refuse_unseen(step: Step, unseen: Ints) -> None:
     if not len(unseen):
         return
     findings = Findings(GraphError, "step as a Chakra trace")
@@ -92,7 +91,8 @@ def _refuse_unseen(step: Step, unseen: Ids) -> None:
     for operation, waited in zip(waiter[:MOST_LISTED].tolist(), step.dep[unseen[:MOST_LISTED]].tolist(), strict=True):
         findings.add(
             f"operation {operation} ({step.name_of(operation)}) waits for operation {waited} ({step.name_of(waited)}), "
-            "which happens on other ranks: ranks of a trace wait for each other only in sends and collectives; add one"
+            "which happens on other ranks: in a trace, ranks wait for each other only through sends and collectives; "
+            "add one"
         )
     if len(unseen) > MOST_LISTED:
         findings.add(f"… and {len(unseen) - MOST_LISTED} more")

@@ -10,7 +10,7 @@ from ropewalk.export.chakra.schema import Node
 
 
 @dataclass(frozen=True)
-class Price:
+class NodeSpeeds:
     """Speeds for nodes that say how much they compute instead of how long: flop/s and bytes/s of memory."""
 
     peak_flops: float | None = None

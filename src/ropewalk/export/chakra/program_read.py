@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk.documents import read_bytes
+from ropewalk.documents.limits import MOST_OF_A_TRACE
 from ropewalk.errors import GraphError
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.chunk_runs import runs_numbers
@@ -37,7 +39,7 @@ def read_program_trace(prefix: str | Path) -> ProgramTrace:
     if [rank for rank, _ in files] != list(range(len(files))) or not files:
         findings.add("there is not one file for each rank from 0 on: give the path up to the dot before the rank")
         findings.raise_if_any()
-    return decode_program([path.read_bytes() for _, path in files], findings)
+    return decode_program([read_bytes(path, path.name, GraphError, MOST_OF_A_TRACE) for _, path in files], findings)
 
 
 def decode_program(traces: list[bytes], findings: TraceFindings | None = None) -> ProgramTrace:
@@ -48,7 +50,7 @@ def decode_program(traces: list[bytes], findings: TraceFindings | None = None) -
     about = loaded[0][0]
     chunks, buffer_chunks = about.get(names.PROGRAM_CHUNKS), about.get(names.BUFFER_CHUNKS)
     if not isinstance(chunks, int) or not isinstance(buffer_chunks, int):
-        raise GraphError(f"{found.subject}: is no trace of a program: write it with write_program")
+        raise GraphError(f"{found.subject}: is not a trace of a program: write it with write_program")
     if about.get(names.RANKS) != len(traces):
         found.add(
             f"the files are of {about.get(names.RANKS)!r} ranks, but there are {len(traces)}: add the missing ones"
@@ -67,7 +69,7 @@ def _decoded(rank: int, data: bytes, findings: TraceFindings) -> tuple[dict[str,
         nodes = [decode_node(message) for message in rest]
         return decode_metadata(first), {node.id: node for node in nodes}
     except WireError as problem:
-        findings.add(f"rank {rank} cannot be read: {problem}; write it anew")
+        findings.add(f"rank {rank} cannot be read: {problem}; write it again")
         return {}, {}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.collectives import Program, Round
+from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import GraphError, InputError
 from ropewalk.export.chakra import names
@@ -35,29 +36,27 @@ Slot = tuple[int, int]
 """(rank, lane)."""
 
 
-def write_program(
-    schedule: Schedule, size_bytes: float, prefix: str | Path, *, reduce_bandwidth: float = math.inf
-) -> list[Path]:
+def write_program(schedule: Schedule, size_bytes: float, prefix: str | Path, *, mixer: Mixer = FREE) -> list[Path]:
     """Write PREFIX.<rank>.et for every rank and PREFIX.json; all files or none. Returns their paths."""
     target = Path(prefix)
     ranks = schedule.program.ranks
     left_over = [path for rank, path in rank_files(target) if rank >= ranks]
     if left_over:
         raise InputError(
-            f"{left_over[0]} is there already and would be taken for a rank of this collective of {ranks} ranks: "
+            f"{left_over[0]} already exists and would be taken for a rank of this collective of {ranks} ranks: "
             "remove it or choose another prefix"
         )
-    traces = program_traces(schedule, size_bytes, reduce_bandwidth=reduce_bandwidth)
+    traces = program_traces(schedule, size_bytes, mixer=mixer)
     content = {et_path(target, rank): data for rank, data in enumerate(traces)}
     content[group_path(target)] = (json.dumps({"1": list(range(ranks))}) + "\n").encode()
     write_together(content)
     return list(content)
 
 
-def program_traces(schedule: Schedule, size_bytes: float, *, reduce_bandwidth: float = math.inf) -> list[bytes]:
+def program_traces(schedule: Schedule, size_bytes: float, *, mixer: Mixer = FREE) -> list[bytes]:
     """The file of every rank for a buffer of `size_bytes`.
 
-    Adding what arrived takes its bytes over `reduce_bandwidth` (bytes/s); no time unless given.
+    Adding what arrived takes as long as the `mixer` takes for it.
     """
     program = schedule.program
     if program.sends > MOST_SENDS:
@@ -66,10 +65,8 @@ def program_traces(schedule: Schedule, size_bytes: float, *, reduce_bandwidth: f
             "use fewer segments or fewer ranks"
         )
     if not (math.isfinite(size_bytes) and size_bytes >= 0):
-        raise GraphError(f"a collective of {size_bytes} bytes does not exist: give zero or more")
-    if not reduce_bandwidth > 0:
-        raise GraphError(f"adding at {reduce_bandwidth} bytes/s never ends: give a bandwidth above 0")
-    draft = _Draft(program, size_bytes / program.buffer_chunks, reduce_bandwidth)
+        raise GraphError(f"a collective of {size_bytes} bytes: give zero or more")
+    draft = _Draft(program, size_bytes / program.buffer_chunks, mixer)
     for number, step in enumerate(program.rounds):
         draft.add_round(number, step)
     return draft.files()
@@ -78,8 +75,8 @@ def program_traces(schedule: Schedule, size_bytes: float, *, reduce_bandwidth: f
 class _Draft:
     """The nodes of every rank while rounds are added; numbers ascend in the order of rounds."""
 
-    def __init__(self, program: Program, chunk_bytes: float, reduce_bandwidth: float) -> None:
-        self.program, self.chunk_bytes, self.reduce_bandwidth = program, chunk_bytes, reduce_bandwidth
+    def __init__(self, program: Program, chunk_bytes: float, mixer: Mixer) -> None:
+        self.program, self.chunk_bytes, self.mixer = program, chunk_bytes, mixer
         self.nodes: list[list[Node]] = [[] for _ in range(program.ranks)]
         self.tags: defaultdict[tuple[int, int], int] = defaultdict(int)
         # What a slot has done since the round in which it last sent, that round included: all else came before.
@@ -124,7 +121,7 @@ class _Draft:
         received = self._add(rank, NodeType.COMM_RECV, "receive", waits, about | more)
         if not adds:
             return received
-        seconds = size / self.reduce_bandwidth
+        seconds = self.mixer.seconds(size)
         extra: dict[str, Value] = {"is_cpu_op": False, names.ARRIVAL: received}
         if round(seconds * 1e6) / 1e6 != seconds:
             extra[names.SECONDS] = seconds

@@ -14,8 +14,8 @@ import numpy as np
 
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.load import Loaded, TraceFindings, load
-from ropewalk.export.chakra.match import Matched, Matcher, Operation, Place
-from ropewalk.export.chakra.price import Price
+from ropewalk.export.chakra.match import Matched, MatchedOperation, Matcher, Place
+from ropewalk.export.chakra.price import NodeSpeeds
 from ropewalk.export.chakra.schema import NodeType
 from ropewalk.task.step import Act, Step
 
@@ -32,7 +32,7 @@ def read_chakra(prefix: str | Path, *, peak_flops: float | None = None, memory_b
     findings = TraceFindings(target)
     loaded = load(target, findings)
     findings.raise_if_any()  # what is missing from files would be reported once more by everyone who waits for it
-    matched = Matcher(loaded, Price(peak_flops, memory_bandwidth), findings).match()
+    matched = Matcher(loaded, NodeSpeeds(peak_flops, memory_bandwidth), findings).match()
     waits = _waits(loaded, matched, findings)
     order = _sorted(matched.operations, waits, findings)
     findings.raise_if_any()
@@ -84,7 +84,7 @@ class _Resolver:
         return node.type == NodeType.METADATA
 
 
-def _sorted(operations: list[Operation], waits: list[list[int]], findings: TraceFindings) -> list[int]:
+def _sorted(operations: list[MatchedOperation], waits: list[list[int]], findings: TraceFindings) -> list[int]:
     """An order in which every operation comes after those it waits for; otherwise as written, or by number."""
     following: list[list[int]] = [[] for _ in operations]
     left = [len(waited) for waited in waits]
@@ -105,11 +105,11 @@ def _sorted(operations: list[Operation], waits: list[list[int]], findings: Trace
     if len(order) < len(operations):
         stuck = [operations[number] for number, count in enumerate(left) if count]
         shown = ", ".join(f"node {one.first.id} of rank {one.places[0][0]} ({one.first.name})" for one in stuck[:4])
-        findings.add(f"{len(stuck)} operations wait for each other in a circle, or for one that does: {shown}")
+        findings.add(f"{len(stuck)} operations form a dependency cycle, or wait for one: {shown}")
     return order
 
 
-def _place_in_step(operation: Operation) -> tuple[int, int, int]:
+def _place_in_step(operation: MatchedOperation) -> tuple[int, int, int]:
     said = operation.first.attributes.get(names.OPERATION)
     return (said if isinstance(said, int) else -1, operation.first.id, operation.places[0][0])
 
@@ -148,7 +148,7 @@ def _step(loaded: Loaded, matched: Matched, waits: list[list[int]], order: list[
     )
 
 
-def _stream(operation: Operation) -> int:
+def _stream(operation: MatchedOperation) -> int:
     on_cpu = operation.act is Act.COMPUTE and bool(operation.first.attributes.get("is_cpu_op"))
     usual = 0 if operation.act is Act.COMPUTE else 1
     return operation.first.whole(names.STREAM, 2 if on_cpu else usual)

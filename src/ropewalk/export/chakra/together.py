@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ropewalk.errors import InputError
-from ropewalk.files import require_writable
+from ropewalk.files import real_path, require_writable
 
 
 def write_together(content: Mapping[Path, bytes]) -> None:
@@ -17,8 +17,8 @@ def write_together(content: Mapping[Path, bytes]) -> None:
     staged: list[tuple[Path, Path]] = []
     try:
         for path, data in content.items():
-            target = path.resolve()
-            temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+            target = real_path(path)
+            temporary = target.with_name(f".ropewalk-{os.getpid()}-{len(staged)}.part")
             staged.append((temporary, target))
             with open(temporary, "wb") as stream:
                 stream.write(data)

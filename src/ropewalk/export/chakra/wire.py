@@ -70,7 +70,7 @@ def records(data: bytes) -> list[bytes]:
         length, at = _varint_at(data, at)
         if at + length > len(data):
             missing = at + length - len(data)
-            raise WireError(f"the record at byte {begin} is cut off: {missing} of its {length} bytes are missing")
+            raise WireError(f"the record at byte {begin} is truncated: {missing} of its {length} bytes are missing")
         found.append(data[at : at + length])
         at += length
     return found
@@ -123,4 +123,4 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, place + 1
         shift += 7
-    raise WireError(f"the number at byte {at} has no end" + (": the data is cut off" if at + 10 > len(data) else ""))
+    raise WireError(f"the number at byte {at} has no end" + (": the data is truncated" if at + 10 > len(data) else ""))

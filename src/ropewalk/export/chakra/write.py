@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import InputError
 from ropewalk.export.chakra import names
 from ropewalk.export.chakra.nodes import nodes_of
@@ -23,6 +24,7 @@ from ropewalk.export.chakra.order import numbers
 from ropewalk.export.chakra.schema import Node, NodeType, Value, encode_metadata
 from ropewalk.export.chakra.together import write_together
 from ropewalk.export.chakra.wire import record
+from ropewalk.files import is_folder
 from ropewalk.task.step import Act, Step
 
 
@@ -33,7 +35,7 @@ def write_chakra(step: Step, prefix: str | Path) -> list[Path]:
     left_over = [path for path in rank_files(target) if path[0] >= step.ranks]
     if left_over:
         raise InputError(
-            f"{left_over[0][1]} is there already and would be taken for rank {left_over[0][0]} of this step of "
+            f"{left_over[0][1]} already exists and would be taken for rank {left_over[0][0]} of this step of "
             f"{step.ranks} ranks: remove it or choose another prefix"
         )
     content = {et_path(target, rank): data for rank, data in enumerate(encode_ranks(step))}
@@ -55,9 +57,9 @@ def rank_files(prefix: Path) -> list[tuple[int, Path]]:
     """The files of a trace that exist: (rank, path), in order of rank."""
     begin, end = f"{prefix.name}.", ".et"
     found = []
-    for path in prefix.parent.iterdir() if prefix.parent.is_dir() else ():
+    for path in prefix.parent.iterdir() if is_folder(prefix.parent) else ():
         number = path.name[len(begin) : -len(end)]
-        if path.name.startswith(begin) and path.name.endswith(end) and number.isdecimal():
+        if path.name.startswith(begin) and path.name.endswith(end) and is_count(number):
             found.append((int(number), path))
     return sorted(found)
 

@@ -17,7 +17,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_csv import table_rows
+from ropewalk.documents.numbers import whole
 from ropewalk.errors import ClusterError, Findings
 from ropewalk.export.cluster.addresses import AddressPlan, Cable
 from ropewalk.export.cluster.names import Names
@@ -35,7 +37,7 @@ def addresses_csv(plan: AddressPlan, plant: Plant) -> str:
         writer.writerow(("leaf", plant.leaf_names[leaf], "", "", "", "", subnet, ""))
     for gpu, address in enumerate(plan.nics):
         server, place = divmod(gpu, plant.gpus_per_server)
-        leaf_name = plant.leaf_names[plant.server_leaf[server]]
+        leaf_name = plant.leaf_names[plant.leaf_of_gpu[gpu]]
         port = plan.ports.get(gpu, "")
         writer.writerow(("nic", leaf_name, plant.server_names[server], place, "", "", address, port))
     for (leaf, spine, cable), address in sorted(plan.next_hops.items()):
@@ -46,19 +48,19 @@ def addresses_csv(plan: AddressPlan, plant: Plant) -> str:
 def read_addresses(path: str | Path, plant: Plant) -> AddressPlan:
     """The addresses of a plant from its table, checked."""
     subject = f"address table {path}"
-    text = decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
-    reader = csv.reader(text.splitlines())
-    header = next(reader, [])
+    text = read_text(Path(path), subject, ClusterError)
+    rows = table_rows(text.splitlines(keepends=True), subject, ClusterError)
+    _, header = next(rows, (1, []))
     if tuple(header) != HEADER:
         raise ClusterError(f"{subject}: line 1: the columns are {','.join(header)!r}: write {','.join(HEADER)}")
     findings = Findings(ClusterError, subject)
     table = _Table(plant)
-    for cells in reader:
+    for line, cells in rows:
         try:
             table.add(dict(zip(HEADER, cells, strict=True)))
         except (ValueError, KeyError) as problem:
             reason = f"{problem} is not a name of {plant.name}" if isinstance(problem, KeyError) else problem
-            findings.add(f"line {reader.line_num}: {reason}: fix the line")
+            findings.add(f"line {line}: {reason}: fix the line")
     for what, found, count in (("leafs", len(table.subnets), plant.leafs), ("NICs", len(table.nics), plant.gpus)):
         if found < count and not findings:
             findings.add(f"{count - found} {what} of {plant.name} have no address: add a line for each")
@@ -100,7 +102,7 @@ class _Table:
         self.subnets[leaf] = IPv4Network(row["address"])
 
     def _nic(self, leaf: int, row: dict[str, str]) -> None:
-        gpu = self._names.gpu(row["server"], int(row["gpu"]))
+        gpu = self._names.gpu(row["server"], whole(row["gpu"]))
         if self.plant.leaf_of_gpu[gpu] != leaf:
             raise ValueError(f"{row['server']} is not on {row['leaf']}")
         if gpu in self.nics:
@@ -110,7 +112,7 @@ class _Table:
             self.ports[gpu] = row["port"]
 
     def _uplink(self, leaf: int, row: dict[str, str]) -> None:
-        spine, cable = self._names.spine[row["spine"]], int(row["cable"])
+        spine, cable = self._names.spine[row["spine"]], whole(row["cable"])
         if not 0 <= cable < self.plant.cables[leaf, spine]:
             raise ValueError(f"there is no cable {cable} from {row['leaf']} to {row['spine']}")
         if (leaf, spine, cable) in self.next_hops:

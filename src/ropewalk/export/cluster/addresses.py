@@ -1,6 +1,6 @@
 """Addresses of a plant: one for every NIC, one subnet a leaf, one next hop for every cable up.
 
-An operator has them already and gives them as a table (`address_files`); for studies `numbered` makes up a plan.
+An operator has them already and gives them as a table (`address_files`); for studies `numbered` generates a plan.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AddressPlan:
             leaf = int(plant.leaf_of_gpu[gpu])
             if address not in self.subnets[leaf]:
                 there = f"{plant.leaf_names[leaf]}, {self.subnets[leaf]}"
-                findings.add(f"{_nic_name(plant, gpu)} has {address}, outside of its leaf's subnet ({there}): move it")
+                findings.add(f"{_nic_name(plant, gpu)} has {address}, outside its leaf's subnet ({there}): move it")
         missing = [cable for cable in _cables(plant) if cable not in self.next_hops]
         if missing:
             leaf, spine, cable = missing[0]
@@ -85,8 +85,7 @@ class AddressPlan:
                 f"than {nics} and {uplinks} have: give larger networks"
             )
         subnets = tuple(IPv4Network((int(first.network_address) + leaf * size, bits)) for leaf in range(plant.leafs))
-        start = plant.first_server * plant.gpus_per_server
-        places = [(int(leaf), gpu - int(start[leaf])) for gpu, leaf in enumerate(plant.leaf_of_gpu)]
+        places = zip(plant.leaf_of_gpu.tolist(), plant.place_on_leaf.tolist(), strict=True)
         return cls(
             subnets,
             tuple(subnets[leaf].network_address + 1 + place for leaf, place in places),

@@ -59,7 +59,7 @@ def circuits_csv(plant: OpticalPlant, job: Allocation) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_joined(plant, job))
+    writer.writerows(joined(plant, job))
     return text.getvalue()
 
 
@@ -71,7 +71,7 @@ def circuits_json(plant: OpticalPlant, job: Allocation, addresses: AddressPlan |
         "plant": plant.name,
         "job": job.job,
         "ready_after_s": plant.reconfiguration_s,
-        "circuits": [dict(zip(COLUMNS, row, strict=True)) for row in _joined(plant, job)],
+        "circuits": [dict(zip(COLUMNS, row, strict=True)) for row in joined(plant, job)],
         "spine_rules": [
             {
                 "spine": plant.spine_names[rule.spine],
@@ -94,7 +94,8 @@ def circuit_files(plant: Plant, job: Allocation, addresses: AddressPlan | None =
     return {"circuits.csv": circuits_csv(plant, job), "circuits.json": circuits_json(plant, job, addresses)}
 
 
-def _joined(plant: OpticalPlant, job: Allocation) -> list[tuple[str, str, str]]:
+def joined(plant: OpticalPlant, job: Allocation) -> list[tuple[str, str, str]]:
+    """(optical switch, leaf, spine or leaf at the other end) of every circuit, by name."""
     names = plant.spine_names
     return [
         (

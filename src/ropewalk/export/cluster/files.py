@@ -8,6 +8,7 @@ from pathlib import Path
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.export.cluster.circuits import circuit_files
 from ropewalk.export.cluster.links import links_csv, links_json
+from ropewalk.export.cluster.patches import patch_files
 from ropewalk.export.cluster.ranks import node_list, rank_file, rank_table, slurm_host_file, slurm_host_list
 from ropewalk.export.cluster.rule_files import rules_json
 from ropewalk.export.cluster.rules import leaf_rules
@@ -15,10 +16,11 @@ from ropewalk.export.cluster.sonic import sonic_documents
 from ropewalk.files import write_whole
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.shards.allocate import SHARD
 
 
 def job_files(plant: Plant, allocation: Allocation, addresses: AddressPlan | None = None) -> dict[str, str]:
-    """File name -> content. Without addresses there are no rules: they would speak of nothing.
+    """File name -> content. Without addresses there are no rules: they would speak of nothing; so behind panels.
 
     The SONiC documents here are those of this job alone; a leaf that other jobs use too needs the rules of all of them.
     """
@@ -31,8 +33,9 @@ def job_files(plant: Plant, allocation: Allocation, addresses: AddressPlan | Non
         "links.csv": links_csv(plant, allocation),
         "links.json": links_json(plant, allocation),
         **circuit_files(plant, allocation, addresses),
+        **patch_files(plant, allocation),
     }
-    if addresses is None:
+    if addresses is None or allocation.stage == SHARD:
         return files
     rules = leaf_rules(plant, [allocation], addresses)
     files["rules.json"] = rules_json(rules, plant)

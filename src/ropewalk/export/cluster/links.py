@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.documents import parse_json, read_text
+from ropewalk.documents.from_csv import table_records
+from ropewalk.documents.numbers import whole
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
 from ropewalk.tenancy.allocation import Allocation
@@ -53,17 +55,16 @@ def links_json(plant: Plant, allocation: Allocation) -> str:
 def read_links(path: str | Path, plant: Plant) -> list[Link]:
     """Reserved cables from a file of either kind, by its ending."""
     subject = f"links {path}"
-    text = decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
+    text = read_text(Path(path), subject, ClusterError)
     if Path(path).suffix == ".json":
         document: Any = parse_json(text, subject, ClusterError)
         rows = document.get("links") if isinstance(document, dict) else None
     else:
-        reader = csv.DictReader(text.splitlines())
-        rows = list(reader) if tuple(reader.fieldnames or ()) == COLUMNS else None
+        rows = [row for _, row in table_records(text.splitlines(keepends=True), COLUMNS, subject, ClusterError)]
     if not isinstance(rows, list) or not all(isinstance(row, dict) and set(row) == set(COLUMNS) for row in rows):
-        raise ClusterError(f"{subject}: it is not a list of {', '.join(COLUMNS)}: give a file that ropewalk wrote")
+        raise ClusterError(f"{subject}: it is not a list of {', '.join(COLUMNS)}: give a file written by ropewalk")
     names = Names(plant)
     try:
-        return [(names.leaf[row["leaf"]], names.spine[row["spine"]], int(row["cable"])) for row in rows]
+        return [(names.leaf[row["leaf"]], names.spine[row["spine"]], whole(str(row["cable"]))) for row in rows]
     except (KeyError, TypeError, ValueError) as problem:
         raise ClusterError(f"{subject}: it does not fit {plant.name} ({problem!r}): give links of this plant") from None

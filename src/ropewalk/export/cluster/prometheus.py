@@ -15,7 +15,7 @@ from ropewalk.tenancy.optical.plant import OpticalPlant
 
 Sample = tuple[Mapping[str, str], float]
 """(labels, value)."""
-STAGES = ("server", "leaf", "clos", "ocs", "shared")
+STAGES = ("server", "leaf", "clos", "ocs", "ocs-core", "shared", "shard")
 
 
 def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:
@@ -30,28 +30,28 @@ def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:
     families: list[tuple[str, str, list[Sample]]] = [
         (
             "gpus",
-            "GPUs by what they do; drained ones are idle and not given out.",
+            "GPUs by state; drained GPUs are idle and not allocated.",
             [
                 ({"state": "free"}, state.free),
                 ({"state": "used"}, state.used),
                 ({"state": "drained"}, drained),
             ],
         ),
-        ("jobs_running", "Jobs that run, by how they were placed.", [({"stage": s}, stages[s]) for s in STAGES]),
+        ("jobs_running", "Running jobs, by placement.", [({"stage": s}, stages[s]) for s in STAGES]),
         (
             "jobs_waiting",
-            "Jobs that wait, by what stands in their way.",
+            "Waiting jobs, by reason.",
             [({"reason": reason.value}, reasons[reason]) for reason in Reason],
         ),
         (
             "links",
-            "Cables of leafs towards spines, or fibres towards optical switches, by whether a job holds them.",
+            "Cables of leafs towards spines, or fibres towards optical switches, by allocation.",
             [({"state": "free"}, cables - reserved), ({"state": "reserved"}, reserved)],
         ),
         (
             "leaf_free_gpus",
-            "Free GPUs of a leaf.",
-            [({"leaf": name}, int(n)) for name, n in zip(plant.leaf_names, state.free_on_leaf, strict=True)],
+            "Free GPUs of a leaf, or of a unit of rails.",
+            [({"leaf": name}, int(n)) for name, n in zip(plant.unit_names, state.free_on_leaf, strict=True)],
         ),
         (
             "leaf_free_uplinks",
@@ -65,6 +65,9 @@ def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:
         ),
         ("job_gpus", "GPUs of a job.", [({"job": job.job}, job.size) for job in state.jobs.values()]),
     ]
+    if plant.cores:
+        ports = zip(plant.core_names, state.core_links.ports_above, strict=True)
+        families.append(("core_free_ports", "Free cables of a core.", [({"core": name}, int(n)) for name, n in ports]))
     return "".join(_family(*family) for family in families)
 
 

@@ -7,7 +7,9 @@ import io
 import re
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_csv import table_records
+from ropewalk.documents.numbers import whole
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
 from ropewalk.tenancy.allocation import OWN_LEAF, Allocation
@@ -15,7 +17,7 @@ from ropewalk.tenancy.imports.hostlist import compress
 from ropewalk.tenancy.plant import Plant
 
 RANK_COLUMNS = ("rank", "server", "gpu", "leaf", "spine")
-_RANK_LINE = re.compile(r"rank (\d+)=(\S+) slot=(\d+)(?:-(\d+))?")
+_RANK_LINE = re.compile(r"rank ([0-9]{1,9})=(\S+) slot=([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def node_names(plant: Plant, allocation: Allocation) -> list[str]:
@@ -85,7 +87,7 @@ def read_rank_file(path: str | Path, plant: Plant) -> tuple[int, ...]:
         first, last = int(told[3]), int(told[4] or told[3])
         cores = last - first + 1
         if int(told[1]) in found:
-            raise ClusterError(f"{subject}: line {line}: rank {told[1]} is there twice: remove one of the two")
+            raise ClusterError(f"{subject}: line {line}: rank {told[1]} occurs twice: remove one of the two")
         found[int(told[1])] = (told[2], first // cores)
     if sorted(found) != list(range(len(found))):
         raise ClusterError(f"{subject}: the ranks are not 0 to {len(found) - 1}: number them without a gap")
@@ -95,7 +97,8 @@ def read_rank_file(path: str | Path, plant: Plant) -> tuple[int, ...]:
 def read_rank_table(path: str | Path, plant: Plant) -> tuple[int, ...]:
     """The GPUs of a rank table, by rank."""
     subject = f"rank table {path}"
-    rows = list(csv.DictReader(_text(path, subject).splitlines()))
+    text = _text(path, subject).splitlines(keepends=True)
+    rows = [row for _, row in table_records(text, RANK_COLUMNS, subject, ClusterError)]
     if (
         not rows
         or tuple(rows[0]) != RANK_COLUMNS
@@ -103,7 +106,7 @@ def read_rank_table(path: str | Path, plant: Plant) -> tuple[int, ...]:
     ):
         raise ClusterError(f"{subject}: it is not a table of {','.join(RANK_COLUMNS)} with ranks from 0: fix it")
     try:
-        return _gpus(plant, [(row["server"], int(row["gpu"])) for row in rows], subject)
+        return _gpus(plant, [(row["server"], whole(row["gpu"])) for row in rows], subject)
     except ValueError as problem:
         raise ClusterError(f"{subject}: {problem}: number GPUs inside their server from 0") from None
 
@@ -117,4 +120,4 @@ def _gpus(plant: Plant, places: list[tuple[str, int]], subject: str) -> tuple[in
 
 
 def _text(path: str | Path, subject: str) -> str:
-    return decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
+    return read_text(Path(path), subject, ClusterError)

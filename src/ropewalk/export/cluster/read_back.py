@@ -49,7 +49,7 @@ def check_written(
     for name in checked:
         read, meant = expected[name]
         if read(folder / name) != meant:
-            raise PhysicsError(f"{folder / name} does not say what was to be written: write it again")
+            raise PhysicsError(f"{folder / name} differs from what was to be written: write it again")
     return checked
 
 

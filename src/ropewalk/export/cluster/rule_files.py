@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.documents import parse_json, read_text
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.names import Names
 from ropewalk.export.cluster.rules import LeafRules, SourceRule
@@ -35,10 +35,10 @@ def rules_json(rules: Sequence[LeafRules], plant: Plant) -> str:
 def read_rules(path: str | Path, plant: Plant) -> tuple[LeafRules, ...]:
     """The rules of a file that `rules_json` wrote, by the numbers of the plant."""
     subject = f"leaf rules {path}"
-    text = decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
+    text = read_text(Path(path), subject, ClusterError)
     document: Any = parse_json(text, subject, ClusterError)
     if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
-        raise ClusterError(f"{subject}: it is no {FORMAT} file of version {VERSION}: give one that ropewalk wrote")
+        raise ClusterError(f"{subject}: it is not a {FORMAT} file of version {VERSION}: give one written by ropewalk")
     try:
         names = Names(plant)
         return tuple(_read_leaf(one, names) for one in document["leafs"])

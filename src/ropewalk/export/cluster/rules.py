@@ -37,6 +37,8 @@ class SourceRule:
     job: str = ""
     """Whose GPU it is; not every format keeps it."""
     priority: int = SOURCE_PRIORITY
+    generation: int = 0
+    """Of the allocation it was made from, where a controller counts them; only SONiC's format keeps it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def uplinks(plant: Plant, job: Allocation) -> list[tuple[int, int, int, int]]:
     """
     if job.stage == "ocs":
         return _fibres(plant, job)
+    if job.core_links:
+        raise ClusterError(
+            f"job {job.job} sends over cores, and its spines would need rules as well, which are not written: keep it "
+            "in one pod, or route it by ECMP"
+        )
     held: dict[tuple[int, int], list[int]] = {}
     for leaf, spine, cable in sorted(job.reserved()):
         held.setdefault((leaf, spine), []).append(cable)
@@ -99,8 +106,8 @@ def uplinks(plant: Plant, job: Allocation) -> list[tuple[int, int, int, int]]:
         turn = used[leaf, spine]
         if not cables or (turn >= len(cables) and _is_alone(job)):
             raise ClusterError(
-                f"job {job.job} sends GPU {gpu} from {plant.leaf_names[leaf]} to {plant.spine_names[spine]} without a "
-                "cable of its own: reserve one for every GPU"
+                f"job {job.job} sends GPU {gpu} from {plant.leaf_names[leaf]} to {plant.spine_names[spine]} without "
+                "its own cable: reserve one for every GPU"
             )
         found.append((leaf, gpu, spine, cables[turn % len(cables)]))
         used[leaf, spine] += 1
@@ -129,7 +136,7 @@ def _is_alone(job: Allocation) -> bool:
 
 def _static_cable(plant: Plant, gpu: int, leaf: int, spine: int) -> int:
     """Without cables of its own, a GPU uses the one of its place on the leaf, counted through all cables."""
-    place = gpu - int(plant.first_server[leaf]) * plant.gpus_per_server
+    place = int(plant.place_on_leaf[gpu])
     count = int(plant.cables[leaf].sum())
     cable = place % count - int(plant.cables[leaf, :spine].sum())
     return cable if 0 <= cable < plant.cables[leaf, spine] else 0
@@ -173,7 +180,7 @@ def _check_leaf(
         findings.add(f"{name} keeps {one.subnet} local: keep its own subnet, {addresses.subnets[one.leaf]}")
     for rule in one.sources:
         if rule.priority >= one.local_priority:
-            findings.add(f"{name}: the rule of GPU {rule.gpu} stands before the local one: give it a lower priority")
+            findings.add(f"{name}: the rule of GPU {rule.gpu} precedes the local one: give it a lower priority")
         if rule.gpu not in wanted:
             findings.add(f"{name}: GPU {rule.gpu} sends nothing beyond its leaf: remove its rule")
             continue
@@ -184,8 +191,6 @@ def _check_leaf(
             findings.add(f"{name}: GPU {rule.gpu} has {addresses.nics[rule.gpu]}, not {rule.source}: fix its rule")
         towards = addresses.cable_to.get(rule.next_hop)
         if rule.spine != spine or towards != (one.leaf, spine, rule.cable):
-            findings.add(
-                f"{name}: the rule of GPU {rule.gpu} leads elsewhere than to {plant.spine_names[spine]}: fix it"
-            )
+            findings.add(f"{name}: the rule of GPU {rule.gpu} does not lead to {plant.spine_names[spine]}: fix it")
         if alone and taken.setdefault(rule.next_hop, rule.gpu) != rule.gpu:
             findings.add(f"{name}: GPUs {taken[rule.next_hop]} and {rule.gpu} share an uplink: give each its own")

@@ -13,15 +13,19 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import decode, parse_json, read_bytes
+from ropewalk.documents import parse_json, read_text
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.export.cluster.rules import LeafRules, SourceRule
+from ropewalk.export.cluster.sonic_schema import check_config
 from ropewalk.tenancy.plant import Plant
 
 TABLE = "ROPEWALK_SOURCE"
 LOCAL = "LOCAL"
 _REDIRECT = "REDIRECT:"
+_NAME = re.compile(rf"{TABLE}\|GPU(?P<gpu>[0-9]+)(?:_(?P<job>[A-Za-z0-9-]+)_g(?P<generation>[0-9]+))?")
+"""With job and generation where a controller counts allocations."""
 MOST_RULES = 1000
 """What SONiC's design aims at for a table of this type."""
 
@@ -34,12 +38,13 @@ def sonic_documents(rules: Sequence[LeafRules], plant: Plant, addresses: Address
 def read_sonic(path: str | Path, leaf: int, plant: Plant, addresses: AddressPlan) -> LeafRules:
     """The rules of one leaf from its document; whose job they are is not in it."""
     subject = f"SONiC rules {path}"
-    text = decode(read_bytes(Path(path), subject, ClusterError), subject, ClusterError)
+    text = read_text(Path(path), subject, ClusterError)
     return parse_sonic(text, leaf, plant, addresses, subject)
 
 
 def parse_sonic(text: str, leaf: int, plant: Plant, addresses: AddressPlan, subject: str = "SONiC rules") -> LeafRules:
     document: Any = parse_json(text, subject, ClusterError)
+    check_config(document, subject)
     try:
         rules = document["ACL_RULE"]
         local = rules.pop(f"{TABLE}|{LOCAL}")
@@ -80,25 +85,32 @@ def _document(one: LeafRules, plant: Plant, addresses: AddressPlan) -> str:
         }
     }
     for rule in one.sources:
-        rules[f"{TABLE}|GPU{rule.gpu}"] = {
+        tag = f"_{rule.job}_g{rule.generation}" if rule.generation else ""
+        rules[f"{TABLE}|GPU{rule.gpu}{tag}"] = {
             "PRIORITY": str(rule.priority),
             "SRC_IP": f"{rule.source}/32",
             "PACKET_ACTION": f"{_REDIRECT}{rule.next_hop}",
         }
-    return json.dumps({"ACL_TABLE": {TABLE: table}, "ACL_RULE": rules}, indent=2) + "\n"
+    document = {"ACL_TABLE": {TABLE: table}, "ACL_RULE": rules}
+    check_config(document, f"SONiC rules of {plant.leaf_names[one.leaf]}")
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _read(name: str, rule: dict[str, str], leaf: int, addresses: AddressPlan) -> SourceRule:
-    if not name.startswith(f"{TABLE}|GPU") or not rule["PACKET_ACTION"].startswith(_REDIRECT):
+    named = _NAME.fullmatch(name)
+    if named is None or not rule["PACKET_ACTION"].startswith(_REDIRECT):
         raise ValueError(f"the rule {name} does not redirect")
     source = IPv4Address(rule["SRC_IP"].removesuffix("/32"))
     hop = IPv4Address(rule["PACKET_ACTION"].removeprefix(_REDIRECT))
     below, spine, cable = addresses.cable_to[hop]
     if below != leaf:
         raise ValueError(f"the rule {name} leads to a cable of another leaf")
-    return SourceRule(addresses.gpu_at[source], source, spine, cable, hop, priority=int(rule["PRIORITY"]))
+    gpu, job, generation = addresses.gpu_at[source], named["job"] or "", int(named["generation"] or 0)
+    if gpu != int(named["gpu"]):
+        raise ValueError(f"the rule {name} is that of GPU {gpu}")
+    return SourceRule(gpu, source, spine, cable, hop, job, int(rule["PRIORITY"]), generation)
 
 
 def _numbers_by_value(port: str) -> list[tuple[int, str]]:
     """Ethernet8 before Ethernet12."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", port)]
+    return [(int(part), "") if is_count(part) else (-1, part) for part in re.split("([0-9]{1,18})", port)]

@@ -10,7 +10,7 @@
 from ropewalk.export.msccl_xml.algo import Algo
 from ropewalk.export.msccl_xml.interpret import prove_algo
 from ropewalk.export.msccl_xml.read import read_msccl_xml
-from ropewalk.export.msccl_xml.targets import TARGETS, Target
+from ropewalk.export.msccl_xml.targets import TARGETS, LibraryLimits
 from ropewalk.export.msccl_xml.write import algo_of, write_msccl_xml
 
-__all__ = ["TARGETS", "Algo", "Target", "algo_of", "prove_algo", "read_msccl_xml", "write_msccl_xml"]
+__all__ = ["TARGETS", "Algo", "LibraryLimits", "algo_of", "prove_algo", "read_msccl_xml", "write_msccl_xml"]

@@ -16,7 +16,7 @@ STEPS = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
 
 
 @dataclass(frozen=True)
-class Step:
+class XmlStep:
     """One instruction: offsets and count are in chunks of the buffers i, o and s."""
 
     kind: str
@@ -30,19 +30,19 @@ class Step:
 
 
 @dataclass(frozen=True)
-class ThreadBlock:
+class XmlThreadBlock:
     send: int
     recv: int
     channel: int
-    steps: tuple[Step, ...]
+    steps: tuple[XmlStep, ...]
 
 
 @dataclass(frozen=True)
-class Gpu:
+class XmlGpu:
     inputs: int
     outputs: int
     scratch: int
-    blocks: tuple[ThreadBlock, ...]
+    blocks: tuple[XmlThreadBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Algo:
     chunks: int
     """Chunks of the larger of the two buffers: what the message is divided by."""
     channels: int
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[XmlGpu, ...]
     inplace: bool
     outofplace: bool
     protocol: str = "Simple"

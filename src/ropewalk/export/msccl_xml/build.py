@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ropewalk.errors import ProgramError
-from ropewalk.export.msccl_xml.algo import NOBODY, Algo, Gpu, Step, ThreadBlock
-from ropewalk.export.msccl_xml.targets import REMEDY, Target, excess
+from ropewalk.export.msccl_xml.algo import NOBODY, Algo, XmlGpu, XmlStep, XmlThreadBlock
+from ropewalk.export.msccl_xml.targets import REMEDY, LibraryLimits, excess
 from ropewalk.export.threadblocks.blocks import Dealt, deal
-from ropewalk.export.threadblocks.moves import Move, Moves, Run
+from ropewalk.export.threadblocks.moves import ChunkRun, Moves, ProgramSend
 
 Link = tuple[int, int, int]
 """(source rank, destination rank, channel)."""
 
 
-def algo_of_moves(moves: Moves, name: str, inplace: bool, outofplace: bool, target: Target) -> Algo:
+def algo_of_moves(moves: Moves, name: str, inplace: bool, outofplace: bool, target: LibraryLimits) -> Algo:
     """Deal the moves out as finely as the target allows."""
     lanes = 1 + max((move.lane for move in moves.moves), default=0)
     problem: str | None = None
@@ -54,7 +54,7 @@ def _linked(moves: Moves, lanes: int, room: int, most: int) -> list[Link]:
     return links
 
 
-def _build(moves: Moves, links: list[Link], name: str, inplace: bool, outofplace: bool, target: Target) -> Algo:
+def _build(moves: Moves, links: list[Link], name: str, inplace: bool, outofplace: bool, target: LibraryLimits) -> Algo:
     dealt = deal(moves, lambda event: (event[1], links[event[0]]))
     layout = moves.layout
     gpus = []
@@ -63,27 +63,27 @@ def _build(moves: Moves, links: list[Link], name: str, inplace: bool, outofplace
         own = [
             piece
             for source, goal, count in moves.own(rank)
-            for piece in _pieces((Run(("i", source), None, ("o", goal), count, False),), target.count)
+            for piece in _pieces((ChunkRun(("i", source), None, ("o", goal), count, False),), target.count)
         ]
         if own:
-            steps = tuple(Step("cpy", run.source, run.target, run.count) for run in own)
-            blocks.append(ThreadBlock(NOBODY, NOBODY, 0, steps))
-        gpus.append(Gpu(layout.inputs, layout.outputs, moves.scratch[rank], tuple(blocks)))
+            steps = tuple(XmlStep("cpy", run.source, run.target, run.count) for run in own)
+            blocks.append(XmlThreadBlock(NOBODY, NOBODY, 0, steps))
+        gpus.append(XmlGpu(layout.inputs, layout.outputs, moves.scratch[rank], tuple(blocks)))
     channels = 1 + max((channel for _, _, channel in links), default=0)
     chunks = max(layout.inputs, layout.outputs)
     return Algo(name, layout.collective, chunks, channels, tuple(gpus), inplace, outofplace)
 
 
-def _blocks(moves: Moves, links: list[Link], dealt: Dealt, rank: int, most: int) -> list[ThreadBlock]:
+def _blocks(moves: Moves, links: list[Link], dealt: Dealt, rank: int, most: int) -> list[XmlThreadBlock]:
     heard = dealt.heard(rank)
     last_step = _last_steps(moves, dealt, rank, most)
     blocks = []
     for number, events in enumerate(dealt.blocks[rank]):
-        steps: list[Step] = []
+        steps: list[XmlStep] = []
         for position, event in enumerate(events):
             waits = [(block, last_step[block, place]) for block, place in dealt.awaited.get(event, ())]
             # One step waits for one other; more of them are nops before it, and it has the last one itself.
-            steps.extend(Step("nop", ("i", -1), ("o", -1), 0, wait) for wait in waits[:-1])
+            steps.extend(XmlStep("nop", ("i", -1), ("o", -1), 0, wait) for wait in waits[:-1])
             own = _steps(moves.moves[event[0]], event[1], most)
             own[0] = _changed(own[0], waits=waits[-1] if waits else None)
             own[-1] = _changed(own[-1], heard=(number, position) in heard)
@@ -91,7 +91,7 @@ def _blocks(moves: Moves, links: list[Link], dealt: Dealt, rank: int, most: int)
         src, dst, channel = links[events[0][0]]
         arrives = events[0][1]
         send, recv = (NOBODY, src) if arrives else (dst, NOBODY)
-        blocks.append(ThreadBlock(send, recv, channel, tuple(steps)))
+        blocks.append(XmlThreadBlock(send, recv, channel, tuple(steps)))
     return blocks
 
 
@@ -107,19 +107,19 @@ def _last_steps(moves: Moves, dealt: Dealt, rank: int, most: int) -> dict[tuple[
     return last
 
 
-def _steps(move: Move, arrives: bool, most: int) -> list[Step]:
+def _steps(move: ProgramSend, arrives: bool, most: int) -> list[XmlStep]:
     steps = []
     for run in _pieces(move.runs, most):
         if not arrives:
-            steps.append(Step("s", run.source, run.target, run.count))
+            steps.append(XmlStep("s", run.source, run.target, run.count))
         elif run.operand is None:
-            steps.append(Step("r", run.source, run.target, run.count))
+            steps.append(XmlStep("r", run.source, run.target, run.count))
         else:
-            steps.append(Step("rrc", run.operand, run.target, run.count))
+            steps.append(XmlStep("rrc", run.operand, run.target, run.count))
     return steps
 
 
-def _pieces(runs: tuple[Run, ...], most: int) -> Iterator[Run]:
+def _pieces(runs: tuple[ChunkRun, ...], most: int) -> Iterator[ChunkRun]:
     """Runs cut so that no step moves more chunks than fit."""
     for run in runs:
         for first in range(0, run.count, most):
@@ -128,8 +128,8 @@ def _pieces(runs: tuple[Run, ...], most: int) -> Iterator[Run]:
             source, operand, target = (None if place is None else (place[0], place[1] + first) for place in places)
             assert source is not None
             assert target is not None
-            yield Run(source, operand, target, count, run.direct)
+            yield ChunkRun(source, operand, target, count, run.direct)
 
 
-def _changed(step: Step, waits: tuple[int, int] | None = None, heard: bool = False) -> Step:
-    return Step(step.kind, step.src, step.dst, step.count, waits or step.waits, heard or step.heard)
+def _changed(step: XmlStep, waits: tuple[int, int] | None = None, heard: bool = False) -> XmlStep:
+    return XmlStep(step.kind, step.src, step.dst, step.count, waits or step.waits, heard or step.heard)

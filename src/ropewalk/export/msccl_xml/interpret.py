@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ropewalk.errors import ProofError
-from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, Algo, Gpu, Step
+from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, Algo, XmlGpu, XmlStep
 from ropewalk.export.threadblocks.contract import aliases, require
 from ropewalk.export.threadblocks.machine import Act, Agent, Machine, add, load, pop, post, push, store, take
-from ropewalk.export.threadblocks.memory import Memory
+from ropewalk.export.threadblocks.memory import CellMemory
 
 Cells = list[int]
 Doing = Callable[[Cells, Cells, Act, Act], list[Act]]
@@ -51,7 +51,7 @@ def prove_algo(algo: Algo, slots: int = 1, root: int | None = None) -> None:
 
 def _prove(algo: Algo, inplace: bool, slots: int, root: int | None) -> None:
     subject = f"algorithm {algo.name!r}, {'in' if inplace else 'out of'} place"
-    memory = Memory()
+    memory = CellMemory()
     machine = Machine(subject, len(algo.gpus), memory)
     buffers = []
     for rank, gpu in enumerate(algo.gpus):
@@ -82,7 +82,7 @@ def _prove(algo: Algo, inplace: bool, slots: int, root: int | None) -> None:
     require(algo.collective, len(algo.gpus), sizes, outputs, subject, root)
 
 
-def _announcements(machine: Machine, rank: int, gpu: Gpu) -> dict[tuple[int, int], list[object]]:
+def _announcements(machine: Machine, rank: int, gpu: XmlGpu) -> dict[tuple[int, int], list[object]]:
     """What each step has to announce: a thread block shows how far it is only after steps that say so (hasdep)."""
     heard: dict[tuple[int, int], list[object]] = {}
     for number, block in enumerate(gpu.blocks):
@@ -94,7 +94,7 @@ def _announcements(machine: Machine, rank: int, gpu: Gpu) -> dict[tuple[int, int
             if shown is None:
                 raise machine.refuse(
                     f"rank {rank}, thread block {number}, step {place} waits for step {awaited} of thread block "
-                    f"{other}, which announces nothing from there on (hasdep is 0)"
+                    f"{other}, which signals nothing from there on (hasdep is 0)"
                 )
             key = ("step", rank, number, place)
             machine.counter(key, f"the wait of step {place} of thread block {number} of rank {rank}")
@@ -102,7 +102,7 @@ def _announcements(machine: Machine, rank: int, gpu: Gpu) -> dict[tuple[int, int
     return heard
 
 
-def _next_shown(steps: tuple[Step, ...], first: int) -> int | None:
+def _next_shown(steps: tuple[XmlStep, ...], first: int) -> int | None:
     # A nop is folded into the step that follows it, so it cannot announce anything by itself.
     return next((n for n in range(first, len(steps)) if steps[n].heard and steps[n].kind != "nop"), None)
 

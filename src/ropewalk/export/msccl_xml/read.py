@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents.from_xml import Element, parse_xml, read_xml
+from ropewalk.documents.numbers import whole
 from ropewalk.errors import ProgramError
-from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, STEPS, Algo, Gpu, Step, ThreadBlock
+from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, STEPS, Algo, XmlGpu, XmlStep, XmlThreadBlock
 from ropewalk.export.threadblocks.memory import MOST_CHUNKS
 
 BUFFERS = ("i", "o", "s")
@@ -16,20 +16,18 @@ BUFFERS = ("i", "o", "s")
 def read_msccl_xml(path: str | Path) -> Algo:
     """Read an algorithm file; raises `ProgramError` for what its readers would refuse."""
     subject = f"MSCCL file {path}"
-    return parse_algo(decode(read_bytes(Path(path), subject, ProgramError), subject, ProgramError), subject)
+    return _algo(read_xml(Path(path), subject, ProgramError), subject)
 
 
 def parse_algo(text: str, subject: str) -> Algo:
     """An algorithm from the text of its file."""
-    if "<!" in text.replace("<!--", ""):
-        raise ProgramError(f"{subject}: it declares a document type: remove it")
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as problem:
-        raise ProgramError(f"{subject}: {problem}: fix the XML") from None
+    return _algo(parse_xml(text, subject, ProgramError), subject)
+
+
+def _algo(root: Element, subject: str) -> Algo:
     top = _Element(root, subject, "algo")
-    if root.tag != "algo":
-        raise top.wrong(f"the outermost element is {root.tag!r}: give an algo")
+    if root.name != "algo":
+        raise top.wrong(f"the outermost element is {root.name!r}: give an algo")
     gpus = tuple(_gpu(element, rank) for rank, element in enumerate(top.children("gpu")))
     if len(gpus) != top.number("ngpus"):
         raise top.wrong(f"ngpus is {top.number('ngpus')}, but there are {len(gpus)} gpus: list them all")
@@ -42,10 +40,10 @@ def parse_algo(text: str, subject: str) -> Algo:
         gpus,
         inplace,
         # The oldest readers know no outofplace: what is not in place is out of place.
-        top.flag("outofplace") if "outofplace" in root.attrib else not inplace,
+        top.flag("outofplace") if "outofplace" in root.attributes else not inplace,
         top.text("proto"),
-        top.number("minBytes") if "minBytes" in root.attrib else 0,
-        top.number("maxBytes") if "maxBytes" in root.attrib else 0,
+        top.number("minBytes") if "minBytes" in root.attributes else 0,
+        top.number("maxBytes") if "maxBytes" in root.attributes else 0,
     )
     for rank, gpu in enumerate(gpus):
         for number, block in enumerate(gpu.blocks):
@@ -56,21 +54,21 @@ def parse_algo(text: str, subject: str) -> Algo:
 class _Element:
     """An XML element with a name, read strictly."""
 
-    def __init__(self, element: ElementTree.Element, subject: str, name: str) -> None:
+    def __init__(self, element: Element, subject: str, name: str) -> None:
         self.element, self.subject, self.name = element, subject, name
 
     def wrong(self, fact: str) -> ProgramError:
         return ProgramError(f"{self.subject}: {self.name}: {fact}")
 
     def text(self, key: str) -> str:
-        if key not in self.element.attrib:
+        if key not in self.element.attributes:
             raise self.wrong(f"has no attribute {key!r}: add it")
-        return self.element.attrib[key]
+        return self.element.attributes[key]
 
     def number(self, key: str, least: int = 0) -> int:
         text = self.text(key)
         try:
-            value = int(text)
+            value = whole(text)
         except ValueError:
             raise self.wrong(f"{key} is {text!r}: give a whole number") from None
         if value < least:
@@ -94,32 +92,32 @@ class _Element:
         name = "" if self.name == "algo" else f" of {self.name}"
         return [
             _Element(child, self.subject, f"{tag} {number}{name}")
-            for number, child in enumerate(self.element)
-            if child.tag == tag
+            for number, child in enumerate(self.element.inside)
+            if child.name == tag
         ]
 
 
-def _gpu(node: _Element, rank: int) -> Gpu:
+def _gpu(node: _Element, rank: int) -> XmlGpu:
     if node.number("id") != rank:
-        raise node.wrong(f"id {node.number('id')} stands at place {rank}: list gpus in the order of their ids")
-    blocks: dict[int, ThreadBlock] = {}
+        raise node.wrong(f"id {node.number('id')} is at position {rank}: list gpus in the order of their ids")
+    blocks: dict[int, XmlThreadBlock] = {}
     for entry in node.children("tb"):
         number = entry.number("id")
         if number in blocks:
             raise entry.wrong(f"id {number} is given twice: number thread blocks from 0 on")
         steps = tuple(_step(step, place) for place, step in enumerate(entry.children("step")))
-        blocks[number] = ThreadBlock(
+        blocks[number] = XmlThreadBlock(
             entry.number("send", NOBODY), entry.number("recv", NOBODY), entry.number("chan"), steps
         )
     if sorted(blocks) != list(range(len(blocks))):
         raise node.wrong(f"thread blocks are numbered {sorted(blocks)}: number them from 0 on without gaps")
     sizes = (node.size("i_chunks"), node.size("o_chunks"), node.size("s_chunks"))
-    return Gpu(*sizes, tuple(blocks[number] for number in range(len(blocks))))
+    return XmlGpu(*sizes, tuple(blocks[number] for number in range(len(blocks))))
 
 
-def _step(node: _Element, place: int) -> Step:
+def _step(node: _Element, place: int) -> XmlStep:
     if node.number("s") != place:
-        raise node.wrong(f"step {node.number('s')} stands at place {place}: number steps from 0 on")
+        raise node.wrong(f"step {node.number('s')} is at position {place}: number steps from 0 on")
     kind = node.text("type")
     if kind not in STEPS:
         raise node.wrong(f"type {kind!r} is not one of {', '.join(STEPS)}: use one of these")
@@ -133,14 +131,14 @@ def _step(node: _Element, place: int) -> Step:
     if (block < 0) != (step < 0):
         raise node.wrong(f"depid {block} and deps {step} name half of a step: give both, or -1 for both")
     waits = None if block < 0 else (block, step)
-    return Step(kind, places[0], places[1], node.number("cnt"), waits, node.flag("hasdep"))
+    return XmlStep(kind, places[0], places[1], node.number("cnt"), waits, node.flag("hasdep"))
 
 
-def _check_block(algo: Algo, gpu: Gpu, block: ThreadBlock, rank: int, node: _Element) -> None:
+def _check_block(algo: Algo, gpu: XmlGpu, block: XmlThreadBlock, rank: int, node: _Element) -> None:
     """Peers, channels and waits exist, and waits of nops end at a step that waits itself."""
     for peer in (block.send, block.recv):
         if peer == rank or peer >= len(algo.gpus):
-            raise node.wrong(f"peer {peer} is not another one of 0…{len(algo.gpus) - 1}: name one")
+            raise node.wrong(f"peer {peer} is not one of the other ranks 0…{len(algo.gpus) - 1}: name one")
     if block.channel >= max(algo.channels, 1):
         raise node.wrong(f"chan {block.channel} is not below nchannels {algo.channels}: raise nchannels")
     chained = False

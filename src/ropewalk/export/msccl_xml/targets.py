@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.errors import ProgramError
-from ropewalk.export.msccl_xml.algo import NOBODY, Algo, Gpu
+from ropewalk.export.msccl_xml.algo import NOBODY, Algo, XmlGpu
 
 REMEDY = "use fewer segments, or a forest with a fixed, small number of trees, or fewer peers for each rank"
 
 
 @dataclass(frozen=True)
-class Target:
+class LibraryLimits:
     """Limits of one library; each of them makes it refuse a whole file, or worse, read beyond an array."""
 
     name: str
@@ -35,22 +35,22 @@ class Target:
 TARGETS = {
     target.name: target
     for target in (
-        Target("rccl", steps=64, blocks=64, blocks_per_channel=32),
-        Target("executor", steps=64, blocks=32 * 32, blocks_per_channel=32),
-        Target("msccl", steps=256, blocks=216, blocks_per_channel=32),
+        LibraryLimits("rccl", steps=64, blocks=64, blocks_per_channel=32),
+        LibraryLimits("executor", steps=64, blocks=32 * 32, blocks_per_channel=32),
+        LibraryLimits("msccl", steps=256, blocks=216, blocks_per_channel=32),
     )
 }
 """rccl: RCCL up to ROCm 7.12; executor: msccl-executor-nccl as it is built by default; msccl: the original fork of
 NCCL 2.12."""
 
 
-def target_named(name: str) -> Target:
+def target_named(name: str) -> LibraryLimits:
     if name not in TARGETS:
         raise ProgramError(f"target {name!r} is not known: give one of {', '.join(TARGETS)}")
     return TARGETS[name]
 
 
-def excess(algo: Algo, target: Target) -> str | None:
+def excess(algo: Algo, target: LibraryLimits) -> str | None:
     """The first thing of an algorithm for which a target has no room, in words; None where all fits."""
     if algo.channels > target.channels:
         return f"it needs {algo.channels} channels, {target.name} has {target.channels}"
@@ -59,7 +59,7 @@ def excess(algo: Algo, target: Target) -> str | None:
     )
 
 
-def _excess_of_gpu(algo: Algo, rank: int, gpu: Gpu, target: Target) -> str | None:
+def _excess_of_gpu(algo: Algo, rank: int, gpu: XmlGpu, target: LibraryLimits) -> str | None:
     whose = f"of rank {rank}"
     if len(gpu.blocks) > target.blocks:
         return f"{len(gpu.blocks)} thread blocks {whose} are more than the {target.blocks} of {target.name}"

@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
-from ropewalk.export.msccl_xml.algo import Algo, Step
+from ropewalk.export.msccl_xml.algo import Algo, XmlStep
 from ropewalk.export.msccl_xml.build import algo_of_moves
 from ropewalk.export.msccl_xml.targets import target_named
 from ropewalk.export.threadblocks.layout import layout_of
@@ -110,7 +110,7 @@ def algo_text(algo: Algo) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _step(place: int, step: Step) -> dict[str, object]:
+def _step(place: int, step: XmlStep) -> dict[str, object]:
     block, number = step.waits if step.waits is not None else (-1, -1)
     return {
         "s": place,

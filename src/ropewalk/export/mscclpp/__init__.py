@@ -8,8 +8,8 @@
 """
 
 from ropewalk.export.mscclpp.interpret import prove_plan
-from ropewalk.export.mscclpp.plan import Plan
+from ropewalk.export.mscclpp.plan import MscclppPlan
 from ropewalk.export.mscclpp.read import read_mscclpp
 from ropewalk.export.mscclpp.save import plan_of, write_mscclpp
 
-__all__ = ["Plan", "plan_of", "prove_plan", "read_mscclpp", "write_mscclpp"]
+__all__ = ["MscclppPlan", "plan_of", "prove_plan", "read_mscclpp", "write_mscclpp"]

@@ -18,14 +18,14 @@ from ropewalk.export.mscclpp.plan import (
     CHANNEL_TYPES,
     MOST_CHANNELS,
     MOST_OPERATIONS,
+    ChunkSpan,
     Gpu,
     RemoteBuffer,
-    Span,
     ThreadBlock,
 )
 from ropewalk.export.threadblocks.blocks import Dealt, Seat, deal
 from ropewalk.export.threadblocks.contract import aliases
-from ropewalk.export.threadblocks.moves import INPUT, OUTPUT, SCRATCH, Event, Move, Moves, Place
+from ropewalk.export.threadblocks.moves import INPUT, OUTPUT, SCRATCH, Event, Moves, Place, ProgramSend
 
 ChannelChoice = Callable[[int, int], str]
 """(source rank, destination rank) -> "memory" or "port"."""
@@ -155,7 +155,7 @@ class _Builder:
         self.scratch = slots.taken
         self.channel = self._numbered_channels()
 
-    def link(self, move: Move) -> Link:
+    def link(self, move: ProgramSend) -> Link:
         sender, _ = self.dealt.seat[move.number, False]
         receiver, _ = self.dealt.seat[move.number, True]
         return move.src, sender, move.dst, receiver
@@ -201,7 +201,7 @@ class _Builder:
         if own:
             emitter = Emitter(remotes)
             for source, target, count in own:
-                emitter.copy(Span(source, count, "i"), Span(target, count, "o"))
+                emitter.copy(ChunkSpan(source, count, "i"), ChunkSpan(target, count, "o"))
             blocks.append(emitter.block())
         return Gpu(
             layout.inputs,
@@ -224,7 +224,7 @@ class _Builder:
                 else:
                     emitter.wait(kind, channels)
 
-    def _departure(self, emitter: Emitter, move: Move) -> None:
+    def _departure(self, emitter: Emitter, move: ProgramSend) -> None:
         link = self.link(move)
         kind, channel = self.kind[link], self.channel[link, move.src]
         spans = []
@@ -247,7 +247,7 @@ class _Builder:
                 companies.append([event])
         return companies
 
-    def _arrival(self, emitter: Emitter, company: list[Move]) -> None:
+    def _arrival(self, emitter: Emitter, company: list[ProgramSend]) -> None:
         links = [self.link(move) for move in company]
         rank = company[0].dst
         for kind in CHANNEL_TYPES:
@@ -261,9 +261,9 @@ class _Builder:
             elif not run.direct:
                 emitter.copy(landed[0], target)
 
-    def _span(self, rank: int, place: Place, count: int) -> Span:
+    def _span(self, rank: int, place: Place, count: int) -> ChunkSpan:
         buffer, index = self.one_name(rank, place)
-        return Span(index, count, buffer)
+        return ChunkSpan(index, count, buffer)
 
 
 def _own_names(_: int, place: Place) -> Place:

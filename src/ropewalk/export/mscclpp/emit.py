@@ -13,8 +13,8 @@ from ropewalk.export.mscclpp.plan import (
     MEMORY,
     MOST_PER_OPERATION,
     MOST_SEMAPHORES_PER_OPERATION,
+    ChunkSpan,
     Operation,
-    Span,
     ThreadBlock,
 )
 
@@ -28,7 +28,7 @@ class Emitter:
         self.channels: dict[str, list[int]] = {}
         self.remote_refs: dict[str, list[int]] = {}
         self.waited = False
-        self.copied: list[tuple[list[Span], list[Span]]] = []
+        self.copied: list[tuple[list[ChunkSpan], list[ChunkSpan]]] = []
         """What has been (read, written) here since the threads were last synchronised."""
 
     def block(self) -> ThreadBlock:
@@ -60,19 +60,22 @@ class Emitter:
         for some in _parts(semaphores, MOST_SEMAPHORES_PER_OPERATION):
             self.operations.append(Operation("sem_release", semaphores=some))
 
-    def copy(self, source: Span, target: Span) -> None:
+    def copy(self, source: ChunkSpan, target: ChunkSpan) -> None:
         self._before_copy([source], [target])
         self.operations.append(Operation("copy", (source,), (target,)))
 
-    def reduce(self, operands: list[Span], target: Span) -> None:
+    def reduce(self, operands: list[ChunkSpan], target: ChunkSpan) -> None:
         self._before_copy(operands, [target])
         self.operations.append(Operation("re", tuple(operands), (target,)))
 
-    def put(self, kind: str, channel: int, spans: Sequence[tuple[Span, tuple[int, str], int]], *, finish: bool) -> None:
+    def put(
+        self, kind: str, channel: int, spans: Sequence[tuple[ChunkSpan, tuple[int, str], int]], *, finish: bool
+    ) -> None:
         """Copy spans to (rank, buffer) at an index and signal; to finish is to wait until an adapter has copied."""
         number = self._channel(kind, channel)
         pairs = [
-            (source, Span(index, source.size, remote=self._remote(*remote, kind))) for source, remote, index in spans
+            (source, ChunkSpan(index, source.size, remote=self._remote(*remote, kind)))
+            for source, remote, index in spans
         ]
         self._before_copy([source for source, _ in pairs], [])
         if kind == MEMORY:
@@ -100,7 +103,7 @@ class Emitter:
             refs.append(number)
         return refs.index(number)
 
-    def _before_copy(self, reads: list[Span], writes: list[Span]) -> None:
+    def _before_copy(self, reads: list[ChunkSpan], writes: list[ChunkSpan]) -> None:
         clash = any(
             _overlap(writes, read_before + written_before) or _overlap(reads, written_before)
             for read_before, written_before in self.copied
@@ -119,9 +122,9 @@ def _parts(numbers: Sequence[int], most: int) -> list[tuple[int, ...]]:
     return [tuple(numbers[low : low + most]) for low in range(0, len(numbers), most)]
 
 
-def _same_buffer(pairs: list[tuple[Span, Span]]) -> list[list[tuple[Span, Span]]]:
+def _same_buffer(pairs: list[tuple[ChunkSpan, ChunkSpan]]) -> list[list[tuple[ChunkSpan, ChunkSpan]]]:
     """One put reads from one local buffer, whatever its spans say, and has room for so many of them."""
-    groups: list[list[tuple[Span, Span]]] = []
+    groups: list[list[tuple[ChunkSpan, ChunkSpan]]] = []
     for pair in pairs:
         if groups and groups[-1][0][0].buffer == pair[0].buffer and len(groups[-1]) < MOST_PER_OPERATION:
             groups[-1].append(pair)
@@ -130,7 +133,7 @@ def _same_buffer(pairs: list[tuple[Span, Span]]) -> list[list[tuple[Span, Span]]
     return groups
 
 
-def _overlap(some: list[Span], others: list[Span]) -> bool:
+def _overlap(some: list[ChunkSpan], others: list[ChunkSpan]) -> bool:
     return any(
         one.buffer == other.buffer and one.index < other.index + other.size and other.index < one.index + one.size
         for one in some

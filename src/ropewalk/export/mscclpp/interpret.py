@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ropewalk.errors import ProofError
-from ropewalk.export.mscclpp.plan import MEMORY, PORT, Operation, Plan, Span, ThreadBlock
+from ropewalk.export.mscclpp.plan import MEMORY, PORT, ChunkSpan, MscclppPlan, Operation, ThreadBlock
 from ropewalk.export.mscclpp.threads import Threads
 from ropewalk.export.threadblocks.contract import aliases, require
 from ropewalk.export.threadblocks.machine import Agent, Machine, add, load, meet, post, store, take
-from ropewalk.export.threadblocks.memory import Buffers, Memory
+from ropewalk.export.threadblocks.memory import Buffers, CellMemory
 
 Cells = list[int]
 
 
-def prove_plan(plan: Plan, root: int | None = None) -> None:
+def prove_plan(plan: MscclppPlan, root: int | None = None) -> None:
     """Raise `ProofError` unless every order in which the plan can run ends with what its collective promises."""
     subject = f"plan {plan.name!r}"
-    memory = Memory()
+    memory = CellMemory()
     buffers = []
     for rank, gpu in enumerate(plan.gpus):
         shift = aliases(plan.collective, rank, gpu.inputs, gpu.outputs) if plan.inplace else None
@@ -49,7 +49,7 @@ def prove_plan(plan: Plan, root: int | None = None) -> None:
     require(plan.collective, len(plan.gpus), sizes, outputs, subject, root)
 
 
-def _other_ends(plan: Plan) -> dict[tuple[int, str, int], tuple[int, str, int]]:
+def _other_ends(plan: MscclppPlan) -> dict[tuple[int, str, int], tuple[int, str, int]]:
     """(rank, type, channel) -> the same of its other end: the k-th to a peer meets the k-th that the peer has here."""
     between: dict[tuple[int, int, str], list[int]] = {}
     for rank, gpu in enumerate(plan.gpus):
@@ -68,7 +68,7 @@ class _Block:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: MscclppPlan,
         rank: int,
         block: ThreadBlock,
         agent: Agent,
@@ -97,7 +97,7 @@ class _Block:
             raise self.wrong("names no channel")
         return [(self.rank, kind, self.block.channels[kind][local]) for local in operation.channels]
 
-    def cells(self, span: Span, kind: str | None) -> Cells:
+    def cells(self, span: ChunkSpan, kind: str | None) -> Cells:
         where = f"{self.machine.subject}: {self.agent.name}, {self.where}"
         if span.remote is None:
             return self.buffers[self.rank].span(span.buffer or "", span.index, span.size, where)

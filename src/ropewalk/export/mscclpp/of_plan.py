@@ -44,7 +44,8 @@ def write_meeting(plan: Plan, meeting: GroupMeeting, folder: Path) -> Path:
     program = _program(plan, meeting)
     if program.ranks > len(meeting.ranks):
         raise InputError(
-            f"{meeting.purpose}: servers outside the group forward in {meeting.name}, which MSCCL++ cannot say: plan "
+            f"{meeting.purpose}: servers outside the group forward in {meeting.name}, which MSCCL++ cannot express: "
+            "plan "
             f"another collective, --algorithm {meeting.purpose}=ring"
         )
     path = folder / f"{meeting.purpose}-{meeting.act.key}-{len(meeting.ranks)}.json"
@@ -60,8 +61,9 @@ def _check_numbers(plan: Plan, meeting: GroupMeeting) -> None:
     ranks = [rank_of_gpu[gpu] for gpu in meeting.ranks]
     if ranks != sorted(ranks):
         raise InputError(
-            f"{meeting.purpose}: {meeting.name} numbers the ranks of a group {ranks[:4]}…, frameworks as they ascend: "
-            f"plan with the usual placement ({DEFAULT_ORDER}), or with --algorithm {meeting.purpose}=ring"
+            f"{meeting.purpose}: {meeting.name} numbers the ranks of a group {ranks[:4]}…, but frameworks number them "
+            f"in ascending order: plan with the default placement ({DEFAULT_ORDER}), or with --algorithm "
+            f"{meeting.purpose}=ring"
         )
 
 

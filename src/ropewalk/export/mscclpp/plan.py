@@ -28,7 +28,7 @@ MOST_SIZE = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
-class Span:
+class ChunkSpan:
     """Neighbouring chunks of a local buffer (i, o, s) or of a remote buffer of the thread block."""
 
     index: int
@@ -42,8 +42,8 @@ class Operation:
     """One operation of a thread block."""
 
     name: str
-    src: tuple[Span, ...] = ()
-    dst: tuple[Span, ...] = ()
+    src: tuple[ChunkSpan, ...] = ()
+    dst: tuple[ChunkSpan, ...] = ()
     channel_type: str | None = None
     channels: tuple[int, ...] = ()
     semaphores: tuple[int, ...] = ()
@@ -83,7 +83,7 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MscclppPlan:
     name: str
     collective: str
     inplace: bool

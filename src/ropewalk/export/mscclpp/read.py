@@ -15,11 +15,11 @@ from ropewalk.export.mscclpp.plan import (
     CHANNEL_TYPES,
     MOST_OPERATIONS,
     MOST_SIZE,
+    ChunkSpan,
     Gpu,
+    MscclppPlan,
     Operation,
-    Plan,
     RemoteBuffer,
-    Span,
     ThreadBlock,
 )
 from ropewalk.export.threadblocks.memory import MOST_CHUNKS
@@ -30,14 +30,14 @@ KNOWN = (*COPYING, *MEETING)
 BUFFERS = ("i", "o", "s")
 
 
-def read_mscclpp(path: str | Path) -> Plan:
+def read_mscclpp(path: str | Path) -> MscclppPlan:
     """Read a plan file; raises `ProgramError` for what is malformed or beyond what can be proved."""
     subject = f"MSCCL++ plan {path}"
     content = read_bytes(Path(path), subject, ProgramError)
     return parse_plan(decode(content, subject, ProgramError), subject)
 
 
-def parse_plan(text: str, subject: str) -> Plan:
+def parse_plan(text: str, subject: str) -> MscclppPlan:
     """A plan from the text of its file."""
     top = _Node(parse_json(text, subject, ProgramError), subject, "the file")
     protocol = top.text("protocol")
@@ -46,7 +46,7 @@ def parse_plan(text: str, subject: str) -> Plan:
     gpus = tuple(_gpu(node, rank) for rank, node in enumerate(top.nodes("gpus")))
     if not gpus:
         raise top.wrong("it has no gpus: give one for each rank")
-    plan = Plan(
+    plan = MscclppPlan(
         top.text("name"),
         top.text("collective"),
         top.flag("inplace"),
@@ -131,7 +131,7 @@ class _Node:
 
 def _gpu(node: _Node, rank: int) -> Gpu:
     if node.number("id") != rank:
-        raise node.wrong(f"id {node.number('id')} stands at place {rank}: list gpus in the order of their ids")
+        raise node.wrong(f"id {node.number('id')} is at position {rank}: list gpus in the order of their ids")
     channels: dict[str, tuple[int, ...]] = {}
     for entry in node.nodes("channels"):
         kind = entry.choice("channel_type", CHANNEL_TYPES)
@@ -155,7 +155,7 @@ def _types(entry: _Node) -> tuple[str, ...]:
 
 def _block(node: _Node, number: int) -> ThreadBlock:
     if node.number("id") != number:
-        raise node.wrong(f"id {node.number('id')} stands at place {number}: list thread blocks in the order of ids")
+        raise node.wrong(f"id {node.number('id')} is at position {number}: list thread blocks in the order of ids")
     operations = tuple(_operation(entry) for entry in node.nodes("ops"))
     if len(operations) > MOST_OPERATIONS:
         raise node.wrong(f"has {len(operations)} operations, the executor room for {MOST_OPERATIONS}: use more blocks")
@@ -188,14 +188,14 @@ def _operation(node: _Node) -> Operation:
     )
 
 
-def _span(node: _Node) -> Span:
+def _span(node: _Node) -> ChunkSpan:
     index, size = node.number("index"), node.number("size")
     if "buffer_id" in node.value:
-        return Span(index, size, remote=node.number("buffer_id"))
-    return Span(index, size, node.choice("type", BUFFERS))
+        return ChunkSpan(index, size, remote=node.number("buffer_id"))
+    return ChunkSpan(index, size, node.choice("type", BUFFERS))
 
 
-def _check_references(plan: Plan, rank: int, gpu: Gpu, top: _Node) -> None:
+def _check_references(plan: MscclppPlan, rank: int, gpu: Gpu, top: _Node) -> None:
     """Everything that is named by a number exists."""
     ranks = len(plan.gpus)
     for peer in [peer for peers in gpu.channels.values() for peer in peers] + [b.rank for b in gpu.remote_buffers]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 from ropewalk.export.mscclpp.build import gpus_of
-from ropewalk.export.mscclpp.plan import ALIGNMENT, MEMORY, MOST_BYTES, Gpu, Plan
+from ropewalk.export.mscclpp.plan import ALIGNMENT, MEMORY, MOST_BYTES, Gpu, MscclppPlan
 from ropewalk.export.mscclpp.write import plan_text
 from ropewalk.export.threadblocks.layout import layout_of
 from ropewalk.export.threadblocks.moves import moves_of
@@ -31,7 +31,7 @@ def write_mscclpp(
     max_message_size: int | None = None,
     channel: str | Callable[[int, int], str] = MEMORY,
     most_blocks: int = MOST_BLOCKS,
-) -> Plan:
+) -> MscclppPlan:
     """Write the plan of a program as the JSON file that MSCCL++ loads; see `plan_of`."""
     plan = plan_of(
         program,
@@ -59,18 +59,18 @@ def plan_of(
     max_message_size: int | None = None,
     channel: str | Callable[[int, int], str] = MEMORY,
     most_blocks: int = MOST_BLOCKS,
-) -> Plan:
+) -> MscclppPlan:
     """The plan of a program. `channel` is memory (peers share an address space), port (an adapter copies), or a
     function that chooses between them for (source, destination), by server for instance."""
     if protocol != "Simple":
-        raise ProgramError(f"protocol {protocol!r}: plans are written for Simple alone: leave the protocol out")
+        raise ProgramError(f"protocol {protocol!r}: plans are written for Simple only: leave the protocol out")
     layout = layout_of(program, collective)
     if inplace and collective == "alltoall":
         raise ProgramError("an all-to-all in place would overwrite what is still to be sent: write it out of place")
     moves = moves_of(program, layout)
     gpus = gpus_of(moves, _chooser(channel), inplace, most_blocks)
     smallest, largest = _sizes(gpus, collective, min_message_size, max_message_size)
-    return Plan(
+    return MscclppPlan(
         name or f"{program.name} over {program.ranks} ranks",
         collective,
         inplace,

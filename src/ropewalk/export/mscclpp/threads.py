@@ -40,9 +40,9 @@ class Threads:
     def announce(self) -> str | None:
         """One thread tells others what all threads have done; says what is wrong with doing so now."""
         if self.waited:
-            return "announces while only some threads have waited"
+            return "signals while only some threads have waited"
         if self.busy:
-            return "announces what other threads may still be copying"
+            return "signals chunks that other threads may still be copying"
         return None
 
     def _clash(self, writes: list[int]) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ropewalk.export.mscclpp.plan import Gpu, Operation, Plan, Span, ThreadBlock
+from ropewalk.export.mscclpp.plan import ChunkSpan, Gpu, MscclppPlan, Operation, ThreadBlock
 
 REDUCING = ("re", "res", "rre", "rres")
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: MscclppPlan) -> str:
     """The file of a plan, one operation a line."""
     head = {
         "name": plan.name,
@@ -79,6 +79,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return told
 
 
-def _span(span: Span) -> dict[str, Any]:
+def _span(span: ChunkSpan) -> dict[str, Any]:
     place = {"type": span.buffer} if span.buffer is not None else {"buffer_id": span.remote}
     return {**place, "index": span.index, "size": span.size}

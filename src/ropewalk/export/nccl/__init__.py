@@ -2,7 +2,7 @@
 
 from ropewalk.export.nccl.advice import algorithm_advice, graph_advice, tuner_advice
 from ropewalk.export.nccl.graph import (
-    Channel,
+    RingChannel,
     RingGraph,
     orders_of,
     read_ring_graph,
@@ -13,7 +13,7 @@ from ropewalk.export.nccl.rings import channel_speed, ring_orders
 from ropewalk.export.nccl.tuner import TunerRow, read_tuner, to_csv, tuner_rows, write_tuner
 
 __all__ = [
-    "Channel",
+    "RingChannel",
     "RingGraph",
     "TunerRow",
     "algorithm_advice",

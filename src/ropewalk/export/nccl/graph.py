@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk.documents.from_xml import Element, read_xml
+from ropewalk.documents.numbers import finite
 from ropewalk.errors import Findings, ProgramError
 from ropewalk.export.chakra.together import write_together
 from ropewalk.export.nccl.rings import MOST_CHANNELS
 from ropewalk.fabric.nccl_attributes import text_of, whole_of
-from ropewalk.fabric.xml_tree import Element, read_xml
 
 RING_GRAPH, RING_PATTERN = 0, 4
 LINK_TYPES = ("LOC", "NVL", "NVB", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
@@ -23,7 +24,7 @@ LINK_TYPES = ("LOC", "NVL", "NVB", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
 
 
 @dataclass(frozen=True)
-class Channel:
+class RingChannel:
     """One ring inside one server: (device, rank) of its GPUs in order, and the ports it comes and goes through."""
 
     gpus: tuple[tuple[int, int], ...]
@@ -39,7 +40,7 @@ class Channel:
 class RingGraph:
     """The rings of one server, with the GB/s that NCCL shall expect of each."""
 
-    channels: tuple[Channel, ...]
+    channels: tuple[RingChannel, ...]
     speed_intra: float
     speed_inter: float
     type_intra: str = "NVL"
@@ -83,7 +84,7 @@ def ring_graphs(
     GB/s of one channel.
 
     >>> ring_graphs([[0, 1, 2, 3]], [0, 0, 1, 1], [0, 1, 0, 1], speed_intra=20)[1].channels[0]
-    Channel(gpus=((0, 2), (1, 3)), enters=0, leaves=1)
+    RingChannel(gpus=((0, 2), (1, 3)), enters=0, leaves=1)
     """
     findings = Findings(ProgramError, "rings for NCCL")
     ranks = len(orders[0]) if orders else 0
@@ -91,13 +92,13 @@ def ring_graphs(
     _check(orders, place, ports, (type_intra, type_inter), findings)
     findings.raise_if_any()
     device = [place[:rank].count(place[rank]) for rank in range(ranks)]
-    channels: dict[int, list[Channel]] = {server: [] for server in sorted(set(place))}
+    channels: dict[int, list[RingChannel]] = {server: [] for server in sorted(set(place))}
     for number, order in enumerate(orders):
         stretches = _stretches(list(order), place, number, findings)
         for server, members in stretches.items():
             gpus = tuple((device[rank], rank) for rank in members)
             ends = (None, None) if ports is None or len(channels) == 1 else (ports[members[0]], ports[members[-1]])
-            channels[server].append(Channel(gpus, *ends))
+            channels[server].append(RingChannel(gpus, *ends))
     findings.raise_if_any()
     outside = speed_intra if speed_inter is None else speed_inter
     return [RingGraph(tuple(own), speed_intra, outside, type_intra, type_inter) for own in channels.values()]
@@ -137,8 +138,8 @@ def _stretches(order: list[int], place: list[int], number: int, findings: Findin
         stretches[place[rank]].append(rank)
     if passed != servers:
         findings.add(
-            f"ring {number} visits servers in the order {passed[:12]}: NCCL goes through every server once, in "
-            "ascending order; number the servers so, or export an MSCCL++ plan"
+            f"ring {number} visits servers in the order {passed[:12]}: NCCL passes every server once, in ascending "
+            "order; number the servers accordingly, or export an MSCCL++ plan"
         )
     return stretches
 
@@ -177,7 +178,7 @@ def _graph(graph: Element, findings: Findings) -> RingGraph:
     for name in ("speedintra", "speedinter"):
         text = text_of(graph, name, findings) or "0"
         try:
-            speeds.append(float(text))
+            speeds.append(finite(text))
         except ValueError:
             findings.add(f"line {graph.line}: {name} is {text[:20]!r}: write GB/s, such as 20")
             speeds.append(0.0)
@@ -185,7 +186,7 @@ def _graph(graph: Element, findings: Findings) -> RingGraph:
     return RingGraph(channels, speeds[0], speeds[1], types[0], types[1])
 
 
-def _channel(channel: Element, findings: Findings) -> Channel:
+def _channel(channel: Element, findings: Findings) -> RingChannel:
     gpus: list[tuple[int, int]] = []
     ends: list[tuple[int, int]] = []
     for element in channel.inside:
@@ -200,7 +201,7 @@ def _channel(channel: Element, findings: Findings) -> Channel:
         findings.add(f"line {channel.line}: a ring begins and ends with a <net>, or has none: fix the channel")
         ends = []
     enters, leaves = (ends[0][1], ends[1][1]) if ends else (None, None)
-    return Channel(tuple(gpus), enters, leaves)
+    return RingChannel(tuple(gpus), enters, leaves)
 
 
 def _hexadecimal(element: Element, findings: Findings) -> int:

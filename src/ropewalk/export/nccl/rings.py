@@ -72,7 +72,8 @@ def _cycle_of(program: Program, chunk: int, src: list[int], dst: list[int]) -> O
     for here, there in zip(src, dst, strict=True):
         if here in following:
             raise ProgramError(
-                f"{program.name} is no ring: chunk {chunk} goes from rank {here} to {following[here]} and to {there}; "
+                f"{program.name} is not a ring: chunk {chunk} goes from rank {here} to {following[here]} and to "
+                f"{there}; "
                 "NCCL takes rings only, export it as an MSCCL++ plan instead"
             )
         following[here] = there
@@ -84,7 +85,8 @@ def _cycle_of(program: Program, chunk: int, src: list[int], dst: list[int]) -> O
     visited = order[:-1] if closed else order
     if len(visited) != program.ranks or len(set(visited)) != program.ranks or len(following) > program.ranks:
         raise ProgramError(
-            f"{program.name} is no ring: chunk {chunk} passes {len(set(visited))} of {program.ranks} ranks one after "
+            f"{program.name} is not a ring: chunk {chunk} passes {len(set(visited))} of {program.ranks} ranks one "
+            "after "
             "the other; NCCL takes rings only, export it as an MSCCL++ plan instead"
         )
     at = visited.index(0)

@@ -12,7 +12,8 @@ from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.numbers import whole
 from ropewalk.errors import Findings, InputError
 from ropewalk.files import write_whole
 
@@ -61,7 +62,7 @@ class TunerRow:
             found.append(f"the protocol {self.protocol!r} is unknown: use one of {', '.join(PROTOCOLS)}")
         if not 0 <= self.min_bytes <= self.max_bytes <= ALL_SIZES:
             found.append(
-                f"sizes from {self.min_bytes} to {self.max_bytes} are no range: write the smaller number first"
+                f"sizes from {self.min_bytes} to {self.max_bytes} are not a range: write the smaller number first"
             )
         counts = ((name, getattr(self, name)) for name in ("channels", "nodes", "ranks", "pipe_ops"))
         found += [f"{name} is {n}: give 1 or more, or -1 for any" for name, n in counts if n < 1 and n != ANY]
@@ -151,7 +152,7 @@ def read_tuner(path: str | Path) -> list[TunerRow]:
     """The rows of a table, read strictly where the plugin would guess."""
     subject = f"tuner table {path}"
     findings = Findings(InputError, subject)
-    text = decode(read_bytes(Path(path), subject, InputError), subject, InputError)
+    text = read_text(Path(path), subject, InputError)
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -161,7 +162,7 @@ def read_tuner(path: str | Path) -> list[TunerRow]:
             findings.add(f"line {number}: has {len(cells)} columns: write 8 to 10 ({HEADER[2:]})")
             continue
         try:
-            low, high, *rest = (int(cell) for cell in (*cells[1:3], *cells[5:]))
+            low, high, *rest = (whole(cell) for cell in (*cells[1:3], *cells[5:]))
         except ValueError:
             findings.add(f"line {number}: sizes, channels, nodes and ranks are whole numbers: fix {line[:60]!r}")
             continue

@@ -5,10 +5,10 @@ The script is `train.py` beside this file with the plan written into it. It need
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pprint import pformat
 from typing import Any
 
+from ropewalk.documents import packaged_text
 from ropewalk.errors import ProofError
 from ropewalk.export.job import PlannedJob
 from ropewalk.export.torch_pipeline import compute_only
@@ -28,7 +28,7 @@ def pytorch_script(plan: Plan) -> str:
     >>> "bucket_cap_mb" in made and PLACE not in made
     True
     """
-    script = files("ropewalk.export.pytorch").joinpath("train.py").read_text()
+    script = packaged_text("ropewalk.export.pytorch", "train.py")
     if script.count(PLACE) != 1:
         raise ProofError("train.py has no place for the plan, or several: leave the line `PLAN = {}` once")
     decided = pformat(settings(PlannedJob(plan)), sort_dicts=False, width=110, compact=True)

@@ -92,7 +92,7 @@ def users_module(text: str) -> tuple[ModuleType, Callable[[], nn.Module]]:
         users = importlib.import_module(where)
     for needed in (name, "batch", "loss", *(["tensor_plan"] if PLAN["tensor"] > 1 else [])):
         if not callable(getattr(users, needed, None)):
-            refuse(f"{where} has no function {needed}: add it, the head of train.py says what it returns")
+            refuse(f"{where} has no function {needed}: add it, as described at the top of train.py")
     return users, getattr(users, name)
 
 
@@ -107,7 +107,7 @@ def layers_of(module: nn.Module) -> list[nn.Module]:
 def pieces_of(module: nn.Module, cuts: list[int]) -> list[nn.Sequential]:
     """The module in the pieces of the pipeline."""
     if not isinstance(module, nn.Sequential):
-        refuse("a pipeline cuts an nn.Sequential of layers: let build return one")
+        refuse("a pipeline needs an nn.Sequential of layers: let build return one")
     layers = layers_of(module)
     if len(cuts) != len(PLAN["homes"]) or cuts[0] != 0 or sorted(set(cuts)) != cuts or cuts[-1] >= len(layers):
         refuse(
@@ -169,7 +169,10 @@ def buckets(module: nn.Module) -> dict[str, Any]:
         return {"bucket_cap_mb": PLAN["bucket_bytes"] / MIB}
     sizes = [sum(one.numel() * one.element_size() for one in layer.parameters()) for layer in layers_of(module)]
     if PLAN["layers"] != len(sizes):
-        refuse(f"the module has {len(sizes)} layers, but launches are planned for {PLAN['layers']}: build as many")
+        refuse(
+            f"the module has {len(sizes)} layers, but the launches were planned for {PLAN['layers']}: build the "
+            "same number"
+        )
     caps = [sum(sizes[layer] for layer in launch) for launch in PLAN["launches"]]
     return {"bucket_cap_mb_list": [cap / MIB for cap in caps if cap]}
 

@@ -32,7 +32,7 @@ def require(
     """Raise `ProofError` unless the outputs are what the collective promises; `sizes` are (input, output) chunks."""
     if collective not in CONTRACTS:
         known = ", ".join(CONTRACTS)
-        raise ProgramError(f"{subject}: what {collective!r} promises is not known: give one of {known}")
+        raise ProgramError(f"{subject}: the collective {collective!r} is unknown: give one of {known}")
     if len(set(sizes)) != 1:
         raise ProgramError(f"{subject}: ranks have buffers of different sizes: give all of them the same")
     inputs, size = sizes[0]
@@ -64,21 +64,23 @@ def _everyone(ranks: int) -> int:
 def _all_reduce(
     subject: str, ranks: int, inputs: int, size: int, _: Sequence[Sequence[Value]], __: int | None
 ) -> tuple[Expected, Sequence[int]]:
-    _sizes(subject, inputs == size, inputs, size, "an allreduce has as many of both")
+    _sizes(subject, inputs == size, inputs, size, "an allreduce has equally many of both")
     return lambda _rank, index: (index, _everyone(ranks), 0), range(ranks)
 
 
 def _all_gather(
     subject: str, ranks: int, inputs: int, size: int, _: Sequence[Sequence[Value]], __: int | None
 ) -> tuple[Expected, Sequence[int]]:
-    _sizes(subject, inputs * ranks == size, inputs, size, f"an allgather of {ranks} ranks has {ranks} outputs an input")
+    _sizes(
+        subject, inputs * ranks == size, inputs, size, f"an allgather of {ranks} ranks has {ranks} outputs per input"
+    )
     return lambda _rank, index: symbol(index // inputs, index % inputs), range(ranks)
 
 
 def _reduce_scatter(
     subject: str, ranks: int, inputs: int, size: int, _: Sequence[Sequence[Value]], __: int | None
 ) -> tuple[Expected, Sequence[int]]:
-    rule = f"a reducescatter of {ranks} ranks has {ranks} inputs an output"
+    rule = f"a reducescatter of {ranks} ranks has {ranks} inputs per output"
     _sizes(subject, size * ranks == inputs, inputs, size, rule)
     return lambda rank, index: (rank * size + index, _everyone(ranks), 0), range(ranks)
 
@@ -87,7 +89,7 @@ def _all_to_all(
     subject: str, ranks: int, inputs: int, size: int, _: Sequence[Sequence[Value]], __: int | None
 ) -> tuple[Expected, Sequence[int]]:
     good = inputs == size and inputs % ranks == 0
-    _sizes(subject, good, inputs, size, f"an alltoall has as many of both, a multiple of {ranks}")
+    _sizes(subject, good, inputs, size, f"an alltoall has equally many of both, a multiple of {ranks}")
     share = inputs // ranks
     return lambda rank, index: symbol(index // share, rank * share + index % share), range(ranks)
 
@@ -95,7 +97,7 @@ def _all_to_all(
 def _broadcast(
     subject: str, ranks: int, inputs: int, size: int, outputs: Sequence[Sequence[Value]], root: int | None
 ) -> tuple[Expected, Sequence[int]]:
-    _sizes(subject, inputs == size and size > 0, inputs, size, "a broadcast has as many of both")
+    _sizes(subject, inputs == size and size > 0, inputs, size, "a broadcast has equally many of both")
     if root is None:
         # The formats do not say who the root is; whoever's input reached the first output must have reached all.
         once = outputs[0][0][1]
@@ -107,7 +109,7 @@ def _broadcast(
 def _reduce(
     subject: str, ranks: int, inputs: int, size: int, outputs: Sequence[Sequence[Value]], root: int | None
 ) -> tuple[Expected, Sequence[int]]:
-    _sizes(subject, inputs == size and size > 0, inputs, size, "a reduce has as many of both")
+    _sizes(subject, inputs == size and size > 0, inputs, size, "a reduce has equally many of both")
     whole = (0, _everyone(ranks), 0)
     if root is None:
         root = next((rank for rank in range(ranks) if outputs[rank][0] == whole), 0)

@@ -10,20 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Flags, Ints
 from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
 
 MOST_PLACES = 1 << 20
 """Ranks times chunks that fit: to lay out and prove a million takes minutes, and no library has room for more."""
 
-Masks = NDArray[np.bool_]
-Indices = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class ChunkLayout:
     """Which index of the input and of the output buffer each chunk has at each rank; -1 where it has none."""
 
     collective: str
@@ -31,13 +28,13 @@ class Layout:
     """Chunks in the input buffer of a rank."""
     outputs: int
     """Chunks in the output buffer of a rank."""
-    at_input: Indices
-    at_output: Indices
+    at_input: Ints
+    at_output: Ints
     own: tuple[tuple[tuple[int, int, int], ...], ...]
     """What each rank copies from its input to its output without a network: (input index, output index, chunks)."""
 
 
-def layout_of(program: Program, collective: str) -> Layout:
+def layout_of(program: Program, collective: str) -> ChunkLayout:
     """The layout of a program that does what `collective` says; refuses programs that do something else.
 
     >>> from ropewalk.collectives import ring_all_gather
@@ -62,8 +59,8 @@ class _Ends:
 
     program: Program
     collective: str
-    pre: Masks
-    post: Masks
+    pre: Flags
+    post: Flags
 
     @property
     def ranks(self) -> int:
@@ -81,10 +78,10 @@ class _Ends:
             verb = "begin" if which == "begins" else "end"
             raise ProgramError(
                 f"{self.program.name} is no {self.collective}: rank {rank} does not {verb} with chunk {chunk}; export "
-                "a program in which all ranks take part (no relays or servers), or name the collective it is"
+                "a program in which all ranks take part (no relays or servers), or name the right collective"
             )
 
-    def single(self, which: str) -> Indices:
+    def single(self, which: str) -> Ints:
         """The one rank that begins, or ends, with each chunk."""
         mask = self.pre if which == "begins" else self.post
         several = np.flatnonzero(mask.sum(axis=0) != 1)
@@ -92,17 +89,17 @@ class _Ends:
             chunk = int(several[0])
             raise ProgramError(
                 f"{self.program.name} is no {self.collective}: {int(mask[:, chunk].sum())} ranks {which[:-1]} with "
-                f"chunk {chunk} instead of one: name the collective it is"
+                f"chunk {chunk} instead of one: name the right collective"
             )
         return np.asarray(mask.argmax(axis=0), np.int64)
 
-    def positions(self, group: Indices, groups: int, absent_ok: Masks | None = None) -> tuple[Indices, int]:
+    def positions(self, group: Ints, groups: int, absent_ok: Flags | None = None) -> tuple[Ints, int]:
         """The position of each chunk among those of its group, and how many each group has, which must be equal."""
         count = np.bincount(group, minlength=groups)
         expected = count if absent_ok is None else count[~absent_ok | (count > 0)]
         if len(set(expected.tolist())) != 1:
             raise ProgramError(
-                f"{self.program.name} cuts the buffer into shards of {int(expected.min())} to {int(expected.max())} "
+                f"{self.program.name} splits the buffer into shards of {int(expected.min())} to {int(expected.max())} "
                 f"chunks, but {self.collective} of GPU libraries has equal ones: ask for equal shards"
             )
         order = np.argsort(group, kind="stable")
@@ -115,46 +112,46 @@ class _Ends:
         roots = np.unique(self.single(which))
         if len(roots) != 1:
             raise ProgramError(
-                f"{self.program.name} is no {self.collective}: it has {len(roots)} roots: name the collective it is"
+                f"{self.program.name} is no {self.collective}: it has {len(roots)} roots: name the right collective"
             )
         return int(roots[0])
 
-    def at_all(self, index: Indices) -> Indices:
+    def at_all(self, index: Ints) -> Ints:
         return np.repeat(index[None, :], self.ranks, axis=0)
 
-    def at_one(self, rank: Indices, index: Indices) -> Indices:
+    def at_one(self, rank: Ints, index: Ints) -> Ints:
         table = np.full((self.ranks, self.chunks), -1, np.int64)
         table[rank, np.arange(self.chunks)] = index
         return table
 
 
-def _all_reduce(ends: _Ends) -> Layout:
+def _all_reduce(ends: _Ends) -> ChunkLayout:
     ends.everybody("begins")
     ends.everybody("ends")
     same = ends.at_all(np.arange(ends.chunks))
-    return Layout(ends.collective, ends.chunks, ends.chunks, same, same, ((),) * ends.ranks)
+    return ChunkLayout(ends.collective, ends.chunks, ends.chunks, same, same, ((),) * ends.ranks)
 
 
-def _all_gather(ends: _Ends) -> Layout:
+def _all_gather(ends: _Ends) -> ChunkLayout:
     ends.everybody("ends")
     owner = ends.single("begins")
     position, shard = ends.positions(owner, ends.ranks)
     own = tuple(((0, rank * shard, shard),) for rank in range(ends.ranks))
     at_output = ends.at_all(owner * shard + position)
-    return Layout(ends.collective, shard, shard * ends.ranks, ends.at_one(owner, position), at_output, own)
+    return ChunkLayout(ends.collective, shard, shard * ends.ranks, ends.at_one(owner, position), at_output, own)
 
 
-def _reduce_scatter(ends: _Ends) -> Layout:
+def _reduce_scatter(ends: _Ends) -> ChunkLayout:
     ends.everybody("begins")
     owner = ends.single("ends")
     position, shard = ends.positions(owner, ends.ranks)
     at_input = ends.at_all(owner * shard + position)
-    return Layout(
+    return ChunkLayout(
         ends.collective, shard * ends.ranks, shard, at_input, ends.at_one(owner, position), ((),) * ends.ranks
     )
 
 
-def _all_to_all(ends: _Ends) -> Layout:
+def _all_to_all(ends: _Ends) -> ChunkLayout:
     source, target = ends.single("begins"), ends.single("ends")
     # A program may leave out what ranks keep; libraries do not, so it is copied either way.
     kept = np.eye(ends.ranks, dtype=bool).ravel()
@@ -162,27 +159,27 @@ def _all_to_all(ends: _Ends) -> Layout:
     size = share * ends.ranks
     own = tuple(((rank * share, rank * share, share),) for rank in range(ends.ranks))
     at_input = ends.at_one(source, target * share + position)
-    return Layout(ends.collective, size, size, at_input, ends.at_one(target, source * share + position), own)
+    return ChunkLayout(ends.collective, size, size, at_input, ends.at_one(target, source * share + position), own)
 
 
-def _broadcast(ends: _Ends) -> Layout:
+def _broadcast(ends: _Ends) -> ChunkLayout:
     ends.everybody("ends")
     root = ends.one_root("begins")
     index = np.arange(ends.chunks)
     own = tuple(((0, 0, ends.chunks),) if rank == root else () for rank in range(ends.ranks))
     at_input = ends.at_one(np.full(ends.chunks, root), index)
-    return Layout(ends.collective, ends.chunks, ends.chunks, at_input, ends.at_all(index), own)
+    return ChunkLayout(ends.collective, ends.chunks, ends.chunks, at_input, ends.at_all(index), own)
 
 
-def _reduce(ends: _Ends) -> Layout:
+def _reduce(ends: _Ends) -> ChunkLayout:
     ends.everybody("begins")
     root = ends.one_root("ends")
     index = np.arange(ends.chunks)
     at_output = ends.at_one(np.full(ends.chunks, root), index)
-    return Layout(ends.collective, ends.chunks, ends.chunks, ends.at_all(index), at_output, ((),) * ends.ranks)
+    return ChunkLayout(ends.collective, ends.chunks, ends.chunks, ends.at_all(index), at_output, ((),) * ends.ranks)
 
 
-LAYOUTS: dict[str, Callable[[_Ends], Layout]] = {
+LAYOUTS: dict[str, Callable[[_Ends], ChunkLayout]] = {
     "allgather": _all_gather,
     "reducescatter": _reduce_scatter,
     "allreduce": _all_reduce,

@@ -17,13 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints32
 from ropewalk.errors import ProofError
-from ropewalk.export.threadblocks.memory import Memory
+from ropewalk.export.threadblocks.memory import CellMemory
 from ropewalk.export.threadblocks.values import Value, added
 
-Clock = NDArray[np.int32]
 Act = Callable[["Machine", "Agent"], bool]
 """An instruction: does its work and says True, or says False while it has to wait."""
 
@@ -39,7 +38,7 @@ class Agent:
     """It starts and ends with the launch of its rank; adapters do not."""
     acts: list[tuple[str, Act]] = field(default_factory=list)
     """(where it is in the file, what it does)."""
-    clock: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
+    clock: Ints32 = field(default_factory=lambda: np.zeros(0, np.int32))
     at: int = 0
     held: list[Value] = field(default_factory=list)
     """The values between loading and storing."""
@@ -55,7 +54,7 @@ class Agent:
 @dataclass
 class _Counter:
     name: str
-    tokens: deque[Clock | None]
+    tokens: deque[Ints32 | None]
     initial: int
     posters: set[int] = field(default_factory=set)
     takers: set[int] = field(default_factory=set)
@@ -65,7 +64,7 @@ class _Counter:
 class _Queue:
     name: str
     slots: int
-    items: deque[tuple[list[Value], Clock]] = field(default_factory=deque)
+    items: deque[tuple[list[Value], Ints32]] = field(default_factory=deque)
     pushers: set[int] = field(default_factory=set)
     poppers: set[int] = field(default_factory=set)
     popped: int = 0
@@ -78,14 +77,14 @@ class _Barrier:
     members: set[int] = field(default_factory=set)
     arrived: dict[int, int] = field(default_factory=dict)
     """How many times each agent has arrived."""
-    clocks: dict[int, Clock] = field(default_factory=dict)
+    clocks: dict[int, Ints32] = field(default_factory=dict)
     """What the parties of each meeting know together."""
 
 
 class Machine:
     """Agents, memory and the places where agents meet."""
 
-    def __init__(self, subject: str, ranks: int, memory: Memory) -> None:
+    def __init__(self, subject: str, ranks: int, memory: CellMemory) -> None:
         self.subject = subject
         self.ranks = ranks
         self.memory = memory
@@ -141,7 +140,7 @@ class Machine:
         stuck = [agent.where for agent in self.agents if agent.at < len(agent.acts)]
         if stuck:
             rest = f", and {len(stuck) - 3} more" if len(stuck) > 3 else ""
-            raise self.refuse(f"deadlock: {'; '.join(stuck[:3])}{rest} wait for something that never comes")
+            raise self.refuse(f"deadlock: {'; '.join(stuck[:3])}{rest} wait forever")
 
     def _refuse_leftovers(self) -> None:
         for counter in self.counters.values():
@@ -152,7 +151,7 @@ class Machine:
                 )
         for queue in self.queues.values():
             if queue.items:
-                raise self.refuse(f"{queue.name} ends with {len(queue.items)} sends that nobody received")
+                raise self.refuse(f"{queue.name} ends with {len(queue.items)} unreceived sends")
         for key, barrier in self.barriers.items():
             if len(barrier.members) != barrier.parties:
                 raise self.refuse(
@@ -292,4 +291,4 @@ def _one_of(machine: Machine, known: set[int], agent: Agent, verb: str) -> None:
     known.add(agent.number)
     if len(known) > 1:
         names = " and ".join(sorted(machine.name_of(number) for number in known))
-        raise machine.refuse(f"{verb} {names}: nothing says whose turn it is")
+        raise machine.refuse(f"{verb} {names}: their order is undefined")

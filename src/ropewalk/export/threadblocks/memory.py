@@ -41,7 +41,7 @@ class Buffers:
 
 
 @dataclass
-class Memory:
+class CellMemory:
     """Cells with their values and last touches; a touch is (agent, its time)."""
 
     values: list[Value] = field(default_factory=list)

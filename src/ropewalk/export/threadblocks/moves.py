@@ -16,7 +16,7 @@ import numpy as np
 
 from ropewalk.collectives.program import Program
 from ropewalk.errors import ProgramError
-from ropewalk.export.threadblocks.layout import Layout
+from ropewalk.export.threadblocks.layout import ChunkLayout
 
 INPUT, OUTPUT, SCRATCH = "i", "o", "s"
 
@@ -25,7 +25,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Run:
+class ChunkRun:
     """Neighbouring chunks that move together: `count` of them from each of these places on."""
 
     source: Place
@@ -40,7 +40,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Move:
+class ProgramSend:
     """One send of the program."""
 
     number: int
@@ -48,7 +48,7 @@ class Move:
     lane: int
     src: int
     dst: int
-    runs: tuple[Run, ...]
+    runs: tuple[ChunkRun, ...]
 
     @property
     def chunks(self) -> int:
@@ -63,9 +63,9 @@ Event = tuple[int, bool]
 class Moves:
     """All moves of a program in the order of its rounds; `needs` lists what must be over, at the same rank, before."""
 
-    layout: Layout
+    layout: ChunkLayout
     ranks: int
-    moves: list[Move] = field(default_factory=list)
+    moves: list[ProgramSend] = field(default_factory=list)
     needs: dict[Event, set[Event]] = field(default_factory=dict)
     overtaken: set[int] = field(default_factory=set)
     """Moves whose source is replaced later by something that does not come of their arrival."""
@@ -98,7 +98,7 @@ class Moves:
         return self.moves[event[0]].round, event[1], event[0]
 
 
-def moves_of(program: Program, layout: Layout) -> Moves:
+def moves_of(program: Program, layout: ChunkLayout) -> Moves:
     """Follow every chunk of the program through the buffers of the ranks."""
     result = Moves(layout, program.ranks, scratch=[0] * program.ranks)
     result.outputs = [set() for _ in range(program.ranks)]
@@ -121,7 +121,7 @@ def moves_of(program: Program, layout: Layout) -> Moves:
             adds = bool(pattern.reduces[offset])
             arrivals = [trackers[chunk].arrive(dst, (first + offset, True), adds, place) for chunk, place in plan]
             lane = int(pattern.lane[offset])
-            result.moves.append(Move(first + offset, number, lane, src, dst, tuple(_joined(arrivals))))
+            result.moves.append(ProgramSend(first + offset, number, lane, src, dst, tuple(_joined(arrivals))))
     return result
 
 
@@ -130,19 +130,19 @@ def _sends(start: list[int], ids: list[int]) -> Iterator[list[int]]:
         yield ids[low:high]
 
 
-def _joined(single: list[Run]) -> list[Run]:
+def _joined(single: list[ChunkRun]) -> list[ChunkRun]:
     """Put chunks together that are neighbours everywhere."""
-    runs: list[Run] = []
+    runs: list[ChunkRun] = []
     for run in single:
         last = runs[-1] if runs else None
         if last is not None and last.direct == run.direct and _follows(last, run):
-            runs[-1] = Run(last.source, last.operand, last.target, last.count + 1, last.direct)
+            runs[-1] = ChunkRun(last.source, last.operand, last.target, last.count + 1, last.direct)
         else:
             runs.append(run)
     return runs
 
 
-def _follows(last: Run, run: Run) -> bool:
+def _follows(last: ChunkRun, run: ChunkRun) -> bool:
     pairs = ((last.source, run.source), (last.operand, run.operand), (last.target, run.target))
     return all(_beside(before, after, last.count) for before, after in pairs)
 
@@ -180,7 +180,7 @@ class _Chunk:
         self.readers.setdefault(rank, []).append(event)
         return self.place[rank]
 
-    def arrive(self, rank: int, event: Event, adds: bool, source: Place) -> Run:
+    def arrive(self, rank: int, event: Event, adds: bool, source: Place) -> ChunkRun:
         """What the arrival at a rank reads and writes."""
         sender = (event[0], False)
         heard = self.known[sender]
@@ -197,7 +197,7 @@ class _Chunk:
         self._touch(event, unknown_writers + unknown_readers, also=sender)
         self.writer[rank] = event
         self.place[rank] = target
-        return Run(source, operand, target, 1, direct=not adds and not unknown_writers and not unknown_readers)
+        return ChunkRun(source, operand, target, 1, direct=not adds and not unknown_writers and not unknown_readers)
 
     def _touch(self, event: Event, before: list[Event], also: Event | None = None) -> None:
         self.bit[event] = 1 << len(self.bit)

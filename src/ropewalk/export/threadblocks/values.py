@@ -35,7 +35,7 @@ def told(value: Value) -> str:
     """The value in words."""
     position, once, more = value
     if position < 0:
-        return "nothing that makes sense"
+        return "garbage"
     twice = f", rank {_members(more)} more than once" if more else ""
     return f"position {position} of the input of rank {_members(once)}{twice}"
 

@@ -36,10 +36,10 @@ class Action(NamedTuple):
 
 
 PASSES = {letter: kind for kind, letter in LETTERS.items()}
-_PASS = re.compile(r"(\d+)([FIBW])(\d+)")
-_MOVE = re.compile(r"(\d+)(SEND_F|RECV_F|SEND_B|RECV_B)(\d+)")
-_WHOLE = re.compile(r"(\d+)(UNSHARD|RESHARD|REDUCE_GRAD)")
-_PAIR = re.compile(r"\((\d+)F(\d+);(\d+)B(\d+)\)OVERLAP_F_B")
+_PASS = re.compile(r"([0-9]{1,9})([FIBW])([0-9]{1,9})")
+_MOVE = re.compile(r"([0-9]{1,9})(SEND_F|RECV_F|SEND_B|RECV_B)([0-9]{1,9})")
+_WHOLE = re.compile(r"([0-9]{1,9})(UNSHARD|RESHARD|REDUCE_GRAD)")
+_PAIR = re.compile(r"\(([0-9]{1,9})F([0-9]{1,9});([0-9]{1,9})B([0-9]{1,9})\)OVERLAP_F_B")
 
 
 def slots(table: Timetable, device: int) -> Iterator[Slot]:

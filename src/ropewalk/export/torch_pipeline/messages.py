@@ -44,11 +44,11 @@ def check_messages(rows: Sequence[Sequence[Slot | Action]], table: Timetable) ->
             way = int(table.device_of_piece[source]), int(table.device_of_piece[message[1]])
             if item.deed in SENDS:
                 if way[0] != rank or message not in made:
-                    findings.add(f"rank {rank} sends what it has not computed: {_say(message)}")
+                    findings.add(f"rank {rank} sends a result that it has not computed: {_say(message)}")
                 sent[way].append(message)
             else:
                 if way[1] != rank:
-                    findings.add(f"rank {rank} receives what is not for it: {_say(message)}")
+                    findings.add(f"rank {rank} receives data for another rank: {_say(message)}")
                 heard.add(message)
                 received[way].append(message)
     for way in sorted(sent.keys() | received.keys()):
@@ -71,7 +71,7 @@ def _take_in(
         return
     message = (forward, entry.piece, entry.micro_batch)
     if message not in made and message not in heard:
-        findings.add(f"rank {rank} takes in what it has not received: {_say(message)}")
+        findings.add(f"rank {rank} uses data that it has not received: {_say(message)}")
 
 
 def _message(item: Action) -> Message:

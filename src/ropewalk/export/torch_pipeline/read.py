@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import islice
 
 from ropewalk.errors import Findings, ProofError, StrategyError
 from ropewalk.export.torch_pipeline.cells import Action, Deed, Slot, parse
@@ -10,6 +11,8 @@ from ropewalk.export.torch_pipeline.messages import check_messages
 from ropewalk.timetable.passes import Entry
 from ropewalk.timetable.table import Timetable, from_rows
 
+MOST_LISTED = 20
+"""Stages without a pass that are named."""
 Items = list[list[Slot | Action]]
 
 
@@ -25,7 +28,7 @@ def read_compute_only(content: str, name: str = "schedule") -> Timetable:
     findings = Findings(StrategyError, f"schedule file {name}")
     for rank, row in enumerate(rows):
         if any(isinstance(item, Action) for item in row):
-            findings.add(f"rank {rank} communicates in a file of passes alone: read it as compute_comms")
+            findings.add(f"rank {rank} communicates in a file of passes only: read it as compute_comms")
     findings.raise_if_any()
     return _timetable(rows, name)
 
@@ -47,7 +50,7 @@ def _items(content: str, name: str, *, empty_cells: bool) -> Items:
         for column, written in enumerate(line.split(",")):
             if not written.strip():
                 if not empty_cells:
-                    findings.add(f"rank {rank}, cell {column} is empty: only files of passes alone may idle")
+                    findings.add(f"rank {rank}, cell {column} is empty: only files of passes may idle")
                 continue
             item = parse(written)
             if item is None:
@@ -73,9 +76,10 @@ def _timetable(rows: Items, name: str) -> Timetable:
             ranks_of[entry.piece].add(rank)
     for stage, ranks in sorted(ranks_of.items()):
         if len(ranks) > 1:
-            findings.add(f"stage {stage} is on ranks {sorted(ranks)}: a stage lives on one rank")
+            findings.add(f"stage {stage} is on ranks {sorted(ranks)}: a stage belongs to one rank")
     stages = max(ranks_of, default=-1) + 1
-    for stage in sorted(set(range(stages)) - set(ranks_of)):
+    missing = (stage for stage in range(stages) if stage not in ranks_of)
+    for stage in islice(missing, MOST_LISTED):
         findings.add(f"stage {stage} of {stages} has no pass: number stages without gaps")
     if not stages:
         findings.add("no rank has a pass to run")

@@ -25,12 +25,12 @@ def check_expressible(table: Timetable) -> None:
     table.check()
     if table.copies > 1:
         raise StrategyError(
-            f"timetable {table.name} keeps {table.copies} copies of the model, PyTorch's schedules know one: "
-            "take dualpipev, which makes the same turns in a V"
+            f"timetable {table.name} keeps {table.copies} copies of the model, but PyTorch's schedules support "
+            "one: use dualpipev, which runs the same order in a V"
         )
     beside = table.kind[1:][table.paired[:-1]], table.kind[:-1][table.paired[:-1]]
     if any((kinds == Pass.INPUT).any() or (kinds == Pass.WEIGHT).any() for kinds in beside):
         raise StrategyError(
-            f"timetable {table.name} runs a part of a backward pass side by side with a forward pass: "
+            f"timetable {table.name} overlaps a part of a backward pass with a forward pass: "
             "PyTorch pairs whole backward passes only"
         )

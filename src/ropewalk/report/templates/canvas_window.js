@@ -1,4 +1,5 @@
-  // A window over a canvas, along one axis or two: dragging chooses a part; keys, buttons and the wheel zoom and move it.
+  // A window over a canvas. Along one axis dragging enlarges a part; along two it selects one, which arrows move and
+  // Enter enlarges. Keys, buttons and the wheel zoom and move the window.
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
@@ -7,7 +8,7 @@
   // `whole` is the widest view; `tall`, where there is a second axis, has its widest view and its pixels, bottom first.
   const canvasWindow = (figure, canvas, { whole, least, height, gutterOf, draw, tall }) => {
     const paper = canvas.getContext("2d");
-    const look = { paper, view: whole(), high: tall?.whole(), width: 0, gutter: 0, brush: null };
+    const look = { paper, view: whole(), high: tall?.whole(), width: 0, gutter: 0, brush: null, area: null };
     look.x = (value) => look.gutter + ((value - look.view[0]) / (look.view[1] - look.view[0])) * (look.width - look.gutter);
     look.at = (px) => look.view[0] + ((px - look.gutter) / (look.width - look.gutter)) * (look.view[1] - look.view[0]);
     look.y = (value) => tall.pixels[0] + ((value - look.high[0]) / (look.high[1] - look.high[0])) * (tall.pixels[1] - tall.pixels[0]);
@@ -51,13 +52,19 @@
       paper.fillStyle = style("--muted");
       paper.fillText(text, Math.min(place, look.width - half), top - 20);
     };
+    // The part that is being dragged over, or the one that is selected.
+    const brushed = () => look.brush ?? (look.area && { x: look.area.x.map(look.x), y: look.area.y.map(look.y) });
     look.drawBrush = (top, bottom) => {
-      if (!look.brush) return;
-      const { x, y } = look.brush;
+      const drawn = brushed();
+      if (!drawn) return;
+      const { x, y } = drawn;
       const [from, to] = tall ? [Math.min(...y), Math.max(...y)] : [top - 8, bottom];
-      paper.globalAlpha = 0.14;
-      paper.fillStyle = style("--ink");
+      paper.globalAlpha = tall ? 0.07 : 0.14;
+      paper.fillStyle = paper.strokeStyle = style("--ink");
       paper.fillRect(Math.min(...x), from, Math.abs(x[1] - x[0]), to - from);
+      paper.globalAlpha = 0.6;
+      paper.lineWidth = 1;
+      if (tall) paper.strokeRect(Math.min(...x), from, Math.abs(x[1] - x[0]), to - from);
       paper.globalAlpha = 1;
     };
 
@@ -82,7 +89,30 @@
       }
       draw();
     };
-    const all = () => show(whole(), tall?.whole());
+    const select = (area) => {
+      look.area = area;
+      draw();
+    };
+    const all = () => {
+      look.area = null;
+      show(whole(), tall?.whole());
+    };
+    const enlarge = () => {
+      const area = look.area;
+      if (!area) return;
+      look.area = null;
+      show(area.x, area.y);
+    };
+    // Without a pointer: a third of the view, in its middle.
+    const third = ([low, high]) => [low + (high - low) / 3, high - (high - low) / 3];
+    const begin = () => select(look.area ? null : { x: third(look.view), y: third(look.high) });
+    const pushed = (range, part, view, grow) => {
+      const by = (view[1] - view[0]) * part;
+      const [low, high] = [grow ? range[0] : range[0] + by, range[1] + by];
+      return [within(low, view[0], view[1]), within(Math.max(high, low + (view[1] - view[0]) / 50), view[0], view[1])];
+    };
+    const push = (right, above, grow) =>
+      select({ x: pushed(look.area.x, right, look.view, grow), y: pushed(look.area.y, above, look.high, grow) });
     const middle = (range) => range && (range[0] + range[1]) / 2;
     const scaled = (range, factor, at) => range && range.map((end) => at + (end - at) * factor);
     const zoom = (factor, at = middle(look.view), above = middle(look.high)) =>
@@ -116,7 +146,8 @@
         const [left, right] = [Math.min(...x), Math.max(...x)];
         const [above, below] = [Math.min(...y), Math.max(...y)];
         const chosen = right - left > 4 && (!tall || below - above > 4);
-        if (chosen) show([look.at(left), look.at(right)], tall && [up(below), up(above)]);
+        if (tall) select(chosen ? { x: [look.at(left), look.at(right)], y: [up(below), up(above)] } : null);
+        else if (chosen) show([look.at(left), look.at(right)]);
         else draw();
       }, { once: true });
     });
@@ -131,16 +162,17 @@
         move((event.deltaX || event.deltaY) / 800);
       }
     }, { passive: false });
+    const step = (right, above) => (grow) => (look.area ? push(right / 5, above / 5, grow) : move(right, above));
     const KEYS = {
       "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), Home: all,
-      ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2),
-      ...(tall && { ArrowUp: () => move(0, 0.2), ArrowDown: () => move(0, -0.2) }),
+      ArrowLeft: step(-0.2, 0), ArrowRight: step(0.2, 0),
+      ...(tall && { ArrowUp: step(0, 0.2), ArrowDown: step(0, -0.2), " ": begin, Enter: enlarge, Escape: () => select(null) }),
     };
     canvas.addEventListener("keydown", (event) => {
       const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : KEYS[event.key];
       if (!act) return;
       event.preventDefault();
-      act();
+      act(event.shiftKey);
     });
     for (const button of figure.querySelectorAll("[data-key]")) {
       button.addEventListener("click", () => KEYS[button.dataset.key]());

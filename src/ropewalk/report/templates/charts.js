@@ -9,35 +9,32 @@
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, tinted(part)]));
   };
-  for (const figure of document.querySelectorAll("figure.chart")) {
-    const plot = document.getElementById(figure.dataset.chart);
-    const views = JSON.parse(document.getElementById(figure.dataset.chart + "-figures").textContent);
+  for (const chart of document.querySelectorAll("figure.chart")) {
+    const views = JSON.parse(document.getElementById(chart.dataset.chart + "-figures").textContent);
+    const plot = charts.follow(document.getElementById(chart.dataset.chart));
     const hidden = new Set();
     let shown = 0;
-    const draw = () => {
+    const made = () => {
       const { data, layout } = tinted(views[shown]);
       for (const trace of data) if (hidden.has(trace.legendgroup)) trace.visible = false;
-      plot.style.height = layout.height + "px";
-      Plotly.react(plot, data, layout, { displayModeBar: false, responsive: true, scrollZoom: false });
+      return { data, layout };
     };
-    const choices = figure.querySelectorAll("[data-view]");
+    const choices = chart.querySelectorAll("[data-view]");
     for (const button of choices) {
       button.addEventListener("click", () => {
         shown = Number(button.dataset.view);
         for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
-        draw();
+        plot.show(made, true);
       });
     }
-    for (const chip of figure.querySelectorAll("button[data-group]")) {
+    for (const chip of chart.querySelectorAll("button[data-group]")) {
       chip.addEventListener("click", () => {
         const group = chip.dataset.group;
         if (!hidden.delete(group)) hidden.add(group);
         chip.setAttribute("aria-pressed", String(!hidden.has(group)));
-        draw();
+        plot.show(made);
       });
     }
-    dark.addEventListener("change", draw);
-    plot.replaceChildren();
-    draw();
+    plot.show(made);
   }
 })();

@@ -57,4 +57,10 @@
       svg.addEventListener("lostpointercapture", () => svg.removeEventListener("pointermove", move), { once: true });
     });
   }
+  // In a frame, whoever made it is told how high the page is.
+  if (parent !== window) {
+    const tell = () => parent.postMessage({ height: document.documentElement.scrollHeight }, "*");
+    new ResizeObserver(tell).observe(document.body);
+    tell();
+  }
 })();

@@ -1,6 +1,6 @@
-(() => {
+// Candidates as points: memory to the right, time upwards. Columns come as text of so many digits per point.
+const pointCloud = (() => {
   "use strict";
-  // Candidates as points: memory to the right, time upwards. Columns come as text of so many digits per point.
 {% include "canvas_window.js" %}
 {% include "durations.js" %}
   const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -15,7 +15,8 @@
   const element = (tag, text, parts = {}) => Object.assign(document.createElement(tag), { textContent: text, ...parts });
   const NEAR = 9;
 
-  for (const figure of document.querySelectorAll("figure.points")) {
+  // Draws a figure; `before` is what another picture in its place had chosen. Answers with what is chosen now.
+  return (figure, before = null) => {
     const canvas = figure.querySelector("canvas");
     const tip = figure.querySelector(".tip");
     const status = figure.querySelector(".status");
@@ -31,9 +32,13 @@
     const [AXIS, HEIGHT, TOP] = [44, 460, 22];
     const [placeX, placeY] = [new Float32Array(many), new Float32Array(many)];
     const off = columns.map(() => new Set());
-    let painted = Number(figure.querySelector("input[type=radio]:checked")?.value ?? -1);
-    let shown = [];
+    const radios = [...figure.querySelectorAll("input[type=radio]")];
+    const kept = radios.find((radio) => radio.closest("label").textContent.trim() === before?.painted);
+    if (kept) kept.checked = true;
+    let painted = Number(radios.find((radio) => radio.checked)?.value ?? -1);
+    let [shown, chosen] = [[], []];
 
+    const nameOf = (box) => `${box.closest(".values").getAttribute("aria-label")} ${box.closest("label").textContent.trim()}`;
     const words = (point) => columns.map((column) => column.words[column.at[point]]).filter(Boolean).join(", ");
     const time = (point) => (simulated(point) ? "" : "≥ ") + written(data.time[point] * 1e9);
     const colour = (point, shade) => (painted < 0 ? data.looks[shade] : columns[painted].looks[columns[painted].at[point]][shade]);
@@ -75,9 +80,9 @@
         paper.fillStyle = muted;
         paper.fillText(gigabytes(at), Math.min(x, look.width - 22), HEIGHT - AXIS + 14);
       }
-      paper.fillText("memory of the fullest GPU", (look.gutter + look.width) / 2, HEIGHT - 10);
+      paper.fillText("peak memory", (look.gutter + look.width) / 2, HEIGHT - 10);
       paper.textAlign = "left";
-      paper.fillText("time of a step", 0, 8);
+      paper.fillText(data.log ? "step time, logarithmic" : "step time", 0, 8);
     };
     const drawLines = () => {
       const x = look.x(data.capacity);
@@ -117,8 +122,9 @@
       const wide = Math.ceil(look.width) + 1;
       const cells = new Map();
       const batches = new Map();
+      const faint = style("--grid");
       for (const point of shown) {
-        const tint = colour(point, shade);
+        const tint = inArea(point) ? colour(point, shade) : faint;
         const cell = Math.round(placeY[point]) * wide + Math.round(placeX[point]);
         if (!simulated(point) && cells.get(cell) === tint) continue;
         cells.set(cell, tint);
@@ -159,6 +165,10 @@
       data.memory[point] >= look.view[0] && data.memory[point] <= look.view[1]
       && times[point] >= look.high[0] && times[point] <= look.high[1]
       && columns.every((column, at) => !off[at].has(column.at[point]));
+    const inArea = (point) => {
+      const area = look.area;
+      return !area || (data.memory[point] >= area.x[0] && data.memory[point] <= area.x[1] && times[point] >= area.y[0] && times[point] <= area.y[1]);
+    };
     const draw = () => {
       shown = [];
       for (let point = 0; point < many; point++) {
@@ -167,6 +177,7 @@
         placeY[point] = look.y(times[point]);
         shown.push(point);
       }
+      chosen = shown.filter(inArea);
       drawFrame();
       paper.save();
       paper.beginPath();
@@ -178,13 +189,16 @@
       look.drawBrush();
       paper.restore();
       canvas.dataset.drawn = String(shown.length);
+      canvas.dataset.selected = String(look.area ? chosen.length : 0);
+      for (const button of figure.querySelectorAll("[data-of-area]")) button.disabled = !look.area;
       if (!look.brush) tell();
     };
     // The table beside the picture lists the fastest of what is shown, for readers who do not point.
     const tell = () => {
       const count = (number) => number.toLocaleString("en").replaceAll(",", "\u202f");
-      status.textContent = `${count(shown.length)} of ${count(many)} strategies shown`;
-      listed?.tBodies[0].replaceChildren(...shown.slice(0, data.listed).map((point) => {
+      const selected = look.area ? `, ${count(chosen.length)} selected` : "";
+      status.textContent = `${count(shown.length)} of ${count(many)} strategies shown${selected}`;
+      listed?.tBodies[0].replaceChildren(...chosen.slice(0, data.listed).map((point) => {
         const row = document.createElement("tr");
         row.append(
           element("td", words(point), { className: "wide" }),
@@ -194,6 +208,13 @@
         );
         row.cells[1].dataset.value = data.time[point];
         row.cells[2].dataset.value = data.memory[point];
+        if (listed.dataset.choose) {
+          const button = element("button", listed.dataset.choose, { type: "button", className: "chip" });
+          button.setAttribute("aria-label", `${listed.dataset.choose} ${words(point)}`);
+          button.addEventListener("click", () => choose(point));
+          row.append(element("td", ""));
+          row.cells[4].append(button);
+        }
         return row;
       }));
     };
@@ -230,21 +251,34 @@
       look.putTip(tip, px, py);
     });
     canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+    // Pages that explain a strategy listen for it.
+    const choose = (point) => figure.dispatchEvent(new CustomEvent("choose", { detail: { point, words: words(point) }, bubbles: true }));
+    canvas.addEventListener("click", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const point = nearest(event.clientX - box.left, event.clientY - box.top);
+      if (point >= 0 && !look.area) choose(point);
+    });
     for (const box of figure.querySelectorAll("input[type=checkbox]")) {
       const [column, value] = box.value.split(" ").map(Number);
-      box.checked = true; // a browser may remember what a reader chose before
+      box.checked = !before?.off.has(nameOf(box)); // a browser may remember what a reader chose before
+      if (!box.checked) off[column].add(value);
       box.addEventListener("change", () => {
         if (box.checked) off[column].delete(value);
         else off[column].add(value);
         draw();
       });
     }
-    for (const radio of figure.querySelectorAll("input[type=radio]")) {
+    for (const radio of radios) {
       radio.addEventListener("change", () => {
         painted = Number(radio.value);
         draw();
       });
     }
     look.begin();
-  }
+    return () => ({
+      painted: radios.find((radio) => radio.checked)?.closest("label").textContent.trim(),
+      off: new Set([...figure.querySelectorAll("input[type=checkbox]:not(:checked)")].map(nameOf)),
+    });
+  };
 })();
+document.querySelectorAll("figure.points").forEach((figure) => pointCloud(figure));

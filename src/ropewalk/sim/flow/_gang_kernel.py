@@ -7,57 +7,55 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
 
 TRANSFER = 1
 
 
-class Operations(NamedTuple):
+class GangColumns(NamedTuple):
     """Columns of a gang."""
 
-    kind: INT
-    amount: FLOAT
-    repeats: INT
+    kind: Ints
+    amount: Floats
+    repeats: Ints
     goes_on: NDArray[np.bool_]
-    dep_start: INT
-    dep: INT
+    dep_start: Ints
+    dep: Ints
 
 
 class KindTasks(NamedTuple):
     """Columns of a layout, and by two kinds which tasks of one wait for which of the other."""
 
-    start: INT
+    start: Ints
     kind: NDArray[np.int8]
-    place: INT
-    amount: FLOAT
-    start_up: FLOAT
-    each: FLOAT
-    own: FLOAT
-    launch: FLOAT
-    dep_start: INT
-    dep: INT
-    pairs_of: INT
-    pair_start: INT
-    waiting: INT
-    awaited: INT
+    place: Ints
+    amount: Floats
+    start_up: Floats
+    each: Floats
+    own: Floats
+    launch: Floats
+    dep_start: Ints
+    dep: Ints
+    pairs_of: Ints
+    pair_start: Ints
+    waiting: Ints
+    awaited: Ints
 
 
-class Written(NamedTuple):
+class WrittenTasks(NamedTuple):
     """Columns of the tasks."""
 
     kind: NDArray[np.int8]
-    place: INT
-    amount: FLOAT
-    delay: FLOAT
-    operation: INT
-    dep_start: INT
+    place: Ints
+    amount: Floats
+    delay: Floats
+    operation: Ints
+    dep_start: Ints
 
 
 @kernel
-def write_tasks(gang: Operations, kinds: KindTasks, first: INT, tasks: Written) -> None:
+def write_tasks(gang: GangColumns, kinds: KindTasks, first: Ints, tasks: WrittenTasks) -> None:
     """Fill all columns, with `dep_start` counted up; operation i begins with task `first[i]`."""
     many = len(kinds.start) - 1
     waits = tasks.dep_start[1:]
@@ -84,7 +82,7 @@ def write_tasks(gang: Operations, kinds: KindTasks, first: INT, tasks: Written) 
 
 
 @kernel
-def write_dependencies(gang: Operations, kinds: KindTasks, first: INT, dep_start: INT) -> NDArray[np.int32]:
+def write_dependencies(gang: GangColumns, kinds: KindTasks, first: Ints, dep_start: Ints) -> NDArray[np.int32]:
     """What every task waits for: others of its operation, then tasks of other operations."""
     many = len(kinds.start) - 1
     dep = np.empty(dep_start[-1], np.int32)
@@ -110,18 +108,18 @@ def write_dependencies(gang: Operations, kinds: KindTasks, first: INT, dep_start
 class KindTimes(NamedTuple):
     """By kind of operation: its stage, and how long it takes where nothing is in the way."""
 
-    stage: INT
-    alone: INT
+    stage: Ints
+    alone: Ints
     """The stage where it takes as long as alone, -1 otherwise."""
-    start_up: FLOAT
-    launch: FLOAT
-    each: FLOAT
-    own: FLOAT
-    unit_s: FLOAT
+    start_up: Floats
+    launch: Floats
+    each: Floats
+    own: Floats
+    unit_s: Floats
 
 
 @kernel
-def join_rows(gang: Operations, kinds: KindTimes) -> tuple[INT, FLOAT, NDArray[np.bool_]]:
+def join_rows(gang: GangColumns, kinds: KindTimes) -> tuple[Ints, Floats, NDArray[np.bool_]]:
     """Operations that take as long as alone, joined to the one before where nothing else comes between the two.
 
     Returns by operation the first one of its row, by first one how long the row takes, and which of them take as long
@@ -134,7 +132,7 @@ def join_rows(gang: Operations, kinds: KindTimes) -> tuple[INT, FLOAT, NDArray[n
     followers = np.zeros(len(kind), np.int64)
     for edge in range(len(dep)):
         followers[dep[edge]] += 1
-    head: INT = np.arange(len(kind))
+    head: Ints = np.arange(len(kind))
     total = np.zeros(len(kind))
     fixed = np.zeros(len(kind), np.bool_)
     for at in range(len(kind)):
@@ -153,7 +151,7 @@ def join_rows(gang: Operations, kinds: KindTimes) -> tuple[INT, FLOAT, NDArray[n
 
 
 @kernel
-def _run_in_order(kind: INT, stage: INT, alone: INT, dep_start: INT, dep: INT) -> NDArray[np.bool_]:
+def _run_in_order(kind: Ints, stage: Ints, alone: Ints, dep_start: Ints, dep: Ints) -> NDArray[np.bool_]:
     """By stage: does each operation that takes as long as alone wait for the one before it, perhaps through others?"""
     stages = 0
     for one in stage:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.ragged import ranges
 
-INT = NDArray[np.int64]
 
-
-def number(colour: NDArray[np.uint64]) -> INT:
+def number(colour: NDArray[np.uint64]) -> Ints:
     """Classes numbered by their first member, so that a class comes after the classes it waits for."""
     _, first, inverse = np.unique(colour, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
@@ -18,20 +17,20 @@ def number(colour: NDArray[np.uint64]) -> INT:
     return rank[inverse]
 
 
-def first_member(classes: INT) -> INT:
+def first_member(classes: Ints) -> Ints:
     """One member of each class."""
     return np.unique(classes, return_index=True)[1]
 
 
 def usage_of_classes(
-    row: INT,
-    item_class: INT,
+    row: Ints,
+    item_class: Ints,
     classes: int,
-    use_start: INT,
+    use_start: Ints,
     use_link: NDArray[np.int32],
     use_weight: NDArray[np.float64],
-    link_class: INT,
-) -> tuple[INT, NDArray[np.int32], NDArray[np.float64]]:
+    link_class: Ints,
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.float64]]:
     """What all items of a class together use of one link of each link class, as CSR by item class.
 
     Item i takes route `row[i]`; route r uses `use_weight` of the links `use_link` in its CSR range.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints, Words
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.system import System
-from ropewalk.task import Kind
-
-COLOUR = NDArray[np.uint64]
-INT = NDArray[np.int64]
+from ropewalk.task import TaskKind
 
 
 @kernel
@@ -27,7 +25,7 @@ def _pair(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @kernel
-def _sweep_tasks(base: COLOUR, own: COLOUR, dep_start: INT, dep: NDArray[np.int32], out: COLOUR) -> None:
+def _sweep_tasks(base: Words, own: Words, dep_start: Ints, dep: NDArray[np.int32], out: Words) -> None:
     """Colour of a task: its own, and the colours of what it waits for (in any order); in dependency order."""
     for task in range(len(base)):
         waited = np.uint64(0)
@@ -37,14 +35,14 @@ def _sweep_tasks(base: COLOUR, own: COLOUR, dep_start: INT, dep: NDArray[np.int3
 
 
 @kernel
-def sum_by_row(rows: INT, values: COLOUR, out: COLOUR) -> None:
+def sum_by_row(rows: Ints, values: Words, out: Words) -> None:
     for i in range(len(rows)):
         if rows[i] >= 0:
             out[rows[i]] += _stir(values[i])
 
 
 @kernel
-def colour_rows(start: INT, link: NDArray[np.int32], weight: COLOUR, colour: COLOUR, out: COLOUR) -> None:
+def colour_rows(start: Ints, link: NDArray[np.int32], weight: Words, colour: Words, out: Words) -> None:
     """Colour of a route: the colours of its links with their weights, in any order."""
     for row in range(len(start) - 1):
         total = np.uint64(0)
@@ -54,7 +52,7 @@ def colour_rows(start: INT, link: NDArray[np.int32], weight: COLOUR, colour: COL
 
 
 @kernel
-def colour_links(start: INT, link: NDArray[np.int32], weight: COLOUR, of_row: COLOUR, out: COLOUR) -> None:
+def colour_links(start: Ints, link: NDArray[np.int32], weight: Words, of_row: Words, out: Words) -> None:
     """What the flows of all routes put on each link, in any order."""
     for row in range(len(start) - 1):
         for entry in range(start[row], start[row + 1]):
@@ -62,24 +60,24 @@ def colour_links(start: INT, link: NDArray[np.int32], weight: COLOUR, of_row: CO
 
 
 @kernel
-def _mix_all(a: COLOUR, b: COLOUR, out: COLOUR) -> None:
+def _mix_all(a: Words, b: Words, out: Words) -> None:
     for i in range(len(a)):
         out[i] = _pair(a[i], b[i])
 
 
-def mix(a: COLOUR, b: COLOUR) -> COLOUR:
+def mix(a: Words, b: Words) -> Words:
     """One colour from two, element by element."""
     out = np.empty(len(a), np.uint64)
     _mix_all(np.ascontiguousarray(a), np.ascontiguousarray(b), out)
     return out
 
 
-def bits(values: NDArray[np.float64]) -> COLOUR:
+def bits(values: NDArray[np.float64]) -> Words:
     """Floats as colours: equal values, equal colours (and -0.0 is 0.0)."""
     return (np.asarray(values, np.float64) + 0.0).view(np.uint64)
 
 
-def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+def first_colours(system: System, ordinal: Ints, seed: int) -> tuple[Words, Words, Words]:
     """What things are by themselves: kind, amount, delay, urgency of a task; capacity of a link."""
     task = mix(np.full(system.tasks, seed, np.uint64), system.kind.astype(np.uint64))
     for column in (
@@ -89,7 +87,7 @@ def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLO
         ordinal.astype(np.uint64),
     ):
         task = mix(task, column)
-    transfer = system.kind == Kind.TRANSFER
+    transfer = system.kind == TaskKind.TRANSFER
     cap = np.zeros(system.tasks)
     cap[transfer] = system.flow_cap[system.place[transfer]]
     task = mix(task, bits(cap))
@@ -97,16 +95,16 @@ def first_colours(system: System, ordinal: INT, seed: int) -> tuple[COLOUR, COLO
     return task, link, np.full(system.streams, seed, np.uint64)
 
 
-class Refinement:
+class ColourRefinement:
     """Sweeps over a system; what is the same in all of them is worked out once."""
 
     def __init__(self, system: System) -> None:
         self.system, self.weight = system, bits(system.use_weight)
-        self.transfer = np.flatnonzero(system.kind == Kind.TRANSFER)
-        self.compute = np.flatnonzero(system.kind == Kind.COMPUTE)
+        self.transfer = np.flatnonzero(system.kind == TaskKind.TRANSFER)
+        self.compute = np.flatnonzero(system.kind == TaskKind.COMPUTE)
         self.row_of, self.stream_of = system.place[self.transfer], system.place[self.compute]
 
-    def sweep(self, task: COLOUR, link: COLOUR, stream: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+    def sweep(self, task: Words, link: Words, stream: Words) -> tuple[Words, Words, Words]:
         """Tell apart what differs in what it waits for, crosses, carries or runs."""
         system, rows = self.system, len(self.system.use_start) - 1
         row = np.empty(rows, np.uint64)

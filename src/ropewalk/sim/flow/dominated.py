@@ -12,15 +12,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.system import System
 
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
-
 
 @kernel
-def dominated_links(start: INT, link: NDArray[np.int32], weight: FLOAT, capacity: FLOAT) -> NDArray[np.bool_]:
+def dominated_links(start: Ints, link: NDArray[np.int32], weight: Floats, capacity: Floats) -> NDArray[np.bool_]:
     """Which links are dominated by another one; of two that dominate each other, the one with the higher number."""
     links, rows = len(capacity), len(start) - 1
     first = np.zeros(links + 1, np.int64)
@@ -63,7 +61,7 @@ def dominated_links(start: INT, link: NDArray[np.int32], weight: FLOAT, capacity
 
 
 @kernel
-def _used_elsewhere(first: INT, one: int, other: int) -> bool:
+def _used_elsewhere(first: Ints, one: int, other: int) -> bool:
     """Does the other link carry flows that this one does not? Then it cannot be dominated by this one."""
     return first[other + 1] - first[other] > first[one + 1] - first[one]
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.pointer import point_at
-from ropewalk.sim.flow.groups import EASY, Groups, regroup
+from ropewalk.sim.flow.groups import EASY, LinkGroups, regroup
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.queues import (
     EventHeap,
@@ -27,7 +28,7 @@ from ropewalk.sim.flow.queues import (
     rebuild,
     set_finish,
 )
-from ropewalk.sim.flow.resolve import Flows, Links, Problem, mark_changed, resolve
+from ropewalk.sim.flow.resolve import FlowClasses, Links, PartialSystem, mark_changed, resolve
 from ropewalk.sim.flow.settle import FEW, change_all, make_current, settle
 from ropewalk.sim.flow.waterfill import (
     CARRIED,
@@ -44,9 +45,6 @@ from ropewalk.sim.flow.waterfill import (
     leave,
 )
 
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
-
 COMPUTE, TRANSFER, MARKER = 0, 1, 2
 
 SAME_TIME = 1e-12
@@ -58,19 +56,19 @@ MANY_LEAVES = 8
 
 class Tasks(NamedTuple):
     kind: NDArray[np.int8]
-    place: INT
+    place: Ints
     """The flow class of a transfer, the stream of a compute task."""
-    amount: FLOAT
+    amount: Floats
     """Bytes of a transfer, seconds of a compute task."""
-    delay: FLOAT
+    delay: Floats
     """Seconds between being ready and the first byte."""
-    priority: FLOAT
-    waits: INT
+    priority: Floats
+    waits: Ints
     """Predecessors that are not done yet."""
-    next_start: INT
+    next_start: Ints
     next: NDArray[np.int32]
-    start: FLOAT
-    end: FLOAT
+    start: Floats
+    end: Floats
     bound_by: NDArray[np.int32]
 
 
@@ -79,19 +77,19 @@ class Clock(NamedTuple):
 
     busy: NDArray[np.bool_]
     """Streams that run a task."""
-    free: INT
+    free: Ints
     """Streams that may start a task at the end of this instant."""
-    ready: INT
+    ready: Ints
     """Stack of tasks whose predecessors are all done."""
-    finished: INT
+    finished: Ints
 
 
 class RateLog(NamedTuple):
     """Rate changes, where asked: class `flow[i]` runs at `rate[i]` in total from `time[i]` on."""
 
-    time: FLOAT
+    time: Floats
     flow: NDArray[np.int32]
-    rate: FLOAT
+    rate: Floats
 
 
 @kernel
@@ -99,10 +97,10 @@ def run(
     tasks: Tasks,
     usage: Usage,
     water: Water,
-    flows: Flows,
+    flows: FlowClasses,
     links: Links,
-    problem: Problem,
-    groups: Groups,
+    problem: PartialSystem,
+    groups: LinkGroups,
     clock: Clock,
     events: EventHeap,
     streams: Piles,
@@ -162,8 +160,9 @@ def run(
                     n_ready += 1
                 else:
                     busy[place[task]] = False
-                    free[n_free] = place[task]
-                    n_free += 1
+                    if stream_root[place[task]] >= 0:
+                        free[n_free] = place[task]
+                        n_free += 1
                     n_ready, done = _finish(end, waits, next_start, following, ready, task, now, n_ready, done)
             # ... and transfers that have reached their mark.
             for i in range(finished_by(least, leaves, horizon, finished)):
@@ -184,7 +183,15 @@ def run(
                 set_finish(least, leaves, flow, np.inf)
                 mark_changed(changed, n_changed, is_changed, flow)
         # Work the stack of ready tasks; a transfer whose delay is over stands there as -1 - task.
-        while n_ready:
+        while n_ready or n_free:
+            if n_ready == 0:
+                # All that ends now has ended. What takes no time runs first, on all free streams at once: it may make
+                # tasks ready that are more urgent, or listed before those that would run otherwise.
+                ended, n_ready, n_free = _run_what_takes_no_time(tasks, streams, free, ready, now, n_free)
+                done += ended
+                if ended == 0:
+                    break
+                continue
             n_ready -= 1
             task = ready[n_ready]
             if task >= 0 and kind[task] == COMPUTE:
@@ -228,11 +235,10 @@ def run(
         # A free stream takes its most urgent ready task; among equals the one that was ready first.
         for i in range(n_free):
             stream = free[i]
-            if not busy[stream] and stream_root[stream] >= 0:
-                task = pop_pile(stream_root, streams.left, streams.right, streams.first, streams.second, stream)
-                busy[stream] = True
-                start[task] = now
-                push_event(event_time, event_task, n_events, now + amount[task], task)
+            task = pop_pile(stream_root, streams.left, streams.right, streams.first, streams.second, stream)
+            busy[stream] = True
+            start[task] = now
+            push_event(event_time, event_task, n_events, now + amount[task], task)
         if problem.n_changed[0]:
             if keep_log:
                 logged = _note_emptied(log, logged, flows, problem, now)
@@ -244,8 +250,29 @@ def run(
 
 
 @kernel
+def _run_what_takes_no_time(
+    tasks: Tasks, streams: Piles, free: Ints, ready: Ints, now: float, n_free: int
+) -> tuple[int, int, int]:
+    """Start and end the next task of every free stream where it takes no time; (how many, ready, still free)."""
+    amount, start, root = tasks.amount, tasks.start, streams.root
+    ended, n_ready, kept = ZERO, ZERO, ZERO
+    for i in range(n_free):
+        stream = free[i]
+        if amount[root[stream]] <= 0.0:
+            task = pop_pile(root, streams.left, streams.right, streams.first, streams.second, stream)
+            start[task] = now
+            n_ready, ended = _finish(
+                tasks.end, tasks.waits, tasks.next_start, tasks.next, ready, task, now, n_ready, ended
+            )
+        if root[stream] >= 0:
+            free[kept] = stream
+            kept += 1
+    return ended, n_ready, kept
+
+
+@kernel
 def _finish(
-    end: FLOAT, waits: INT, next_start: INT, following: NDArray[np.int32], ready: INT,
+    end: Floats, waits: Ints, next_start: Ints, following: NDArray[np.int32], ready: Ints,
     task: int, now: float, n_ready: int, done: int,
 ) -> tuple[int, int]:  # fmt: skip
     """A task is done: whoever waited only for it becomes ready."""
@@ -263,10 +290,10 @@ def _finish(
 def _update_rates(
     usage: Usage,
     water: Water,
-    flows: Flows,
+    flows: FlowClasses,
     links: Links,
-    problem: Problem,
-    groups: Groups,
+    problem: PartialSystem,
+    groups: LinkGroups,
     tree: FinishTree,
     now: float,
 ) -> int:
@@ -302,7 +329,9 @@ def _update_rates(
 
 
 @kernel
-def _note_rates(log: RateLog, logged: int, flows: Flows, problem: Problem, n_solved: int, now: float) -> int:
+def _note_rates(
+    log: RateLog, logged: int, flows: FlowClasses, problem: PartialSystem, n_solved: int, now: float
+) -> int:
     """Append the total rate of every class that was solved again."""
     for i in range(n_solved):
         flow = problem.flow[i]
@@ -312,7 +341,7 @@ def _note_rates(log: RateLog, logged: int, flows: Flows, problem: Problem, n_sol
 
 
 @kernel
-def _note_emptied(log: RateLog, logged: int, flows: Flows, problem: Problem, now: float) -> int:
+def _note_emptied(log: RateLog, logged: int, flows: FlowClasses, problem: PartialSystem, now: float) -> int:
     """Append the classes that have just lost their last transfer."""
     for i in range(problem.n_changed[0]):
         flow = problem.changed[i]

@@ -24,7 +24,7 @@ def fold_every_pair(rounds: Lockstep, sender: OneSender) -> System:
     if not rounds.is_every_pair_of(fabric.hosts):
         raise GraphError(
             f"{rounds.name} is not an exchange between all pairs of the {fabric.hosts} hosts of {fabric.name}, "
-            "which the routes of one sender would be enough for: route all its pairs"
+            "so the routes of one sender are not enough: route all its pairs"
         )
     start, kind_of_link, crossed = sender.usage_of_kinds()
     # Every class of slots is the same one: all hosts send alike and receive alike.
@@ -37,6 +37,7 @@ def fold_every_pair(rounds: Lockstep, sender: OneSender) -> System:
         [(here, here)] * kinds,
         np.repeat([arrows.chunk_bytes for arrows in rounds.arrows], pairs),
         np.tile(rounds.start_up_s + sender.routes.latency(), kinds),
+        np.repeat([arrows.added_by_each / rounds.mixer.rate for arrows in rounds.arrows], pairs),
         (
             np.concatenate([start[:-1] + turn * start[-1] for turn in range(kinds)] + [[kinds * start[-1]]]),
             np.tile(kind_of_link, kinds),

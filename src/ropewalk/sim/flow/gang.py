@@ -7,32 +7,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.ragged import ranges
 from ropewalk.sim.flow.in_order import joined
 from ropewalk.sim.flow.layout import GangLayout
 from ropewalk.sim.flow.system import System
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.lower.gang import Gang
 
 if TYPE_CHECKING:
-    from ropewalk.sim.flow._gang_kernel import KindTasks, Operations, Written
-
-Ints = NDArray[np.int64]
+    from ropewalk.sim.flow._gang_kernel import GangColumns, KindTasks, WrittenTasks
 
 
 def system_of_gang(gang: Gang, kind: Ints, layout: GangLayout, *, join: bool = True) -> System:
     """One task for each class of each operation; `kind[i]` is the kind of operation i in the layout.
 
-    With `join`, what a stage runs in order on links of its own is one task (`in_order`): the same end, in less time.
+    With `join`, what a stage runs in order on dedicated links is one task (`in_order`): the same end, in less time.
     """
     from ropewalk.sim.flow import _gang_kernel as kernels
 
-    whole = kernels.Operations(kind, gang.amount, gang.repeats.astype(np.int64), gang.goes_on, gang.dep_start, gang.dep)
+    whole = kernels.GangColumns(
+        kind, gang.amount, gang.repeats.astype(np.int64), gang.goes_on, gang.dep_start, gang.dep
+    )
     operations, first_of_row = joined(whole, layout) if join else (whole, np.arange(gang.operations))
     kinds = _kind_tasks(operations, layout)
     size = np.diff(layout.task_start)[operations.kind]
     first, tasks = np.cumsum(size) - size, int(size.sum())
-    made = kernels.Written(
+    made = kernels.WrittenTasks(
         np.zeros(tasks, np.int8), np.zeros(tasks, np.int64), np.zeros(tasks), np.zeros(tasks),
         np.zeros(tasks, np.int64), np.zeros(tasks + 1, np.int64),
     )  # fmt: skip
@@ -42,7 +43,7 @@ def system_of_gang(gang: Gang, kind: Ints, layout: GangLayout, *, join: bool = T
     return _with_priorities(priority, layout, made, dep)
 
 
-def _kind_tasks(gang: Operations, layout: GangLayout) -> KindTasks:
+def _kind_tasks(gang: GangColumns, layout: GangLayout) -> KindTasks:
     """The columns of the layout with the pairs of tasks of all pairs of kinds that wait for each other."""
     from ropewalk.sim.flow._gang_kernel import KindTasks
 
@@ -63,11 +64,11 @@ def _kind_tasks(gang: Operations, layout: GangLayout) -> KindTasks:
     )  # fmt: skip
 
 
-def _with_priorities(priority: Ints, layout: GangLayout, made: Written, dep: NDArray[np.int32]) -> System:
+def _with_priorities(priority: Ints, layout: GangLayout, made: WrittenTasks, dep: NDArray[np.int32]) -> System:
     """The system; flows of one class and different priorities are flows of their own."""
     row, place = np.arange(len(layout.flow_cap)), made.place
     flow_priority = np.full(len(row), priority[0] if len(priority) else 0)
-    transfer = np.flatnonzero(made.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(made.kind == TaskKind.TRANSFER)
     if (priority[transfer] != flow_priority[:1]).any():
         values, rank = np.unique(priority[transfer], return_inverse=True)
         key, flow = np.unique(place[transfer] * len(values) + rank, return_inverse=True)

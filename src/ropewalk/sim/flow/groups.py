@@ -7,46 +7,43 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Flags, Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
-from ropewalk.sim.flow.resolve import OVERLOAD, Flows, Problem
+from ropewalk.sim.flow.resolve import OVERLOAD, FlowClasses, PartialSystem
 from ropewalk.sim.flow.waterfill import LIVE, RATE, Usage, drop_top
 
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
-FLAG = NDArray[np.bool_]
 
-
-class Groups(NamedTuple):
+class LinkGroups(NamedTuple):
     """Which link holds which flows. The flows of link l are `member[start[l] : start[l] + size[l]]`."""
 
-    level: FLOAT
+    level: Floats
     """Rate of the flows that a link holds; infinite where it holds nobody."""
-    weight: FLOAT
+    weight: Floats
     """How much a link is used when all flows it holds go at rate 1."""
-    start: INT
-    size: INT
+    start: Ints
+    size: Ints
     member: NDArray[np.uint32]
-    place: INT
+    place: Ints
     """Where a flow stands in `member`, -1 where nothing holds it."""
-    link: INT
+    link: Ints
     """The link that holds a flow."""
-    own_weight: FLOAT
+    own_weight: Floats
     """What a flow has added to the weight of that link."""
-    pending: FLAG
+    pending: Flags
     """Links that wait in the heap to be settled."""
-    quiet: FLAG
+    quiet: Flags
     """Links that hold flows and do not wait."""
-    floor: FLOAT
+    floor: Floats
     """Spare capacity below which a link that holds nobody is overloaded; -inf for the others."""
-    least_spare: FLOAT
+    least_spare: Floats
     """That spare capacity, for every link."""
-    heap_key: FLOAT
-    heap_link: INT
-    counts: INT
+    heap_key: Floats
+    heap_link: Ints
+    counts: Ints
     """Links in the heap; overloaded links; events since the last refresh; live flows; whether loads and full flags are
     out of date; whether flows have one priority and no caps; how often each flow may be visited before giving up."""
-    overloaded: INT
-    is_noted: FLAG
+    overloaded: Ints
+    is_noted: Flags
     """Links that stand in `overloaded`."""
 
 
@@ -54,7 +51,7 @@ IN_HEAP, OVERLOADED, EVENTS, ALIVE, STALE, EASY, PATIENCE = range(7)
 
 
 @kernel
-def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None:
+def add(usage: Usage, groups: LinkGroups, flow: int, link: int, live: float) -> None:
     slot = groups.start[link] + groups.size[link]
     groups.member[slot] = flow
     groups.place[flow] = slot
@@ -68,7 +65,7 @@ def add(usage: Usage, groups: Groups, flow: int, link: int, live: float) -> None
 
 
 @kernel
-def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
+def reweigh(usage: Usage, groups: LinkGroups, flow: int, live: float) -> None:
     """A flow counts for as many transfers as it has."""
     link = groups.link[flow]
     own = 0.0
@@ -80,7 +77,7 @@ def reweigh(usage: Usage, groups: Groups, flow: int, live: float) -> None:
 
 
 @kernel
-def remove(groups: Groups, flow: int) -> None:
+def remove(groups: LinkGroups, flow: int) -> None:
     link, slot = groups.link[flow], groups.place[flow]
     groups.size[link] -= 1
     last = groups.member[groups.start[link] + groups.size[link]]
@@ -97,7 +94,7 @@ def remove(groups: Groups, flow: int) -> None:
 
 
 @kernel
-def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solved: int) -> None:
+def regroup(usage: Usage, flows: FlowClasses, problem: PartialSystem, groups: LinkGroups, n_solved: int) -> None:
     """After the whole was solved anew: every flow to the link that holds it now."""
     for i in range(n_solved):
         flow = problem.flow[i]
@@ -115,7 +112,7 @@ def regroup(usage: Usage, flows: Flows, problem: Problem, groups: Groups, n_solv
 
 
 @kernel
-def note_overload(groups: Groups, link: int) -> None:
+def note_overload(groups: LinkGroups, link: int) -> None:
     groups.floor[link] = -np.inf
     if not groups.is_noted[link]:
         groups.is_noted[link] = True
@@ -124,7 +121,7 @@ def note_overload(groups: Groups, link: int) -> None:
 
 
 @kernel
-def pop_overloaded(groups: Groups) -> int:
+def pop_overloaded(groups: LinkGroups) -> int:
     groups.counts[OVERLOADED] -= 1
     link = groups.overloaded[groups.counts[OVERLOADED]]
     groups.is_noted[link] = False
@@ -134,7 +131,7 @@ def pop_overloaded(groups: Groups) -> int:
 
 
 @kernel
-def push(groups: Groups, link: int) -> None:
+def push(groups: LinkGroups, link: int) -> None:
     key, heap_key, heap_link = groups.level[link], groups.heap_key, groups.heap_link
     groups.pending[link] = True
     groups.quiet[link] = False
@@ -150,7 +147,7 @@ def push(groups: Groups, link: int) -> None:
 
 
 @kernel
-def pop(groups: Groups) -> int:
+def pop(groups: LinkGroups) -> int:
     top = groups.heap_link[0]
     groups.counts[IN_HEAP] = drop_top(groups.heap_key, groups.heap_link, groups.counts[IN_HEAP])
     groups.pending[top] = False
@@ -158,9 +155,9 @@ def pop(groups: Groups) -> int:
     return top
 
 
-def make_groups(usage: Usage, capacity: FLOAT, flows: int, easy: bool, patience: int) -> Groups:
+def make_groups(usage: Usage, capacity: Floats, flows: int, easy: bool, patience: int) -> LinkGroups:
     links = len(capacity)
-    return Groups(
+    return LinkGroups(
         np.full(links, np.inf),
         np.zeros(links),
         usage.member_start,

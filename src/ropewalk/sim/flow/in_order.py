@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.ragged import ranges
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.lower.moves import BLOCKING
 from ropewalk.task.step import Act
 
 if TYPE_CHECKING:
-    from ropewalk.sim.flow._gang_kernel import Operations
+    from ropewalk.sim.flow._gang_kernel import GangColumns
     from ropewalk.sim.flow.layout import GangLayout
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +42,10 @@ def alone_in(layout: GangLayout) -> Alone:
     compute = np.full(int(stage.max(initial=-1)) + 1, -1)
     compute[stage[computes]] = np.flatnonzero(computes)
     meets = (act >= Act.ALL_REDUCE) & np.isin(stream, BLOCKING) & (tasks == 1) & (compute[stage] >= 0)
-    meets &= layout.task_kind[first] == Kind.TRANSFER
+    meets &= layout.task_kind[first] == TaskKind.TRANSFER
     kind_of_row = np.full(len(layout.flow_cap), -1)
     kind_of_task = np.repeat(np.arange(len(tasks)), tasks)
-    sent = layout.task_kind == Kind.TRANSFER
+    sent = layout.task_kind == TaskKind.TRANSFER
     kind_of_row[layout.place[sent]] = kind_of_task[sent]
     row = np.repeat(np.arange(len(kind_of_row)), np.diff(layout.use_start))
     while True:
@@ -69,9 +66,9 @@ def alone_in(layout: GangLayout) -> Alone:
     return Alone(np.where(computes | meets, stage, -1), unit, np.where(computes | meets, compute[stage], -1))
 
 
-def joined(gang: Operations, layout: GangLayout) -> tuple[Operations, Ints]:
+def joined(gang: GangColumns, layout: GangLayout) -> tuple[GangColumns, Ints]:
     """The gang with what stages run in order in one computation each, and the first operation of every such row."""
-    from ropewalk.sim.flow._gang_kernel import KindTimes, Operations, join_rows
+    from ropewalk.sim.flow._gang_kernel import GangColumns, KindTimes, join_rows
 
     alone, kind, task = layout.alone, gang.kind, layout.task_start[:-1]
     stage = np.array([key[2] for key in layout.keys], np.int64)
@@ -91,7 +88,7 @@ def joined(gang: Operations, layout: GangLayout) -> tuple[Operations, Ints]:
     waits = np.diff(gang.dep_start)[heads]
     dep = number[head[gang.dep[ranges(gang.dep_start[heads], waits)]]]
     own = fixed[heads]
-    made = Operations(
+    made = GangColumns(
         np.where(own, alone.compute[kind[heads]], kind[heads]), np.where(own, total[heads], gang.amount[heads]),
         gang.repeats[heads], gang.goes_on[heads], np.concatenate([[0], np.cumsum(waits)]), dep,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""How kernels are compiled: once, kept on disk, without the interpreter lock, dividing as IEEE 754 says."""
+"""How kernels of the simulators are compiled: once, kept, without the interpreter lock, dividing as IEEE 754 says."""
 
 from __future__ import annotations
 
-from numba import njit
+from ropewalk.compiled import kernel_ieee as kernel
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+__all__ = ["kernel"]

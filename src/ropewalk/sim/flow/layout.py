@@ -17,14 +17,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.in_order import Alone, alone_in
 from ropewalk.task.lower.gang import SIDES, relations
 from ropewalk.task.lower.moves import Scope
 from ropewalk.task.lower.one_of_each import Key
 from ropewalk.task.lower.roster import Roster
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

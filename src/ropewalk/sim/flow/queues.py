@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
 
 
 class EventHeap(NamedTuple):
     """Events by (time, task): tasks whose delay or compute time runs out. `size[0]` events are in it."""
 
-    time: FLOAT
-    task: INT
-    size: INT
+    time: Floats
+    task: Ints
+    size: Ints
 
 
 class Piles(NamedTuple):
@@ -27,22 +24,22 @@ class Piles(NamedTuple):
     Ordered by (first, second, task). `root[p]` is the least task of pile p, or -1.
     """
 
-    root: INT
-    left: INT
-    right: INT
-    first: FLOAT
-    second: FLOAT
+    root: Ints
+    left: Ints
+    right: Ints
+    first: Floats
+    second: Floats
 
 
 class FinishTree(NamedTuple):
     """Least finish time over all flows: node i holds the minimum of nodes 2i and 2i+1; leaves start at `leaves[0]`."""
 
-    least: FLOAT
-    leaves: INT
+    least: Floats
+    leaves: Ints
 
 
 @kernel
-def push_event(times: FLOAT, tasks: INT, size: INT, time: float, task: int) -> None:
+def push_event(times: Floats, tasks: Ints, size: Ints, time: float, task: int) -> None:
     at = size[0]
     size[0] += 1
     while at > 0:
@@ -55,7 +52,7 @@ def push_event(times: FLOAT, tasks: INT, size: INT, time: float, task: int) -> N
 
 
 @kernel
-def pop_event(times: FLOAT, tasks: INT, size: INT) -> int:
+def pop_event(times: Floats, tasks: Ints, size: Ints) -> int:
     """Remove the earliest event and return its task."""
     top = tasks[0]
     size[0] -= 1
@@ -79,7 +76,7 @@ def pop_event(times: FLOAT, tasks: INT, size: INT) -> int:
 
 
 @kernel
-def _before(first: FLOAT, second: FLOAT, a: int, b: int) -> bool:
+def _before(first: Floats, second: Floats, a: int, b: int) -> bool:
     if first[a] != first[b]:
         return first[a] < first[b]
     if second[a] != second[b]:
@@ -88,7 +85,7 @@ def _before(first: FLOAT, second: FLOAT, a: int, b: int) -> bool:
 
 
 @kernel
-def _merge(left: INT, right: INT, first: FLOAT, second: FLOAT, a: int, b: int) -> int:
+def _merge(left: Ints, right: Ints, first: Floats, second: Floats, a: int, b: int) -> int:
     """Merge two skew heaps top-down: along the merged right spine every node swaps its children."""
     if a < 0:
         return b
@@ -112,7 +109,15 @@ def _merge(left: INT, right: INT, first: FLOAT, second: FLOAT, a: int, b: int) -
 
 @kernel
 def push_pile(
-    root: INT, left: INT, right: INT, firsts: FLOAT, seconds: FLOAT, pile: int, task: int, first: float, second: float
+    root: Ints,
+    left: Ints,
+    right: Ints,
+    firsts: Floats,
+    seconds: Floats,
+    pile: int,
+    task: int,
+    first: float,
+    second: float,
 ) -> None:
     left[task] = right[task] = -1
     firsts[task] = first
@@ -121,14 +126,14 @@ def push_pile(
 
 
 @kernel
-def pop_pile(root: INT, left: INT, right: INT, firsts: FLOAT, seconds: FLOAT, pile: int) -> int:
+def pop_pile(root: Ints, left: Ints, right: Ints, firsts: Floats, seconds: Floats, pile: int) -> int:
     task = root[pile]
     root[pile] = _merge(left, right, firsts, seconds, left[task], right[task])
     return task
 
 
 @kernel
-def set_finish(least: FLOAT, leaves: int, flow: int, time: float) -> None:
+def set_finish(least: Floats, leaves: int, flow: int, time: float) -> None:
     node = leaves + flow
     least[node] = time
     while node > 1:
@@ -140,14 +145,14 @@ def set_finish(least: FLOAT, leaves: int, flow: int, time: float) -> None:
 
 
 @kernel
-def rebuild(least: FLOAT, leaves: int) -> None:
+def rebuild(least: Floats, leaves: int) -> None:
     """Recompute all minima after many leaves were written directly."""
     for node in range(leaves - 1, 0, -1):
         least[node] = min(least[2 * node], least[2 * node + 1])
 
 
 @kernel
-def finished_by(least: FLOAT, leaves: int, time: float, out: INT) -> int:
+def finished_by(least: Floats, leaves: int, time: float, out: Ints) -> int:
     """Write all flows that finish at or before `time` into `out`, in ascending order; returns how many."""
     found = 0
     if least[1] > time:

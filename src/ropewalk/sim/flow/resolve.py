@@ -16,12 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Flags, Floats, Ints
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.flow.waterfill import CAP, CARRIED, LIVE, RATE, ZERO, Usage, Water, fill, make_state
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
-FLAG = NDArray[np.bool_]
 
 FULL = 1e-9
 """A link whose spare capacity is below this part of it counts as full: erring this way only widens the problem."""
@@ -33,42 +30,42 @@ MANY = 8
 """With more arrivals than this at once, a floor for the change is not worth computing."""
 
 
-class Flows(NamedTuple):
+class FlowClasses(NamedTuple):
     """Flow classes: all live transfers with the same route, priority and cap share one class and one rate."""
 
-    state: FLOAT
+    state: Floats
     """One row a class; its columns are named in `waterfill`."""
-    priority: INT
-    bound_by: INT
+    priority: Ints
+    bound_by: Ints
 
 
 class Links(NamedTuple):
     """Between two solutions `water.residual` of every link is its capacity less its load."""
 
-    capacity: FLOAT
-    load: FLOAT
-    full: FLAG
+    capacity: Floats
+    load: Floats
+    full: Flags
 
 
-class Problem(NamedTuple):
+class PartialSystem(NamedTuple):
     """Work space: the part that is solved again. The links that fill are `link`; the kernel watches the others."""
 
-    changed: INT
-    n_changed: INT
-    is_changed: FLAG
-    flow: INT
-    in_flows: FLAG
-    link: INT
-    total: FLOAT
+    changed: Ints
+    n_changed: Ints
+    is_changed: Flags
+    flow: Ints
+    in_flows: Flags
+    link: Ints
+    total: Floats
     """Weight of the problem's flows on each filling link."""
-    open_flows: INT
-    room: FLOAT
+    open_flows: Ints
+    room: Floats
     """Capacity of each filling link that flows outside the problem leave."""
-    class_flow: INT
+    class_flow: Ints
 
 
 @kernel
-def mark_changed(changed: INT, n_changed: INT, is_changed: FLAG, flow: int) -> None:
+def mark_changed(changed: Ints, n_changed: Ints, is_changed: Flags, flow: int) -> None:
     if not is_changed[flow]:
         is_changed[flow] = True
         changed[n_changed[0]] = flow
@@ -76,7 +73,7 @@ def mark_changed(changed: INT, n_changed: INT, is_changed: FLAG, flow: int) -> N
 
 
 @kernel
-def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem) -> int:
+def resolve(usage: Usage, water: Water, flows: FlowClasses, links: Links, problem: PartialSystem) -> int:
     """Bring all rates up to date after the changed classes got their new counts.
 
     Classes whose count fell to 0 have left the member sets, the others are in them. Returns the number of classes in
@@ -155,7 +152,7 @@ def resolve(usage: Usage, water: Water, flows: Flows, links: Links, problem: Pro
 
 @kernel
 def _join_full_links(
-    start: INT, use_link: NDArray[np.uint32], full: FLAG, fills: FLAG, joined: INT, flow: int, n_links: int
+    start: Ints, use_link: NDArray[np.uint32], full: Flags, fills: Flags, joined: Ints, flow: int, n_links: int
 ) -> int:
     """Full links on the way of a flow join the problem."""
     for entry in range(start[flow], start[flow + 1]):
@@ -168,7 +165,7 @@ def _join_full_links(
 
 
 @kernel
-def _join_tightest(usage: Usage, water: Water, links: Links, problem: Problem, flow: int, n_links: int) -> int:
+def _join_tightest(usage: Usage, water: Water, links: Links, problem: PartialSystem, flow: int, n_links: int) -> int:
     """A flow that no link of the problem holds yet brings the link that will hold it first."""
     tightest, least = -1, np.inf
     for entry in range(usage.start[flow], usage.start[flow + 1]):
@@ -184,7 +181,7 @@ def _join_tightest(usage: Usage, water: Water, links: Links, problem: Problem, f
 
 
 @kernel
-def _keep_watch(water: Water, links: Links, problem: Problem, n_links: int) -> int:
+def _keep_watch(water: Water, links: Links, problem: PartialSystem, n_links: int) -> int:
     """Watched links that were overloaded join the problem; if there are none, the loads of all of them are final."""
     found = n_links
     for i in range(water.n_watched[0]):
@@ -206,7 +203,7 @@ def _keep_watch(water: Water, links: Links, problem: Problem, n_links: int) -> i
 
 
 @kernel
-def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem) -> tuple[int, float]:
+def _floor_of_change(usage: Usage, flows: FlowClasses, links: Links, problem: PartialSystem) -> tuple[int, float]:
     """The least (priority, rate) that any changed flow has, before or after: below it nothing moves."""
     priorities, state, changed, n_changed = flows.priority, flows.state, problem.changed, problem.n_changed[0]
     priority = priorities[changed[0]]
@@ -227,7 +224,7 @@ def _floor_of_change(usage: Usage, flows: Flows, links: Links, problem: Problem)
 
 
 @kernel
-def _least_share(usage: Usage, flows: Flows, links: Links, flow: int) -> float:
+def _least_share(usage: Usage, flows: FlowClasses, links: Links, flow: int) -> float:
     """A rate that the flow is sure of: an equal part of its tightest link, nothing beside more urgent flows."""
     priorities, state = flows.priority, flows.state
     share = state[flow, CAP]
@@ -246,7 +243,7 @@ def _least_share(usage: Usage, flows: Flows, links: Links, flow: int) -> float:
 
 
 @kernel
-def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: int, n_links: int) -> None:
+def _solve(usage: Usage, water: Water, flows: FlowClasses, problem: PartialSystem, n_flows: int, n_links: int) -> None:
     """Fill class after class of strict priority."""
     priority, solved, is_open = flows.priority, problem.flow, water.is_open
     current, last = priority[solved[0]], priority[solved[0]]
@@ -286,8 +283,8 @@ def _solve(usage: Usage, water: Water, flows: Flows, problem: Problem, n_flows: 
         current = following
 
 
-def make_problem(flows: int, links: int) -> Problem:
-    return Problem(
+def make_problem(flows: int, links: int) -> PartialSystem:
+    return PartialSystem(
         np.zeros(flows, np.int64),
         np.zeros(1, np.int64),
         np.zeros(flows, bool),
@@ -301,9 +298,9 @@ def make_problem(flows: int, links: int) -> Problem:
     )
 
 
-def make_flows(priority: INT, cap: FLOAT) -> Flows:
-    return Flows(make_state(cap), priority.astype(np.int64), np.full(len(priority), -1, np.int64))
+def make_flows(priority: Ints, cap: Floats) -> FlowClasses:
+    return FlowClasses(make_state(cap), priority.astype(np.int64), np.full(len(priority), -1, np.int64))
 
 
-def make_links(capacity: FLOAT) -> Links:
+def make_links(capacity: Floats) -> Links:
     return Links(capacity.astype(np.float64), np.zeros(len(capacity)), np.zeros(len(capacity), bool))

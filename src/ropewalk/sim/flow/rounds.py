@@ -10,15 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints, Words
 from ropewalk.errors import GraphError
 from ropewalk.routing import Routes
 from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
 from ropewalk.sim.flow.system import System
-from ropewalk.task import Kind, Lockstep, write_out
+from ropewalk.task import Lockstep, write_out
 from ropewalk.task.lockstep import MOST_TASKS, Ends
-
-COLOUR = NDArray[np.uint64]
-INT = NDArray[np.int64]
 
 
 class _Rolled:
@@ -31,6 +29,7 @@ class _Rolled:
         self.src = np.concatenate([one.src_slot for one in arrows])
         self.dst = np.concatenate([one.dst_slot for one in arrows])
         self.size = np.concatenate([one.size_bytes for one in arrows])
+        self.added_s = rounds.added_s()
         self.pair = routes.find(*rounds.all_pairs())
         self.use_start, self.use_link, self.use_weight = routes.usage()
         self.capacity = routes.fabric.bandwidth
@@ -48,7 +47,7 @@ def fold_rounds(rounds: Lockstep, routes: Routes) -> System:
     return _quotient(rounds, rolled, arrow_class, slot_class, link_class)
 
 
-def _refined(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+def _refined(rolled: _Rolled, seed: int) -> tuple[Words, Words, Words]:
 
     arrow, slot, link = _first_colours(rolled, seed)
     classes = -1
@@ -60,17 +59,18 @@ def _refined(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
         classes = found
 
 
-def _first_colours(rolled: _Rolled, seed: int) -> tuple[COLOUR, COLOUR, COLOUR]:
+def _first_colours(rolled: _Rolled, seed: int) -> tuple[Words, Words, Words]:
     """What arrows, slots and links are by themselves."""
     from ropewalk.sim.flow import colours
 
     arrow = colours.mix(np.full(len(rolled.src), seed, np.uint64), rolled.kind.astype(np.uint64))
-    arrow = colours.mix(colours.mix(arrow, colours.bits(rolled.size)), colours.bits(rolled.delay))
+    for column in (rolled.size, rolled.delay, rolled.added_s):
+        arrow = colours.mix(arrow, colours.bits(column))
     link = colours.mix(np.full(len(rolled.capacity), seed, np.uint64), colours.bits(rolled.capacity))
     return arrow, np.full(rolled.slots, seed, np.uint64), link
 
 
-def _sweep(rolled: _Rolled, arrow: COLOUR, slot: COLOUR, link: COLOUR) -> tuple[COLOUR, COLOUR, COLOUR]:
+def _sweep(rolled: _Rolled, arrow: Words, slot: Words, link: Words) -> tuple[Words, Words, Words]:
     """Tell arrows apart by their ends and links, slots by their arrows, links by what they carry."""
     from ropewalk.sim.flow import colours
 
@@ -88,7 +88,7 @@ def _sweep(rolled: _Rolled, arrow: COLOUR, slot: COLOUR, link: COLOUR) -> tuple[
     return arrow, colours.mix(slot, colours.mix(out, into)), colours.mix(link, on_link)
 
 
-def _confirm(rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT) -> None:
+def _confirm(rolled: _Rolled, arrow_class: Ints, slot_class: Ints, link_class: Ints) -> None:
     """One more sweep under other hashes must not split any class."""
     from ropewalk.sim.flow import colours
 
@@ -101,7 +101,7 @@ def _confirm(rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT
             raise AssertionError("two colours collided: the partition is not equitable")
 
 
-def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: INT, slot_class: INT, link_class: INT) -> System:
+def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: Ints, slot_class: Ints, link_class: Ints) -> System:
     arrow_of, link_of = first_member(arrow_class), first_member(link_class)
     # Arrow classes are numbered by first member, and kinds stand one after the other: each kind is a range.
     kind = rolled.kind[arrow_of]
@@ -114,7 +114,10 @@ def _quotient(rounds: Lockstep, rolled: _Rolled, arrow_class: INT, slot_class: I
     )
     slots = int(slot_class.max()) + 1
     size, delay = rolled.size[arrow_of], rolled.delay[arrow_of]
-    return system_of_classes(rounds, slots, ends, size, delay, usage, rolled.capacity[link_of])
+    # Arrows of a class that one slot receives arrive together and are added up one after the other.
+    alike = np.bincount(arrow_class) / np.bincount(slot_class)[slot_class[rolled.dst[arrow_of]]]
+    added_s = rolled.added_s[arrow_of] * alike
+    return system_of_classes(rounds, slots, ends, size, delay, added_s, usage, rolled.capacity[link_of])
 
 
 def system_of_classes(
@@ -123,23 +126,27 @@ def system_of_classes(
     ends: list[Ends],
     size: NDArray[np.float64],
     delay: NDArray[np.float64],
-    usage: tuple[INT, NDArray[np.int32], NDArray[np.float64]],
+    added_s: NDArray[np.float64],
+    usage: tuple[Ints, NDArray[np.int32], NDArray[np.float64]],
     capacity: NDArray[np.float64],
 ) -> System:
-    """Rounds between classes of slots: class of arrows i sends `size[i]` after `delay[i]` and uses row i of `usage`."""
-    steps = write_out(slots, ends, rounds.order)
+    """Rounds between classes of slots: class of arrows i sends `size[i]` after `delay[i]` and uses row i of `usage`.
+
+    The slots that receive it add it up in `added_s[i]`.
+    """
+    steps = write_out(slots, ends, rounds.order, added_s > 0)
     if len(steps.arrow) > MOST_TASKS:
         raise GraphError(f"{rounds.name}: {len(steps.arrow):.3g} classes of tasks do not fit: use fewer ranks")
-    sends = steps.arrow >= 0
+    sends, adds, receiver = steps.sends, steps.adds, np.concatenate([dst for _, dst in ends])
     return System(
-        np.where(sends, Kind.TRANSFER, Kind.MARKER).astype(np.int8),
-        steps.arrow,
-        np.where(sends, size[steps.arrow], 0.0),
+        steps.kind,
+        np.where(adds, receiver[steps.arrow], steps.arrow),
+        np.where(sends, size[steps.arrow], np.where(adds, added_s[steps.arrow], 0.0)),
         np.where(sends, delay[steps.arrow], 0.0),
         np.zeros(len(steps.arrow), np.int64),
         steps.dep_start,
         steps.dep.astype(np.int32),
-        0,
+        slots if adds.any() else 0,
         np.zeros(len(size), np.int64),
         np.full(len(size), np.inf),
         *usage,

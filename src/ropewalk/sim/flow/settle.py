@@ -19,7 +19,6 @@ anew. It serves flows of one priority without caps.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.sim.flow.groups import (
     ALIVE,
@@ -28,7 +27,7 @@ from ropewalk.sim.flow.groups import (
     OVERLOADED,
     PATIENCE,
     STALE,
-    Groups,
+    LinkGroups,
     add,
     note_overload,
     pop,
@@ -38,12 +37,8 @@ from ropewalk.sim.flow.groups import (
     reweigh,
 )
 from ropewalk.sim.flow.kernel import kernel
-from ropewalk.sim.flow.resolve import FULL, Flows, Links, Problem
+from ropewalk.sim.flow.resolve import FULL, FlowClasses, Links, PartialSystem
 from ropewalk.sim.flow.waterfill import CARRIED, LIVE, RATE, ZERO, Usage, Water, sort_by_key
-
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
-FLAG = NDArray[np.bool_]
 
 SETTLED = 2e-14
 """A link is settled when its spare capacity is below this part of it; what is left over is not forgotten."""
@@ -62,7 +57,9 @@ REFRESH = 4096
 
 
 @kernel
-def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
+def settle(
+    usage: Usage, water: Water, flows: FlowClasses, links: Links, problem: PartialSystem, groups: LinkGroups
+) -> int:
     """Bring all rates up to date after the changed classes got their new counts.
 
     Returns how many classes in `problem.flow` have new rates; or -1 when it gave up, with rates that are possible but
@@ -143,7 +140,9 @@ def settle(usage: Usage, water: Water, flows: Flows, links: Links, problem: Prob
 
 
 @kernel
-def _take_in_changes(usage: Usage, water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> int:
+def _take_in_changes(
+    usage: Usage, water: Water, flows: FlowClasses, links: Links, problem: PartialSystem, groups: LinkGroups
+) -> int:
     """Flows that ended leave their group, flows whose count changed weigh more or less, new ones join a group."""
     state, level = flows.state, groups.level
     n_solved = ZERO
@@ -184,7 +183,7 @@ def _take_in_changes(usage: Usage, water: Water, flows: Flows, links: Links, pro
 
 
 @kernel
-def _tightest(usage: Usage, water: Water, groups: Groups, flow: int, live: float) -> np.int64:
+def _tightest(usage: Usage, water: Water, groups: LinkGroups, flow: int, live: float) -> np.int64:
     """The link on the way of a new flow that has least to give as things stand."""
     tightest, least = np.int64(-1), np.inf
     for entry in range(usage.start[flow], usage.start[flow + 1]):
@@ -198,7 +197,7 @@ def _tightest(usage: Usage, water: Water, groups: Groups, flow: int, live: float
 
 
 @kernel
-def _lowest(usage: Usage, groups: Groups, flow: int) -> np.int64:
+def _lowest(usage: Usage, groups: LinkGroups, flow: int) -> np.int64:
     """The link with the lowest level on the way of a flow, -1 where none holds flows."""
     lowest, least = np.int64(-1), np.inf
     for entry in range(usage.start[flow], usage.start[flow + 1]):
@@ -209,7 +208,14 @@ def _lowest(usage: Usage, groups: Groups, flow: int) -> np.int64:
 
 @kernel
 def _set_rate(
-    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, rate: float, n_solved: int
+    usage: Usage,
+    water: Water,
+    flows: FlowClasses,
+    problem: PartialSystem,
+    groups: LinkGroups,
+    flow: int,
+    rate: float,
+    n_solved: int,
 ) -> int:
     """Give a flow a rate, its links what follows from it, and have those that hold flows looked at."""
     state, residual = flows.state, water.residual
@@ -233,7 +239,14 @@ def _set_rate(
 
 @kernel
 def _move(
-    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, flow: int, link: int, n_solved: int
+    usage: Usage,
+    water: Water,
+    flows: FlowClasses,
+    problem: PartialSystem,
+    groups: LinkGroups,
+    flow: int,
+    link: int,
+    n_solved: int,
 ) -> int:
     """A flow is held by another link from now on, at that link's level."""
     remove(groups, flow)
@@ -243,7 +256,7 @@ def _move(
 
 @kernel
 def _hand_over(
-    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, n_solved: int
+    usage: Usage, water: Water, flows: FlowClasses, problem: PartialSystem, groups: LinkGroups, link: int, n_solved: int
 ) -> int:
     """Flows of a group that has risen above another full link on their way go to the lowest such link."""
     level = groups.level
@@ -260,7 +273,14 @@ def _hand_over(
 
 @kernel
 def _take_faster(
-    usage: Usage, water: Water, flows: Flows, problem: Problem, groups: Groups, link: int, rate: float, n_solved: int
+    usage: Usage,
+    water: Water,
+    flows: FlowClasses,
+    problem: PartialSystem,
+    groups: LinkGroups,
+    link: int,
+    rate: float,
+    n_solved: int,
 ) -> int:
     """Flows that cross a full link faster than its level are held by it from now on."""
     limit = rate * (1.0 + SAME_LEVEL)
@@ -273,7 +293,7 @@ def _take_faster(
 
 
 @kernel
-def _fair_level(usage: Usage, flows: Flows, link: int, capacity: float) -> float:
+def _fair_level(usage: Usage, flows: FlowClasses, link: int, capacity: float) -> float:
     """The level at which a link is just full when its flows go at most at their present rates."""
     first, count = usage.member_start[link], usage.members[link]
     rate, slots = np.empty(count), np.empty(count, np.int64)
@@ -293,7 +313,7 @@ def _fair_level(usage: Usage, flows: Flows, link: int, capacity: float) -> float
 
 
 @kernel
-def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
+def _give_up(problem: PartialSystem, groups: LinkGroups, n_solved: int) -> int:
     for i in range(n_solved):
         problem.in_flows[problem.flow[i]] = False
     while groups.counts[OVERLOADED]:
@@ -304,7 +324,7 @@ def _give_up(problem: Problem, groups: Groups, n_solved: int) -> int:
 
 
 @kernel
-def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Groups) -> None:
+def _refresh(usage: Usage, water: Water, flows: FlowClasses, links: Links, groups: LinkGroups) -> None:
     """Spare capacities from scratch."""
     groups.counts[EVENTS] = 0
     for link in range(len(links.capacity)):
@@ -320,7 +340,7 @@ def _refresh(usage: Usage, water: Water, flows: Flows, links: Links, groups: Gro
 
 
 @kernel
-def make_current(water: Water, flows: Flows, links: Links, problem: Problem, groups: Groups) -> None:
+def make_current(water: Water, flows: FlowClasses, links: Links, problem: PartialSystem, groups: LinkGroups) -> None:
     """Before the whole is solved anew: bring up to date what settling leaves alone, and take out flows that ended."""
     if groups.counts[STALE]:
         groups.counts[STALE] = 0
@@ -335,7 +355,7 @@ def make_current(water: Water, flows: Flows, links: Links, problem: Problem, gro
 
 
 @kernel
-def change_all(flows: Flows, problem: Problem) -> None:
+def change_all(flows: FlowClasses, problem: PartialSystem) -> None:
     """Mark every live flow as changed."""
     for flow in range(len(flows.priority)):
         if flows.state[flow, LIVE] > 0.0:

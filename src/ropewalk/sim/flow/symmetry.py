@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from ropewalk.ragged import ranges
 from ropewalk.sim.flow.classes import first_member, number, usage_of_classes
 from ropewalk.sim.flow.system import System
-from ropewalk.task import Kind
-
-COLOUR = NDArray[np.uint64]
+from ropewalk.task import TaskKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ def fold(system: System, worth: float = 1.0) -> Folding | None:
 
     ordinal = _place_in_stream(system)
     task, link, stream = colours.first_colours(system, ordinal, seed=1)
-    refinement = colours.Refinement(system)
+    refinement = colours.ColourRefinement(system)
     classes = (-1, -1)
     while True:
         task, link, stream = refinement.sweep(task, link, stream)
@@ -75,7 +73,7 @@ def _confirm(
         colours.mix(colour, numbers.astype(np.uint64))
         for colour, numbers in zip(seeds, (task_class, link_class, stream_class), strict=True)
     ]
-    again = colours.Refinement(system).sweep(*start)
+    again = colours.ColourRefinement(system).sweep(*start)
     for colour, numbers in zip(again, (task_class, link_class, stream_class), strict=True):
         if len(np.unique(colour)) != (int(numbers.max()) + 1 if len(numbers) else 0):
             raise AssertionError("two colours collided: the partition is not equitable")
@@ -95,14 +93,14 @@ def _quotient(
     key = np.unique(np.repeat(np.arange(len(task_of)), waits) * np.int64(len(task_of)) + task_class[system.dep[into]])
     dep_start = np.searchsorted(key, np.arange(len(task_of) + 1) * np.int64(len(task_of)))
 
-    transfers = np.flatnonzero(system.kind == Kind.TRANSFER)
+    transfers = np.flatnonzero(system.kind == TaskKind.TRANSFER)
     flow = np.unique(task_class[transfers])
     use_start, use_link, use_weight = usage_of_classes(
         system.place[transfers], np.searchsorted(flow, task_class[transfers]), len(flow),
         system.use_start, system.use_link, system.use_weight, link_class,
     )  # fmt: skip
-    transfer = system.kind[task_of] == Kind.TRANSFER
-    compute = system.kind[task_of] == Kind.COMPUTE
+    transfer = system.kind[task_of] == TaskKind.TRANSFER
+    compute = system.kind[task_of] == TaskKind.COMPUTE
     place = np.full(len(task_of), -1, np.int64)
     place[transfer] = np.searchsorted(flow, np.flatnonzero(transfer))
     place[compute] = stream_class[system.place[task_of[compute]]]
@@ -119,7 +117,7 @@ def _quotient(
 def _place_in_stream(system: System) -> NDArray[np.int64]:
     """The position of each compute task among those of its stream: ties on a stream are broken by it, so it counts."""
     ordinal = np.zeros(system.tasks, np.int64)
-    compute = np.flatnonzero(system.kind == Kind.COMPUTE)
+    compute = np.flatnonzero(system.kind == TaskKind.COMPUTE)
     order = compute[np.argsort(system.place[compute], kind="stable")]
     stream = system.place[order]
     first = np.searchsorted(stream, stream)

@@ -16,7 +16,7 @@ from ropewalk.errors import GraphError, PhysicsError
 from ropewalk.progress import Count
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 
 SLICE_S = 0.2
 """Seconds of computing between two calls of the progress function (and two chances for Ctrl-C), about."""
@@ -63,8 +63,8 @@ class Times:
 def system_of(graph: TaskGraph, routes: Routes) -> System:
     """The plain system: every task, every link."""
     graph.check()
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    compute = np.flatnonzero(graph.kind == Kind.COMPUTE)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
+    compute = np.flatnonzero(graph.kind == TaskKind.COMPUTE)
     place = np.full(graph.tasks, -1, np.int64)
     delay = np.zeros(graph.tasks)
 
@@ -140,7 +140,7 @@ def run_system(
     water = waterfill.make_water(system.capacity, flows)
     clock = engine.Clock(
         np.zeros(system.streams, bool),
-        np.zeros(2 * system.streams, np.int64),
+        np.zeros(system.streams, np.int64),
         np.zeros(tasks, np.int64),
         np.zeros(flows, np.int64),
     )
@@ -173,7 +173,7 @@ def run_system(
         stuck = int(np.flatnonzero(np.isnan(state.end))[0])
         raise PhysicsError(
             f"{tasks - done} of {tasks} tasks never finish (the first is task {stuck}): a flow of low priority is "
-            "starved for ever, or a link has no capacity"
+            "starved forever, or a link has no capacity"
         )
     if not record_rates:
         return Times(state.start, state.end, state.bound_by, steps)

@@ -15,14 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.errors import GraphError
 from ropewalk.sim.flow.kernel import kernel
 
-FLOAT = NDArray[np.float64]
-INT = NDArray[np.int64]
 IDS = NDArray[np.uint32]
 """Unsigned: compiled code need not ask whether an index counts from the end."""
-PLACES = NDArray[np.int32]
 
 
 ZERO: int = np.int64(0)  # type: ignore[assignment]
@@ -41,11 +39,11 @@ class Usage(NamedTuple):
     `place[e]` is where entry e stands there.
     """
 
-    start: INT
+    start: Ints
     link: IDS
-    weight: FLOAT
-    member_start: INT
-    members: INT
+    weight: Floats
+    member_start: Ints
+    members: Ints
     member: IDS
     member_entry: IDS
     place: NDArray[np.int32]
@@ -54,27 +52,34 @@ class Usage(NamedTuple):
 class Water(NamedTuple):
     """Work space of one filling; links and flows keep their own ids."""
 
-    residual: FLOAT
+    residual: Floats
     """Capacity of each link that the open flows may still take."""
-    total: FLOAT
+    total: Floats
     """Weight of the open flows on each filling link."""
-    open_flows: INT
+    open_flows: Ints
     """Number of open flows on each filling link."""
     is_open: NDArray[np.bool_]
     """Which flows still grow."""
     fills: NDArray[np.bool_]
     """Links that stop their flows when they are full. The others are only watched: their residual is kept up."""
-    watched: INT
+    watched: Ints
     """The watched links that were met."""
-    n_watched: INT
+    n_watched: Ints
     is_watched: NDArray[np.bool_]
-    heap_key: FLOAT
-    heap_link: INT
+    heap_key: Floats
+    heap_link: Ints
 
 
 @kernel
 def join(
-    start: INT, use_link: IDS, members: INT, member_start: INT, member: IDS, member_entry: IDS, place: PLACES, flow: int
+    start: Ints,
+    use_link: IDS,
+    members: Ints,
+    member_start: Ints,
+    member: IDS,
+    member_entry: IDS,
+    place: Ints32,
+    flow: int,
 ) -> None:
     """Enter a flow in the member sets of its links.
 
@@ -91,7 +96,14 @@ def join(
 
 @kernel
 def leave(
-    start: INT, use_link: IDS, members: INT, member_start: INT, member: IDS, member_entry: IDS, place: PLACES, flow: int
+    start: Ints,
+    use_link: IDS,
+    members: Ints,
+    member_start: Ints,
+    member: IDS,
+    member_entry: IDS,
+    place: Ints32,
+    flow: int,
 ) -> None:
     """Take a flow out of the member sets of its links."""
     for entry in range(start[flow], start[flow + 1]):
@@ -106,12 +118,12 @@ def leave(
 def fill(
     usage: Usage,
     water: Water,
-    links: INT,
+    links: Ints,
     n_links: int,
-    flows: INT,
+    flows: Ints,
     n_flows: int,
-    state: FLOAT,
-    bound_by: INT,
+    state: Floats,
+    bound_by: Ints,
 ) -> None:
     """Give every flow of `flows[:n_flows]` its max-min rate within the residual capacity of `links[:n_links]`.
 
@@ -186,7 +198,7 @@ def fill(
 
 
 @kernel
-def _capped_flows(flows: INT, n_flows: int, state: FLOAT) -> INT:
+def _capped_flows(flows: Ints, n_flows: int, state: Floats) -> Ints:
     """The flows that have a cap, lowest cap first."""
     capped = ZERO
     for i in range(n_flows):
@@ -203,7 +215,7 @@ def _capped_flows(flows: INT, n_flows: int, state: FLOAT) -> INT:
 
 
 @kernel
-def sort_by_key(key: FLOAT, item: INT) -> None:
+def sort_by_key(key: Floats, item: Ints) -> None:
     """Sort both by key, then item, in place (Shell's sort: short to compile, quick for what is nearly sorted)."""
     gap = len(key) // 2
     while gap:
@@ -218,7 +230,7 @@ def sort_by_key(key: FLOAT, item: INT) -> None:
 
 
 @kernel
-def sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
+def sift_down(heap_key: Floats, heap_link: Ints, at: int, size: int) -> None:
     key, link = heap_key[at], heap_link[at]
     while True:
         child = 2 * at + 1
@@ -234,7 +246,7 @@ def sift_down(heap_key: FLOAT, heap_link: INT, at: int, size: int) -> None:
 
 
 @kernel
-def drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
+def drop_top(heap_key: Floats, heap_link: Ints, size: int) -> int:
     size -= 1
     heap_key[0], heap_link[0] = heap_key[size], heap_link[size]
     if size > 1:
@@ -242,7 +254,7 @@ def drop_top(heap_key: FLOAT, heap_link: INT, size: int) -> int:
     return size
 
 
-def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -> Usage:
+def make_usage(start: Ints, link: NDArray[np.int32], weight: Floats, links: int) -> Usage:
     """Usage with empty member sets."""
     entries = len(link)
     if entries > np.iinfo(np.int32).max:
@@ -261,7 +273,7 @@ def make_usage(start: INT, link: NDArray[np.int32], weight: FLOAT, links: int) -
     )
 
 
-def make_water(capacity: FLOAT, flows: int) -> Water:
+def make_water(capacity: Floats, flows: int) -> Water:
     links = len(capacity)
     return Water(
         capacity.astype(np.float64).copy(),
@@ -277,7 +289,7 @@ def make_water(capacity: FLOAT, flows: int) -> Water:
     )
 
 
-def make_state(cap: FLOAT) -> FLOAT:
+def make_state(cap: Floats) -> Floats:
     """Flows at rest, each with its cap."""
     state = np.zeros((len(cap), 8))
     state[:, CAP] = cap

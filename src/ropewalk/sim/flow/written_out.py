@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import GraphError
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
@@ -16,16 +17,13 @@ from ropewalk.sim.flow.layout import Copies, GangLayout
 from ropewalk.sim.flow.symmetry import Folding, fold
 from ropewalk.sim.flow.system import System, system_of
 from ropewalk.task.expand import Expansion
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.kinds import Settled, Use
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.one_of_each import Key, one_of_each
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.passes.launched_once import starts_up
 from ropewalk.task.step import Step
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +87,7 @@ def _settled(keys: tuple[Key, ...], gang: Gang, place: Ints, roster: Roster) -> 
 def _delay_terms(expansion: Expansion, routed: Expansion, routes: Routes) -> Floats:
     """By task: start-up, latency for each operation, latency of the path, start-up of a launch."""
     terms = np.zeros((routed.graph.tasks, 4))
-    task = np.flatnonzero(routed.graph.kind == Kind.TRANSFER)
+    task = np.flatnonzero(routed.graph.kind == TaskKind.TRANSFER)
     if len(task):
         own, each = routed.latencies(routes, task)
         paid = expansion.launch_s[expansion.operation_of_task[task]]
@@ -131,7 +129,7 @@ def _kind(folding: Folding, terms: Floats, first: Ints, last: Ints) -> KindClass
     ]
     entry, exit_ = (np.searchsorted(classes, folding.task_class[end]) for end in (first, last))
     found = KindClasses(classes, terms[tasks[member]], waits, Copies(entry, exit_))
-    return _without_markers(found, quotient.kind[classes] == Kind.MARKER)
+    return _without_markers(found, quotient.kind[classes] == TaskKind.MARKER)
 
 
 def _without_markers(kind: KindClasses, marker: NDArray[np.bool_]) -> KindClasses:
@@ -157,7 +155,7 @@ def _without_markers(kind: KindClasses, marker: NDArray[np.bool_]) -> KindClasse
 
 def _ranks(system: System, folding: Folding) -> Ints:
     """By class of streams: how many there are, that is, ranks."""
-    compute = np.flatnonzero(system.kind == Kind.COMPUTE)
+    compute = np.flatnonzero(system.kind == TaskKind.COMPUTE)
     class_of = np.zeros(system.streams, np.int64)
     class_of[system.place[compute]] = folding.quotient.place[folding.task_class[compute]]
     return np.bincount(class_of, minlength=folding.quotient.streams)
@@ -177,7 +175,7 @@ def _joined(
         np.cumsum([0, *(len(kind.classes) for kind in kinds)]).astype(np.int64),
         what,
         quotient.place[classes],
-        np.where(what == Kind.COMPUTE, 1.0, quotient.amount[classes]),
+        np.where(what == TaskKind.COMPUTE, 1.0, quotient.amount[classes]),
         start_up,
         each,
         own,

@@ -19,7 +19,7 @@ from ropewalk.sim.level.wire import WireFormat
 from ropewalk.sim.packet.settings import PacketSettings
 from ropewalk.sim.packet.transport import HPCC, PFC_ONLY
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Lockstep
+from ropewalk.task import Lockstep, TaskKind
 
 EVENTS_A_HOP = 4.0
 """Events that a data packet costs on each link of its way: it leaves and arrives, and so does its acknowledgement."""
@@ -70,7 +70,7 @@ def events_of_rounds(rounds: Lockstep, routes: Routes, packets: WireFormat) -> f
 
 def events_of_run(trace: Trace, packets: WireFormat) -> float:
     graph = trace.graph
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     pair = trace.routes.rows_of(graph, transfer)
     return expected_events(trace.routes, pair, graph.amount[transfer], packets)
 
@@ -92,7 +92,7 @@ def _choice(
         return LevelChoice(
             "wire",
             f"{reason}; but packets would take about {events:.1e} events, more than {most_events:.1e}: "
-            "flows with headers, which may be far off here",
+            "using flows with headers, which may be inaccurate here",
         )
     return LevelChoice("packet", reason)
 
@@ -100,35 +100,30 @@ def _choice(
 def _why_flows(found: Contention) -> str:
     if found.queues_grow:
         return (
-            "queues grow, but senders are only paused and congested links stay full: flows are enough for the time; "
-            "pauses and queues need packets"
+            "queues grow, but senders are only paused and congested links stay full: flows give the right time; pauses "
+            "and queues need packets"
         )
-    return "no link is offered more than it carries and messages are long: flows are enough"
+    return "no link is overloaded and messages are long: flows are accurate"
 
 
 def _why_packets(routes: Routes, found: Contention, settings: PacketSettings, in_step: bool) -> str:
     """What flows would not show, in words; nothing where they show it all."""
     if not settings.switch.pause:
         return (
-            f"{settings.transport.name} opens its windows by round trips and may lose packets, which flows do not show"
+            f"{settings.transport.name} grows its windows per round trip and may lose packets, which flows do not model"
         )
     if settings.transport.code == HPCC:
-        return "hpcc keeps links a little below full, which flows do not show"
-    if np.isfinite(settings.reduce_bandwidth):
-        return "receivers take time to reduce what arrives, which flows do not show"
+        return "hpcc keeps links slightly below full, which flows do not model"
     if found.queues_grow and settings.transport.code != PFC_ONLY:
         name = routes.fabric.link_name(found.link).replace("->", " → ")
-        return f"{found.flows} flows offer {name} {found.overload:.3g} times what it carries, so queues grow"
+        return f"{found.flows} flows offer {name} {found.overload:.3g} times its bandwidth, so queues grow"
     if not in_step and found.lopsided > MOST_LOPSIDED:
-        return "the paths of some transfer are shared unevenly, so that its parts end one after the other"
+        return "the paths of some transfer are shared unevenly, so its parts end at different times"
     if not in_step and found.somebody_waits:
-        return (
-            "transfers that differ share a link, and who is done first, which others wait for, depends on whose "
-            "packets are let through"
-        )
+        return "different transfers share a link, and which ends first depends on packet scheduling"
     if found.bursts > MOST_BURSTS:
         return (
-            f"messages are so short that packets meeting on their way cost up to "
-            f"{100 * min(found.bursts, 1.0):.2g} % of the time, which flows do not show"
+            f"messages are so short that packet collisions cost up to "
+            f"{100 * min(found.bursts, 1.0):.2g} % of the time, which flows do not model"
         )
     return ""

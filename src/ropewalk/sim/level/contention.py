@@ -17,7 +17,7 @@ from ropewalk.routing import Routes
 from ropewalk.sim.level.wire import WireFormat
 from ropewalk.sim.packet.flows import opposite_links
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Lockstep
+from ropewalk.task import Lockstep, TaskKind
 
 NO_SHARE = 1e-9
 INSTANTS = 128
@@ -70,7 +70,7 @@ def contention_of_rounds(rounds: Lockstep, routes: Routes, form: WireFormat) -> 
 def contention_of_run(trace: Trace, form: WireFormat) -> Contention:
     """The worst of some moments of a flow-level run: those at which transfers start or end, or some of them."""
     graph = trace.graph
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     if not len(transfer):
         return NONE
     start, end = trace.start[transfer], trace.end[transfer]

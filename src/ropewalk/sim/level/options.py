@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from ropewalk.errors import Findings, InputError
-from ropewalk.sim.packet.settings import PacketSettings, Spread, SwitchSettings
+from ropewalk.sim.packet.settings import PacketSettings, PathSpread, SwitchSettings
 from ropewalk.sim.packet.transport import DCQCN, DCQCN_PAPER, DCTCP
 from ropewalk.sim.transports import TRANSPORTS, settings_named
 
-SPREADS = {spread.value: spread for spread in Spread}
+SPREADS = {spread.value: spread for spread in PathSpread}
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,6 @@ class PacketOptions:
     min_rto_s: float | None = None
     spread: str | None = None
     """What a transfer does with several paths. None: one flow a path; packets in turn where the routing is `spray`."""
-    reduce_bandwidth: float = np.inf
-    """Bytes/s at which a receiver adds up what has arrived."""
 
     def settings(
         self, transport: str, routing: str, *, seed: int, sample_every_s: float | None = None
@@ -48,14 +44,13 @@ class PacketOptions:
         kind: Any = base.transport
         if self.min_rto_s is not None and _has_timeout(base):
             kind = replace(kind, min_rto_s=self.min_rto_s)
-        usual = Spread.SPRAY if routing == "spray" else Spread.SPLIT
+        usual = PathSpread.SPRAY if routing == "spray" else PathSpread.SPLIT
         settings = replace(
             base,
             transport=kind,
             switch=self._switch(base),
             payload_bytes=base.payload_bytes if self.payload_bytes is None else self.payload_bytes,
             spread=usual if self.spread is None else SPREADS[self.spread],
-            reduce_bandwidth=self.reduce_bandwidth,
             seed=seed,
             sample_every_s=sample_every_s,
         )
@@ -101,7 +96,7 @@ class PacketOptions:
         for option in OF_SOME:
             if known and option.given(self) and not any(option.counts_for(settings_named(name)) for name in known):
                 able = ", ".join(name for name in TRANSPORTS if option.counts_for(settings_named(name)))
-                said.append(f"{option.name} would change nothing: {option.because}: leave it out, or take {able}")
+                said.append(f"{option.name} would have no effect: {option.because}: leave it out, or use {able}")
         for message in dict.fromkeys(said):
             findings.add(message)
 
@@ -137,5 +132,5 @@ OF_SOME = (
         "lossless switches pause instead of dropping",
     ),
     OptionOfSome("--min-rto", lambda options: options.min_rto_s is not None, _has_timeout, "only TCP has that timeout"),
-    OptionOfSome("--ecn", lambda options: options.ecn is not None, _reads_marks, "nobody here reads marks"),
+    OptionOfSome("--ecn", lambda options: options.ecn is not None, _reads_marks, "no transport here reacts to marks"),
 )

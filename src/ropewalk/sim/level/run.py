@@ -18,7 +18,7 @@ from ropewalk.sim.level.wire import WireFormat, on_the_wire, wire_format
 from ropewalk.sim.packet import simulate_packets
 from ropewalk.sim.simulate import simulate
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class LevelRun:
         said = [] if self.why is None else [f"Level {self.level} with {self.transport}: {self.why}."]
         if self.packet is not None:
             kinds = [f"{number:,} by {kind}" for kind, number in self.packet.pauses_by_kind().items() if number]
-            paused = f"pause frames received: {', '.join(kinds)}" if kinds else "nobody was paused"
+            paused = f"pause frames received: {', '.join(kinds)}" if kinds else "no pauses"
             said.append(
-                f"Packet by packet with {self.transport}: {paused}; {self.packet.marks:,} packets marked, "
+                f"At packet level with {self.transport}: {paused}; {self.packet.marks:,} packets marked, "
                 f"{self.packet.drops:,} dropped, {self.packet.timeouts:,} timeouts."
             )
         return said
@@ -81,7 +81,7 @@ class LevelRun:
 
 
 @dataclass(frozen=True)
-class Work:
+class RoutedTasks:
     """Tasks on routes, and how to run them."""
 
     graph: TaskGraph
@@ -120,17 +120,17 @@ def run_at_level(
     'wire'
     """
     use.check()
-    return LEVELS[use.level](Work(graph, routes, routing, use, seed, symmetry, record_rates, progress))
+    return LEVELS[use.level](RoutedTasks(graph, routes, routing, use, seed, symmetry, record_rates, progress))
 
 
-def _as_flows(work: Work) -> LevelRun:
+def _as_flows(work: RoutedTasks) -> LevelRun:
     trace = simulate(
         work.graph, work.routes, symmetry=work.symmetry, record_rates=work.record_rates, progress=work.progress
     )
     return LevelRun(trace, "flow")
 
 
-def _with_headers(work: Work) -> LevelRun:
+def _with_headers(work: RoutedTasks) -> LevelRun:
     form = work.packets()
     slower = on_the_wire(_as_flows(replace(work, record_rates=False)).trace, form)
     capped = replace(work.graph, rate_cap=work.graph.rate_cap * form.payload_share)  # headers count towards a cap
@@ -139,19 +139,19 @@ def _with_headers(work: Work) -> LevelRun:
     return LevelRun(replace(trace, graph=work.graph, routes=work.routes), "wire", work.use.transport)
 
 
-def _packet_by_packet(work: Work) -> LevelRun:
+def _packet_by_packet(work: RoutedTasks) -> LevelRun:
     flows = _with_headers(replace(work, record_rates=False)).trace
     events, most = events_of_run(flows, work.packets()), work.use.most_events
     if events > most:
         raise InputError(
             f"packets of {work.packets().payload_bytes} bytes would take about {events:.1e} events, more than "
-            f"{most:.1e}: take a smaller model, fewer GPUs or a larger --payload, raise --most-events, "
+            f"{most:.1e}: use a smaller model, fewer GPUs or a larger --payload, raise --most-events, "
             "or let --level auto decide"
         )
     return _packets_after(work, flows)
 
 
-def _packets_after(work: Work, flows: Trace) -> LevelRun:
+def _packets_after(work: RoutedTasks, flows: Trace) -> LevelRun:
     settings = work.use.options.settings(work.use.transport, work.routing, seed=work.seed)
     every = sample_interval(flows.makespan, work.routes.fabric, settings.wire_bytes)
     settings = replace(settings, sample_every_s=every)
@@ -159,7 +159,7 @@ def _packets_after(work: Work, flows: Trace) -> LevelRun:
     return LevelRun(seen_as_trace(run), "packet", work.use.transport, None, facts_of(run, _most_received(work.graph)))
 
 
-def _whichever_is_enough(work: Work) -> LevelRun:
+def _whichever_is_enough(work: RoutedTasks) -> LevelRun:
     found = _with_headers(work)
     settings = work.use.options.settings(work.use.transport, work.routing, seed=work.seed)
     choice = choose_for_run(found.trace, settings, work.packets(), work.use.most_events)
@@ -170,13 +170,13 @@ def _whichever_is_enough(work: Work) -> LevelRun:
 
 def _most_received(graph: TaskGraph) -> int:
     """The host that the most bytes go to."""
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     if not len(transfer):
         return 0
     return int(np.argmax(np.bincount(graph.peer[transfer], graph.amount[transfer])))
 
 
-LEVELS: dict[str, Callable[[Work], LevelRun]] = {
+LEVELS: dict[str, Callable[[RoutedTasks], LevelRun]] = {
     "flow": _as_flows,
     "wire": _with_headers,
     "packet": _packet_by_packet,

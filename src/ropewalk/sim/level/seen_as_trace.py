@@ -7,14 +7,14 @@ import numpy as np
 from ropewalk.ragged import ranges
 from ropewalk.sim.packet import PacketTrace
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 
 
 def seen_as_trace(run: PacketTrace) -> Trace:
     """The same times; a transfer is held back by the link of its way that was busiest over the run."""
     graph, routes = run.graph, run.routes
     bound_by = np.full(graph.tasks, -1, np.int32)
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     if len(transfer):
         busiest = _busiest_of_pairs(run)
         bound_by[transfer] = busiest[routes.rows_of(graph, transfer)]

@@ -15,13 +15,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.routing import Routes
 from ropewalk.sim.packet.flows import opposite_links
 from ropewalk.sim.packet.settings import PacketSettings
 from ropewalk.sim.trace import Trace
-from ropewalk.task import Kind, Lockstep
+from ropewalk.task import Lockstep, TaskKind
 
-Array = NDArray[np.float64]
 MOST_SLICES = 64
 """Slices of a run in which it is asked who sends at the same time."""
 
@@ -30,10 +30,10 @@ MOST_SLICES = 64
 class StoringRoutes(Routes):
     """Routes over nodes that have a whole packet before they send it on."""
 
-    packet_s: Array
+    packet_s: Floats
     """What each link takes for one packet."""
 
-    def latency(self) -> Array:
+    def latency(self) -> Floats:
         """The first packet takes its time on every link, all others only on the slowest, where bytes are counted."""
         if self.pairs == 0:
             return np.zeros(0)
@@ -61,11 +61,11 @@ class WireFormat:
         """Bytes of acknowledgements for a byte on the wire."""
         return self.ack_bytes / (self.payload_bytes + self.header_bytes)
 
-    def packets(self, size_bytes: Array) -> Array:
+    def packets(self, size_bytes: Floats) -> Floats:
         """Packets of transfers of these sizes."""
         return np.asarray(np.ceil(size_bytes / self.payload_bytes), np.float64)
 
-    def longest(self, size_bytes: Array) -> float:
+    def longest(self, size_bytes: Floats) -> float:
         """Bytes of the longest packet of transfers of these sizes, header included."""
         return float(min(self.payload_bytes, size_bytes.max(initial=0.0)) + self.header_bytes)
 
@@ -100,7 +100,7 @@ def on_the_wire(run: Trace, form: WireFormat) -> Routes:
     [1.048, 1.048]
     """
     graph, routes = run.graph, run.routes
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     pair = routes.rows_of(graph, transfer)
     size = graph.amount[transfer]
     packets = form.packets(size)
@@ -116,7 +116,7 @@ def on_the_wire(run: Trace, form: WireFormat) -> Routes:
     return _slower(routes, data, overhead, form.longest(size))
 
 
-def _shares_of_slices(start: Array, end: Array) -> Iterator[Array]:
+def _shares_of_slices(start: Floats, end: Floats) -> Iterator[Floats]:
     """The run cut into slices of time: which part of each transfer falls into each of them."""
     if not len(start):
         return
@@ -154,22 +154,24 @@ def rounds_on_the_wire(routes: Routes, rounds: Lockstep, form: WireFormat) -> Ro
 class _Carried:
     """Payload and packets of each link."""
 
-    data: Array
-    packets: Array
+    data: Floats
+    packets: Floats
 
-    def overhead(self, form: WireFormat, opposite: NDArray[np.int32], together: float = 1.0) -> Array:
+    def overhead(self, form: WireFormat, opposite: NDArray[np.int32], together: float = 1.0) -> Floats:
         """Bytes that each link carries beside its payload while it carries payload."""
         answered = np.where(opposite >= 0, self.packets[opposite], 0.0)
         beside = form.header_bytes * self.packets + together * form.ack_bytes * answered
         return np.asarray(np.where(self.data > 0, beside, 0.0), np.float64)
 
 
-def _carried(routes: Routes, src: NDArray[np.int32], dst: NDArray[np.int32], size: Array, form: WireFormat) -> _Carried:
+def _carried(
+    routes: Routes, src: NDArray[np.int32], dst: NDArray[np.int32], size: Floats, form: WireFormat
+) -> _Carried:
     pair = routes.find(src, dst)
     return _Carried(routes.link_bytes(pair, size), routes.link_bytes(pair, form.packets(size)))
 
 
-def _slower(routes: Routes, data: Array, overhead: Array, longest: float) -> Routes:
+def _slower(routes: Routes, data: Floats, overhead: Floats, longest: float) -> Routes:
     fabric = routes.fabric
     cost = 1 + np.divide(overhead, data, out=np.zeros(fabric.links), where=data > 0)
     cost = np.round(cost, 9)  # links that differ by rounding alone stay equal, which symmetry needs

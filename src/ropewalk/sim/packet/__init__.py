@@ -8,7 +8,7 @@ from ropewalk.sim.packet.hpcc import Hpcc
 from ropewalk.sim.packet.lossy import drop_tail
 from ropewalk.sim.packet.newreno import NewReno
 from ropewalk.sim.packet.roce import Roce
-from ropewalk.sim.packet.settings import Completion, PacketSettings, Spread, SwitchSettings
+from ropewalk.sim.packet.settings import Completion, PacketSettings, PathSpread, SwitchSettings
 from ropewalk.sim.packet.simulate import simulate_packets
 from ropewalk.sim.packet.trace import PacketTrace, Samples
 from ropewalk.sim.transports import TRANSPORTS, settings_named
@@ -24,9 +24,9 @@ __all__ = [
     "NewReno",
     "PacketSettings",
     "PacketTrace",
+    "PathSpread",
     "Roce",
     "Samples",
-    "Spread",
     "SwitchSettings",
     "drop_tail",
     "settings_named",

@@ -83,7 +83,9 @@ class Dcqcn:
         if not 0 < self.least_rate < np.inf:
             findings.add(f"the least rate of DCQCN is {self.least_rate} bytes/s: give a positive rate")
         if not 0 < self.rate_on_first_mark <= 1:
-            findings.add(f"the rate on the first mark is {self.rate_on_first_mark} of the rate: give a part of 1")
+            findings.add(
+                f"the rate on the first mark is {self.rate_on_first_mark} of the rate: give a fraction such as 0.9"
+            )
         if not all(0 <= step < np.inf for step in (self.add_per_line, self.add_more_per_line, self.fast_stages)):
             findings.add("an increase of DCQCN is negative or endless: give zero or more")
 

@@ -49,7 +49,7 @@ class Dctcp(Tcp):
         if not 0 < self.gain <= 1:
             findings.add(f"the gain of DCTCP is {self.gain}: give a number above 0 and up to 1, such as 1/16")
         if not 0 <= self.first_alpha <= 1:
-            findings.add(f"the first alpha of DCTCP is {self.first_alpha}: give a part of 1")
+            findings.add(f"the first alpha of DCTCP is {self.first_alpha}: give a fraction such as 0.9")
 
 
 @kernel

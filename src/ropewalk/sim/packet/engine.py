@@ -16,7 +16,7 @@ from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import arrival_event, first_near, pop_near
 from ropewalk.sim.packet.nic import relay, serve_host
 from ropewalk.sim.packet.switch import forward, serve_switch
-from ropewalk.sim.packet.tasks import delivered, end_flow, start_all, task_due
+from ropewalk.sim.packet.tasks import delivered, end_flow, pick_work, start_all, task_due
 from ropewalk.sim.packet.transport import REPLY
 from ropewalk.sim.packet.wire import take_arrival
 from ropewalk.sim.packet.world import (
@@ -31,6 +31,7 @@ from ropewalk.sim.packet.world import (
     NEVER,
     NOW,
     PAUSE,
+    PICKING,
     RESUME,
     SENDING,
     TASK_EVENTS,
@@ -66,6 +67,9 @@ def run(owned: World, until: int, most_events: int, least_free: int) -> int:
         near = NEVER if slot < 0 else world.near[world.near_slots[slot].head].time
         far = NEVER if world.clock[FAR_SIZE] == 0 else world.far_time[world.far_heap[0]]
         time = min(near, far)
+        if world.clock[PICKING] > 0 and time > world.clock[NOW]:
+            pick_work(world)
+            continue
         if time > until:
             return NOTHING_DUE if time == NEVER else TIME_REACHED
         world.clock[NOW] = time

@@ -12,7 +12,7 @@ from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes
 from ropewalk.sim.packet.possible import check_same_fabric
-from ropewalk.sim.packet.settings import Spread
+from ropewalk.sim.packet.settings import PathSpread
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +80,13 @@ def ways_of(routes: Routes, ack_routes: Routes | None) -> Ways:
 
 
 def spread_out(
-    routes: Routes, pair: NDArray[np.int64], size: NDArray[np.int64], spread: Spread, seed: int
+    routes: Routes, pair: NDArray[np.int64], size: NDArray[np.int64], spread: PathSpread, seed: int
 ) -> tuple[Flows, NDArray[np.int64]]:
     """The flows of transfers over rows `pair` of the routes, and the order of paths they count in."""
     order = np.arange(routes.paths)
-    if spread is Spread.HASH:
+    if spread is PathSpread.HASH:
         return _hashed(routes, pair, size, seed), order
-    if spread is Spread.SPRAY:
+    if spread is PathSpread.SPRAY:
         first_link = routes.link[routes.link_start[:-1]]
         order = np.lexsort((order, first_link, routes.pair_of_path))
         new_group = np.concatenate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.sim.flow.kernel import kernel
+from ropewalk.sim.packet.fair import insert_in_turn
 from ropewalk.sim.packet.far import push_far, timer_event
 from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import port_event, push_near
@@ -13,6 +14,7 @@ from ropewalk.sim.packet.world import (
     ACK_LANE,
     ACK_SIZE,
     CLASSES,
+    FAIR,
     FREE,
     FREE_COUNT,
     NOW,
@@ -77,12 +79,15 @@ def ring(world: World, link: int) -> None:
 def enqueue(world: World, link: int, lane: int, packet: int) -> None:
     """Append a packet to a queue of a port."""
     queue = world.queues[link * world.knobs[CLASSES] + lane]
-    world.packets[packet].next = -1
-    if queue.head < 0:
-        queue.head = packet
+    if world.knobs[FAIR] == 1 and lane > 0:
+        insert_in_turn(world, link * world.knobs[CLASSES] + lane, link, packet)
     else:
-        world.packets[queue.tail].next = packet
-    queue.tail = packet
+        world.packets[packet].next = -1
+        if queue.head < 0:
+            queue.head = packet
+        else:
+            world.packets[queue.tail].next = packet
+        queue.tail = packet
     queue.bytes += world.packets[packet].size
     port = world.links[link]
     port.waiting += 1

@@ -68,7 +68,7 @@ class Hpcc:
     def check(self, findings: Findings) -> None:
         roce.Roce(self.nack_interval_s, self.timeout_s).check(findings)
         if not 0 < self.target <= 1:
-            findings.add(f"the target utilisation of HPCC is {self.target}: give a part of 1, such as 0.95")
+            findings.add(f"the target utilisation of HPCC is {self.target}: give a fraction such as 0.95")
         if not (0 <= self.most_stages < np.inf and 0 <= self.add_per_line < np.inf):
             findings.add("an increase of HPCC is negative or endless: give zero or more")
         if not 0 < self.least_rate < np.inf:

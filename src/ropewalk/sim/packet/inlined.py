@@ -6,6 +6,6 @@ more than the lines do. On longer kernels it only costs compile time.
 
 from __future__ import annotations
 
-from numba import njit
+from ropewalk.compiled import compiled
 
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+inlined = compiled(error_model="numpy", forceinline=True)

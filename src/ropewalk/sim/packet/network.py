@@ -13,8 +13,8 @@ from ropewalk.sim.packet import world as w
 from ropewalk.sim.packet.flows import Flows, opposite_links, spread_out, ways_of
 from ropewalk.sim.packet.possible import check_fabric, check_pauses_return, check_transfers
 from ropewalk.sim.packet.rounding import PS_PER_S, picoseconds, wire_times
-from ropewalk.sim.packet.settings import Completion, PacketSettings, Spread
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.sim.packet.settings import Completion, PacketSettings, PathSpread
+from ropewalk.task import TaskGraph, TaskKind
 
 FIRST_POOL = 4096
 """Packets that a run starts with; the pool grows as needed."""
@@ -30,7 +30,7 @@ def build_world(
     fabric = routes.fabric
     check_fabric(fabric)
     check_transfers(graph, routes)
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     pair = routes.rows_of(graph, transfer)
     size = np.maximum(np.ceil(graph.amount[transfer]), 1).astype(np.int64)
     spread, order = spread_out(routes, pair, size, settings.spread, settings.seed)
@@ -44,7 +44,7 @@ def build_world(
     links, wire = _links(fabric, settings)
     flows = _flows(graph, transfer, spread, lane, paths, ways.hops, links, settings)
     queues, words = _queues(fabric.links, classes, flows)
-    tasks = _tasks(graph, transfer, spread, settings)
+    tasks = _tasks(graph, transfer, spread)
     streams = int(tasks["place"].max(initial=-1)) + 1
     next_first, follower = turn_round(np.array(graph.dep_start, np.int64), np.array(graph.dep, np.int32), graph.tasks)
     timers = settings.transport.timers + 1
@@ -71,6 +71,7 @@ def build_world(
         paths=paths,
         tasks=tasks,
         hops=ways.hops,
+        tags=_tags(len(flows), paths, settings),
         wire=wire,
         follow_first=next_first,
         follower=follower,
@@ -86,6 +87,7 @@ def build_world(
         ready=np.zeros(max(words, 1), np.uint64),
         slots=np.zeros(max(len(flows), 1), np.int32),
         stream_busy=np.zeros(streams, np.int32),
+        picking=np.zeros(streams, np.int32),
         pile_root=np.full(streams, -1, np.int64),
         pile_left=np.full(tasks_room, -1, np.int64),
         pile_right=np.full(tasks_room, -1, np.int64),
@@ -97,6 +99,14 @@ def build_world(
         telemetry=np.zeros(seen),
         received=np.zeros(fabric.nodes, np.int64),
     )
+
+
+def _tags(flows: int, paths: NDArray[np.void], settings: PacketSettings) -> NDArray[np.int64]:
+    """Room for the tags of fair queues."""
+    if not settings.switch.fair:
+        return np.zeros((1, 1), np.int64)
+    ports = paths["last"] - paths["first"] + paths["back_last"] - paths["back_first"] + 2
+    return np.zeros((max(flows, 1), int(ports.max(initial=1))), np.int64)
 
 
 def grown_pool(world: w.World) -> w.World:
@@ -205,19 +215,18 @@ def _queues(links: int, classes: int, flows: NDArray[np.void]) -> tuple[NDArray[
     return queues, int(words.sum())
 
 
-def _tasks(graph: TaskGraph, transfer: NDArray[np.int64], spread: Flows, settings: PacketSettings) -> NDArray[np.void]:
+def _tasks(graph: TaskGraph, transfer: NDArray[np.int64], spread: Flows) -> NDArray[np.void]:
     tasks = np.zeros(graph.tasks, w.TASK)
     tasks["kind"] = graph.kind
     tasks["waits_for"] = np.diff(graph.dep_start)
     tasks["priority"] = graph.priority
     tasks["start"] = tasks["end"] = tasks["sent_at"] = -1
     tasks["place"] = -1
-    compute = np.flatnonzero(graph.kind == Kind.COMPUTE)
+    compute = np.flatnonzero(graph.kind == TaskKind.COMPUTE)
     stream = graph.place[compute].astype(np.int64) * (1 << 16) + graph.stream[compute]
     tasks["place"][compute] = np.unique(stream, return_inverse=True)[1]
     tasks["delay"][compute] = np.rint(graph.amount[compute] * PS_PER_S)
     tasks["delay"][transfer] = np.rint(graph.start_up[transfer] * PS_PER_S)
-    tasks["after"][transfer] = np.rint(graph.amount[transfer] / settings.reduce_bandwidth * PS_PER_S)
     flows = np.bincount(spread.transfer, minlength=len(transfer))
     tasks["flow_first"][transfer] = np.cumsum(flows) - flows
     tasks["flows"][transfer] = tasks["flows_left"][transfer] = flows
@@ -253,7 +262,7 @@ def _knobs(
         (w.QUEUE_LIMIT, buffer if switch.queue_limit_bytes is None else switch.queue_limit_bytes),
         (w.BUFFER, buffer),
         (w.ECN, switch.mark),
-        (w.SPRAY, settings.spread is Spread.SPRAY),
+        (w.SPRAY, settings.spread is PathSpread.SPRAY),
         (w.SENDER_ENDS, settings.completion is Completion.SENDER),
         (w.PAUSE_FIRST, switch.pause_frames_first),
         (w.TRUNCATE, settings.truncate_ns),
@@ -262,6 +271,9 @@ def _knobs(
         (w.BUCKET_SHIFT, shift),
         (w.TELEMETRY, settings.transport.telemetry),
         (w.TASK_EVENTS, flows * timers),
+        (w.FAIR, switch.fair),
+        (w.HOST_QUEUE, settings.host_queue),
+        (w.TOKENS, settings.token_buckets),
     ):
         knobs[place] = int(value)
     return knobs

@@ -1,7 +1,8 @@
 """The port of a host: acknowledgements first, then its flows in turn, packet by packet, among those that may send.
 
 A host may also relay packets, as servers of a BCube or a torus do. They wait in the memory of the host, which is never
-full and pauses nobody, and take turns with the host's own packets.
+full and pauses nobody, and take turns with the host's own packets. With `host_queue`, all of them and acknowledgements
+wait in one queue in front of the port, into which flows put whatever their windows allow.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from ropewalk.pointer import lowest_bit
 from ropewalk.sim.flow.kernel import kernel
 from ropewalk.sim.packet.deliver import on_sent
 from ropewalk.sim.packet.helpers import enqueue, note_queue, ring, set_ready, settle, take_packet
+from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.wire import dequeue, transmit
-from ropewalk.sim.packet.world import ACK, CLASSES, DATA, HEADER, NACK, NOW, SPRAY, World
+from ropewalk.sim.packet.world import ACK, CLASSES, DATA, FREE_COUNT, HEADER, HOST_QUEUE, NACK, NOW, SPRAY, World
 
 _ALL = np.uint64(2**64 - 1)
+LEAST_LEFT = 64
+"""Packets that a host leaves in the pool when it hands over what its flows may send."""
 
 
 @kernel
@@ -35,6 +39,8 @@ def serve_host(world: World, link: int) -> None:
     port = world.links[link]
     if port.waiting == 0:
         return
+    if world.knobs[HOST_QUEUE] == 1:
+        _hand_over(world, link)
     if port.free_at > world.clock[NOW]:
         if port.pending == 0:
             ring(world, link)
@@ -84,8 +90,37 @@ def next_in_turn(world: World, number: int) -> np.int64:
 
 
 @kernel
+def _hand_over(world: World, link: int) -> None:
+    """Put everything that flows may send into the queue of their port, as the TCP of a kernel does."""
+    classes = world.knobs[CLASSES]
+    for lane in range(1, classes):
+        number = link * classes + lane
+        # What finds no packet in the pool waits until the port looks again.
+        while world.queues[number].ready > 0 and world.clock[FREE_COUNT] > LEAST_LEFT:
+            flow = next_in_turn(world, number)
+            packet = _next_packet(world, flow)
+            set_ready(world, flow, 0)
+            on_sent(world, flow, packet)
+            settle(world, flow)
+            enqueue(world, link, lane, packet)
+    note_queue(world, link)
+
+
+@kernel
 def send_of_flow(world: World, link: int, flow: int) -> None:
     """Make the next packet of a flow and put it on the wire."""
+    packet = _next_packet(world, flow)
+    # Taken out of the ring before the port is asked whether anything waits, and entered again by what it may do next.
+    set_ready(world, flow, 0)
+    world.links[link].free_at = world.clock[NOW] + world.wire[world.links[link].speed_class, world.packets[packet].size]
+    on_sent(world, flow, packet)
+    settle(world, flow)
+    transmit(world, link, packet)
+
+
+@inlined
+def _next_packet(world: World, flow: int) -> int:
+    """The next packet of a flow, at the first hop of its path."""
     state = world.flows[flow]
     packet = take_packet(world)
     made = world.packets[packet]
@@ -115,9 +150,4 @@ def send_of_flow(world: World, link: int, flow: int) -> None:
     way = world.paths[made.path]
     made.hop = way.first
     made.last = way.last
-    # Taken out of the ring before the port is asked whether anything waits, and entered again by what it may do next.
-    set_ready(world, flow, 0)
-    world.links[link].free_at = world.clock[NOW] + world.wire[world.links[link].speed_class, made.size]
-    on_sent(world, flow, packet)
-    settle(world, flow)
-    transmit(world, link, packet)
+    return packet

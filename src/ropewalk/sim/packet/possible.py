@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ropewalk.errors import FabricError, Findings, GraphError, RouteError
 from ropewalk.fabric import Fabric
 from ropewalk.routing import Routes
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 
 MOST_SECONDS = 1e6
 """Times are whole picoseconds in 64 bits: they end at 4.6 million seconds."""
@@ -40,7 +40,7 @@ def check_fabric(fabric: Fabric) -> None:
 def check_transfers(graph: TaskGraph, routes: Routes) -> None:
     """Refuse hosts that do not exist and transfers that last longer than time is counted."""
     fabric = routes.fabric
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     ends = np.concatenate([graph.place[transfer], graph.peer[transfer]])
     if len(ends) and ends.max() >= fabric.hosts:
         raise GraphError(
@@ -54,7 +54,7 @@ def check_transfers(graph: TaskGraph, routes: Routes) -> None:
         task = int(transfer[np.argmax(seconds)])
         raise GraphError(
             f"task {task}, a transfer of {graph.amount[task]:g} bytes, takes up to {seconds.max():g} s, and packets "
-            f"are followed for {MOST_SECONDS:g} s: simulate it as flows, or send less"
+            f"are simulated for {MOST_SECONDS:g} s: simulate it as flows, or send less"
         )
 
 

@@ -21,7 +21,7 @@ class Sampler:
         self.next_at = every_ps
         self.fabric = fabric
         self._time: list[int] = []
-        self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
+        self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]] = []
 
     def take(self, world: w.World) -> None:
         self._note(world, self.next_at)
@@ -35,12 +35,12 @@ class Sampler:
         paused = np.asarray(world.queues["paused"].reshape(-1, classes).any(axis=1), np.bool_)
         received = world.received[: self.fabric.hosts].copy()
         self._time.append(time)
-        self._rows.append((world.links["queued_bytes"].copy(), received, paused))
+        self._rows.append((world.links["queued_bytes"].copy(), received, paused, world.links["sent_bytes"].copy()))
 
     def samples(self, world: w.World) -> Samples:
         """All samples, and a last one of the end of the run."""
         end = int(world.clock[w.NOW])
         if not self._time or self._time[-1] < end:
             self._note(world, end)
-        queued, received, paused = (np.array(column) for column in zip(*self._rows, strict=True))
-        return Samples(np.array(self._time) * PS, queued, received, paused)
+        queued, received, paused, sent = (np.array(column) for column in zip(*self._rows, strict=True))
+        return Samples(np.array(self._time) * PS, queued, received, paused, sent)

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Integral
 
-import numpy as np
-
 from ropewalk.errors import Findings, GraphError
 from ropewalk.sim.packet.transport import TransportSettings
 
 
-class Spread(Enum):
+class PathSpread(Enum):
     """What becomes of a transfer between two hosts that have several paths."""
 
     HASH = "hash"
@@ -54,6 +52,8 @@ class SwitchSettings:
     """Whether pause frames overtake acknowledgements that wait for the same port."""
     queue_limit_bytes: int | None = None
     """Lossy only: the most that one egress queue holds, whatever the buffer has left."""
+    fair: bool = False
+    """Whether flows take turns at every port, byte by byte, instead of leaving in the order in which packets came."""
     mark: bool = True
     kmin_bytes: float | None = None
     """Marking starts above this queue. None: 4 kB for each Gbps of the port (100 kB at 25 Gbps)."""
@@ -94,7 +94,7 @@ class SwitchSettings:
             if self.kmin_bytes > self.kmax_bytes:
                 findings.add(
                     f"Kmin is {self.kmin_bytes:.0f} bytes, above Kmax with {self.kmax_bytes:.0f}: "
-                    "marking must start below the queue at which it is certain"
+                    "Kmin must not exceed Kmax"
                 )
 
 
@@ -121,10 +121,14 @@ class PacketSettings:
     pause_bytes: int = 64
     ack_in_control_class: bool = False
     """Acknowledgements travel in the strict control class, uncounted, instead of in the class of their data."""
-    spread: Spread = Spread.HASH
+    host_queue: bool = False
+    """Whether hosts put all that windows allow into the queue of their port at once, as the TCP of a kernel does, and
+    acknowledgements behind it. Otherwise a port asks its flows in turn when it is free, as NICs do."""
+    token_buckets: bool = False
+    """Whether links are shaped by token buckets: a packet arrives as it leaves, and then its link waits for as long as
+    a wire would have taken."""
+    spread: PathSpread = PathSpread.HASH
     completion: Completion = Completion.RECEIVER
-    reduce_bandwidth: float = np.inf
-    """Bytes/s at which a receiver works on what has arrived before the transfer counts as done."""
     most_classes: int = 7
     """Data classes that ports tell apart; where transfers have more priorities, neighbouring ones share a class."""
     seed: int = 0
@@ -143,7 +147,7 @@ class PacketSettings:
         findings = Findings(GraphError, "packet settings")
         if not isinstance(self.transport, TransportSettings):
             raise GraphError(
-                f"{self.transport!r} is no transport: give a record such as Dcqcn(), or use settings_named"
+                f"{self.transport!r} is not a transport: give a record such as Dcqcn(), or use settings_named"
             )
         _check_whole(
             self, ("payload_bytes", "header_bytes", "ack_bytes", "pause_bytes", "most_classes", "seed"), findings
@@ -159,15 +163,11 @@ class PacketSettings:
         for label, value in (("an acknowledgement", self.ack_bytes), ("a pause frame", self.pause_bytes)):
             if not 1 <= value <= 65536:
                 findings.add(f"{label} has {value} bytes: give 1 to 65536")
-        if not self.reduce_bandwidth > 0:
-            findings.add(
-                f"the reduce bandwidth is {self.reduce_bandwidth} bytes/s: give a positive rate, or leave it out"
-            )
         if not 1 <= self.most_classes <= 7:
             findings.add(f"{self.most_classes} data classes are asked for: ports have 1 to 7")
         if self.sample_every_s is not None and not self.sample_every_s >= 1e-9:
             findings.add(f"samples every {self.sample_every_s} s: give at least 1ns")
-        if self.transport.telemetry and self.spread is Spread.SPRAY:
+        if self.transport.telemetry and self.spread is PathSpread.SPRAY:
             findings.add(
                 f"{self.transport.name} compares telemetry of consecutive packets, which spraying sends over different "
                 "ports: hash flows onto paths or split them"

@@ -13,6 +13,7 @@ from ropewalk.routing import Routes
 from ropewalk.sim.packet import engine
 from ropewalk.sim.packet import world as w
 from ropewalk.sim.packet.network import build_world, grown_pool
+from ropewalk.sim.packet.nic import LEAST_LEFT
 from ropewalk.sim.packet.physics import check_world
 from ropewalk.sim.packet.rounding import picoseconds
 from ropewalk.sim.packet.sampling import Sampler
@@ -22,6 +23,9 @@ from ropewalk.task import TaskGraph
 
 SLICE_EVENTS = 500_000
 """Events between two chances for Ctrl-C."""
+
+MOST_HANDED_OVER = 1 << 18
+"""Packets that are kept ready for what hosts put into their queues within one event."""
 
 SLICE_S = 0.2
 """Seconds between two calls of the progress function, about."""
@@ -56,7 +60,9 @@ def simulate_packets(
     graph.check()
     world = build_world(graph, routes, settings, ack_routes)
     sampler = None if settings.sample_every_s is None else Sampler(picoseconds(settings.sample_every_s), routes.fabric)
-    least_free = int((routes.fabric.link_src < routes.fabric.hosts).sum()) + 64
+    least_free = int((routes.fabric.link_src < routes.fabric.hosts).sum()) + LEAST_LEFT
+    if settings.host_queue:
+        least_free += min(len(world.flows) * int(getattr(settings.transport, "buffer_segments", 1)), MOST_HANDED_OVER)
     while world.clock[w.FREE_COUNT] < least_free:
         world = grown_pool(world)
     engine.start(world)
@@ -114,10 +120,10 @@ def _stuck(world: w.World, graph: TaskGraph, routes: Routes) -> RouteError:
     if len(paused):
         names = ", ".join(fabric.link_name(int(link)) for link in paused[:4])
         return RouteError(
-            f"{left} tasks on {fabric.name} can never end: {len(paused)} links pause each other in a circle "
+            f"{left} tasks on {fabric.name} can never end: {len(paused)} links pause each other in a cycle "
             f"({names}, …): use up-down or dimension-order routes, more buffer, or a lossy fabric"
         )
     return RouteError(
-        f"{left} tasks on {fabric.name} can never end: {int(world.clock[w.DROPS])} packets were dropped and nothing "
-        "sends them again: use a transport with retransmission, or a larger buffer"
+        f"{left} tasks on {fabric.name} can never end: {int(world.clock[w.DROPS])} packets were dropped and are never "
+        "retransmitted: use a transport with retransmission, or a larger buffer"
     )

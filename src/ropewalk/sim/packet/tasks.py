@@ -14,9 +14,9 @@ from ropewalk.sim.packet.world import (
     CLASSES,
     DONE,
     ENDED,
-    FINISHING,
     FLOWS_ENDED,
     NOW,
+    PICKING,
     RUNNING,
     SENDER_ENDS,
     SENDING,
@@ -50,13 +50,12 @@ def start_task(world: World, task: int) -> None:
     if state.kind == MARKER:
         _stack(world, task)
     elif state.kind == COMPUTE:
-        if world.stream_busy[state.place] == 0:
-            _compute(world, task)
-        else:
-            push_pile(
-                world.pile_root, world.pile_left, world.pile_right, world.pile_first, world.pile_second,
-                state.place, task, state.priority, 0.0,
-            )  # fmt: skip
+        if world.stream_busy[state.place] == 0 and world.pile_root[state.place] < 0:
+            _let_pick(world, np.int64(state.place))
+        push_pile(
+            world.pile_root, world.pile_left, world.pile_right, world.pile_first, world.pile_second,
+            state.place, task, state.priority, np.float64(world.clock[NOW]),
+        )  # fmt: skip
     elif state.delay > 0:
         state.state = STARTING
         push_far(world, task_event(world, task), world.clock[NOW] + state.delay)
@@ -65,11 +64,45 @@ def start_task(world: World, task: int) -> None:
 
 
 @kernel
-def _compute(world: World, task: int) -> None:
-    state = world.tasks[task]
-    state.start = world.clock[NOW]
-    world.stream_busy[state.place] = 1
-    push_far(world, task_event(world, task), world.clock[NOW] + state.delay)
+def _let_pick(world: World, stream: int) -> None:
+    world.picking[world.clock[PICKING]] = stream
+    world.clock[PICKING] += 1
+
+
+@kernel
+def pick_work(world: World) -> None:
+    """All that happens now has happened: free streams take their most urgent task, of these the one ready first.
+
+    What takes no time runs first, on all streams at once: it may make tasks ready that are more urgent, or listed
+    before those that would run otherwise.
+    """
+    kept = 0
+    for at in range(world.clock[PICKING]):
+        stream = np.int64(world.picking[at])
+        if world.tasks[world.pile_root[stream]].delay == 0:
+            _stack(world, _begin(world, stream))
+        else:
+            world.picking[kept] = stream
+            kept += 1
+    if world.clock[STACK] > 0:
+        world.clock[PICKING] = kept
+        _finish_stacked(world)
+        return
+    world.clock[PICKING] = 0
+    for at in range(kept):
+        task = _begin(world, np.int64(world.picking[at]))
+        push_far(world, task_event(world, task), world.clock[NOW] + world.tasks[task].delay)
+
+
+@kernel
+def _begin(world: World, stream: int) -> np.int64:
+    """Let a stream run its next task."""
+    task = np.int64(
+        pop_pile(world.pile_root, world.pile_left, world.pile_right, world.pile_first, world.pile_second, stream)
+    )
+    world.tasks[task].start = world.clock[NOW]
+    world.stream_busy[stream] = 1
+    return task
 
 
 @kernel
@@ -132,12 +165,7 @@ def delivered(world: World, flow: int) -> None:
 def _count_down(world: World, task: int) -> None:
     state = world.tasks[task]
     state.flows_left -= 1
-    if state.flows_left > 0:
-        return
-    if state.after > 0:
-        state.state = FINISHING
-        push_far(world, task_event(world, task), world.clock[NOW] + state.after)
-    else:
+    if state.flows_left == 0:
         finish_task(world, task)
 
 
@@ -175,10 +203,7 @@ def _finish_stacked(world: World) -> None:
         if state.kind == COMPUTE:
             world.stream_busy[state.place] = 0
             if world.pile_root[state.place] >= 0:
-                next_task = pop_pile(
-                    world.pile_root, world.pile_left, world.pile_right, world.pile_first, world.pile_second, state.place
-                )
-                _compute(world, np.int64(next_task))
+                _let_pick(world, np.int64(state.place))
         for at in range(world.follow_first[task], world.follow_first[task + 1]):
             follower = np.int64(world.follower[at])
             world.tasks[follower].waits_for -= 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk.routing import Routes
 from ropewalk.sim.packet.settings import PacketSettings
-from ropewalk.task import Kind, TaskGraph
+from ropewalk.task import TaskGraph, TaskKind
 
 PS = 1e-12
 
@@ -25,6 +25,8 @@ class Samples:
     """By (sample, host): payload received since the start."""
     paused: NDArray[np.bool_]
     """By (sample, link): whether some class of the link was paused."""
+    sent_bytes: NDArray[np.int64]
+    """By (sample, link): bytes that it has put on its wire since the start, headers and acknowledgements included."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ class PacketTrace:
     def summary(self) -> dict[str, object]:
         """The run in a few numbers."""
         hosts, switches = self.pauses_by_kind()
-        transfers = self.graph.kind == Kind.TRANSFER
+        transfers = self.graph.kind == TaskKind.TRANSFER
         return {
             "makespan_s": self.makespan,
             "transport": self.settings.transport.name,

@@ -7,7 +7,7 @@ import numpy as np
 from ropewalk.pointer import prefetch
 from ropewalk.sim.packet.inlined import inlined
 from ropewalk.sim.packet.near import arrival_event, port_event, push_near
-from ropewalk.sim.packet.world import CLASSES, HOPS, NOW, World
+from ropewalk.sim.packet.world import CLASSES, FAIR, HOPS, NOW, TOKENS, World
 
 
 @inlined
@@ -20,7 +20,7 @@ def transmit(world: World, link: int, packet: int) -> None:
     port.free_at = done
     port.sent_bytes += state.size
     world.clock[HOPS] += 1
-    state.arrival = done + port.latency
+    state.arrival = (time if world.knobs[TOKENS] == 1 else done) + port.latency
     state.next = -1
     if port.flight_head < 0:
         port.flight_head = packet
@@ -58,5 +58,7 @@ def dequeue(world: World, link: int, lane: int) -> np.int64:
     port = world.links[link]
     port.waiting -= 1
     if lane > 0:
+        if world.knobs[FAIR] == 1:
+            port.virtual = world.packets[packet].arrival
         port.queued_bytes -= world.packets[packet].size
     return packet

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-INT = NDArray[np.int64]
-INT32 = NDArray[np.int32]
-FLOAT = NDArray[np.float64]
-BITS = NDArray[np.uint64]
+from ropewalk.arrays import Floats, Ints, Ints32, Words
+
 RECORDS = NDArray[Any]
 
 CACHE_LINE = 64
@@ -32,7 +30,7 @@ DATA, ACK, NACK, PAUSE, RESUME = range(5)
 
 PACKET = np.dtype(
     [
-        ("arrival", np.int64),  # when its last bit reaches the end of the link it is on
+        ("arrival", np.int64),  # when its last bit reaches the end of the link it is on; in a fair queue: its tag
         ("seq", np.int64),  # first byte of a data packet; bytes received in order, of an acknowledgement
         ("stamp", np.int64),  # when it was first put on the wire
         ("next", np.int32),  # behind it in its queue, on its wire, or in the free list
@@ -79,7 +77,8 @@ LINK = np.dtype(
         ("paused_classes", np.int64),
         ("paused_since", np.int64),
         ("paused_time", np.int64),  # while some class was paused
-        ("unused", np.int64, (5,)),  # up to a whole number of lines
+        ("virtual", np.int64),  # where flows take turns: the tag of the packet sent last
+        ("unused", np.int64, (4,)),  # up to a whole number of lines
     ],
     align=True,
 )
@@ -155,7 +154,6 @@ TASK = np.dtype(
         ("end", np.int64),
         ("sent_at", np.int64),  # when the sender knew that all had arrived
         ("delay", np.int64),  # start-up of a transfer, duration of a compute task
-        ("after", np.int64),  # what a transfer takes after its last byte
         ("priority", np.float64),
         ("kind", np.int32),
         ("place", np.int32),  # stream of a compute task
@@ -168,8 +166,8 @@ TASK = np.dtype(
     align=True,
 )
 
-WAITING, STARTING, RUNNING, FINISHING, DONE = range(5)
-"""States of a task; while STARTING, RUNNING (a compute task) and FINISHING its event is in the far queue."""
+WAITING, STARTING, RUNNING, DONE = range(4)
+"""States of a task; while STARTING and RUNNING (a compute task) its event is in the far queue."""
 
 # What the scalars of the clock are.
 (
@@ -187,7 +185,8 @@ WAITING, STARTING, RUNNING, FINISHING, DONE = range(5)
     STACK,
     FLOWS_ENDED,
     HOPS,
-) = range(14)
+    PICKING,
+) = range(15)
 CLOCK_SIZE = 16
 
 # What the engine's own settings are.
@@ -195,15 +194,16 @@ CLOCK_SIZE = 16
     range(12)
 )
 (PAUSE_FIRST, TRUNCATE, TIMERS, TRANSPORT, BUCKET_SHIFT, TELEMETRY, TASK_EVENTS, BUFFER) = range(12, 20)
-KNOBS_SIZE = 20
+(FAIR, HOST_QUEUE, TOKENS) = range(20, 23)
+KNOBS_SIZE = 23
 
 
 class World(NamedTuple):
     """Every array of a run; see the records above for what they hold."""
 
-    clock: INT
-    knobs: INT
-    pmax: FLOAT
+    clock: Ints
+    knobs: Ints
+    pmax: Floats
     packets: RECORDS
     links: RECORDS
     queues: RECORDS
@@ -211,33 +211,37 @@ class World(NamedTuple):
     flows: RECORDS
     paths: RECORDS
     tasks: RECORDS
-    hops: INT32
-    wire: INT
+    hops: Ints32
+    tags: Ints
+    """By flow and port of its way there and back: the tag of its latest packet, where flows take turns."""
+    wire: Ints
     """Picoseconds on the wire by (speed class, bytes)."""
-    follow_first: INT
-    follower: INT32
-    stack: INT32
+    follow_first: Ints
+    follower: Ints32
+    stack: Ints32
     near_slots: RECORDS
     near: RECORDS
-    near_bits: BITS
-    near_words: BITS
-    far_heap: INT32
-    far_place: INT32
-    far_time: INT
-    far_order: INT
-    ready: BITS
-    slots: INT32
-    stream_busy: INT32
-    pile_root: INT
-    pile_left: INT
-    pile_right: INT
-    pile_first: FLOAT
-    pile_second: FLOAT
-    numbers: FLOAT
-    counts: INT
-    constants: FLOAT
-    telemetry: FLOAT
-    received: INT
+    near_bits: Words
+    near_words: Words
+    far_heap: Ints32
+    far_place: Ints32
+    far_time: Ints
+    far_order: Ints
+    ready: Words
+    slots: Ints32
+    stream_busy: Ints32
+    picking: Ints32
+    """Free streams with ready tasks: they take one at the end of this instant."""
+    pile_root: Ints
+    pile_left: Ints
+    pile_right: Ints
+    pile_first: Floats
+    pile_second: Floats
+    numbers: Floats
+    counts: Ints
+    constants: Floats
+    telemetry: Floats
+    received: Ints
     """Payload bytes that each host has received in order."""
 
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 
 NOTHING = -1
 """The empty list; the stage or operation that does not exist."""
 OPERATIONS, DEPENDENCIES, NODES, FULL = range(4)
 
 
-class Book(NamedTuple):
+class GangBook(NamedTuple):
     """The gang so far: columns by operation, dependencies as CSR, nodes of lists."""
 
     move: Ints
@@ -35,15 +34,15 @@ class Book(NamedTuple):
     size: Ints
 
 
-def make_book(operations: int, dependencies: int) -> Book:
+def make_book(operations: int, dependencies: int) -> GangBook:
     """An empty book with room for so many operations and dependencies; lists have as much room as dependencies."""
     columns = (np.full(operations, NOTHING) for _ in range(3))
     nodes = (np.zeros(dependencies, np.int64) for _ in range(4))
-    return Book._make([*columns, np.zeros(operations + 1, np.int64), *nodes, np.zeros(4, np.int64)])
+    return GangBook._make([*columns, np.zeros(operations + 1, np.int64), *nodes, np.zeros(4, np.int64)])
 
 
-@njit(cache=True, nogil=True)
-def add_to(book: Book, many: int, item: int) -> int:
+@kernel
+def add_to(book: GangBook, many: int, item: int) -> int:
     """The list with one more item."""
     node: int = book.size[NODES]
     if node == len(book.item):
@@ -54,8 +53,8 @@ def add_to(book: Book, many: int, item: int) -> int:
     return node
 
 
-@njit(cache=True, nogil=True)
-def in_turn(book: Book, many: int) -> int:
+@kernel
+def in_turn(book: GangBook, many: int) -> int:
     """Write the items of a list into `scratch`, first to last; returns how many."""
     count = 0
     node = many
@@ -69,8 +68,8 @@ def in_turn(book: Book, many: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
-def both_lists(book: Book, one: int, other: int) -> int:
+@kernel
+def both_lists(book: GangBook, one: int, other: int) -> int:
     """The items of two lists, each once."""
     made = NOTHING
     for many in (one, other):
@@ -84,8 +83,8 @@ def both_lists(book: Book, one: int, other: int) -> int:
     return made
 
 
-@njit(cache=True, nogil=True)
-def wait_for(book: Book, operation: int) -> None:
+@kernel
+def wait_for(book: GangBook, operation: int) -> None:
     """The next operation waits for this one, too; nothing where there is none."""
     size = book.size
     if operation < 0:
@@ -100,14 +99,14 @@ def wait_for(book: Book, operation: int) -> None:
     size[DEPENDENCIES] += 1
 
 
-@njit(cache=True, nogil=True)
-def wait_for_all(book: Book, many: int) -> None:
+@kernel
+def wait_for_all(book: GangBook, many: int) -> None:
     for at in range(in_turn(book, many)):
         wait_for(book, book.scratch[at])
 
 
-@njit(cache=True, nogil=True)
-def write(book: Book, move: int, stage: int, peer: int) -> int:
+@kernel
+def write(book: GangBook, move: int, stage: int, peer: int) -> int:
     """The operation that waits for all that was named since the last one; returns its number."""
     at: int = book.size[OPERATIONS]
     if at == len(book.move):

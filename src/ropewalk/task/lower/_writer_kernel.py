@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
-from numpy.typing import NDArray
-
+from ropewalk.arrays import Ints
+from ropewalk.compiled import kernel
 from ropewalk.pointer import point_at
 from ropewalk.task.lower._book_kernel import (
     FULL,
     NOTHING,
-    Book,
+    GangBook,
     add_to,
     both_lists,
     in_turn,
@@ -18,23 +16,23 @@ from ropewalk.task.lower._book_kernel import (
     wait_for_all,
     write,
 )
-from ropewalk.task.lower.columns import SPARE_THREADS, Desk, Ending, Hops, Legs, Rows
-
-Ints = NDArray[np.int64]
+from ropewalk.task.lower.columns import SPARE_THREADS, Ending, Hops, Legs, TimetableRows, WriterState
 
 FORWARD, WEIGHT = 0, 3
 """As in `Pass`."""
 DATA, ZERO, TIED, TO = 0, 1, 2, 3
 """Streams that keep their own order: gradients, weights, tied embeddings, and from `TO` on sends to each stage."""
-OVERLAP, SHARED_OUT, PREFETCH, TWO_COPIES, IN_LINE = 0, 1, 2, 3, 4
+OVERLAP, SHARED_OUT, PREFETCH, TWO_COPIES, IN_LINE, UPDATED_AHEAD = 0, 1, 2, 3, 4, 5
 """Flags of a strategy."""
 Seat = tuple[int, int, int]
 """A stage, its thread, and a pass of its row."""
 NOBODY = (NOTHING, NOTHING, NOTHING)
 
 
-@njit(cache=True, nogil=True)
-def write_gang(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, ending: Ending, flags: Ints) -> bool:
+@kernel
+def write_gang(
+    book: GangBook, desk: WriterState, rows: TimetableRows, legs: Legs, hops: Hops, ending: Ending, flags: Ints
+) -> bool:
     """Write all passes of all stages and what comes behind them; False where the timetable waits for itself."""
     book, desk, rows = point_at(book), point_at(desk), point_at(rows)
     legs, hops, ending = point_at(legs), point_at(hops), point_at(ending)
@@ -59,8 +57,10 @@ def write_gang(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, endin
     return True
 
 
-@njit(cache=True, nogil=True)
-def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags: Ints, row: int, twin: int) -> bool:
+@kernel
+def _try_slot(
+    book: GangBook, desk: WriterState, rows: TimetableRows, legs: Legs, hops: Hops, flags: Ints, row: int, twin: int
+) -> bool:
     """Write the next pass of a row, or the next two side by side, if all that they need is written.
 
     With a twin, also the same passes of that row, in the other copy of the model: they share weights out together.
@@ -94,8 +94,8 @@ def _try_slot(book: Book, desk: Desk, rows: Rows, legs: Legs, hops: Hops, flags:
     return True
 
 
-@njit(cache=True, nogil=True)
-def _fork(desk: Desk, row: int, spare: int) -> None:
+@kernel
+def _fork(desk: WriterState, row: int, spare: int) -> None:
     """Two threads that begin where the row stands."""
     if row >= 0:
         for thread in (spare, spare + 1):
@@ -103,8 +103,8 @@ def _fork(desk: Desk, row: int, spare: int) -> None:
             desk.before[thread], desk.gathered[thread] = desk.before[row], desk.gathered[row]
 
 
-@njit(cache=True, nogil=True)
-def _join(book: Book, desk: Desk, row: int, spare: int) -> None:
+@kernel
+def _join(book: GangBook, desk: WriterState, row: int, spare: int) -> None:
     """The row goes on when both threads have come to their ends."""
     if row >= 0:
         one, other = spare, spare + 1
@@ -113,8 +113,8 @@ def _join(book: Book, desk: Desk, row: int, spare: int) -> None:
         desk.before[row], desk.gathered[row] = desk.before[other], desk.gathered[other]
 
 
-@njit(cache=True, nogil=True)
-def _has_all(desk: Desk, rows: Rows, hops: Hops, entry: int) -> bool:
+@kernel
+def _has_all(desk: WriterState, rows: TimetableRows, hops: Hops, entry: int) -> bool:
     """Is all written that a pass takes from other pieces? Gradients of weights take nothing."""
     if rows.kind[entry] == WEIGHT:
         return True
@@ -126,8 +126,8 @@ def _has_all(desk: Desk, rows: Rows, hops: Hops, entry: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
-def _receive(book: Book, desk: Desk, rows: Rows, hops: Hops, thread: int, entry: int) -> None:
+@kernel
+def _receive(book: GangBook, desk: WriterState, rows: TimetableRows, hops: Hops, thread: int, entry: int) -> None:
     """Wait for what was sent to a pass, in the order in which it was; parts are gathered by the tensor ranks."""
     if rows.kind[entry] == WEIGHT:
         return
@@ -148,8 +148,10 @@ def _receive(book: Book, desk: Desk, rows: Rows, hops: Hops, thread: int, entry:
             _in_order(book, desk, rows.home[rows.piece[entry]], thread, hops.gathered[hop])
 
 
-@njit(cache=True, nogil=True)
-def _send(book: Book, desk: Desk, rows: Rows, hops: Hops, flags: Ints, thread: int, entry: int) -> None:
+@kernel
+def _send(
+    book: GangBook, desk: WriterState, rows: TimetableRows, hops: Hops, flags: Ints, thread: int, entry: int
+) -> None:
     """Hand the result of a pass to the pieces that need it, where their ranks do not have it."""
     if rows.kind[entry] == WEIGHT:
         return
@@ -170,8 +172,10 @@ def _send(book: Book, desk: Desk, rows: Rows, hops: Hops, flags: Ints, thread: i
     desk.done[back, piece, number] = True
 
 
-@njit(cache=True, nogil=True)
-def _run(book: Book, desk: Desk, rows: Rows, legs: Legs, flags: Ints, seat: Seat, twin: Seat) -> None:
+@kernel
+def _run(
+    book: GangBook, desk: WriterState, rows: TimetableRows, legs: Legs, flags: Ints, seat: Seat, twin: Seat
+) -> None:
     """Write one pass, and beside it the one of a twin, which has the same legs."""
     stage, thread, entry = seat
     first, behind = _legs_of(rows, legs, flags, entry)
@@ -192,22 +196,24 @@ def _run(book: Book, desk: Desk, rows: Rows, legs: Legs, flags: Ints, seat: Seat
                 desk.arrived[waiting] = both_lists(book, desk.arrived[waiting], made)
 
 
-@njit(cache=True, nogil=True)
-def _legs_of(rows: Rows, legs: Legs, flags: Ints, entry: int) -> tuple[int, int]:
+@kernel
+def _legs_of(rows: TimetableRows, legs: Legs, flags: Ints, entry: int) -> tuple[int, int]:
     """The first leg of a pass, and the one behind its last."""
-    reduces = int(flags[SHARED_OUT] or rows.is_last[entry])
-    which = (rows.piece[entry] * 4 + rows.kind[entry]) * 2 + reduces
+    marked = int(flags[SHARED_OUT] or rows.marked[entry])
+    which = (rows.piece[entry] * 4 + rows.kind[entry]) * 2 + marked
     return legs.first[which], legs.behind[which]
 
 
-@njit(cache=True, nogil=True)
-def _gather(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, twin: Seat, leg: int) -> None:
+@kernel
+def _gather(book: GangBook, desk: WriterState, legs: Legs, flags: Ints, seat: Seat, twin: Seat, leg: int) -> None:
     """Gather the weights of a leg, ahead of the one before where they may be, among the ranks of a twin as well."""
     begin, behind = legs.gather_start[leg], legs.gather_start[leg + 1]
     if behind == begin or legs.layer[leg] == desk.gathered[seat[1]]:
         return
     since = desk.before if flags[PREFETCH] else desk.cursor
     cursor, arrived = since[seat[1]], NOTHING if flags[PREFETCH] else desk.arrived[seat[1]]
+    if flags[UPDATED_AHEAD]:
+        cursor, arrived = NOTHING, NOTHING
     for at in range(begin, behind):
         if twin[0] < 0:
             made = _beside(book, desk, seat[0], ZERO, legs.gather[at], cursor, arrived, NOTHING)
@@ -223,8 +229,8 @@ def _gather(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, twin: S
     desk.gathered[seat[1]] = legs.layer[leg]
 
 
-@njit(cache=True, nogil=True)
-def _run_leg(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, leg: int) -> None:
+@kernel
+def _run_leg(book: GangBook, desk: WriterState, legs: Legs, flags: Ints, seat: Seat, leg: int) -> None:
     """Run a leg, and reduce the gradients that it completes."""
     stage, thread, _ = seat
     desk.before[thread] = desk.cursor[thread]
@@ -244,8 +250,8 @@ def _run_leg(book: Book, desk: Desk, legs: Legs, flags: Ints, seat: Seat, leg: i
             desk.owed[stage] = add_to(book, desk.owed[stage], row)
 
 
-@njit(cache=True, nogil=True)
-def _reduce_left(book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, thread: int) -> int:
+@kernel
+def _reduce_left(book: GangBook, desk: WriterState, legs: Legs, flags: Ints, stage: int, thread: int) -> int:
     """Reduce the gradients that wait for the end of the pass; a list of what was written."""
     count = in_turn(book, desk.owed[stage])
     rows = book.scratch[:count].copy()
@@ -258,9 +264,9 @@ def _reduce_left(book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, th
     return written
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reduce(
-    book: Book, desk: Desk, legs: Legs, flags: Ints, stage: int, row: int, cursor: int, arrived: int
+    book: GangBook, desk: WriterState, legs: Legs, flags: Ints, stage: int, row: int, cursor: int, arrived: int
 ) -> int:  # fmt: skip
     """Reduce gradients; where stages keep two copies of the model, once both of them have got there."""
     move = legs.reduce[row]
@@ -282,8 +288,8 @@ def _reduce(
     return made
 
 
-@njit(cache=True, nogil=True)
-def _in_order(book: Book, desk: Desk, stage: int, thread: int, move: int) -> None:
+@kernel
+def _in_order(book: GangBook, desk: WriterState, stage: int, thread: int, move: int) -> None:
     """An operation that the stage cannot go on without."""
     wait_for_all(book, desk.cursor[thread])
     wait_for_all(book, desk.arrived[thread])
@@ -291,9 +297,9 @@ def _in_order(book: Book, desk: Desk, stage: int, thread: int, move: int) -> Non
     desk.arrived[thread] = NOTHING
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _beside(
-    book: Book, desk: Desk, stage: int, stream: int, move: int, cursor: int, arrived: int, peer: int
+    book: GangBook, desk: WriterState, stage: int, stream: int, move: int, cursor: int, arrived: int, peer: int
 ) -> int:  # fmt: skip
     """An operation beside the computation, behind the last one on its own stream."""
     wait_for_all(book, cursor)
@@ -304,8 +310,8 @@ def _beside(
     return made
 
 
-@njit(cache=True, nogil=True)
-def _between(book: Book, desk: Desk, one: int, other: int, stream: int, move: int) -> int:
+@kernel
+def _between(book: GangBook, desk: WriterState, one: int, other: int, stream: int, move: int) -> int:
     """An operation of two stages, behind all that was named and the last one of both on this stream."""
     lines = desk.line[one], desk.line[other]
     wait_for(book, desk.last[lines[0], stream])
@@ -315,8 +321,8 @@ def _between(book: Book, desk: Desk, one: int, other: int, stream: int, move: in
     return made
 
 
-@njit(cache=True, nogil=True)
-def _finish(book: Book, desk: Desk, rows: Rows, legs: Legs, ending: Ending, flags: Ints) -> None:
+@kernel
+def _finish(book: GangBook, desk: WriterState, rows: TimetableRows, legs: Legs, ending: Ending, flags: Ints) -> None:
     """How a step ends: gradients that are left, tied embeddings, the update, weights gathered again."""
     stages = len(ending.update)
     for stage in range(stages):
@@ -340,8 +346,8 @@ def _finish(book: Book, desk: Desk, rows: Rows, legs: Legs, ending: Ending, flag
                 _between(book, desk, other, stage, ZERO, ending.gather[at])
 
 
-@njit(cache=True, nogil=True)
-def _tie(book: Book, desk: Desk, rows: Rows, owner: int, other: int, move: int) -> None:
+@kernel
+def _tie(book: GangBook, desk: WriterState, rows: TimetableRows, owner: int, other: int, move: int) -> None:
     """Sum the gradients of an embedding that two stages hold between the two."""
     for stage in (owner, other):
         wait_for_all(book, desk.cursor[rows.row_of_stage[stage]])

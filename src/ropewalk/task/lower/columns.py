@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-
+from ropewalk.arrays import Flags, Ints
 
 SPARE_THREADS = 4
 """Threads for two passes side by side, of a stage and of its twin."""
 
 
-class Rows(NamedTuple):
-    """A timetable; `is_last` behind the last gradients of a piece.
+class TimetableRows(NamedTuple):
+    """A timetable; `marked` are the pass with which the gradients of a piece are complete, and its first forward pass.
 
     A row is what one device runs in order. A stage has a row of its own, or shares one with all others (seats).
     """
@@ -26,14 +21,14 @@ class Rows(NamedTuple):
     piece: Ints
     micro_batch: Ints
     paired: Ints
-    is_last: Flags
+    marked: Flags
     home: Ints
     """By piece, of all copies of the model: its stage."""
     row_of_stage: Ints
 
 
 class Legs(NamedTuple):
-    """Legs of pass p of piece i: from `first` to `behind` at 2 (4 i + p), one further where gradients are reduced."""
+    """Legs of pass p of piece i: from `first` to `behind` at 2 (4 i + p), one further of marked passes."""
 
     first: Ints
     behind: Ints
@@ -81,7 +76,7 @@ class Ending(NamedTuple):
     twin: Ints
 
 
-class Desk(NamedTuple):
+class WriterState(NamedTuple):
     """Where rows and stages stand while their operations are written.
 
     A thread is a row, or a spare one for passes side by side.

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.ragged import ranges
 from ropewalk.task.lower.moves import STREAMS, Move, Scope
-from ropewalk.task.lower.roster import Kind, Roster, shared
-from ropewalk.task.lower.server_order import Operations, waits_of_servers
+from ropewalk.task.lower.roster import OperationKind, Roster, shared
+from ropewalk.task.lower.server_order import GangOperations, waits_of_servers
 from ropewalk.task.step import Act, Step
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +176,7 @@ class Gang:
         """Every edge of the gang for all copies at both of its ends, as CSR."""
         owner, needed = np.repeat(np.arange(self.operations), np.diff(self.dep_start)), self.dep
         if roster.seats:
-            at, dep = waits_of_servers(Operations(kind, first, self.act, self.stream), owner, needed, roster)
+            at, dep = waits_of_servers(GangOperations(kind, first, self.act, self.stream), owner, needed, roster)
         else:
             at, dep = self._waits(roster, kind, first, owner, needed)
         order = np.argsort(at, kind="stable")
@@ -217,14 +216,14 @@ def relations(stage: Ints, peer: Ints, their_stage: Ints, their_peer: Ints) -> I
     return found
 
 
-def _copy_by_copy(one: Kind, other: Kind) -> tuple[Ints, Ints]:
+def _copy_by_copy(one: OperationKind, other: OperationKind) -> tuple[Ints, Ints]:
     """Messages between the same two stages follow each other one by one."""
     if one is other:
         return np.arange(one.copies), np.arange(one.copies)
     return shared(one.here, other.here)
 
 
-SIDES: tuple[Callable[[Kind, Kind], tuple[Ints, Ints]], ...] = (
+SIDES: tuple[Callable[[OperationKind, OperationKind], tuple[Ints, Ints]], ...] = (
     lambda one, other: shared(one.here, other.here),
     lambda one, other: shared(one.here, other.there),
     lambda one, other: shared(one.there, other.here),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ropewalk.device.work import Work
 from ropewalk.strategy.memory import updated
-from ropewalk.strategy.prices import Pace, PriceList, Prices, pace_of
-from ropewalk.strategy.shares import Share, computed_again, shares_of
+from ropewalk.strategy.prices import KeptPrices, Pace, Prices
+from ropewalk.strategy.shares import Share, shares_of
 from ropewalk.strategy.stages import Pieces, cut
 from ropewalk.strategy.strategy import Strategy
+from ropewalk.task.lower.moves import backward_moves, forward_moves
+from ropewalk.task.lower.paced import Launched, launched, together
 from ropewalk.task.lower.passes import Passes, Walks, passes_of
-from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.workload import Workload
 
 MOST_PASSES = 64
@@ -33,12 +33,12 @@ class Known:
     as long as they are kept here.
     """
 
-    def __init__(self, prices: Prices | PriceList) -> None:
-        self.listed = prices if isinstance(prices, PriceList) else PriceList(prices)
+    def __init__(self, prices: Prices | KeptPrices) -> None:
+        self.listed = prices if isinstance(prices, KeptPrices) else KeptPrices(prices)
         self.walks = Walks(Pace(self.listed))
         self._shares: dict[Hashable, tuple[Workload, tuple[Share, ...]]] = {}
         self._pieces: dict[Hashable, Pieces] = {}
-        self._work: dict[tuple[int, str], Work] = {}
+        self._launched: dict[tuple[int, str, int, bool], Launched] = {}
         self._passes: dict[Hashable, list[Passes]] = {}
 
     def shares(self, workload: Workload, strategy: Strategy) -> tuple[Share, ...]:
@@ -63,23 +63,18 @@ class Known:
     def pace(self, stage: int, pieces: Pieces, shares: tuple[Share, ...], strategy: Strategy) -> float:
         """How much longer a stage takes because its host launches all that it computes in a step."""
         held = [shares[at] for at in pieces.layers_of_stage(stage)]
-        gpu_s = host_s = 0.0
-        for share in held:
-            work = self._work_of(share)
-            gpu_s += work.gpu_s
-            host_s += work.host_s
         many = strategy.micro_batches / strategy.copies
         update = self.listed.update(*updated(strategy, held), strategy.optimiser)
-        return pace_of(self.listed, Work(many * gpu_s, many * host_s) + update).factor or 1.0
+        whole = together(self._launched_for(share, strategy) for share in held)
+        return whole.pace(many, update, side_by_side=strategy.side_by_side)
 
-    def _work_of(self, share: Share) -> Work:
+    def _launched_for(self, share: Share, strategy: Strategy) -> Launched:
         """Both passes of a layer, and what is computed again between them."""
-        alike = id(share.layer.operators), share.recompute
-        if alike not in self._work:
-            operators = tuple(op for op in share.layer.operators if not isinstance(op, Exchange))
-            again = self.listed.forward(computed_again(share))
-            self._work[alike] = self.listed.forward(operators) + self.listed.backward(operators) + again
-        return self._work[alike]
+        alike = id(share.layer.operators), share.recompute, share.split.expert, strategy.tensor_overlap
+        if alike not in self._launched:
+            moves = [self.walks.moves(walk, share, strategy, summed=True) for walk in (forward_moves, backward_moves)]
+            self._launched[alike] = launched(share, self.listed, *moves)
+        return self._launched[alike]
 
     def passes(
         self, pieces: Pieces, shares: tuple[Share, ...], views: tuple[Strategy, ...], *, condense: bool, apart: bool

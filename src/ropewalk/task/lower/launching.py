@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.strategy.order import Order
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.moves import STREAM, STREAMS, Move, Scope
 from ropewalk.task.passes import (
-    Arrival,
     Gradients,
+    TensorArrival,
     by_consumer,
     credit,
     cross_barrier,
@@ -34,17 +35,16 @@ from ropewalk.task.passes import (
     with_barrier,
     woven,
 )
-from ropewalk.task.passes.assembly import Indices
 from ropewalk.task.step import Act, Step
 
-ARRIVALS = {"whole": Arrival.TOGETHER, "streamed": Arrival.THROUGH, "gathered": Arrival.GATHERED}
+ARRIVALS = {"whole": TensorArrival.TOGETHER, "streamed": TensorArrival.THROUGH, "gathered": TensorArrival.GATHERED}
 Layers = Mapping[str, int]
 """Names of the layers in the order of the model, and the piece of the model that each is in."""
 EXPERTS = " experts"
 """What the gradients of the experts of a layer are called, behind the name of the layer."""
 
 
-def launched(gang: Gang, order: Order, layers: Layers, steps: int = 1) -> tuple[Gang, tuple[Indices, ...]]:
+def launched(gang: Gang, order: Order, layers: Layers, steps: int = 1) -> tuple[Gang, tuple[Ints, ...]]:
     """The gang with its gradients in this order, so many steps in a row, and the moves with which each step is over.
 
     The gang has one collective for the gradients of every layer.
@@ -101,7 +101,7 @@ def _plan(gradients: Gradients, order: Order, layers: Layers) -> list[list[tuple
     findings = Findings(StrategyError, "order of gradients")
     for name in sorted(listed - set(layers)):
         findings.add(
-            f"it launches {name!r}, which is no layer of the model: use names such as {', '.join([*layers][:3])}"
+            f"it launches {name!r}, which is not a layer of the model: use names such as {', '.join([*layers][:3])}"
         )
     for name in tensors:
         if name not in listed:

@@ -50,7 +50,7 @@ from ropewalk.errors import StrategyError
 from ropewalk.strategy.checks import check
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.placement import Placement
-from ropewalk.strategy.prices import Pace, PriceList, Prices
+from ropewalk.strategy.prices import KeptPrices, Pace, Prices
 from ropewalk.strategy.server import ONE_GPU, Server
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces, cut
@@ -76,7 +76,7 @@ def lower(
     workload: Workload,
     strategy: Strategy,
     placement: Placement,
-    prices: Prices | PriceList | SeatPricer,
+    prices: Prices | KeptPrices | SeatPricer,
     detail: str = "auto",
     server: Server = ONE_GPU,
 ) -> Step:
@@ -111,7 +111,7 @@ def lower_steps(
     workload: Workload,
     strategy: Strategy,
     placement: Placement,
-    prices: Prices | PriceList,
+    prices: Prices | KeptPrices,
     steps: int,
     detail: str = "auto",
 ) -> StepsInARow:
@@ -198,7 +198,7 @@ class Lowered:
         return self.gang()[0] if self.order.is_plain else self.launched(1)[0]
 
     def launched(self, steps: int) -> tuple[Gang, tuple[NDArray[np.int64], ...]]:
-        """The gang with its gradients in the order asked for, so many steps in a row."""
+        """The gang with its gradients in the order asked for, so many consecutive steps."""
         gang, layers = self.gang()
         return launched(gang, self.order, layers, steps)
 

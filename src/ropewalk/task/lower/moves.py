@@ -101,7 +101,7 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
     behind it: that is paid once a step, an equal part in every micro-batch.
     """
     walk = _walk(share, strategy, prices, prices.backward, "backward")
-    moves = [*_again(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
+    moves = [*again_moves(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
     inside = share.server.all_reduce_s(share.copied_parameters * gradient_bytes(strategy, prices.element_bytes))
     if inside:
         seconds, label = inside / strategy.micro_batches, f"{share.layer.name} backward"
@@ -114,7 +114,7 @@ def backward_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]
 def input_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What the layer before waits for: the backward pass without gradients of weights, with all its meetings."""
     walk = _walk(share, strategy, prices, prices.backward_input, "backward", " inputs")
-    return [*_again(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
+    return [*again_moves(share, strategy, prices), *with_taken(list(walk), share, prices, back=True)]
 
 
 def weight_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
@@ -132,7 +132,7 @@ def recompute_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move
     return list(_walk(share, strategy, prices, prices.forward, "recompute"))
 
 
-def _again(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
+def again_moves(share: Share, strategy: Strategy, prices: Pace) -> list[Move]:
     """What is computed once more before the gradients of this layer, with the meetings of ranks in it."""
     again = met_again(share) if share.recompute != "stage" else ()
     return recompute_moves(replace(share, layer=replace(share.layer, operators=again)), strategy, prices)

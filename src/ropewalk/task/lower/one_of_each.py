@@ -10,15 +10,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.collectives.choice import CollectiveChoice
 from ropewalk.task.kinds import Settled
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.moves import BLOCKING, STREAM, STREAMS, Move, Scope
 from ropewalk.task.step import Act
-
-Ints = NDArray[np.int64]
 
 Key = tuple[int, int, int, int, int, Settled]
 """Act, scope, stage, peer, stream and what a library chose for their size: with these two operations have the same

@@ -21,7 +21,8 @@ from ropewalk.task.lower.moves import (
     recompute_moves,
     weight_moves,
 )
-from ropewalk.task.lower.taken import beside_exchanges, beside_reduces
+from ropewalk.task.lower.taken import beside_exchanges, beside_gathers, beside_reduces
+from ropewalk.task.lower.updated import gathered_ahead
 from ropewalk.task.step import Act
 from ropewalk.timetable.passes import Pass
 
@@ -47,7 +48,7 @@ class Passes:
     plain: dict[Pass, tuple[Leg, ...]]
     reducing: dict[Pass, tuple[Leg, ...]] = field(default_factory=dict)
     """Passes that also reduce gradients: those of the last micro-batch, or all where gradients are shared out (ZeRO-2
-    and up)."""
+    and up); and the first forward pass, where it gathers weights that were updated."""
 
     def legs(self, kind: Pass, *, reduces: bool) -> tuple[Leg, ...]:
         return self.reducing[kind] if reduces and kind in self.reducing else self.plain[kind]
@@ -158,6 +159,9 @@ def passes_of(
         Pass.BACKWARD: rerun + _legs(back, again, nothing, backward, join),
     }
     reducing = {Pass.BACKWARD: rerun + _legs(back, again, reduces, backward, join)}
+    if strategy.gather_ahead:
+        first = gathered_ahead(layers, shares, dense, reduces, strategy, walks.prices.listed.numbers)
+        reducing[Pass.FORWARD] = _legs(ahead, first, nothing, f"{name} forward", written if apart else join, begins)
     if strategy.splits_backward:
         late = walked(weight_moves)[::-1]
         plain[Pass.INPUT] = rerun + _legs(walked(input_moves)[::-1], again, nothing, f"{backward} inputs", join)
@@ -168,7 +172,11 @@ def passes_of(
         {kind: beside_exchanges(legs, strategy, walks.prices) for kind, legs in some.items()}
         for some in (plain, reducing)
     )
-    return Passes(plain, {kind: beside_reduces(legs, strategy, walks.prices) for kind, legs in reducing.items()})
+    beside_all = {Pass.FORWARD: beside_gathers}
+    return Passes(
+        plain,
+        {kind: beside_all.get(kind, beside_reduces)(legs, strategy, walks.prices) for kind, legs in reducing.items()},
+    )
 
 
 def _legs(

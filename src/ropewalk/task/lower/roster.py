@@ -1,7 +1,7 @@
 """Who takes part in the copies of an operation: all that lowering knows about ranks.
 
-Ranks of a stage are numbered by their coordinates; a `Kind` of operation says how many copies of it there are and which
-of these ranks each copy has. Stages of one shape share their kinds. A send between stages of different shapes is one
+Ranks of a stage are numbered by their coordinates; an `OperationKind` says how many copies there are and which of
+these ranks each copy has. Stages of one shape share their kinds. A send between stages of different shapes is one
 message for each pair of ranks that have something in common: a replica holds a range of the samples of a micro-batch, a
 tensor rank sends and receives a range of its columns (of its tokens under sequence parallelism), and a message is where
 two such rectangles overlap.
@@ -16,14 +16,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.ragged import ranges
-from ropewalk.strategy.between import Spread, gradients_between, moved, parts_between
+from ropewalk.strategy.between import TensorSpread, gradients_between, moved, parts_between
 from ropewalk.strategy.placement import AXES, Placement
 from ropewalk.strategy.seating import Seat, seat_of
 from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.lower.moves import Scope
-
-Ints = NDArray[np.int64]
 
 INNER = AXES[1:]
 """Coordinates of a rank inside its stage."""
@@ -49,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class OperationKind:
     """Operations whose copies have the same ranks, counted in their stages."""
 
     copies: int
@@ -87,7 +86,7 @@ class Roster:
         if placement.strategy.grain == SERVER:
             self.seats = tuple(map(seat_of, placement.strategy.stage_parts))
             self.flat, self.base = np.arange(self.ranks, dtype=np.int32), np.zeros(len(self.grids), np.int64)
-        self.kinds: list[Kind] = []
+        self.kinds: list[OperationKind] = []
         self._known: dict[tuple[object, ...], int] = {}
         for scope in () if self.seats else MERGED:
             self.kind_of(scope, 0, -1)  # numbered by scope where all stages are alike
@@ -104,33 +103,33 @@ class Roster:
             self.kinds.append(make(scope, stage, peer))
         return self._known[key]
 
-    def _alike(self, scope: Scope, stage: int, peer: int) -> Kind:
+    def _alike(self, scope: Scope, stage: int, peer: int) -> OperationKind:
         return _of_one_shape(scope, self.grids[stage].shape, self.folded)
 
-    def _of_seats(self, scope: Scope, stage: int, peer: int) -> Kind:
+    def _of_seats(self, scope: Scope, stage: int, peer: int) -> OperationKind:
         """Between seats only tensors and their gradients move; everything else is of one seat."""
         if peer < 0:
             alone, ranks = self._alike(scope, stage, peer), self.grids[stage].ravel().astype(np.int64)
             side = Side(alone.here.copy, ranks[alone.here.rank])
-            return Kind(alone.copies, side, side)
+            return OperationKind(alone.copies, side, side)
         between = gradients_between if scope is Scope.BACK else parts_between
         parts = between(self.seats[stage], self.seats[peer])
         copies, src, dst = np.arange(len(parts.src)), parts.src.astype(np.int64), parts.dst.astype(np.int64)
-        return Kind(len(copies), Side(copies, src), Side(copies, dst), parts.bytes_of(1.0))
+        return OperationKind(len(copies), Side(copies, src), Side(copies, dst), parts.bytes_of(1.0))
 
-    def _made(self, scope: Scope, stage: int, peer: int) -> Kind:
+    def _made(self, scope: Scope, stage: int, peer: int) -> OperationKind:
         here, there = self.grids[stage].shape, self.grids[peer].shape
         if scope is Scope.TIED:
             # Replicas and parts differ, so all ranks of both stages meet.
-            return Kind(1, _everyone(here), _everyone(there))
+            return OperationKind(1, _everyone(here), _everyone(there))
         if scope is not Scope.RANK:
             # Two copies of the same weights, each with its own replicas but split over as many tensor ranks.
             both = [_of_one_shape(scope, shape, self.folded) for shape in (here, there)]
             assert both[0].copies == both[1].copies, f"{scope.name} between stages that are split differently"
-            return Kind(both[0].copies, both[0].here, both[1].here)
+            return OperationKind(both[0].copies, both[0].here, both[1].here)
         source, target, share = messages(_replicas(here), here[-1], _replicas(there), there[-1], self.parts_of_columns)
         copies = np.arange(len(share))
-        return Kind(len(share), Side(copies, source), Side(copies, target), share)
+        return OperationKind(len(share), Side(copies, source), Side(copies, target), share)
 
     def singles(self) -> tuple[Ints, Ints, Ints, NDArray[np.float64]]:
         """Ranks of operations of one rank, and their parts of the amount: of copy c of kind k at `start[k] + c`.
@@ -177,11 +176,16 @@ def messages(
     """
     ours, theirs = replicas * tensor, their_replicas * their_tensor
     if parts_of_columns:
-        has, needs = Spread(_row(0, ours), replicas, tensor), Spread(_row(ours, theirs), their_replicas, their_tensor)
+        has, needs = (
+            TensorSpread(_row(0, ours), replicas, tensor),
+            TensorSpread(_row(ours, theirs), their_replicas, their_tensor),
+        )
         found = moved(has, needs)
         source, target, share = found.src, found.dst - ours, found.bytes_of(1.0)
     else:
-        found = moved(Spread(_row(0, replicas), replicas), Spread(_row(replicas, their_replicas), their_replicas))
+        found = moved(
+            TensorSpread(_row(0, replicas), replicas), TensorSpread(_row(replicas, their_replicas), their_replicas)
+        )
         rank = np.arange(their_tensor)
         source = (found.src[:, None] * tensor + rank % tensor).ravel()
         target = ((found.dst - replicas)[:, None] * their_tensor + rank).ravel()
@@ -205,7 +209,7 @@ def _replicas(shape: tuple[int, ...]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _of_one_shape(scope: Scope, shape: tuple[int, ...], folded: int) -> Kind:
+def _of_one_shape(scope: Scope, shape: tuple[int, ...], folded: int) -> OperationKind:
     """A copy for every combination of the coordinates that are not merged.
 
     Folded experts are spread over `folded` ranks in a row, whichever coordinates these differ in.
@@ -214,7 +218,7 @@ def _of_one_shape(scope: Scope, shape: tuple[int, ...], folded: int) -> Kind:
         ranks = np.arange(math.prod(shape))
         apart = scope is Scope.EXPERT
         side = Side(ranks // folded if apart else ranks % folded, ranks)
-        return Kind(len(ranks) // folded if apart else folded, side, side)
+        return OperationKind(len(ranks) // folded if apart else folded, side, side)
     number = np.zeros(shape, np.int64)
     copies = 1
     for axis, name in enumerate(INNER):
@@ -223,4 +227,4 @@ def _of_one_shape(scope: Scope, shape: tuple[int, ...], folded: int) -> Kind:
             number = number * shape[axis] + along
             copies *= shape[axis]
     side = Side(number.ravel(), np.arange(number.size))
-    return Kind(copies, side, side)
+    return OperationKind(copies, side, side)

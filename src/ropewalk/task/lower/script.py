@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ropewalk.device.numbers import Numbers
+from ropewalk.arrays import Ints
 from ropewalk.strategy.between import gradients_between, parts_between
 from ropewalk.strategy.memory import gradient_bytes, tied_copy, updated
 from ropewalk.strategy.prices import Pace
@@ -18,17 +18,16 @@ from ropewalk.strategy.seating import seat_of
 from ropewalk.strategy.shares import Share
 from ropewalk.strategy.stages import Pieces
 from ropewalk.strategy.strategy import SERVER, Strategy
-from ropewalk.task.lower.columns import SPARE_THREADS, Desk, Ending, Hops, Legs, Rows
+from ropewalk.task.lower.columns import SPARE_THREADS, Ending, Hops, Legs, TimetableRows, WriterState
 from ropewalk.task.lower.gang import Gang
 from ropewalk.task.lower.hops import hop
 from ropewalk.task.lower.moves import STREAM, Move, Scope
 from ropewalk.task.lower.passes import Leg, Passes
+from ropewalk.task.lower.updated import gathered_behind
 from ropewalk.task.step import Act
 from ropewalk.timetable.passes import Pass
 from ropewalk.timetable.table import Timetable
 from ropewalk.workload.workload import Workload
-
-Ints = NDArray[np.int64]
 
 KINDS = tuple(Pass)
 OWN_STREAMS = 3
@@ -53,15 +52,15 @@ class Script:
     """All that the kernel needs to write a gang."""
 
     moves: tuple[Move, ...]
-    rows: Rows
+    rows: TimetableRows
     legs: Legs
     hops: Hops
     ending: Ending
     line: Ints
     """By stage: stages on the same ranks have the same number, and reduce their gradients one after the other."""
     flags: Ints
-    """Reductions overlap the backward pass, gradients are shared out, weights are gathered ahead, two copies, sends to
-    a stage keep their order."""
+    """Reductions overlap the backward pass, gradients are shared out, weights are gathered a layer ahead, two copies,
+    sends to a stage keep their order, updated weights are gathered from the beginning on."""
     pieces: int
     """Of one copy of the model."""
     micro_batches: int
@@ -100,11 +99,11 @@ class Script:
         end = len(self.ending.tie) + len(self.ending.update) + len(self.ending.gather)
         return passes + 2 * len(self.hops.sent) * self.micro_batches + end
 
-    def _desk(self) -> Desk:
+    def _desk(self) -> WriterState:
         stages, every, hops = len(self.line), len(self.legs.first) // 8, len(self.hops.sent)
         threads = len(self.rows.row_start) - 1 + SPARE_THREADS
         most = int(self.legs.reduce_place.max(initial=-1)) + 1
-        return Desk._make((
+        return WriterState._make((
             self.rows.row_start[:-1].copy(),
             *(np.full(threads, -1) for _ in range(4)),
             np.full((stages, OWN_STREAMS + stages), -1),
@@ -133,7 +132,10 @@ def script_of(
     hops = _hops(moves, pieces.crossings(workload), pieces, strategy, views, element_bytes)
     lines, waits = _lines(strategy, len(views))
     ending = _ending(moves, strategy, views, held, pieces, prices, waits)
-    flags = [strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1, strategy.grain != SERVER]
+    flags = [
+        strategy.order.overlap, shared_out, strategy.prefetch, strategy.copies > 1, strategy.grain != SERVER,
+        strategy.gather_ahead,
+    ]  # fmt: skip
     return Script(
         tuple(moves.rows), _rows(strategy.timetable, pieces, len(views)), legs, hops, ending, _ints(lines),
         np.array(flags, np.int64), pieces.count, strategy.micro_batches, np.array(pace, np.float64),
@@ -151,16 +153,18 @@ def _lines(strategy: Strategy, stages: int) -> tuple[list[int], list[list[int]]]
     return lines, [[line for line, ours in of_line.items() if not ours.isdisjoint(mine)] for mine in workers]
 
 
-def _rows(table: Timetable, pieces: Pieces, stages: int) -> Rows:
+def _rows(table: Timetable, pieces: Pieces, stages: int) -> TimetableRows:
     home, row_of_stage = _ints(pieces.homes), np.zeros(stages, np.int64)
     row_of_stage[home] = table.device_of_piece
     piece, number = table.piece.astype(np.int64), np.arange(table.passes)
     done = np.flatnonzero((table.kind == Pass.BACKWARD) | (table.kind == Pass.WEIGHT))
     last = np.full(len(table.device_of_piece), -1)
     last[piece[done]] = done
-    return Rows(
+    first, ahead = np.full(len(table.device_of_piece), -1), np.flatnonzero(table.kind == Pass.FORWARD)[::-1]
+    first[piece[ahead]] = ahead
+    return TimetableRows(
         table.row_start, table.kind.astype(np.int64), piece, table.micro_batch.astype(np.int64),
-        table.paired.astype(np.int64), number == last[piece], home, row_of_stage,
+        table.paired.astype(np.int64), (number == last[piece]) | (number == first[piece]), home, row_of_stage,
     )  # fmt: skip
 
 
@@ -267,27 +271,12 @@ def _ending(
         together = [mine] if prices.factor is not None else [[share] for share in mine]
         seconds = sum(prices.update(*updated(view, group), strategy.optimiser) for group in together)
         update += moves.add([Move(Act.COMPUTE, Scope.RANK, seconds, STREAM["compute"], "update")])
-        again = _gather_updated(view, mine, prices.listed.numbers) if strategy.zero in (1, 2) else ()
+        behind = strategy.zero in (1, 2) and not strategy.gather_ahead
+        again = gathered_behind(view, mine, prices.listed.numbers) if behind else ()
         gathers.append(moves.add(list(again)))
     twins = _ints(pieces.twin(stage) for stage in range(len(views)))
     tied = np.array(ties, np.int64).reshape(-1, 3).T.copy()
     return Ending._make([*tied, _ints(update), *_csr(waits), *_csr(gathers), twins])
-
-
-def _gather_updated(strategy: Strategy, held: list[Share], numbers: Numbers) -> Iterator[Move]:
-    """Weights that ranks updated in parts."""
-    dense, experts = sum(share.parameters for share in held), sum(share.expert_parameters for share in held)
-    narrow = [sum(share.narrow - share.narrow_experts for share in held), sum(share.narrow_experts for share in held)]
-    less = 0.0
-    if strategy.narrow_weights and numbers.sent_bytes is not None:
-        less = numbers.element_bytes - numbers.sent_bytes
-    for scope, ways, count, sent_narrow in (
-        (Scope.DATA, strategy.replicas, dense + tied_copy(held), min(dense, narrow[0])),
-        (Scope.EXPERT_DATA, strategy.expert_replicas, experts, min(experts, narrow[1])),
-    ):
-        if ways > 1 and count:
-            size = count * numbers.element_bytes - sent_narrow * less
-            yield Move(Act.ALL_GATHER, scope, size, STREAM["zero"], "updated weights")
 
 
 def _ints(values: Iterable[int]) -> Ints:

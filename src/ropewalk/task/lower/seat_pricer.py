@@ -16,7 +16,7 @@ from ropewalk.strategy.memory import OPTIMISER_BYTES, memory_of_layer, updated, 
 from ropewalk.strategy.order import Order
 from ropewalk.strategy.part import Manner, Part
 from ropewalk.strategy.part_checks import uneven_samples
-from ropewalk.strategy.prices import Pace, PriceList, Prices
+from ropewalk.strategy.prices import KeptPrices, Pace, Prices
 from ropewalk.strategy.seating import Seat, seat_of
 from ropewalk.strategy.server import Server
 from ropewalk.strategy.shares import Share, share_of
@@ -89,12 +89,12 @@ class SeatPricer:
         findings = Findings(StrategyError, f"seats of {self.workload.name}")
         if self.batch < 1 or self.micro_batches < 1 or self.batch % max(self.micro_batches, 1):
             findings.add(
-                f"{self.batch} samples do not fall into {self.micro_batches} equal micro-batches: give a divisor"
+                f"{self.batch} samples do not divide into {self.micro_batches} equal micro-batches: give a divisor"
             )
         if self.optimiser not in OPTIMISER_BYTES:
             findings.add(f"there is no optimiser {self.optimiser!r}: use one of {', '.join(OPTIMISER_BYTES)}")
         findings.raise_if_any()
-        self.pace = Pace(PriceList(self.prices), None)
+        self.pace = Pace(KeptPrices(self.prices), None)
         self._strategy = Strategy(
             grain=SERVER, schedule="gpipe", order=Order(fusion=0.0), micro_batch=self.batch // self.micro_batches,
             micro_batches=self.micro_batches, optimiser=self.optimiser,
@@ -164,8 +164,8 @@ class SeatPricer:
         return self._sized[samples]
 
 
-def seat_pricer(workload: Workload, strategy: Strategy, prices: Prices | PriceList, server: Server) -> SeatPricer:
+def seat_pricer(workload: Workload, strategy: Strategy, prices: Prices | KeptPrices, server: Server) -> SeatPricer:
     """Prices for the seats of one strategy."""
-    alone = prices.prices if isinstance(prices, PriceList) else prices
+    alone = prices.prices if isinstance(prices, KeptPrices) else prices
     batch, many = strategy.global_batch, strategy.micro_batches
     return SeatPricer(workload, alone, batch, server, many, strategy.optimiser)

@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.ragged import ranges
 from ropewalk.task.lower.moves import STREAM
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.step import Act
 
-Ints = NDArray[np.int64]
 
-
-class Operations(NamedTuple):
+class GangOperations(NamedTuple):
     """Operations of a gang, and where their copies for all ranks begin."""
 
     kind: Ints
@@ -28,7 +27,7 @@ class Operations(NamedTuple):
     stream: NDArray[np.int16]
 
 
-def waits_of_servers(operations: Operations, owner: Ints, needed: Ints, roster: Roster) -> tuple[Ints, Ints]:
+def waits_of_servers(operations: GangOperations, owner: Ints, needed: Ints, roster: Roster) -> tuple[Ints, Ints]:
     """Pairs of copies, the one that waits and the one that is waited for; `owner` waits for `needed` in the gang."""
     ahead = operations.stream < STREAM["data"]
     beside = ~ahead[needed]
@@ -39,7 +38,7 @@ def waits_of_servers(operations: Operations, owner: Ints, needed: Ints, roster: 
     return each[0], each[1]
 
 
-def _in_order(operations: Operations, ahead: NDArray[np.bool_], roster: Roster) -> tuple[Ints, Ints]:
+def _in_order(operations: GangOperations, ahead: NDArray[np.bool_], roster: Roster) -> tuple[Ints, Ints]:
     """Each operation, and the last one before it that each of its ranks could not go on without."""
     number, copy, rank = _taking_part(operations, np.arange(len(operations.kind)), roster, "here")
     operation = operations.first[number] + copy
@@ -51,7 +50,7 @@ def _in_order(operations: Operations, ahead: NDArray[np.bool_], roster: Roster) 
     return operation[known], operation[before[known]]
 
 
-def _beside(operations: Operations, owner: Ints, needed: Ints, roster: Roster) -> tuple[Ints, Ints]:
+def _beside(operations: GangOperations, owner: Ints, needed: Ints, roster: Roster) -> tuple[Ints, Ints]:
     """Who waits for sends and gradients: a send is waited for where it arrives."""
     copy_at = np.full((len(roster.kinds), roster.ranks), -1)
     for kind in np.unique(operations.kind[owner]).tolist():
@@ -67,7 +66,7 @@ def _beside(operations: Operations, owner: Ints, needed: Ints, roster: Roster) -
     return np.concatenate([one[0] for one in pairs]), np.concatenate([one[1] for one in pairs])
 
 
-def _taking_part(operations: Operations, numbers: Ints, roster: Roster, side: str) -> tuple[Ints, Ints, Ints]:
+def _taking_part(operations: GangOperations, numbers: Ints, roster: Roster, side: str) -> tuple[Ints, Ints, Ints]:
     """Who takes part in these operations on one side: place in `numbers`, copy, rank."""
     sides = [getattr(one, side) for one in roster.kinds]
     many = np.array([len(one.rank) for one in sides])

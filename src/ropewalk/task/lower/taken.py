@@ -54,6 +54,24 @@ def beside_reduces(legs: tuple[Leg, ...], strategy: Strategy, prices: Pace) -> t
     return tuple(found)
 
 
+def beside_gathers(legs: tuple[Leg, ...], strategy: Strategy, prices: Pace) -> tuple[Leg, ...]:
+    """The legs of a forward pass, longer by what updated weights take that are gathered beside them for those behind.
+
+    Gathers run from the beginning on, and a leg waits for its own: what is left beside it is what others wait for.
+    """
+    inside = prices.listed.inside
+    if inside is None or not inside.taken:
+        return legs
+    found = []
+    left_s = sum(_reduce_s(move, strategy, inside) for leg in legs for move in leg.gathers)
+    for leg in legs:
+        left_s = max(0.0, left_s - sum(_reduce_s(move, strategy, inside) for move in leg.gathers))
+        beside_s = min(left_s, _work_s(leg.moves) / (1 - inside.taken))
+        found.append(replace(leg, moves=_longer(leg.moves, beside_s * inside.taken)))
+        left_s -= beside_s
+    return tuple(found)
+
+
 def beside_exchanges(legs: tuple[Leg, ...], strategy: Strategy, prices: Pace) -> tuple[Leg, ...]:
     """The legs of a pass, longer by what exchanges of tokens take that run while another pass computes.
 
@@ -87,16 +105,19 @@ def _longer(moves: Sequence[Move], more_s: float) -> tuple[Move, ...]:
 
 
 def _reduce_s(move: Move, strategy: Strategy, inside: Inside) -> float:
-    """Seconds of reducing gradients among those who hold the same weights."""
+    """Seconds of reducing gradients, or of gathering weights, among those who hold the same weights."""
     ranks = strategy.expert_replicas if move.scope.name == "EXPERT_DATA" else strategy.replicas
     halves = 2 if move.act is Act.ALL_REDUCE else 1
     return halves * move.amount * (ranks - 1) / ranks / inside.shared_out_bytes_s(ranks, strategy.tensor)
 
 
 def _exchange_s(move: Move, strategy: Strategy, inside: Inside) -> float:
-    """Seconds of an all-to-all of expert ranks: inside their servers, and beyond by the NICs."""
-    ranks = strategy.expert
-    together = max(1, min(ranks, inside.gpus // (1 if strategy.fold_experts else strategy.tensor)))
+    return sent_s(move.amount, strategy.expert, 1 if strategy.fold_experts else strategy.tensor, inside)
+
+
+def sent_s(size_bytes: float, ranks: int, tensor: int, inside: Inside) -> float:
+    """Seconds of an all-to-all of so many expert ranks, beside tensor ranks: inside servers, and beyond by the NICs."""
+    together = max(1, min(ranks, inside.gpus // tensor))
     within, beyond = (together - 1) / ranks, (ranks - together) / ranks
-    across_s = move.amount * beyond / inside.across_bytes_s if beyond and inside.across_bytes_s else 0.0
-    return max(move.amount * within / inside.bytes_s, across_s)
+    across_s = size_bytes * beyond / inside.across_bytes_s if beyond and inside.across_bytes_s else 0.0
+    return max(size_bytes * within / inside.bytes_s, across_s)

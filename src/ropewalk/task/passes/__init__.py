@@ -6,7 +6,7 @@ runs them on one rank of every stage (`task.lower.launching`), before that is co
 
 from ropewalk.task.passes.credit import credit
 from ropewalk.task.passes.fuse import fuse
-from ropewalk.task.passes.gradients import Arrival, Gradients, gradients_in
+from ropewalk.task.passes.gradients import Gradients, TensorArrival, gradients_in
 from ropewalk.task.passes.launched_once import launched_once
 from ropewalk.task.passes.pack import pack
 from ropewalk.task.passes.prioritise import by_consumer, in_launch_order, prioritise
@@ -16,8 +16,8 @@ from ropewalk.task.passes.stream import stream
 from ropewalk.task.passes.weave import Woven, woven
 
 __all__ = [
-    "Arrival",
     "Gradients",
+    "TensorArrival",
     "Woven",
     "by_consumer",
     "credit",

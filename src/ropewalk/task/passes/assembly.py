@@ -10,28 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import GraphError
 from ropewalk.task.step import Act, Step
-
-Indices = NDArray[np.int64]
 
 COLUMNS = ("act", "rank", "peer", "group", "amount", "stream", "priority", "label", "repeats", "goes_on")
 """Columns of a step that describe an operation by itself."""
 
 
 @dataclass
-class Draft:
+class StepDraft:
     """A step being written: columns by operation, in any order, labels, and who waits for what."""
 
     like: Step
     """Where groups, streams and facts about the step come from."""
     columns: dict[str, NDArray[Any]]
     labels: list[str]
-    waiter: list[Indices]
-    awaited: list[Indices]
+    waiter: list[Ints]
+    awaited: list[Ints]
 
     @classmethod
-    def of(cls, step: Step, copies: int = 1) -> Draft:
+    def of(cls, step: Step, copies: int = 1) -> StepDraft:
         """All operations of a step with what they wait for, so many times; copies do not wait for each other."""
         waiter, awaited = edges_of(step)
         first = np.arange(copies)[:, None] * step.operations
@@ -47,7 +46,7 @@ class Draft:
     def operations(self) -> int:
         return len(self.columns["act"])
 
-    def add(self, rows: Sequence[Row]) -> Indices:
+    def add(self, rows: Sequence[AddedOperation]) -> Ints:
         """More operations; gives their numbers."""
         first = self.operations
         known = {text: number for number, text in enumerate(self.labels)}
@@ -59,12 +58,12 @@ class Draft:
             self.columns[name] = np.concatenate([column, np.array(values[name], column.dtype)])
         return np.arange(first, self.operations)
 
-    def wait(self, waiter: Indices | Sequence[int], awaited: Indices | Sequence[int]) -> None:
+    def wait(self, waiter: Ints | Sequence[int], awaited: Ints | Sequence[int]) -> None:
         """Operation `waiter[i]` waits for `awaited[i]` as well."""
         self.waiter.append(np.asarray(waiter, np.int64))
         self.awaited.append(np.asarray(awaited, np.int64))
 
-    def step(self, kept: NDArray[np.bool_] | None = None) -> tuple[Step, Indices]:
+    def step(self, kept: NDArray[np.bool_] | None = None) -> tuple[Step, Ints]:
         """The step of the operations that are kept, and the number of each in it, -1 where it is left out.
 
         Edges to and from what is left out go with it: whoever leaves something out says what takes its place.
@@ -91,7 +90,7 @@ class Draft:
         step.check()
         return step, number
 
-    def _ordered(self, kept: Indices, edges: Indices) -> Indices:
+    def _ordered(self, kept: Ints, edges: Ints) -> Ints:
         """Lower numbers first, where what they wait for allows it."""
         left = np.bincount(edges[:, 0], minlength=self.operations)
         behind: list[list[int]] = [[] for _ in range(self.operations)]
@@ -109,14 +108,14 @@ class Draft:
         if len(order) < len(kept):
             stuck = next(int(at) for at in kept if left[at])
             raise GraphError(
-                f"{self.labels[int(self.columns['label'][stuck])]!r} would wait for itself: launch gradients in an "
-                "order in which none stands behind one that is computed after it has been used"
+                f"{self.labels[int(self.columns['label'][stuck])]!r} would wait for itself: launch gradients so that "
+                "none is queued behind a later one"
             )
         return np.array(order, np.int64)
 
 
 @dataclass(frozen=True)
-class Row:
+class AddedOperation:
     """One more operation."""
 
     act: Act
@@ -131,7 +130,7 @@ class Row:
     goes_on: bool = False
 
 
-def edges_of(step: Step) -> tuple[Indices, Indices]:
+def edges_of(step: Step) -> tuple[Ints, Ints]:
     """Every dependency of a step: who waits, and for what."""
     return np.repeat(np.arange(step.operations), np.diff(step.dep_start)), step.dep.astype(np.int64)
 

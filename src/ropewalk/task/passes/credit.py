@@ -15,5 +15,5 @@ def credit(gradients: Gradients, credit_bytes: float) -> Gradients:
     0 is one launch at a time; infinity hands all of them over as their gradients appear, in order.
     """
     if isnan(credit_bytes) or credit_bytes < 0:
-        raise GraphError(f"a credit of {credit_bytes:g} bytes lets nothing pass: give 0 (one launch) or more")
+        raise GraphError(f"a credit of {credit_bytes:g} bytes is negative: give 0 (one launch) or more")
     return replace(gradients, credit_bytes=float(credit_bytes))

@@ -21,13 +21,12 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import Findings, GraphError
-from ropewalk.task.passes.assembly import Draft, Indices, edges_of, ranks_of
+from ropewalk.task.passes.assembly import StepDraft, edges_of, ranks_of
 from ropewalk.task.step import Act, Step
-
-Array = NDArray[np.float64]
 
 UPDATE = "update"
 """What the optimiser's computation is labelled."""
@@ -36,7 +35,7 @@ CONSERVED = 1e-9
 NOBODY = np.zeros(0, np.int64)
 
 
-class Arrival(Enum):
+class TensorArrival(Enum):
     """How the tensors of one launch become known to those who wait for them."""
 
     TOGETHER = "together"
@@ -59,37 +58,37 @@ class Gradients:
     """By tensor: the layer whose forward pass reads it, as labels of the base name it."""
     stream: int
     """The stream of the base on which gradients are summed."""
-    tensor: Indices
+    tensor: Ints
     """By shard."""
-    lane: Indices
+    lane: Ints
     """By shard: the group of the base that sums it."""
-    step_of: Indices
+    step_of: Ints
     """By shard: the step whose gradient it is."""
-    size_bytes: Array
+    size_bytes: Floats
     """By shard."""
-    begins: Indices
+    begins: Ints
     """Rows (tensor, operation of the base): where the forward pass that reads it begins."""
-    made_by: Indices
+    made_by: Ints
     """Rows (shard, operation of the base): what must be over before it can be summed."""
-    read_by: Indices
+    read_by: Ints
     """Rows (shard, operation of the base): who waits for the sum."""
-    shard: Indices
+    shard: Ints
     """By piece; pieces stand in the order of their launches."""
-    piece_bytes: Array
-    launch: Indices
+    piece_bytes: Floats
+    launch: Ints
     """By piece: numbers that go up from 0."""
-    lot: Indices
+    lot: Ints
     """By launch; never falls."""
-    priority: Indices
+    priority: Ints
     """By launch: lower goes first on every link that two transfers share."""
     credit_bytes: float = 0.0
     """Bytes that may be handed over and not yet summed; 0: one launch at a time."""
-    arrival: Arrival = Arrival.TOGETHER
+    arrival: TensorArrival = TensorArrival.TOGETHER
     act: Act = Act.ALL_REDUCE
     """What sums them: an all-reduce, or a reduce-scatter where ranks keep their share of the sum alone."""
     bucket_bytes: float = 0.0
     """Launches that hold more stand for as many collectives as they fill; 0: for one."""
-    ends: tuple[Indices, ...] = field(default=())
+    ends: tuple[Ints, ...] = field(default=())
     """By step, where there are several: operations of the base with which it is over."""
 
     @property
@@ -106,23 +105,23 @@ class Gradients:
         return (int(self.lot[-1]) + 1) // self.steps if self.launches else 0
 
     @cached_property
-    def launch_bytes(self) -> Array:
+    def launch_bytes(self) -> Floats:
         return np.asarray(np.bincount(self.launch, self.piece_bytes, self.launches), np.float64)
 
     @cached_property
-    def lane_of_launch(self) -> Indices:
+    def lane_of_launch(self) -> Ints:
         lanes = np.zeros(self.launches, np.int64)
         lanes[self.launch] = self.lane[self.shard]
         return lanes
 
     @cached_property
-    def tensor_bytes(self) -> Array:
+    def tensor_bytes(self) -> Floats:
         """Bytes of every tensor on one lane of one step; where lanes differ, the largest."""
         sizes = np.zeros(len(self.names))
         np.maximum.at(sizes, self.tensor, self.size_bytes)
         return sizes
 
-    def updates(self) -> Indices:
+    def updates(self) -> Ints:
         """The operation in which each rank updates its parameters, -1 where it has none."""
         found = np.full(self.base.ranks, -1, np.int64)
         named = [at for at, text in enumerate(self.base.labels) if text == UPDATE]
@@ -150,7 +149,7 @@ class Gradients:
         first = np.full(self.launches, -1, np.int64)
         first[self.launch[::-1]] = home[::-1]
         if (first[self.launch] != home).any():
-            findings.add("a launch has pieces of two communicators or steps: launch them apart")
+            findings.add("a launch has pieces of two communicators or steps: launch them separately")
         findings.raise_if_any()
 
 
@@ -174,7 +173,7 @@ def gradients_in(
     summed = np.flatnonzero(number >= 0)
     waiter, awaited = edges_of(step)
     is_sum = number >= 0
-    base, where = Draft.of(step).step(~is_sum)
+    base, where = StepDraft.of(step).step(~is_sum)
     shard_of = np.cumsum(is_sum) - 1
     made = is_sum[waiter] & ~is_sum[awaited]
     made_by = np.column_stack([shard_of[waiter[made]], where[awaited[made]]])
@@ -209,7 +208,7 @@ def gradients_in(
     return gradients
 
 
-def _check(step: Step, number: Indices, names: Sequence[str], layers: Sequence[str]) -> None:
+def _check(step: Step, number: Ints, names: Sequence[str], layers: Sequence[str]) -> None:
     """Refuse tensors that do not fit the step, and gradients that are not all summed alike."""
     findings = Findings(GraphError, "gradients of a step")
     if layers and len(layers) != len(names):
@@ -222,20 +221,20 @@ def _check(step: Step, number: Indices, names: Sequence[str], layers: Sequence[s
     summed = np.flatnonzero(number >= 0)
     acts = {int(act) for act in step.act[summed]}
     if len(acts) > 1 or acts - {Act.ALL_REDUCE, Act.REDUCE_SCATTER}:
-        findings.add("gradients are not all summed by all-reduces, or all by reduce-scatters: use one of the two")
+        findings.add("gradients use both all-reduce and reduce-scatter: use one of the two")
     if len(np.unique(step.stream[summed])) > 1:
-        findings.add("gradients are summed on several streams: put them on one")
+        findings.add("gradients are reduced on several streams: put them on one")
     findings.raise_if_any()
 
 
-def moved(rows: Sequence[tuple[int, int]] | Indices, where: Indices) -> Indices:
+def moved(rows: Sequence[tuple[int, int]] | Ints, where: Ints) -> Ints:
     """Rows (something, operation) by the new numbers of the operations."""
     moved = np.array(rows, np.int64).reshape(-1, 2)
     moved[:, 1] = where[moved[:, 1]]
     return moved
 
 
-def _readers(step: Step, summed: Indices, shard_of: Indices, reader: Indices, read: Indices) -> Indices:
+def _readers(step: Step, summed: Ints, shard_of: Ints, reader: Ints, read: Ints) -> Ints:
     """Rows (shard, operation): an operation that waits for a sum reads that and all before it of its own ranks."""
     before: dict[int, int] = {}
     members = [set(step.groups[int(step.group[at])].tolist()) for at in summed]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.task.expand import Expansion
-from ropewalk.task.graph import Kind
+from ropewalk.task.graph import TaskKind
 from ropewalk.task.step import Step
 
 
@@ -31,7 +31,7 @@ def launched_once(expansion: Expansion, step: Step) -> Expansion:
     if not step.goes_on.any():
         return expansion
     graph = expansion.graph
-    task = np.flatnonzero((graph.kind == Kind.TRANSFER) & step.goes_on[expansion.operation_of_task])
+    task = np.flatnonzero((graph.kind == TaskKind.TRANSFER) & step.goes_on[expansion.operation_of_task])
     paid = (expansion.launch_s * expansion.repeats)[expansion.operation_of_task[task]]
     start_up = graph.start_up.copy()
     start_up[task] = np.maximum(0.0, start_up[task] - np.where(starts_up(expansion, task), paid, 0.0))

@@ -13,15 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import GraphError
-from ropewalk.task.passes.assembly import Indices
 from ropewalk.task.passes.gradients import Gradients
 
-Urgency = Callable[[Gradients], Indices]
+Urgency = Callable[[Gradients], Ints]
 """From gradients to a number for every tensor; lower is more urgent."""
 
 
-def by_consumer(gradients: Gradients) -> Indices:
+def by_consumer(gradients: Gradients) -> Ints:
     """The tensor that the next forward pass reads first is the most urgent; what the pass waits for goes before all."""
     return 1 + np.arange(len(gradients.names))
 

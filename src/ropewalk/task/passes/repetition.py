@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import GraphError
-from ropewalk.task.passes.assembly import Draft, Indices, Row, ranks_of
+from ropewalk.task.passes.assembly import AddedOperation, StepDraft, ranks_of
 from ropewalk.task.passes.gradients import UPDATE, Gradients, moved
 from ropewalk.task.step import COMPUTE_STREAM, Act, Step
 
@@ -44,7 +45,7 @@ def cross_barrier(gradients: Gradients, steps: int) -> Gradients:
         for rank, update in enumerate(updates)
     ]
 
-    def write_updates(draft: Draft) -> list[tuple[int, int]]:
+    def write_updates(draft: StepDraft) -> list[tuple[int, int]]:
         """Updates of all steps but the first; gives rows (shard, operation)."""
         reads = []
         for rank, sizes in own.items():
@@ -54,12 +55,12 @@ def cross_barrier(gradients: Gradients, steps: int) -> Gradients:
                 where = starts.get((rank, tensor))
                 if where is None:
                     raise GraphError(
-                        f"{gradients.names[tensor]}: rank {rank} sums it but has no forward pass of layer "
+                        f"{gradients.names[tensor]}: rank {rank} reduces it but has no forward pass of layer "
                         f"{gradients.layers[tensor]!r}: say where it begins"
                     )
                 share = seconds * sum(size for _, size in listed) / total
                 label = f"{gradients.names[tensor]} {UPDATE}"
-                row = Row(Act.COMPUTE, share, COMPUTE_STREAM, label, rank=rank, priority=WHEN_IDLE + tensor)
+                row = AddedOperation(Act.COMPUTE, share, COMPUTE_STREAM, label, rank=rank, priority=WHEN_IDLE + tensor)
                 written = draft.add([row] * (steps - 1))
                 begins = where + base.operations * np.arange(1, steps)
                 draft.wait(begins, written)
@@ -86,15 +87,15 @@ def _repeated(
     gradients: Gradients,
     steps: int,
     ends: list[list[int]],
-    left_out: Indices,
-    write: Callable[[Draft], list[tuple[int, int]]],
+    left_out: Ints,
+    write: Callable[[StepDraft], list[tuple[int, int]]],
 ) -> Gradients:
     """Copies of a step in a row: the first operation of a rank waits for its `ends` in the step before."""
     if gradients.steps > 1 or steps < 1:
         raise GraphError(f"{steps} times {gradients.steps} steps: repeat one step, once or more often")
     base = gradients.base
     step = np.arange(steps)
-    draft = Draft.of(base, steps)
+    draft = StepDraft.of(base, steps)
     first = _first_operations(base)
     for rank, over in enumerate(ends):
         for end in over if rank in first else []:
@@ -135,7 +136,7 @@ def _repeated(
     return copies
 
 
-def _copied(rows: Indices, steps: int, by: _Offsets) -> Indices:
+def _copied(rows: Ints, steps: int, by: _Offsets) -> Ints:
     """Rows (shard, operation) for every step."""
     return np.concatenate([rows + np.array([at * by.shards, at * by.operations]) for at in range(steps)])
 

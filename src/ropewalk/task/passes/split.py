@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import GraphError
-from ropewalk.task.passes.assembly import Indices
-from ropewalk.task.passes.gradients import Array, Gradients
+from ropewalk.task.passes.gradients import Gradients
 
 MOST_PIECES = 1_000_000
 """Launches beyond which a partition size is surely a slip of units."""
@@ -18,7 +18,7 @@ MOST_PIECES = 1_000_000
 def split(gradients: Gradients, partition_bytes: float) -> Gradients:
     """Cut every launch into launches of at most so many bytes, which follow each other and share its priority."""
     if not partition_bytes > 0:
-        raise GraphError(f"pieces of {partition_bytes:g} bytes do not exist: give a positive partition size")
+        raise GraphError(f"pieces of {partition_bytes:g} bytes are impossible: give a positive partition size")
     counts = np.maximum(1.0, np.ceil(gradients.launch_bytes / partition_bytes))
     if counts.sum() > MOST_PIECES:
         raise GraphError(
@@ -55,7 +55,7 @@ def _ranges(gradients: Gradients) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _cut(shards: Indices, sizes: Array, count: int, partition_bytes: float) -> list[tuple[int, int, float]]:
+def _cut(shards: Ints, sizes: Floats, count: int, partition_bytes: float) -> list[tuple[int, int, float]]:
     """Rows (launch, shard, bytes): one buffer with shards behind each other, cut every so many bytes."""
     found = []
     end = 0.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ropewalk.task.passes.gradients import Arrival, Gradients
+from ropewalk.task.passes.gradients import Gradients, TensorArrival
 
 
-def stream(gradients: Gradients, arrival: Arrival = Arrival.THROUGH) -> Gradients:
+def stream(gradients: Gradients, arrival: TensorArrival = TensorArrival.THROUGH) -> Gradients:
     """Lay fused buffers out tensor by tensor instead of rank by rank, so that readers wait for their own tensor only.
 
     A launch still begins when its last gradient exists and starts up once, but its rounds are gone through for every

@@ -14,8 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ropewalk.task.passes.assembly import Draft, Indices, Row
-from ropewalk.task.passes.gradients import Arrival, Gradients
+from ropewalk.arrays import Ints
+from ropewalk.task.passes.assembly import AddedOperation, StepDraft
+from ropewalk.task.passes.gradients import Gradients, TensorArrival
 from ropewalk.task.step import Act, Step
 
 
@@ -25,9 +26,9 @@ class Woven:
 
     step: Step
     gradients: Gradients
-    base_operation: Indices
+    base_operation: Ints
     """By operation of the base: its number in the step."""
-    sums: tuple[Indices, ...]
+    sums: tuple[Ints, ...]
     """By shard: the operations after which all of it is known."""
 
 
@@ -42,7 +43,7 @@ class _Part:
 
 def woven(gradients: Gradients) -> Woven:
     """The whole step."""
-    draft = Draft.of(gradients.base)
+    draft = StepDraft.of(gradients.base)
     parts = [_parts(gradients, pieces) for pieces in _pieces_of_launches(gradients)]
     launch = [number for number, listed in enumerate(parts) for _ in listed]
     flat = [part for listed in parts for part in listed]
@@ -51,7 +52,7 @@ def woven(gradients: Gradients) -> Woven:
     goes_on = set(inner.tolist())
     operation = draft.add(
         [
-            Row(
+            AddedOperation(
                 part.act, part.size_bytes, gradients.stream, _label(gradients, part), group=int(lanes[number]),
                 priority=int(gradients.priority[number]), repeats=_repeats(gradients, part), goes_on=at in goes_on,
             )
@@ -71,7 +72,9 @@ def woven(gradients: Gradients) -> Woven:
 
     gates = operation[first]
     if gradients.credit_bytes > 0:
-        gates = draft.add([Row(Act.BARRIER, 0.0, gradients.stream, "hand-over", group=int(lane)) for lane in lanes])
+        gates = draft.add(
+            [AddedOperation(Act.BARRIER, 0.0, gradients.stream, "hand-over", group=int(lane)) for lane in lanes]
+        )
         draft.wait(operation[first], gates)
     _wait_for_gradients(gradients, draft, gates)
     _wait_in_order(gradients, draft, gates, operation[last])
@@ -84,12 +87,12 @@ def woven(gradients: Gradients) -> Woven:
     )
 
 
-def _pieces_of_launches(gradients: Gradients) -> list[Indices]:
+def _pieces_of_launches(gradients: Gradients) -> list[Ints]:
     edges = np.searchsorted(gradients.launch, np.arange(gradients.launches + 1))
     return [np.arange(begin, end) for begin, end in pairwise(edges.tolist())]
 
 
-def _parts(gradients: Gradients, pieces: Indices) -> list[_Part]:
+def _parts(gradients: Gradients, pieces: Ints) -> list[_Part]:
     """The collectives that a launch consists of; tensors that arrive one by one do so as they are needed."""
     total = float(gradients.piece_bytes[pieces].sum())
     sizes: dict[int, float] = {}
@@ -97,18 +100,18 @@ def _parts(gradients: Gradients, pieces: Indices) -> list[_Part]:
         sizes[shard] = sizes.get(shard, 0.0) + size
     urgent = sorted(sizes, key=lambda shard: (int(gradients.tensor[shard]), shard))
     match gradients.arrival:
-        case Arrival.TOGETHER:
+        case TensorArrival.TOGETHER:
             return [_Part(gradients.act, total, tuple(urgent))]
-        case Arrival.THROUGH:
+        case TensorArrival.THROUGH:
             return [_Part(gradients.act, sizes[shard], (shard,)) for shard in urgent]
-        case Arrival.GATHERED:
+        case TensorArrival.GATHERED:
             gathers = [_Part(Act.ALL_GATHER, sizes[shard], (shard,)) for shard in urgent]
             return [_Part(Act.REDUCE_SCATTER, total, ()), *gathers]
 
 
 def _repeats(gradients: Gradients, part: _Part) -> int:
     """Collectives that a part stands for: one, or as many as buckets that it fills."""
-    whole = gradients.bucket_bytes > 0 and gradients.arrival is Arrival.TOGETHER
+    whole = gradients.bucket_bytes > 0 and gradients.arrival is TensorArrival.TOGETHER
     return max(1, round(part.size_bytes / gradients.bucket_bytes)) if whole else 1
 
 
@@ -119,7 +122,7 @@ def _label(gradients: Gradients, part: _Part) -> str:
     return f"{names[0]} gradients" if len(names) == 1 else f"{names[0]} … {names[-1]} gradients"
 
 
-def _wait_for_gradients(gradients: Gradients, draft: Draft, gates: Indices) -> None:
+def _wait_for_gradients(gradients: Gradients, draft: StepDraft, gates: Ints) -> None:
     made_by: dict[int, list[int]] = {}
     for shard, maker in gradients.made_by.tolist():
         made_by.setdefault(shard, []).append(maker)
@@ -128,7 +131,7 @@ def _wait_for_gradients(gradients: Gradients, draft: Draft, gates: Indices) -> N
         draft.wait([int(gates[launch])] * len(makers), makers)
 
 
-def _wait_in_order(gradients: Gradients, draft: Draft, gates: Indices, done: Indices) -> None:
+def _wait_in_order(gradients: Gradients, draft: StepDraft, gates: Ints, done: Ints) -> None:
     """A launch waits for what each of its ranks has handed over before and does not leave room for it."""
     sizes, credit = gradients.launch_bytes, gradients.credit_bytes
     under_way: dict[int, deque[int]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
 from ropewalk.errors import FabricError, Findings
 
 
@@ -31,7 +31,7 @@ def read_nodes(path: str | Path) -> dict[str, dict[str, str]]:
     This is what `kubectl get nodes --show-labels --no-headers` prints; a plain list of names will do too.
     """
     file = Path(path)
-    text = decode(read_bytes(file, f"node list {path}", FabricError), f"node list {path}", FabricError)
+    text = read_text(file, f"node list {path}", FabricError)
     findings = Findings(FabricError, f"node list {path}")
     found: dict[str, dict[str, str]] = {}
     for line, raw in enumerate(text.splitlines(), 1):
@@ -43,6 +43,6 @@ def read_nodes(path: str | Path) -> dict[str, dict[str, str]]:
         labels = [one.partition("=") for one in words[-1].split(",")] if len(words) > 1 and "=" in words[-1] else []
         found[words[0]] = {key: value for key, _, value in labels}
     if not found:
-        findings.add("it is empty: list a node a line")
+        findings.add("it is empty: list one node per line")
     findings.raise_if_any()
     return found

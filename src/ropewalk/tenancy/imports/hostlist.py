@@ -11,7 +11,7 @@ from ropewalk.errors import FabricError
 
 MOST_NAMES = 1 << 20
 """A longer list is a slip of the keyboard."""
-_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
+_NUMBERED = re.compile("(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
 
 
 def expand(text: str) -> list[str]:
@@ -39,7 +39,7 @@ def compress(names: Iterable[str]) -> str:
     groups: list[tuple[tuple[str, str], list[list[str]]]] = []
     for name in names:
         if not name or re.search(r"[\[\],\s]", name):
-            raise FabricError(f"the host name {name!r} cannot stand in a host list: rename the host")
+            raise FabricError(f"the host name {name!r} is not allowed in a host list: rename the host")
         told = _NUMBERED.fullmatch(name)
         around = (told[1], told[3]) if told else (name, "")
         number = told[2] if told else ""
@@ -91,9 +91,9 @@ def _piece(piece: str, text: str) -> Iterator[str]:
         yield piece
         return
     for span in piece[1:-1].split(","):
-        told = re.fullmatch(r"(\d+)(?:-(\d+))?", span.strip())
+        told = re.fullmatch("([0-9]{1,18})(?:-([0-9]{1,18}))?", span.strip())
         if told is None:
-            raise FabricError(f"{span!r} in the host list {text!r} is no range: write numbers like 000-003 or 007")
+            raise FabricError(f"{span!r} in the host list {text!r} is not a range: write numbers like 000-003 or 007")
         low, high = told[1], told[2] or told[1]
         if int(high) < int(low):
             raise FabricError(f"the range {span!r} in the host list {text!r} goes down: write the smaller number first")
@@ -103,4 +103,4 @@ def _piece(piece: str, text: str) -> Iterator[str]:
 
 def _not_too_many(count: int, text: str) -> None:
     if count > MOST_NAMES:
-        raise FabricError(f"the host list {text[:60]!r} stands for more than {MOST_NAMES} names: fix its ranges")
+        raise FabricError(f"the host list {text[:60]!r} expands to more than {MOST_NAMES} names: fix its ranges")

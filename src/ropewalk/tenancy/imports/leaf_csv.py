@@ -11,13 +11,13 @@ ASWs of one name for one switch tells `ASW` as the only level.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_csv import table_rows
 from ropewalk.errors import FabricError
 from ropewalk.tenancy.imports.draft import Draft
 from ropewalk.tenancy.imports.hints import Hints
@@ -27,7 +27,7 @@ KUEUE_HOST = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvColumns:
     """Which column is the server, and which are the levels above it."""
 
     server: str
@@ -35,31 +35,25 @@ class Layout:
 
 
 KNOWN = (
-    Layout("server", ("leaf",)),
-    Layout("server", ("pod", "leaf")),
-    Layout("ip", ("DSW", "PSW", "ASW")),
+    CsvColumns("server", ("leaf",)),
+    CsvColumns("server", ("pod", "leaf")),
+    CsvColumns("ip", ("DSW", "PSW", "ASW")),
 )
 
 
 def leaf_csv(path: Path, hints: Hints) -> LeafMap:
     """The leafs of a table of servers."""
-    text = decode(read_bytes(path, f"leaf table {path}", FabricError), f"leaf table {path}", FabricError)
-    reader = csv.reader(text.removeprefix("\ufeff").splitlines(), strict=True)
+    text = read_text(path, f"leaf table {path}", FabricError)
+    rows = table_rows(text.removeprefix("\ufeff").splitlines(keepends=True), str(path), FabricError)
+    header = [name.strip() for name in next(rows, (1, []))[1]]
+    layout = _layout(path, header, hints.levels)
     draft = Draft(path)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        layout = _layout(path, header, hints.levels)
-        for cells in reader:
-            if cells:
-                _server(
-                    dict(zip(header, cells, strict=False)), len(cells) - len(header), layout, reader.line_num, draft
-                )
-    except csv.Error as problem:
-        raise FabricError(f"{path}: line {reader.line_num}: {problem}: fix the CSV there") from None
+    for line, cells in rows:
+        _server(dict(zip(header, cells, strict=False)), len(cells) - len(header), layout, line, draft)
     return draft.finish()
 
 
-def _server(cells: dict[str, str], excess: int, layout: Layout, line: int, draft: Draft) -> None:
+def _server(cells: dict[str, str], excess: int, layout: CsvColumns, line: int, draft: Draft) -> None:
     if excess:
         draft.add(line, f"there are {abs(excess)} fields too {'many' if excess > 0 else 'few'}: fix the line")
         return
@@ -75,28 +69,28 @@ def _server(cells: dict[str, str], excess: int, layout: Layout, line: int, draft
         draft.below(child, parent, line)
 
 
-def _layout(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> Layout:
+def _layout(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> CsvColumns:
     if not any(header):
         raise FabricError(f"{path} is empty: begin with a header such as server,leaf")
     for name in header:
         if list(header).count(name) > 1:
-            raise FabricError(f"{path}: line 1: the column {name!r} is there twice: remove one of the two")
+            raise FabricError(f"{path}: line 1: the column {name!r} occurs twice: remove one of the two")
     if levels:
         return _told(path, header, levels)
     for layout in KNOWN:
         if set(header) == {layout.server, *layout.levels}:
             return layout
     if KUEUE_HOST in header and len(header) > 1:
-        return Layout(KUEUE_HOST, tuple(name for name in header if name != KUEUE_HOST))
+        return CsvColumns(KUEUE_HOST, tuple(name for name in header if name != KUEUE_HOST))
     known = {column for layout in KNOWN for column in (layout.server, *layout.levels)}
     strange = [name for name in header if name not in known] or list(header)
     raise FabricError(
         f"{path}: line 1: the columns {', '.join(strange)} are unknown here: write server,leaf or server,pod,leaf or "
-        f"ip,DSW,PSW,ASW or labels with {KUEUE_HOST}, or tell the levels (--levels)"
+        f"ip,DSW,PSW,ASW or labels with {KUEUE_HOST}, or name the levels (--levels)"
     )
 
 
-def _told(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> Layout:
+def _told(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> CsvColumns:
     missing = [name for name in levels if name not in header]
     rest = [name for name in header if name not in levels]
     if missing:
@@ -110,4 +104,4 @@ def _told(path: Path, header: Sequence[str], levels: tuple[str, ...]) -> Layout:
                 "name the column of servers 'server', or leave one column besides the levels"
             )
         server = named
-    return Layout(server, levels)
+    return CsvColumns(server, levels)

@@ -15,7 +15,7 @@ from ropewalk.tenancy.plant import DEFAULT_SERVER_BANDWIDTH, Plant
 
 
 @dataclass(frozen=True)
-class Cabling:
+class AssumedCabling:
     """What files of schedulers do not say about a cluster. Bandwidths are bytes/s."""
 
     gpus_per_server: int = 8
@@ -74,9 +74,9 @@ class LeafMap:
             )
         return LeafMap(self.path, kept, self.above, self.line_of)
 
-    def plant(self, cabling: Cabling | None = None, name: str | None = None) -> Plant:
+    def plant(self, cabling: AssumedCabling | None = None, name: str | None = None) -> Plant:
         """The cluster, leafs in the order of the file, with what only the operator knows."""
-        chosen = cabling or Cabling()
+        chosen = cabling or AssumedCabling()
         if chosen.under is not None:
             lower = self.below(chosen.under)
             return lower.plant(replace(chosen, under=None), name or f"{Path(self.path).name}:{chosen.under}")
@@ -98,7 +98,7 @@ class LeafMap:
             spine_names=tuple(names),
         )
 
-    def _spines(self, cabling: Cabling) -> tuple[Sequence[str], Mapping[str, Sequence[str]]]:
+    def _spines(self, cabling: AssumedCabling) -> tuple[Sequence[str], Mapping[str, Sequence[str]]]:
         """(names of all spines, spines of each leaf)."""
         tops = {leaf: self.above.get(leaf, ()) for leaf in self.leafs}
         uplinks = {leaf: len(above) for leaf, above in tops.items()}

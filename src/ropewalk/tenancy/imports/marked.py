@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.from_yaml import composed_yaml
 from ropewalk.errors import FabricError
 
 
@@ -51,18 +52,8 @@ class Marked:
 
 def read_marked(path: Path) -> list[Marked]:
     """The documents of a YAML file that are not empty."""
-    text = decode(read_bytes(path, f"topology file {path}", FabricError), f"topology file {path}", FabricError)
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        documents = [_marked(str(path), node) for node in yaml.compose_all(text, loader) if node is not None]
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise FabricError(f"{path}: {where}{problem.problem or problem.context}: fix the YAML there") from None
-    except yaml.YAMLError as problem:
-        raise FabricError(f"{path}: {' '.join(str(problem).split())}: fix the YAML") from None
-    except RecursionError:
-        raise FabricError(f"{path}: the YAML is nested too deeply, or within itself: write flat lists") from None
+    text = read_text(path, f"topology file {path}", FabricError)
+    documents = [_marked(str(path), node) for node in composed_yaml(text, str(path), FabricError)]
     return [document for document in documents if document.value]
 
 
@@ -74,7 +65,9 @@ def _marked(path: str, node: Any) -> Marked:
         return Marked(path, line, [_marked(path, item) for item in node.value])
     found: dict[str, Marked] = {}
     for key, value in node.value:
-        name = str(key.value)
+        if not isinstance(key.value, str):
+            raise FabricError(f"{path}: line {key.start_mark.line + 1}: a key is a list or a mapping: write a name")
+        name = key.value
         if name in found:
             raise FabricError(f"{path}: line {key.start_mark.line + 1}: the key {name!r} is given twice: remove one")
         found[name] = _marked(path, value)

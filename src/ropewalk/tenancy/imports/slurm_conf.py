@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
 from ropewalk.errors import FabricError
 from ropewalk.tenancy.imports.draft import Draft
 from ropewalk.tenancy.imports.hints import Hints
@@ -23,7 +23,7 @@ IGNORED_LINES = frozenset({"blocksizes"})
 
 def slurm_conf(path: Path, hints: Hints) -> LeafMap:
     """The leafs of a topology.conf of the tree or the block plugin."""
-    text = decode(read_bytes(path, f"topology file {path}", FabricError), f"topology file {path}", FabricError)
+    text = read_text(path, f"topology file {path}", FabricError)
     draft = Draft(path)
     for line, entry in _entries(text):
         pairs = _pairs(entry, line, draft)
@@ -44,7 +44,9 @@ def _switch(pairs: dict[str, str], line: int, draft: Draft) -> None:
         draft.add(line, f"switch {pairs['switchname']!r} lists nodes and switches: list one kind")
         return
     if len(names) > 1:
-        draft.add(line, f"{pairs['switchname']!r} names {len(names)} switches with one list below them: one a line")
+        draft.add(
+            line, f"{pairs['switchname']!r} names {len(names)} switches with one list below them: write one per line"
+        )
         return
     for name in names:
         if "switches" in pairs:

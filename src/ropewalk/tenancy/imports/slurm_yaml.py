@@ -35,14 +35,14 @@ def _chosen(path: Path, entries: list[Marked], wanted: str | None) -> Marked:
     names = [entry.get("topology", "a topology").text("the name of a topology") for entry in entries]
     for name, entry in zip(names, entries, strict=True):
         if names.count(name) > 1:
-            raise entry.wrong(f"the topology {name!r} is there twice: give each its own name")
+            raise entry.wrong(f"the topology {name!r} occurs twice: give each its own name")
     if wanted is not None:
         if wanted not in names:
             raise FabricError(f"{path}: there is no topology {wanted!r}: name one of {', '.join(names)}")
         return entries[names.index(wanted)]
     defaults = [entry for entry in entries if _is_default(entry)]
     if not defaults and len(entries) > 1:
-        raise FabricError(f"{path}: none of {', '.join(names)} says cluster_default: name the topology that is meant")
+        raise FabricError(f"{path}: none of {', '.join(names)} is marked cluster_default: name one")
     if not entries:
         raise FabricError(f"{path}: there is no topology: write at least one")
     return (defaults or entries)[0]

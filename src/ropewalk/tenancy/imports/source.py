@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
 from ropewalk.errors import FabricError
 from ropewalk.tenancy.imports.hints import NO_HINTS, Hints
 from ropewalk.tenancy.imports.leaf_csv import leaf_csv
-from ropewalk.tenancy.imports.leaf_map import Cabling, LeafMap
+from ropewalk.tenancy.imports.leaf_map import AssumedCabling, LeafMap
 from ropewalk.tenancy.imports.slurm_conf import slurm_conf
 from ropewalk.tenancy.imports.slurm_yaml import slurm_yaml
 from ropewalk.tenancy.imports.volcano import volcano
@@ -34,7 +34,7 @@ def read_leaf_map(path: str | Path, format_name: str | None = None, hints: Hints
 
 
 def read_plant(
-    path: str | Path, cabling: Cabling | None = None, *, format_name: str | None = None, hints: Hints = NO_HINTS
+    path: str | Path, cabling: AssumedCabling | None = None, *, format_name: str | None = None, hints: Hints = NO_HINTS
 ) -> Plant:
     """The cluster that a file of a scheduler describes, with what only the operator knows."""
     return read_leaf_map(path, format_name, hints).plant(cabling)
@@ -45,11 +45,11 @@ def recognise(path: Path) -> str:
     ending = path.suffix.lower()
     if ending in (".yaml", ".yml"):
         subject = f"topology file {path}"
-        text = decode(read_bytes(path, subject, FabricError), subject, FabricError)
+        text = read_text(path, subject, FabricError)
         return "volcano" if "topology.volcano.sh/" in text else "slurm-yaml"
     if ending not in ENDINGS:
         raise FabricError(
-            f"the ending {ending!r} of {path} is unknown: give a .conf, .yaml or .csv file, or name its format: "
+            f"the extension {ending!r} of {path} is unknown: give a .conf, .yaml or .csv file, or name its format: "
             f"{', '.join(READERS)}"
         )
     return ENDINGS[ending]

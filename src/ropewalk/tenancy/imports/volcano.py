@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import FabricError
 from ropewalk.tenancy.imports.draft import Draft
 from ropewalk.tenancy.imports.hints import Hints
@@ -62,7 +63,7 @@ def _members(hypernode: Marked) -> list[tuple[str, Marked]]:
     spec = hypernode.get("spec", f"HyperNode {_name(hypernode)!r}")
     keys = spec.mapping("spec", SPEC_KEYS)
     tier = spec.get("tier", "spec")
-    if not str(tier.value).isdecimal():
+    if not is_count(str(tier.value)):
         raise tier.wrong(f"the tier is {tier.value!r}: give 0 or more")
     found = []
     for member in keys["members"].items("members") if "members" in keys else []:
@@ -85,11 +86,11 @@ def _picked(
     for kind, selector in members:
         if kind == "Node" and among is None and "exactMatch" not in selector.mapping("a selector"):
             raise selector.wrong(
-                f"HyperNode {_name(of)!r} picks nodes by pattern or label, and the nodes are not known: "
+                f"HyperNode {_name(of)!r} selects nodes by pattern or label, but the nodes are unknown: "
                 "give the list of nodes (--nodes)"
             )
         if kind == "HyperNode" and "labelMatch" in selector.mapping("a selector"):
-            raise selector.wrong("HyperNodes cannot be picked by label: use exactMatch or regexMatch")
+            raise selector.wrong("HyperNodes cannot be selected by label: use exactMatch or regexMatch")
         for name, match in selector.mapping("a selector").items():
             names += MATCHES[name](match, among)
     return list(dict.fromkeys(names))
@@ -98,7 +99,7 @@ def _picked(
 def _exact(match: Marked, among: Mapping[str, Labels] | None) -> list[str]:
     name = match.get("name", "exactMatch").text("name")
     if among is not None and name not in among:
-        raise match.wrong(f"{name!r} is not among the names that are known: fix the name, or add it to the list")
+        raise match.wrong(f"{name!r} is not a known name: fix it, or add it to the list")
     return [name]
 
 
@@ -106,7 +107,7 @@ def _regex(match: Marked, among: Mapping[str, Labels] | None) -> list[str]:
     pattern = match.get("pattern", "regexMatch").text("pattern")
     try:
         search = re.compile(pattern).search
-    except re.error as problem:
+    except (re.error, RecursionError, OverflowError) as problem:
         raise match.wrong(f"the pattern {pattern!r} cannot be read ({problem}): fix it") from None
     return _some([name for name in among or {} if search(name)], match, f"the pattern {pattern!r}")
 
@@ -149,7 +150,7 @@ def _absent(key: str, values: tuple[str, ...]) -> Callable[[Labels], bool]:
 
 def _some(names: list[str], match: Marked, what: str) -> list[str]:
     if not names:
-        raise match.wrong(f"{what} fits none of the names that are known: fix it, or complete the list")
+        raise match.wrong(f"{what} matches no known name: fix it, or complete the list")
     return names
 
 

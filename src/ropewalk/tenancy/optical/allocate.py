@@ -14,12 +14,15 @@ import numpy as np
 from ropewalk.tenancy.allocation import Allocation, Reason, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import first_stages, under_one_leaf
-from ropewalk.tenancy.optical.clos import Shape, over_clos, over_whole_leafs, spine_room, virtual_leafs
+from ropewalk.tenancy.optical.clos import ClosShape, over_clos, over_whole_leafs, spine_room, virtual_leafs
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.fibres import FreeFibres, free_fibres, optical
 from ropewalk.tenancy.optical.plant import OpticalPlant
-from ropewalk.tenancy.optical.programs import Undecided
+from ropewalk.tenancy.optical.pods import allocate_over_pods
+from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.optical.star import around_one_spine
 from ropewalk.tenancy.optical.straight import joined_straight
+from ropewalk.tenancy.vclos.shapes import all_divisors, doubling
 
 
 def ocs_vclos(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
@@ -31,11 +34,15 @@ def ocs_vclos(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     >>> got.stage, got.leafs, got.spines
     ('ocs', (0, 1), (2, 3, 4, 5))
     """
+    if isinstance(state.plant, CoreOpticalPlant):
+        return allocate_over_pods(state, job, gpus, doubling)
     return allocate(state, job, gpus)
 
 
 def ocs_vclos_all_divisors(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     """Allocate by OCS-vClos with every l that divides the job, fewest virtual leafs first."""
+    if isinstance(state.plant, CoreOpticalPlant):
+        return allocate_over_pods(state, job, gpus, all_divisors)
     return allocate(state, job, gpus, every_divisor=True)
 
 
@@ -55,7 +62,7 @@ def allocate(state: Occupancy, job: str, gpus: int, *, every_divisor: bool = Fal
 
 def _with_circuits(
     state: Occupancy, fibres: FreeFibres, job: str, gpus: int, every_divisor: bool
-) -> Allocation | Undecided | None:
+) -> Allocation | ProgramUndecided | None:
     placed = (
         joined_straight(state, fibres, job, gpus)
         or around_one_spine(state, fibres, job, gpus)
@@ -72,7 +79,7 @@ def _with_circuits(
     return undecided
 
 
-def virtual_shapes(plant: OpticalPlant, gpus: int, *, every_divisor: bool = False) -> Iterator[Shape]:
+def virtual_shapes(plant: OpticalPlant, gpus: int, *, every_divisor: bool = False) -> Iterator[ClosShape]:
     """l from max(odd part, GPUs // GPUs of a leaf), doubling, or every divisor; whole servers on each virtual leaf.
 
     Virtual leafs may share a leaf, so there may be more of them than leafs.
@@ -88,15 +95,20 @@ def virtual_shapes(plant: OpticalPlant, gpus: int, *, every_divisor: bool = Fals
     while leafs * plant.gpus_per_server <= gpus:
         width, rest = divmod(gpus, leafs)
         if leafs > 1 and not rest and width % plant.gpus_per_server == 0 and width <= most:
-            yield Shape(leafs, width)
+            yield ClosShape(leafs, width)
         leafs = leafs + 1 if every_divisor else leafs * 2
 
 
 def _explained(
-    state: Occupancy, fibres: FreeFibres, gpus: int, every_divisor: bool, undecided: Undecided | None, never: bool
+    state: Occupancy,
+    fibres: FreeFibres,
+    gpus: int,
+    every_divisor: bool,
+    undecided: ProgramUndecided | None,
+    never: bool,
 ) -> Waiting:
     """Why no circuits hold the job, with the spines that have no room for the shape that comes nearest."""
-    nearest: tuple[int, Shape, tuple[int, ...]] | None = None
+    nearest: tuple[int, ClosShape, tuple[int, ...]] | None = None
     for shape in virtual_shapes(optical(state), gpus, every_divisor=every_divisor):
         leafs = virtual_leafs(state, fibres, shape)
         if leafs is None:
@@ -107,13 +119,15 @@ def _explained(
         if nearest is None or (missing, len(blocking)) < (nearest[0], len(nearest[2])):
             nearest = missing, shape, blocking
     if nearest is None:
-        text = f"no two leafs can be joined, no spine has {gpus} ports free, and {gpus} GPUs have no other equal split"
+        text = (
+            f"no two leafs can be connected, no spine has {gpus} ports free, and {gpus} GPUs have no other equal split"
+        )
         return Waiting(Reason.NETWORK_FRAGMENTATION, text + " over idle servers", never=never)
     missing, shape, blocking = nearest
-    fact = f"spines are short of {missing} virtual ones" if missing else "no choice of switches joins all of them"
+    fact = f"spines are short of {missing} virtual ones" if missing else "no choice of switches connects all of them"
     if undecided:
         fact += " that was tried, and the integer program was too large or stopped at its limit"
-    text = f"{shape.leafs} virtual leafs of {shape.width} GPUs come nearest: {fact}"
+    text = f"{shape.leafs} virtual leafs of {shape.width} GPUs come closest: {fact}"
     return Waiting(Reason.NETWORK_FRAGMENTATION, text, blocking, never)
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.seats import RankSwitches
 
 NONE = -1
 
@@ -53,9 +55,9 @@ def ends_of(plant: OpticalPlant, held: Allocation) -> Ends:
     if held.stage != "ocs":
         empty = np.zeros(0, np.int64)
         return Ends(empty, empty, empty)
-    leaf, spine = np.array(held.links, np.int64).reshape(-1, 2).T
+    leaf, spine, cable = held.circuit_columns
     straight = spine >= plant.packet_spines
-    switch = np.where(straight, spine - plant.packet_spines, np.array(held.cables, np.int64))
+    switch = np.where(straight, spine - plant.packet_spines, cable)
     return Ends(leaf, np.where(straight, NONE, spine), switch)
 
 
@@ -64,13 +66,30 @@ def is_straight(plant: OpticalPlant, held: Allocation) -> bool:
     return held.stage == "ocs" and held.spines[0] >= plant.packet_spines
 
 
-def circuits_of(plant: OpticalPlant, held: Allocation) -> tuple[Circuit, ...]:
-    """The circuits of a job, those of its first virtual leaf first; a straight one is listed once."""
+def circuits_of(plant: OpticalPlant | CoreOpticalPlant, held: Allocation) -> tuple[Circuit, ...]:
+    """The circuits of a job, those of its first virtual leaf first; a straight one is listed once.
+
+    Below cores, spines stand for leafs and cores for spines.
+    """
+    if isinstance(plant, CoreOpticalPlant):
+        return _between_pods(plant, held)
     ends = ends_of(plant, held)
     if held.stage == "ocs" and is_straight(plant, held):
         near, far = sorted(held.leafs)
         return tuple(Circuit(switch, near, NONE, far) for switch in ends.switch[: len(held.spines)].tolist())
     return tuple(map(Circuit, ends.switch.tolist(), ends.leaf.tolist(), ends.spine.tolist()))
+
+
+def _between_pods(plant: CoreOpticalPlant, held: Allocation) -> tuple[Circuit, ...]:
+    if held.stage != "ocs-core":
+        return ()
+    found, half = [], held.size // 2
+    for rank, ((spine, switch), core) in enumerate(zip(held.core_links, held.core_of_gpu, strict=True)):
+        if core >= plant.switches:
+            found.append(Circuit(switch, spine, core - plant.switches))
+        elif rank < half:  # the rank at the same place of the other pod is its other end
+            found.append(Circuit(switch, spine, NONE, held.core_links[rank + half][0]))
+    return tuple(found)
 
 
 def virtual_leaf(held: Allocation, rank: int) -> int:
@@ -110,6 +129,14 @@ def as_virtual_clos(held: Allocation) -> Allocation:
     )
 
 
+def as_virtual_tree(plant: Plant, held: Allocation) -> RankSwitches:
+    """A job over pods as if its virtual cores were real ones, and its lanes those of its pods."""
+    pods = len(set(plant.tiers.pod_of_leaf[list(held.leafs)].tolist()))
+    return RankSwitches.of_tree([[held.size // len(held.leafs)] * (len(held.leafs) // pods)] * pods)
+
+
 def start_delay_s(plant: Plant, held: Allocation) -> float:
     """How long a job waits for its mirrors before it can send: once, at its start, and only if it has circuits."""
-    return plant.reconfiguration_s if isinstance(plant, OpticalPlant) and held.stage == "ocs" else 0.0
+    if not isinstance(plant, OpticalPlant | CoreOpticalPlant):
+        return 0.0
+    return plant.reconfiguration_s if held.has_circuits else 0.0

@@ -16,7 +16,7 @@ from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.cover import cheapest_cover
 from ropewalk.tenancy.optical.fibres import FreeFibres, optical
 from ropewalk.tenancy.optical.laying import lay_all
-from ropewalk.tenancy.optical.programs import Laid, Undecided, network_program
+from ropewalk.tenancy.optical.programs import Laid, ProgramUndecided, network_program
 
 TRIES = 12
 """Sets of spines that the quick way tries before the integer program is asked."""
@@ -25,7 +25,7 @@ MOST_CIRCUITS = 1_000
 
 
 @dataclass(frozen=True)
-class Shape:
+class ClosShape:
     """l virtual leafs with s GPUs each, s virtual spines."""
 
     leafs: int
@@ -33,7 +33,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Network:
+class VirtualClos:
     """Spines and switches for the virtual leafs of a job."""
 
     spines: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Network:
 
 
 def virtual_leafs(
-    state: Occupancy, fibres: FreeFibres, shape: Shape, *, emptiest: bool = False
+    state: Occupancy, fibres: FreeFibres, shape: ClosShape, *, emptiest: bool = False
 ) -> NDArray[np.int64] | None:
     """How many virtual leafs every leaf takes (program 5a): the used leafs have the fewest idle servers together."""
     servers = shape.width // state.plant.gpus_per_server
@@ -53,26 +53,35 @@ def virtual_leafs(
 
 
 def quick_network(
-    fibres: FreeFibres, leafs: NDArray[np.int64], width: int, usable: NDArray[np.bool_] | None = None
-) -> Network | None:
-    """Spines with few free ports, circuits by alternating chains; a spine that cannot be joined holds one less."""
+    fibres: FreeFibres,
+    leafs: NDArray[np.int64],
+    width: int,
+    usable: NDArray[np.bool_] | None = None,
+    *,
+    emptiest: bool = False,
+) -> VirtualClos | None:
+    """Spines with few free ports, circuits by alternating chains; a spine that cannot be joined holds one less.
+
+    `emptiest`: spines with many free ports instead, where circuits are easier to lay.
+    """
     room = spine_room(fibres, leafs)
+    cost = int(fibres.of_spine.max(initial=0)) + 1 - fibres.of_spine if emptiest else fibres.of_spine
     if usable is not None:
         room = np.where(usable, room, 0)
     for _ in range(TRIES):
-        spines = cheapest_cover(room, fibres.of_spine, width)
+        spines = cheapest_cover(room, cost, width)
         if spines is None:
             return None
         laid = lay_all(fibres, leafs, spines)
         if not isinstance(laid, int):
-            return Network(spines, laid.switches())
+            return VirtualClos(spines, laid.switches())
         room[laid] = spines[laid] - 1
     return None
 
 
 def exact_network(
     fibres: FreeFibres, leafs: NDArray[np.int64], width: int, usable: NDArray[np.bool_] | None = None
-) -> Network | Undecided | None:
+) -> VirtualClos | ProgramUndecided | None:
     """The integer program; spines that hold no virtual spine at all are left out of it."""
     room = spine_room(fibres, leafs)
     if usable is not None:
@@ -80,9 +89,9 @@ def exact_network(
     if room.sum() < width:
         return None
     if fibres.common[np.ix_(leafs > 0, room > 0)].sum() > MOST_CIRCUITS:
-        return Undecided()
+        return ProgramUndecided()
     laid = network_program(fibres, leafs, width, usable=room > 0)
-    return Network(laid.spines, laid.switches()) if isinstance(laid, Laid) else laid
+    return VirtualClos(laid.spines, laid.switches()) if isinstance(laid, Laid) else laid
 
 
 def spine_room(fibres: FreeFibres, leafs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -98,10 +107,10 @@ def over_clos(
     state: Occupancy,
     fibres: FreeFibres,
     job: str,
-    shape: Shape,
+    shape: ClosShape,
     *,
     usable: NDArray[np.bool_] | None = None,
-) -> Allocation | Undecided | None:
+) -> Allocation | ProgramUndecided | None:
     """Place a job in one shape: best-fit leafs, then the emptiest ones, then the integer program for the best fit."""
     best = virtual_leafs(state, fibres, shape)
     if best is None:
@@ -117,7 +126,7 @@ def over_clos(
     undecided = None
     for leafs in choices:
         decided = exact_network(fibres, leafs, shape.width, usable)
-        if isinstance(decided, Network):
+        if isinstance(decided, VirtualClos):
             return clos_allocation(state, job, leafs, decided)
         undecided = undecided or decided
     return undecided
@@ -145,21 +154,25 @@ def over_whole_leafs(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) 
     return None if network is None else clos_allocation(state, job, one_each, network)
 
 
-def clos_allocation(state: Occupancy, job: str, leafs: NDArray[np.int64], network: Network) -> Allocation:
-    """Deal servers and circuits to virtual leafs, in the order of leafs and spines."""
-    size = state.plant.gpus_per_server
-    spines = np.repeat(np.arange(len(network.spines)), network.spines).tolist()
-    width = len(spines)
-    left = {ends: iter(switches) for ends, switches in network.switches.items()}
+def clos_allocation(state: Occupancy, job: str, leafs: NDArray[np.int64], network: VirtualClos) -> Allocation:
+    """Deal idle servers to virtual leafs, in the order of leafs."""
+    size, width = state.plant.gpus_per_server, int(network.spines.sum())
     gpus: list[int] = []
     rows: list[int] = []
     for leaf in np.flatnonzero(leafs).tolist():
         servers = state.idle_servers_of(leaf)[: int(leafs[leaf]) * width // size].tolist()
         gpus += [server * size + place for server in servers for place in range(size)]
         rows += [leaf] * int(leafs[leaf])
+    return laid_over(job, tuple(gpus), rows, network)
+
+
+def laid_over(job: str, gpus: tuple[int, ...], rows: list[int], network: VirtualClos) -> Allocation:
+    """Deal circuits to virtual leafs, given by the leaf of each, in the order of spines."""
+    spines = np.repeat(np.arange(len(network.spines)), network.spines).tolist()
+    left = {ends: iter(switches) for ends, switches in network.switches.items()}
     return Allocation(
         job=job,
-        gpus=tuple(gpus),
+        gpus=gpus,
         stage="ocs",
         leafs=tuple(dict.fromkeys(rows)),
         spines=tuple(spines),

@@ -5,13 +5,14 @@ A job keeps its circuits from start to end: nothing here or in the allocator cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import ClusterError, Findings, PhysicsError
+from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.circuits import NONE, Ends, ends_of
 from ropewalk.tenancy.optical.plant import OpticalPlant
@@ -61,9 +62,31 @@ def free_fibres(state: Occupancy) -> FreeFibres:
     return FreeFibres(plant.leaf_fibres & (leaf == 0) & up, fibres)
 
 
+def laid_beside(state: Occupancy, old: Allocation) -> Allocation:
+    """What of the circuits of an allocation can still be laid, beside everything that is taken now.
+
+    A fibre is in one circuit only: where another one has been set up, the old one is gone.
+    """
+    plant = optical(state)
+    leaf, spine = _taken(state, plant)
+    leaf_room, spine_room = plant.leaf_fibres.astype(np.int64) - leaf, plant.spine_fibres - spine
+    ends, kept = ends_of(plant, old), []
+    for number, (at, to, switch) in enumerate(zip(ends.leaf, ends.spine, ends.switch, strict=True)):
+        if leaf_room[at, switch] < 1 or (to != NONE and spine_room[to, switch] < 1):
+            continue
+        leaf_room[at, switch] -= 1
+        if to != NONE:
+            spine_room[to, switch] -= 1
+        kept.append(number)
+    return replace(
+        old, links=tuple(old.links[number] for number in kept), cables=tuple(old.cables[number] for number in kept)
+    )
+
+
 def _taken(state: Occupancy, plant: OpticalPlant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Circuits at every fibre of the leafs and at the fibres of every spine; more than there are is a bug."""
-    held = [ends_of(plant, allocation) for allocation in state.jobs.values() if allocation.stage == "ocs"]
+    taken = (*state.jobs.values(), *state.releasing.values())
+    held = [ends_of(plant, allocation) for allocation in taken if allocation.stage == "ocs"]
     ends = Ends(*(np.concatenate([np.zeros(0, np.int64), *column]) for column in _columns(held)))
     leaf = np.zeros(plant.leaf_fibres.shape, np.int64)
     np.add.at(leaf, (ends.leaf, ends.switch), 1)

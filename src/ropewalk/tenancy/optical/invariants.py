@@ -43,6 +43,6 @@ def check_job(plant: OpticalPlant, held: Allocation, findings: Findings) -> None
             findings.add(f"rank {rank} of job {held.job} does not send to the virtual spine of its place")
     if is_straight(plant, held):
         if len(held.leafs) != 2 or len(rows) != 2 or max(Counter(held.spines).values()) > 1:
-            findings.add(f"job {held.job} goes straight and yet has not two leafs with a switch for each circuit")
+            findings.add(f"job {held.job} has direct circuits but not two leafs with a switch for each")
     elif max(held.spines) >= plant.packet_spines:
-        findings.add(f"job {held.job} mixes spines and straight circuits")
+        findings.add(f"job {held.job} mixes spines and direct circuits")

@@ -29,6 +29,8 @@ class Laying:
     """[spine][switch]: free fibres."""
     open: list[int]
     """Bit k of a spine: it has room at switch k."""
+    with_room: list[list[int]]
+    """[spine][fibres]: bit k says that it has exactly so many free at switch k."""
     spine_at: dict[tuple[int, int], int] = field(default_factory=dict)
     """(leaf, switch) of every laid circuit: its spine."""
     leafs_at: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -36,13 +38,15 @@ class Laying:
 
     @classmethod
     def over(cls, fibres: FreeFibres) -> Laying:
-        return cls(masks(fibres.leaf), fibres.spine.tolist(), masks(fibres.spine > 0))
+        levels = [masks(fibres.spine == count) for count in range(int(fibres.spine.max(initial=0)) + 1)]
+        with_room = [list(of_spine) for of_spine in zip(*levels, strict=True)]
+        return cls(masks(fibres.leaf), fibres.spine.tolist(), masks(fibres.spine > 0), with_room)
 
     def lay(self, leaf: int, spine: int) -> bool:
         """One more circuit between the two; circuits of this job may move to other switches to make way."""
         common = self.free[leaf] & self.open[spine]
         if common:
-            self._join(leaf, spine, _roomiest(common, self.room[spine]))
+            self._join(leaf, spine, _roomiest(common, self.with_room[spine]))
             return True
         tried = 0
         for wanted in bits(self.free[leaf]):
@@ -77,8 +81,10 @@ class Laying:
         self.leafs_at[spine, switch].remove(leaf)
 
     def _fill(self, spine: int, switch: int, change: int) -> None:
-        self.room[spine][switch] += change
         bit = 1 << switch
+        self.with_room[spine][self.room[spine][switch]] ^= bit
+        self.room[spine][switch] += change
+        self.with_room[spine][self.room[spine][switch]] ^= bit
         self.open[spine] = self.open[spine] | bit if self.room[spine][switch] else self.open[spine] & ~bit
 
     def _chain(self, spine: int, wanted: int, spare: int) -> list[tuple[int, int]] | None:
@@ -155,6 +161,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _roomiest(common: int, room: list[int]) -> int:
+def _roomiest(common: int, with_room: list[int]) -> int:
     """The switch at which the spine has most fibres left; the lowest of those."""
-    return max(bits(common), key=lambda switch: (room[switch], -switch))
+    best = next(mask for level in reversed(with_room) if (mask := level & common))
+    return (best & -best).bit_length() - 1

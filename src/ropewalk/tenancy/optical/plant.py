@@ -84,6 +84,12 @@ class OpticalPlant(Plant):
 
         There are as many switches as the widest leaf has cables; the ports of the spines are spread evenly over them.
         """
+        if plant.cores or plant.rails > 1:
+            what = "three tiers" if plant.cores else "rails"
+            raise FabricError(
+                f"{plant.name} has {what}, but optical switches connect leafs and spines of two tiers: use --isolate "
+                "vclos"
+            )
         ups = plant.cables.sum(axis=1, dtype=np.int64)
         switches = int(ups.max(initial=0))
         if not switches:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.tenancy import highs
-from ropewalk.tenancy.linear_rows import Rows
+from ropewalk.tenancy.linear_rows import ConstraintRows
 from ropewalk.tenancy.optical.fibres import FreeFibres
 
 NODE_LIMIT = 2_000
@@ -22,7 +22,7 @@ RELATIVE_GAP = 0.8
 
 
 @dataclass(frozen=True)
-class Undecided:
+class ProgramUndecided:
     """The program was too large to ask, or the node limit came before an answer."""
 
 
@@ -55,7 +55,7 @@ def network_program(
     usable: NDArray[np.bool_] | None = None,
     node_limit: int = NODE_LIMIT,
     gap: float = RELATIVE_GAP,
-) -> Laid | Undecided | None:
+) -> Laid | ProgramUndecided | None:
     """Choose spines and switches for virtual leafs that are fixed (program 5b); None where there is no way.
 
     y[j] virtual spines on spine j sum to `width`; a leaf with m virtual leafs gets m y[j] circuits to it; no fibre is
@@ -66,7 +66,7 @@ def network_program(
     spines, circuits = len(fibres.spine), len(leaf)
     most = np.where(usable, fibres.of_spine // max(int(leafs.sum()), 1), 0)
     y, touched, c = np.arange(spines), spines + np.arange(spines), 2 * spines + np.arange(circuits)
-    rows = Rows(2 * spines + circuits)
+    rows = ConstraintRows(2 * spines + circuits)
     rows.add([width], [width], (np.zeros(spines), y, 1.0))
     pairs = np.flatnonzero(leafs)[:, None] * spines + np.arange(spines)
     _, pair = np.unique(np.concatenate([pairs.ravel(), leaf * spines + spine]), return_inverse=True)
@@ -77,7 +77,7 @@ def network_program(
     rows.add(np.full(spines, -np.inf), 0.0, (y, y, 1.0), (y, touched, -most))
     cost = np.concatenate([np.zeros(spines), fibres.of_spine, np.zeros(circuits)])
     upper = np.concatenate([most, np.ones(spines), np.ones(circuits)])
-    solved = _solve(cost, rows, upper, node_limit, gap)
+    solved = solve(cost, rows, upper, node_limit, gap)
     if not isinstance(solved, np.ndarray):
         return solved
     taken = solved[c] > 0
@@ -92,18 +92,18 @@ def star_program(
     gpus_per_server: int,
     *,
     node_limit: int = NODE_LIMIT,
-) -> Undecided | dict[int, list[int]] | None:
+) -> ProgramUndecided | dict[int, list[int]] | None:
     """Whole servers anywhere with a circuit of each GPU to one spine: the switches by leaf, or None."""
     leaf, switch = np.nonzero(fibres.leaf & (fibres.spine[spine] > 0) & (idle > 0)[:, None])
     leafs = len(idle)
     n, c = np.arange(leafs), leafs + np.arange(len(leaf))
-    rows = Rows(leafs + len(leaf))
+    rows = ConstraintRows(leafs + len(leaf))
     rows.add([servers], [servers], (np.zeros(leafs), n, 1.0))
     rows.add(np.zeros(leafs), 0.0, (leaf, c, 1.0), (n, n, -gpus_per_server))
     room = fibres.spine[spine]
     rows.add(np.full(len(room), -np.inf), room, (switch, c, 1.0))
     cost = np.concatenate([idle, np.zeros(len(leaf))])
-    solved = _solve(cost, rows, np.concatenate([idle, np.ones(len(leaf))]), node_limit, RELATIVE_GAP)
+    solved = solve(cost, rows, np.concatenate([idle, np.ones(len(leaf))]), node_limit, RELATIVE_GAP)
     if not isinstance(solved, np.ndarray):
         return solved
     found: dict[int, list[int]] = {}
@@ -122,7 +122,7 @@ def _possible(
 
 
 def _port_rows(
-    rows: Rows,
+    rows: ConstraintRows,
     fibres: FreeFibres,
     leaf: NDArray[np.int64],
     spine: NDArray[np.int64],
@@ -136,12 +136,13 @@ def _port_rows(
         rows.add(np.full(len(ports), -np.inf), capacity[ports], (row, column, 1.0))
 
 
-def _solve(
-    cost: NDArray[np.float64], rows: Rows, upper: NDArray[np.float64], node_limit: int, gap: float
-) -> NDArray[np.int64] | Undecided | None:
+def solve(
+    cost: NDArray[np.float64], rows: ConstraintRows, upper: NDArray[np.float64], node_limit: int, gap: float
+) -> NDArray[np.int64] | ProgramUndecided | None:
+    """Whole numbers of least cost, None where there are none."""
     if not len(cost):
         return None if (rows.low > 0).any() else np.zeros(0, np.int64)
     answer = highs.solve(cost, upper, rows.constraint(), gap=gap, node_limit=node_limit)
     if answer.x is not None:
         return np.asarray(np.rint(answer.x), np.int64)
-    return None if answer.status == highs.INFEASIBLE else Undecided()
+    return None if answer.status == highs.INFEASIBLE else ProgramUndecided()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import Circuit, circuits_of
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.record import JobRecord
 
@@ -29,12 +30,12 @@ class Change:
     """Circuits that ended jobs had left, and that stood in the way."""
 
 
-def changes_of(plant: OpticalPlant, jobs: Iterable[JobRecord]) -> list[Change]:
+def changes_of(plant: OpticalPlant | CoreOpticalPlant, jobs: Iterable[JobRecord]) -> list[Change]:
     """What a replay did to the mirrors: one change for every start of a job with circuits."""
     moves = []
     for job in jobs:
         for stretch in job.stretches:
-            if stretch.allocation.stage == "ocs":
+            if stretch.allocation.has_circuits:
                 moves.append((stretch.start_s, True, stretch.allocation))
                 moves.append((stretch.end_s, False, stretch.allocation))
     log = CircuitLog(plant)
@@ -63,8 +64,13 @@ def turned(changes: Sequence[Change]) -> dict[str, int]:
 class CircuitLog:
     """Writes down the circuits of a plant as jobs start and end."""
 
-    def __init__(self, plant: OpticalPlant) -> None:
+    def __init__(self, plant: OpticalPlant | CoreOpticalPlant) -> None:
         self.plant = plant
+        # What circuits lead up to: spines, or cores that forward packets.
+        if isinstance(plant, CoreOpticalPlant):
+            self._fibres, self._names = plant.core_fibres, plant.core_names[plant.switches :]
+        else:
+            self._fibres, self._names = plant.spine_fibres, plant.spine_names
         self.changes: list[Change] = []
         self._running: dict[str, tuple[Circuit, ...]] = {}
         self._busy: set[Circuit] = set()
@@ -129,11 +135,11 @@ class CircuitLog:
         asked = Counter((one.spine, one.switch) for one in new if one.spine >= 0)
         for (spine, switch), needed in sorted(asked.items()):
             there = self._at_spine.get((spine, switch), set()) - gone
-            over = len(there) + needed - int(self.plant.spine_fibres[spine, switch])
+            over = len(there) + needed - int(self._fibres[spine, switch])
             spare = sorted(there - self._busy - set(kept))
             if over > len(spare):
                 raise ClusterError(
-                    f"more circuits are asked for at {self.plant.spine_names[spine]} and switch {switch} than there "
+                    f"more circuits are asked for at {self._names[spine]} and switch {switch} than there "
                     "are fibres: allocate from free fibres"
                 )
             gone.update(spare[: max(over, 0)])

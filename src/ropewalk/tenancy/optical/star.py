@@ -17,7 +17,7 @@ from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import servers_needed
 from ropewalk.tenancy.optical.fibres import FreeFibres, optical
 from ropewalk.tenancy.optical.laying import bits, masks
-from ropewalk.tenancy.optical.programs import Undecided, star_program
+from ropewalk.tenancy.optical.programs import ProgramUndecided, star_program
 
 
 def around_one_spine(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) -> Allocation | None:
@@ -33,7 +33,7 @@ def around_one_spine(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) 
         switches = _grow(fibres, spine, per_leaf, servers, size)
         if switches is None and size > 1 and _fits_without_whole_servers(fibres, spine, idle, servers, size):
             decided = star_program(fibres, spine, per_leaf, servers, size)
-            switches = None if isinstance(decided, Undecided) else decided
+            switches = None if isinstance(decided, ProgramUndecided) else decided
         if switches is not None:
             return _allocation(state, job, gpus, spine, switches)
     return None

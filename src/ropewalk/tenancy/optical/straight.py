@@ -13,6 +13,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import over_idle_servers, servers_needed
 from ropewalk.tenancy.optical.fibres import FreeFibres, optical
+from ropewalk.tenancy.optical.plant import OpticalPlant
 
 
 def joined_straight(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) -> Allocation | None:
@@ -27,6 +28,26 @@ def joined_straight(state: Occupancy, fibres: FreeFibres, job: str, gpus: int) -
     if pair is None:
         return None
     chosen = (*over_idle_servers(state, pair[0], width), *over_idle_servers(state, pair[1], gpus - width))
+    return _joined(plant, fibres, job, chosen, pair, width)
+
+
+def joined_pair(state: Occupancy, fibres: FreeFibres, job: str, gpus: tuple[int, ...]) -> Allocation | None:
+    """GPUs that are chosen already, if they are on two leafs, the first of which has no fewer of them."""
+    plant = optical(state)
+    leaf_of_gpu = plant.leaf_of_gpu[list(gpus)].tolist()
+    leafs = tuple(dict.fromkeys(leaf_of_gpu))
+    width = leaf_of_gpu.count(leafs[0])
+    if len(leafs) != 2 or 2 * width < len(gpus):
+        return None
+    if int((fibres.leaf[leafs[0]] & fibres.leaf[leafs[1]]).sum()) < width:
+        return None
+    return _joined(plant, fibres, job, gpus, (leafs[0], leafs[1]), width)
+
+
+def _joined(
+    plant: OpticalPlant, fibres: FreeFibres, job: str, chosen: tuple[int, ...], pair: tuple[int, int], width: int
+) -> Allocation:
+    gpus = len(chosen)
     switches = _least_useful(fibres, pair, width)
     spines = tuple(plant.packet_spines + switch for switch in switches)
     return Allocation(

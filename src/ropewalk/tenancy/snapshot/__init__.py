@@ -1,7 +1,7 @@
-"""A moment of a cluster, looked at closely: the jobs that run then, simulated together at any level."""
+"""Snapshot of a cluster, looked at closely: the jobs that run then, simulated together at any level."""
 
 from ropewalk.tenancy.snapshot.answer import JobSeen, Snapshot, answer
-from ropewalk.tenancy.snapshot.moment import moment_of_replay, moment_of_state
+from ropewalk.tenancy.snapshot.moment import moment_of_replay, moment_of_state, moments_of_replay
 from ropewalk.tenancy.snapshot.question import SnapshotQuestion
 from ropewalk.tenancy.snapshot.tenant import Moment, Tenant
 
@@ -14,4 +14,5 @@ __all__ = [
     "answer",
     "moment_of_replay",
     "moment_of_state",
+    "moments_of_replay",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ropewalk.progress import Count, Progress, counting
 from ropewalk.sim.level import LevelRun, LevelUse, run_at_level
-from ropewalk.tenancy.rates import Pace
+from ropewalk.tenancy.rates import JobPace
 from ropewalk.tenancy.snapshot.limits import refuse_too_many_events, refuse_too_many_transfers
 from ropewalk.tenancy.snapshot.meetings import Meetings, meetings_of
 from ropewalk.tenancy.snapshot.question import SnapshotQuestion, iterations_of
@@ -29,7 +29,7 @@ class JobSeen:
     """Mean iteration with nobody else on the network."""
     beside_s: NDArray[np.float64]
     """Iterations beside the others, those that ran while all jobs did."""
-    assumed: Pace
+    assumed: JobPace
     """What the model of the replay says."""
     ends_s: NDArray[np.float64]
     """When it began, then the end of every iteration."""

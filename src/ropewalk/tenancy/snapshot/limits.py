@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ropewalk.errors import ClusterError
-from ropewalk.sim.level import expected_events, wire_format
-from ropewalk.task import Kind
+from ropewalk.sim.level import LevelUse, WireFormat, expected_events, wire_format
+from ropewalk.task import TaskKind
 from ropewalk.tenancy.snapshot.question import SnapshotQuestion, iterations_of
 from ropewalk.tenancy.snapshot.tasks import Together, transfers_of
 from ropewalk.tenancy.snapshot.tenant import Moment
@@ -43,7 +43,7 @@ def _fewer_transfers(moment: Moment, question: SnapshotQuestion) -> str:
         if _transfers(fewer, iterations_of(fewer, 1)) <= MOST_TRANSFERS:
             return f"give --iterations 1 and fewer jobs, such as --jobs {','.join(names[:MOST_NAMES])}"
         names = names[: min(len(names), MOST_NAMES) - 1]
-    return "even one iteration of the smallest job has more, take a smaller cluster"
+    return "even one iteration of the smallest job has more: use a smaller cluster"
 
 
 def refuse_too_many_events(together: Together, question: SnapshotQuestion) -> None:
@@ -51,17 +51,30 @@ def refuse_too_many_events(together: Together, question: SnapshotQuestion) -> No
     use = question.use
     if use.level != "packet":
         return
-    graph, routes = together.graph, together.routes
-    packets = wire_format(use.options.settings(use.transport, "default", seed=0))
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
-    rows, size = routes.rows_of(graph, transfer), graph.amount[transfer]
-    events = expected_events(routes, rows, size, packets)
-    if events <= use.most_events:
+    events = _events(together, use)
+    if events(1.0) <= use.most_events:
         return
-    fits = (part for part in SCALES if expected_events(routes, rows, part * size, packets) <= use.most_events)
-    scale = next(fits, None)
+    scale = next((part for part in SCALES if events(part) <= use.most_events), None)
     remedy = "choose fewer jobs with --jobs" if scale is None else f"give --scale {question.scale * scale:g}"
     raise ClusterError(
-        f"packets of {packets.payload_bytes} bytes would take about {events:.1e} events, more than "
+        f"packets of {_packets(use).payload_bytes} bytes would take about {events(1.0):.1e} events, more than "
         f"{use.most_events:.1e}: {remedy}, a larger --payload or fewer --iterations, or let --level auto decide"
     )
+
+
+def fitting_scale(together: Together, use: LevelUse) -> float | None:
+    """The largest scale at which a packet-level run has no more events than allowed; None where even the least has."""
+    events = _events(together, use)
+    return next((scale for scale in (1.0, *SCALES) if events(scale) <= use.most_events), None)
+
+
+def _packets(use: LevelUse) -> WireFormat:
+    return wire_format(use.options.settings(use.transport, "default", seed=0))
+
+
+def _events(together: Together, use: LevelUse) -> Callable[[float], float]:
+    """Events of a packet-level run by the part of all bytes that is sent."""
+    graph, routes = together.graph, together.routes
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
+    rows, size = routes.rows_of(graph, transfer), graph.amount[transfer]
+    return lambda part: expected_events(routes, rows, part * size, _packets(use))

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.sim.level import PacketFacts
-from ropewalk.task import Kind
+from ropewalk.task import TaskKind
 from ropewalk.tenancy.snapshot.tasks import Together
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +82,7 @@ def meetings_of(together: Together, packets: PacketFacts | None, jobs: int) -> M
 def _links_of_jobs(together: Together, jobs: int) -> tuple[NDArray[np.bool_], dict[tuple[int, int], set[int]]]:
     """[job, link]: does it use it; and for every (job, link) the links that its flows leave on behind it."""
     graph, routes = together.graph, together.routes
-    transfer = np.flatnonzero(graph.kind == Kind.TRANSFER)
+    transfer = np.flatnonzero(graph.kind == TaskKind.TRANSFER)
     job_of_row = np.zeros(routes.pairs, np.int64)
     job_of_row[graph.route[transfer]] = together.job[transfer]  # a GPU belongs to one job, and so does a row
     job = np.repeat(job_of_row, routes.hops)

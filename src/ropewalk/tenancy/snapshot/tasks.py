@@ -14,15 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.routing import Routes
-from ropewalk.task import Kind, TaskGraph, make_graph
+from ropewalk.task import TaskGraph, TaskKind, make_graph
 from ropewalk.task.compose import parallel, sequence
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.relays import relayed
 from ropewalk.tenancy.rounds import patterns_of
 from ropewalk.tenancy.snapshot.tenant import Tenant
 from ropewalk.tenancy.snapshot.wires import PathRows, Wires
 
-Ints = NDArray[np.int64]
 LABELS = ("wait", "compute", "compute beside an exchange", "send", "end of a round", "end of an exchange")
 WAIT, COMPUTE, BESIDE, SEND, ROUND, EXCHANGE = range(len(LABELS))
 HIDING = 1
@@ -42,7 +43,7 @@ class Together:
 
     @property
     def transfers(self) -> int:
-        return int(np.count_nonzero(self.graph.kind == Kind.TRANSFER))
+        return int(np.count_nonzero(self.graph.kind == TaskKind.TRANSFER))
 
     def ends_s(self, end: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Of every job: when it begins, then the end of each iteration."""
@@ -56,12 +57,15 @@ class Phase:
     exchange: int
     src: Ints
     dst: Ints
-    size_bytes: float
-    """Of one flow in one round."""
+    size_bytes: NDArray[np.float64]
+    """Of every flow in one round."""
     rounds: int
-    up: Ints
-    down: Ints
-    """Cables of the flows that cross leafs."""
+    path: Ints
+    """[flow, hop]: cables of the flows that cross leafs."""
+    enter: Ints
+    """The GPU at which every flow enters the network: another one of the sender's server where it changes rails."""
+    leave: Ints
+    """The GPU at which it leaves the network."""
 
     @property
     def transfers(self) -> int:
@@ -74,22 +78,23 @@ def phases_of(plant: Plant, tenant: Tenant) -> Iterator[Phase]:
     gpus, leaf = np.array(held.gpus, np.int64), np.array(held.leaf_of_gpu, np.int64)
     server, number = gpus // plant.gpus_per_server, 0
     for which, exchange in enumerate(footprint.work.exchanges):
+        number += bool(exchange.after_s)
         if not exchange.size_bytes:
             continue
-        for src, dst, pattern in patterns_of(
-            exchange.collective, len(gpus), exchange.group, exchange.stride, leaf, server
-        ):
+        for src, dst, pattern in patterns_of(exchange, len(gpus), leaf // plant.rails, server):
             flows = slice(footprint.flow_start[number], footprint.flow_start[number + 1])
             number += 1
             rounds = math.ceil(pattern.repeat)
+            enter, leave = relayed(gpus, plant.rails, src, dst)
             yield Phase(
                 which,
                 gpus[src],
                 gpus[dst],
-                exchange.size_bytes * pattern.share * pattern.repeat / rounds,
+                exchange.size_bytes * pattern.share * pattern.repeat / rounds * pattern.weights(len(src)),
                 rounds,
-                footprint.up[flows].astype(np.int64),
-                footprint.down[flows].astype(np.int64),
+                footprint.path[flows].astype(np.int64),
+                gpus[enter],
+                gpus[leave],
             )
 
 
@@ -113,20 +118,24 @@ def written_together(wires: Wires, tenants: Sequence[Tenant], iterations: Sequen
 
 
 def _wait(tenant: Tenant) -> TaskGraph:
-    return make_graph([Kind.COMPUTE], tenant.allocation.gpus[:1], -1, [tenant.start_s], [0, 0], [], labels=LABELS)
+    return make_graph([TaskKind.COMPUTE], tenant.allocation.gpus[:1], -1, [tenant.start_s], [0, 0], [], labels=LABELS)
 
 
 def _iteration(paths: PathRows, tenant: Tenant) -> TaskGraph:
     """One iteration; its last task is its only end."""
     gpu, work, tasks = tenant.allocation.gpus[0], tenant.footprint.work, _Columns()
-    hidden = sum(exchange.overlap_s for exchange in work.exchanges)
-    ready = tasks.compute(gpu, max(work.compute_s - hidden, 0.0), COMPUTE)
+    placed = sum(exchange.overlap_s + exchange.after_s for exchange in work.exchanges)
+    ready = tasks.compute(gpu, max(work.compute_s - placed, 0.0), COMPUTE)
     phases = list(phases_of(paths.wires.plant, tenant))
     for which, exchange in enumerate(work.exchanges):
+        if exchange.after_s:
+            ready = tasks.compute(gpu, exchange.after_s, COMPUTE, after=ready)
         beside = tasks.compute(gpu, exchange.overlap_s, BESIDE, after=ready)
         for phase in phases:
             if phase.exchange == which:
-                ready = tasks.rounds(phase, paths.rows(phase.src, phase.dst, phase.up, phase.down), ready)
+                ready = tasks.rounds(
+                    phase, paths.rows(phase.src, phase.dst, phase.path, phase.enter, phase.leave), ready
+                )
         ready = tasks.join(beside, ready)
     return tasks.graph()
 
@@ -142,12 +151,12 @@ class _Columns:
 
     def compute(self, gpu: int, seconds: float, label: int, after: int | None = None) -> int:
         stream = HIDING if label == BESIDE else 0
-        self._add([Kind.COMPUTE], [gpu], [-1], [seconds], [stream], [label], [-1])
+        self._add([TaskKind.COMPUTE], [gpu], [-1], [seconds], [stream], [label], [-1])
         self._wait_for([0 if after is None else 1], [] if after is None else [after])
         return self.tasks - 1
 
     def join(self, *after: int) -> int:
-        self._add([Kind.MARKER], [-1], [-1], [0.0], [0], [EXCHANGE], [-1])
+        self._add([TaskKind.MARKER], [-1], [-1], [0.0], [0], [EXCHANGE], [-1])
         self._wait_for([len(after)], list(after))
         return self.tasks - 1
 
@@ -159,10 +168,10 @@ class _Columns:
             return np.tile(np.append(np.broadcast_to(sends, flows), barrier), times)
 
         self._add(
-            every(int(Kind.TRANSFER), int(Kind.MARKER)),
+            every(int(TaskKind.TRANSFER), int(TaskKind.MARKER)),
             every(phase.src, -1),
             every(phase.dst, -1),
-            np.tile(np.append(np.full(flows, phase.size_bytes), 0.0), times),
+            np.tile(np.append(phase.size_bytes, 0.0), times),
             every(0, 0),
             every(SEND, ROUND),
             every(rows.astype(np.int64), -1),

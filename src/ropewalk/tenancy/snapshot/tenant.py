@@ -10,7 +10,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.footprint import Footprint
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import Policy
-from ropewalk.tenancy.rates import Pace, SharedNetwork
+from ropewalk.tenancy.rates import JobPace, SharedNetwork
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,12 @@ class Tenant:
             work,
             compute_s=work.compute_s * factor,
             exchanges=tuple(
-                replace(one, size_bytes=one.size_bytes * factor, overlap_s=one.overlap_s * factor)
+                replace(
+                    one,
+                    size_bytes=one.size_bytes * factor,
+                    overlap_s=one.overlap_s * factor,
+                    after_s=one.after_s * factor,
+                )
                 for one in work.exchanges
             ),
         )
@@ -79,7 +84,7 @@ class Moment:
             raise ClusterError(f"a scale of {factor:g} is not above 0 and at most 1: give one such as 0.01")
         return self if factor == 1 else replace(self, tenants=tuple(one.scaled(factor) for one in self.tenants))
 
-    def assumed(self) -> list[Pace]:
+    def assumed(self) -> list[JobPace]:
         """The pace of every job in the model of the replay, the mean over random moments (`rates.py`)."""
         network = SharedNetwork(self.plant, self.policy.routing, self.seed)
         for tenant in self.tenants:

@@ -9,18 +9,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
+from ropewalk.errors import ClusterError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes, single_paths
 from ropewalk.tenancy.optical.circuits import circuits_of
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.optical.wired import circuit_router, wired_fabric
-from ropewalk.tenancy.paths import ideal
+from ropewalk.tenancy.optical.wired_pods import PodWires
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.routes import links_of_flows
+from ropewalk.tenancy.routings import ROUTINGS, routing_named
 from ropewalk.tenancy.snapshot.tenant import Moment
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,31 @@ class Wires:
 
     plant: Plant
     fabric: Fabric
-    links: Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints]]
-    """(sources, destinations, cables up, cables down) -> CSR (start, link); see `links_of_flows`."""
+    links: Callable[[Ints, Ints, Ints, Ints, Ints], tuple[Ints, Ints]]
+    """(sources, destinations, cables of those that cross leafs, where they enter and leave the network) -> CSR (start,
+    link); see `links_of_flows`."""
 
 
 def wires_of(moment: Moment, hop_latency_s: float = 0.0) -> Wires:
     """What is between the GPUs at a moment; a hop is a NIC's link or a cable, inside servers there is no latency."""
     plant = moment.plant
+    if not routing_named(moment.policy.routing).simulated:
+        plain = ", ".join(name for name, one in ROUTINGS.items() if one.simulated)
+        raise ClusterError(
+            f"a snapshot runs flows on fixed paths with equal priority, which {moment.policy.name} does not: use one "
+            "of "
+            f"{plain}"
+        )
+    if moment.policy.panels:
+        raise ClusterError(
+            f"under {moment.policy.name} every job has cables of its own, along which its exchanges run: nobody meets "
+            "anybody, and there is nothing to simulate together; choose another policy (--isolate vclos)"
+        )
     if isinstance(plant, OpticalPlant):
         wires = _circuits(plant, moment)
-    elif moment.policy.paths is ideal:
+    elif isinstance(plant, CoreOpticalPlant):
+        wires = _between_pods(plant, moment)
+    elif moment.policy.routing == "ideal":
         # A network that never holds a flow up is one switch that all NICs share.
         wires = _cables(plant, _under_one_switch(plant))
     else:
@@ -63,6 +80,9 @@ def _under_one_switch(plant: Plant) -> Plant:
         cables=np.zeros((1, 0), np.int32),
         leaf_names=("ideal switch",),
         spine_names=(),
+        rails=1,
+        core_cables=np.zeros((0, 0), np.int32),
+        core_names=(),
     )
 
 
@@ -72,7 +92,7 @@ def _circuits(plant: OpticalPlant, moment: Moment) -> Wires:
     fabric = wired_fabric(plant, circuits)
     route = circuit_router(plant, circuits, jobs)
 
-    def links(src: Ints, dst: Ints, up: Ints, down: Ints) -> tuple[Ints, Ints]:
+    def links(src: Ints, dst: Ints, path: Ints, enter: Ints, leave: Ints) -> tuple[Ints, Ints]:
         routes = route(fabric, src.astype(np.int32), dst.astype(np.int32))
         row = routes.find(src, dst)
         hops = routes.hops[row]
@@ -80,6 +100,15 @@ def _circuits(plant: OpticalPlant, moment: Moment) -> Wires:
         return start, routes.link[ranges(routes.link_start[row], hops)].astype(np.int64)
 
     return Wires(plant, fabric, links)
+
+
+def _between_pods(plant: CoreOpticalPlant, moment: Moment) -> Wires:
+    pods = PodWires.of(plant, [tenant.allocation for tenant in moment.tenants])
+
+    def links(src: Ints, dst: Ints, path: Ints, enter: Ints, leave: Ints) -> tuple[Ints, Ints]:
+        return pods.links(src, dst)
+
+    return Wires(plant, pods.fabric, links)
 
 
 class PathRows:
@@ -90,15 +119,15 @@ class PathRows:
         self._rows: dict[tuple[int, ...], int] = {}
         self._ends: list[tuple[int, int]] = []
 
-    def rows(self, src: Ints, dst: Ints, up: Ints, down: Ints) -> NDArray[np.int32]:
+    def rows(self, src: Ints, dst: Ints, path: Ints, enter: Ints, leave: Ints) -> NDArray[np.int32]:
         """The row of the routes that every flow takes."""
-        start, link = self.wires.links(src, dst, up, down)
+        start, link = self.wires.links(src, dst, path, enter, leave)
         at, flat = start.tolist(), link.tolist()
         found = []
         for flow, ends in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
             # The first and the last link belong to the two GPUs, so links alone tell paths apart.
-            path = tuple(flat[at[flow] : at[flow + 1]])
-            row = self._rows.setdefault(path, len(self._rows))
+            links = tuple(flat[at[flow] : at[flow + 1]])
+            row = self._rows.setdefault(links, len(self._rows))
             if row == len(self._ends):
                 self._ends.append(ends)
             found.append(row)

@@ -52,6 +52,25 @@ def poisson(jobs: Sequence[TraceJob], mean_gap_s: float, seed: int = 0) -> tuple
     return tuple(_moved(job, time) for job, time in zip(jobs, times, strict=True))
 
 
+def reordered(jobs: Sequence[TraceJob], seed: int) -> tuple[TraceJob, ...]:
+    """The same jobs with blocks of them in another order: what might have come as well.
+
+    Blocks have about as many jobs as there are blocks; inside one, jobs keep their order and their distance. Deadlines
+    keep their distance from the arrival.
+
+    >>> jobs = [TraceJob(name, gpus=1, arrival_s=at) for name, at in (("a", 0.0), ("b", 1.0), ("c", 5.0), ("d", 7.0))]
+    >>> [(job.name, job.arrival_s) for job in reordered(jobs, seed=3)]
+    [('c', 4.0), ('d', 6.0), ('a', 6.0), ('b', 7.0)]
+    """
+    count = max(1, round(math.sqrt(len(jobs))))
+    blocks = np.array_split(np.arange(len(jobs)), count)
+    order = np.concatenate([blocks[at] for at in np.random.default_rng(seed).permutation(count)]).tolist()
+    before = [0.0, *(job.arrival_s for job in jobs)]
+    gaps = [jobs[at].arrival_s - before[at] for at in order]
+    times = np.cumsum(gaps).tolist()
+    return tuple(_moved(jobs[at], time) for at, time in zip(order, times, strict=True))
+
+
 def _moved(job: TraceJob, arrival_s: float) -> TraceJob:
     deadline = None if job.deadline_s is None else arrival_s + (job.deadline_s - job.arrival_s)
     return replace(job, arrival_s=arrival_s, deadline_s=deadline)

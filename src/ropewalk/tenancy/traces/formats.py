@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ropewalk.errors import ClusterError
+from ropewalk.files import is_folder
 from ropewalk.tenancy.traces import jobs_csv, logs, pai, philly, simulator_traces
 from ropewalk.tenancy.traces.job import TraceJob
-from ropewalk.tenancy.traces.sheet import open_text
-from ropewalk.tenancy.traces.trace import EVERYTHING, Selection, Skip, Trace, gather
+from ropewalk.tenancy.traces.sheet import text_lines
+from ropewalk.tenancy.traces.trace import EVERYTHING, JobTrace, Selection, Skip, gather
 
 Loader = Callable[[Path, Skip], Iterator[TraceJob]]
 SNIFFED = 1 << 16
-"""Characters that are looked at to recognise a format."""
+"""Lines that are looked at to recognise a format."""
 
 
 @dataclass(frozen=True)
-class Format:
+class TraceFormat:
     """How one kind of trace is recognised and read."""
 
     load: Loader
@@ -31,15 +33,15 @@ class Format:
         return bool(self.required) and set(self.required) <= set(header) <= {*self.required, *self.optional}
 
 
-FORMATS: dict[str, Format] = {
-    "jobs": Format(jobs_csv.own, jobs_csv.NEEDED, jobs_csv.OPTIONAL, "ropewalk's own jobs.csv"),
-    "helios": Format(logs.helios, logs.HELIOS, about="cluster_log.csv of Helios"),
-    "acme": Format(logs.acme, logs.SEREN, logs.KALOS_MORE, "trace_seren.csv and trace_kalos.csv of Acme"),
-    "philly": Format(philly.philly, about="cluster_job_log of Philly, JSON"),
-    "philly-muri": Format(simulator_traces.muri, simulator_traces.MURI, about="Philly as prepared for Muri"),
-    "philly-gavel": Format(simulator_traces.gavel, about="Philly as prepared for Gavel, tab-separated"),
-    "pai": Format(pai.pai, pai.JOBS, about="pai_job_table.csv of PAI 2020, its task table beside it"),
-    "tiresias": Format(simulator_traces.tiresias, simulator_traces.TIRESIAS, about="jobs of Tiresias' simulator"),
+FORMATS: dict[str, TraceFormat] = {
+    "jobs": TraceFormat(jobs_csv.own, jobs_csv.NEEDED, jobs_csv.OPTIONAL, "ropewalk's own jobs.csv"),
+    "helios": TraceFormat(logs.helios, logs.HELIOS, about="cluster_log.csv of Helios"),
+    "acme": TraceFormat(logs.acme, logs.SEREN, logs.KALOS_MORE, "trace_seren.csv and trace_kalos.csv of Acme"),
+    "philly": TraceFormat(philly.philly, about="cluster_job_log of Philly, JSON"),
+    "philly-muri": TraceFormat(simulator_traces.muri, simulator_traces.MURI, about="Philly as prepared for Muri"),
+    "philly-gavel": TraceFormat(simulator_traces.gavel, about="Philly as prepared for Gavel, tab-separated"),
+    "pai": TraceFormat(pai.pai, pai.JOBS, about="pai_job_table.csv of PAI 2020, its task table beside it"),
+    "tiresias": TraceFormat(simulator_traces.tiresias, simulator_traces.TIRESIAS, about="jobs of Tiresias' simulator"),
 }
 
 
@@ -49,13 +51,13 @@ def read_trace(
     *,
     selection: Selection = EVERYTHING,
     keep_clock: bool | None = None,
-) -> Trace:
+) -> JobTrace:
     """Read a trace; without a format it is recognised by its header.
 
     The clock begins with the first job that is kept, except in our own jobs.csv, which means the times it says.
     """
     file = Path(path)
-    if file.is_dir():
+    if is_folder(file):
         raise ClusterError(f"trace {path} is a folder: name the file with the jobs")
     chosen = sniff(file) if format_name is None else format_name
     if chosen not in FORMATS:
@@ -71,11 +73,8 @@ def read_trace(
 
 def sniff(path: Path) -> str:
     """The name of the format that a file begins like."""
-    try:
-        with open_text(path) as stream:
-            beginning = stream.read(SNIFFED).lstrip("\ufeff \t\r\n")
-    except (UnicodeDecodeError, EOFError, OSError):
-        raise ClusterError(f"trace {path} is not UTF-8 text: unpack it, or save it as UTF-8") from None
+    lines = islice(text_lines(path), SNIFFED)
+    beginning = next((told for line in lines if (told := line.lstrip("\ufeff \t\r\n"))), "")
     if not beginning:
         raise ClusterError(f"trace {path} is empty: give a file with a header and at least one job")
     if beginning.startswith("["):

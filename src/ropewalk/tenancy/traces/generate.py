@@ -43,11 +43,11 @@ class Synthetic:
         if self.jobs < 1:
             raise ClusterError(f"a trace of {self.jobs} jobs is empty: ask for 1 or more")
         if (self.load is None) == (self.mean_gap_s is None):
-            raise ClusterError("the load and the mean gap between arrivals say the same: give exactly one of them")
+            raise ClusterError("the load and the mean gap between arrivals are alternatives: give exactly one")
         if self.iteration_s <= 0:
-            raise ClusterError(f"an iteration of {self.iteration_s:g} s does not exist: give more than 0")
+            raise ClusterError(f"iteration time must be above 0 s, got {self.iteration_s:g} s")
         if self.slack is not None and self.slack < 1:
-            raise ClusterError(f"a slack of {self.slack:g} lets deadlines pass while jobs run: give 1 or more")
+            raise ClusterError(f"a slack of {self.slack:g} puts deadlines before the end of jobs: give 1 or more")
         if self.seed < 0:
             raise ClusterError(f"the seed is {self.seed}: give 0 or more")
 

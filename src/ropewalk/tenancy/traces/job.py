@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 POSITIVE = ("duration_s", "deadline_s", "expected_s")
 NOT_NEGATIVE = ("arrival_s", "compute_s")
+LATEST_S = 1e11
+"""Three thousand years after 1970: beyond it a time is a slip, and differences of such times are lost in rounding."""
 COUNTS = ("gpus", "iterations", "batch", "tensor", "pipeline", "expert")
 
 
@@ -67,12 +69,12 @@ class TraceJob:
                 found.append(f"{field} is {value}: give 1 or more")
         for field in POSITIVE:
             value = getattr(self, field)
-            if value is not None and not 0 < value < math.inf:
-                found.append(f"{field} is {value:g}: give more than 0 seconds")
+            if value is not None and not 0 < value <= LATEST_S:
+                found.append(f"{field} is {value:g}: give more than 0 seconds and at most {LATEST_S:g}")
         for field in NOT_NEGATIVE:
             value = getattr(self, field)
-            if value is not None and not 0 <= value < math.inf:
-                found.append(f"{field} is {value:g}: give 0 seconds or more")
+            if value is not None and not 0 <= value <= LATEST_S:
+                found.append(f"{field} is {value:g}: give 0 seconds or more and at most {LATEST_S:g}")
         if self.volume_bytes is not None and self.volume_bytes < 0:
             found.append(f"volume_bytes is {self.volume_bytes}: give 0 bytes or more")
         if self.communication_share is not None and not 0 <= self.communication_share < 1:

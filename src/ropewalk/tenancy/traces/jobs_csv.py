@@ -29,7 +29,7 @@ from pathlib import Path
 from ropewalk.errors import ClusterError
 from ropewalk.files import write_whole
 from ropewalk.tenancy.traces.job import TraceJob
-from ropewalk.tenancy.traces.sheet import Mistakes, Row, rows
+from ropewalk.tenancy.traces.sheet import Mistakes, SheetRow, rows
 from ropewalk.tenancy.traces.trace import Skip
 
 NEEDED = ("name", "gpus", "arrival_s")
@@ -82,13 +82,13 @@ def write_jobs(jobs: Iterable[TraceJob], path: str | Path) -> None:
     write_whole(path, to_csv(listed))
 
 
-def _job(row: Row) -> TraceJob | None:
+def _job(row: SheetRow) -> TraceJob | None:
     name, gpus, arrival = row.required("name"), row.whole("gpus", least=1), row.number("arrival_s")
     for column in ("gpus", "arrival_s"):
         row.required(column)
     duration, iterations = row.number("duration_s"), row.whole("iterations", least=1)
     if row.text("duration_s") is None and row.text("iterations") is None:
-        row.mistake("there is neither duration_s nor iterations: say how long the job is")
+        row.mistake("there is neither duration_s nor iterations: give one")
     if name is None or gpus is None or arrival is None:
         return None
     return TraceJob(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ropewalk.tenancy.traces.job import TraceJob
-from ropewalk.tenancy.traces.sheet import Mistakes, Row, rows
+from ropewalk.tenancy.traces.sheet import Mistakes, SheetRow, rows
 from ropewalk.tenancy.traces.trace import Skip
 
 HELIOS = (
@@ -41,13 +41,13 @@ def acme(path: Path, skip: Skip) -> Iterator[TraceJob]:
     mistakes.raise_if_any()
 
 
-def _logged(row: Row, skip: Skip, state: str | None) -> Iterator[TraceJob]:
+def _logged(row: SheetRow, skip: Skip, state: str | None) -> Iterator[TraceJob]:
     name, gpus = row.required("job_id"), row.whole("gpu_num")
     submitted, duration = row.moment("submit_time"), row.number("duration")
     if row.text("submit_time") is None:
         row.mistake("submit_time is empty: fill it in")
     if gpus == 0 or row.text("gpu_num") is None:
-        skip("asked for no GPU")
+        skip("requested no GPU")
     elif duration == 0 or row.text("duration") is None:
         skip("never ran")
     elif name is not None and gpus is not None and submitted is not None and duration is not None:

@@ -7,11 +7,12 @@ and its number, so that a longer trace begins like a shorter one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ropewalk.choices import Choice, Choices
 from ropewalk.errors import ClusterError
 
 Trained = tuple[str, int | None]
@@ -68,3 +69,25 @@ def _pick(weights: Mapping[Trained, float], at: float) -> Trained:
     names = list(weights)
     sums = np.cumsum([weights[name] for name in names])
     return names[int(np.searchsorted(sums, at * sums[-1], side="right"))]
+
+
+MIXES = Choices[Choice[Callable[[], Mix]]](
+    "mix",
+    (
+        Choice("published", Mix, "half halving-doubling, a fifth rings, the rest all-to-alls of a mixture of experts, "
+               "over the models of the vClos study"),
+        Choice("dense", lambda: Mix(halving_doubling=5 / 7, ring=2 / 7), "the same without mixtures of experts"),
+    ),
+    error=ClusterError,
+    plural="mixes",
+)  # fmt: skip
+"""What jobs may be said to train whose trace does not say it."""
+
+
+def mix_named(name: str) -> Mix:
+    """A mix by its name.
+
+    >>> mix_named("dense").ring < 0.3
+    True
+    """
+    return MIXES.named(name).make()

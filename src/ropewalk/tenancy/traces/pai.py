@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ropewalk.errors import ClusterError
+from ropewalk.files import is_there
 from ropewalk.tenancy.traces.job import TraceJob
 from ropewalk.tenancy.traces.sheet import Mistakes, rows
 from ropewalk.tenancy.traces.trace import Skip
@@ -42,9 +43,9 @@ def pai(path: Path, skip: Skip) -> Iterator[TraceJob]:
         name, submitted = row.required("job_name"), row.number("start_time")
         made_of = tasks.get(name or "")
         if submitted is None:
-            skip("has no time of submission")
+            skip("has no submission time")
         elif made_of is None or made_of.gpu_percent == 0:
-            skip("asked for no GPU")
+            skip("requested no GPU")
         elif made_of.unfinished:
             skip("was still running")
         elif name is not None and made_of.end_s <= made_of.start_s:
@@ -60,7 +61,7 @@ def task_table_of(path: Path) -> Path:
     """The table of tasks beside a table of jobs: the same name with `task` for `job`."""
     head, found, tail = path.name.rpartition("job")
     beside = path.with_name(f"{head}task{tail}")
-    if not found or not beside.exists():
+    if not found or not is_there(beside):
         where = beside.name if found else path.name.replace(".", "_task.", 1)
         raise ClusterError(
             f"trace {path}: the table of tasks {where} is not beside it, and without it the GPUs of a job are unknown: "

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ropewalk.documents.json_array import read_json_array
+from ropewalk.errors import ClusterError
 from ropewalk.tenancy.traces.job import TraceJob
-from ropewalk.tenancy.traces.json_array import objects
-from ropewalk.tenancy.traces.sheet import NOTHING, Mistakes, moment
+from ropewalk.tenancy.traces.sheet import MOST_BYTES, NOTHING, Mistakes, moment
 from ropewalk.tenancy.traces.trace import Skip
 
 KEYS = frozenset({"status", "vc", "jobid", "attempts", "submitted_time", "user"})
@@ -22,7 +23,7 @@ def philly(path: Path, skip: Skip) -> Iterator[TraceJob]:
     still running when the log was cut.
     """
     mistakes = Mistakes(path)
-    for line, entry in objects(path):
+    for line, entry in read_json_array(path, f"trace {path}", ClusterError, MOST_BYTES):
         job = _Entry(line, entry, mistakes)
         if job.is_whole():
             yield from job.read(skip)
@@ -38,7 +39,7 @@ class _Entry:
     def is_whole(self) -> bool:
         wrong = [f"the key {key!r} is unknown: remove it" for key in self.entry if key not in KEYS]
         wrong += [f"the key {key!r} is missing: add it" for key in sorted(KEYS) if key not in self.entry]
-        if not wrong and self.entry["status"] not in STATES:
+        if not wrong and str(self.entry["status"]) not in STATES:
             wrong.append(f"the status {self.entry['status']!r} is unknown: use one of {', '.join(sorted(STATES))}")
         if not wrong and not isinstance(self.entry["attempts"], list):
             wrong.append("attempts is not a list: write one")
@@ -64,9 +65,9 @@ class _Entry:
             return
         duration = sum(end - start for start, end in ran)
         if submitted is None:
-            skip("has no time of submission")
+            skip("has no submission time")
         elif gpus == 0:
-            skip("asked for no GPU")
+            skip("requested no GPU")
         elif len(ran) < len(spans):
             skip("was still running")
         elif duration == 0:

@@ -34,9 +34,7 @@ class Sizes:
         if any(after <= before for before, after in pairwise((0, *self.gpus))):
             raise ClusterError(f"sizes {self.name}: {self.gpus} is not ascending from 1: sort the sizes")
         if any(after < before for before, after in pairwise((0.0, *self.cumulative))):
-            raise ClusterError(
-                f"sizes {self.name}: the shares go down, so one size would be less than never: sum them up"
-            )
+            raise ClusterError(f"sizes {self.name}: the shares go down: give cumulative shares")
         if abs(self.cumulative[-1] - 1) > 1e-9:
             raise ClusterError(f"sizes {self.name}: the shares end at {self.cumulative[-1]:g}: end at 1")
 
@@ -87,8 +85,8 @@ class Durations:
             )
         if not 0 < self.shortest_s <= self.longest_s:
             raise ClusterError(
-                f"durations {self.name}: {self.shortest_s:g} s to {self.longest_s:g} s is no range: "
-                "give the shorter one first, more than 0"
+                f"durations {self.name}: {self.shortest_s:g} s to {self.longest_s:g} s is not a range: "
+                "give the shorter one first, above 0"
             )
 
     @property

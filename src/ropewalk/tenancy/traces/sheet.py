@@ -6,35 +6,31 @@ are `MOST_FINDINGS` of them, then raised together: a wrong column breaks every l
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import itertools
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
+from ropewalk.documents import read_lines
+from ropewalk.documents.from_csv import table_rows
+from ropewalk.documents.numbers import finite, whole
 from ropewalk.errors import ClusterError, Findings
 
 MOST_FINDINGS = 20
+MOST_BYTES = 32 * 10**9
+"""Of a trace, unpacked: nothing of it is kept but jobs."""
+MOST_COUNT = 2**53
+"""Up to which a number with a fraction may be a whole one."""
 NOTHING = frozenset({"", "None", "null", "nan", "NaN", "NaT"})
 """What logs write where there is nothing."""
 
 Value = TypeVar("Value")
 
 
-def open_text(path: Path) -> IO[str]:
-    """A text file, unpacked where its name ends in .gz."""
-    try:
-        if path.suffix == ".gz":
-            return io.TextIOWrapper(gzip.open(path, "rb"), "utf-8", newline="")
-        return open(path, encoding="utf-8", newline="")
-    except FileNotFoundError:
-        raise ClusterError(f"trace {path} does not exist: check the path") from None
-    except OSError as problem:
-        raise ClusterError(f"trace {path} cannot be read: {problem.strerror or problem}: check the path") from None
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a trace, packed with gzip or plain."""
+    return read_lines(path, f"trace {path}", ClusterError, MOST_BYTES)
 
 
 class Mistakes:
@@ -57,7 +53,7 @@ class Mistakes:
         self._findings.raise_if_any()
 
 
-class Row:
+class SheetRow:
     """One line of a sheet; values that cannot be read become mistakes, and the caller gets None for them."""
 
     __slots__ = ("_at", "_cells", "_mistakes", "line")
@@ -80,7 +76,7 @@ class Row:
         return self._read(column, _whole, "a whole number", least)
 
     def number(self, column: str, least: float = 0.0) -> float | None:
-        return self._read(column, _finite, "a number", least)
+        return self._read(column, finite, "a number", least)
 
     def moment(self, column: str) -> float | None:
         """A date with time as seconds since 1970; without an offset it is taken as UTC."""
@@ -129,38 +125,27 @@ def rows(
     *,
     delimiter: str = ",",
     headless: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[SheetRow]:
     """The rows of a table whose header has all `required` columns and no others than the `optional` ones.
 
     A `headless` table may leave its header out; its columns are then the required ones, in order.
     """
-    with open_text(path) as stream:
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
-        try:
-            first = next((cells for cells in reader if cells), None)
-            if first is None:
-                raise ClusterError(f"trace {path} is empty: give a file with a header and at least one job")
-            header = [name.strip().removeprefix("\ufeff") for name in first]
-            starts_at_once = headless and not set(header) & set(required)
-            if starts_at_once:
-                header = list(required)
-            else:
-                check_header(path, header, required, optional)
-            at = {name: place for place, name in enumerate(header)}
-            for cells in itertools.chain([first] if starts_at_once else [], reader):
-                if cells and len(cells) != len(header):
-                    wrong = f"there are {len(cells)} fields, but {len(header)} columns: fix the line"
-                    mistakes.add(reader.line_num, wrong)
-                elif cells:
-                    yield Row(reader.line_num, at, cells, mistakes)
-        except csv.Error as problem:
-            raise ClusterError(f"trace {path}: line {reader.line_num}: {problem}: fix the CSV there") from None
-        except UnicodeDecodeError:
-            raise ClusterError(
-                f"trace {path} is not UTF-8 text after line {reader.line_num}: save it as UTF-8"
-            ) from None
-        except (gzip.BadGzipFile, EOFError):
-            raise ClusterError(f"trace {path} is not whole gzip data: download it again, or unpack it") from None
+    found = table_rows(text_lines(path), f"trace {path}", ClusterError, delimiter)
+    first = next(found, None)
+    if first is None:
+        raise ClusterError(f"trace {path} is empty: give a file with a header and at least one job")
+    header = [name.strip().removeprefix("\ufeff") for name in first[1]]
+    starts_at_once = headless and not set(header) & set(required)
+    if starts_at_once:
+        header = list(required)
+    else:
+        check_header(path, header, required, optional)
+    at = {name: place for place, name in enumerate(header)}
+    for line, cells in itertools.chain([first] if starts_at_once else [], found):
+        if len(cells) != len(header):
+            mistakes.add(line, f"there are {len(cells)} fields, but {len(header)} columns: fix the line")
+        else:
+            yield SheetRow(line, at, cells, mistakes)
 
 
 def check_header(path: Path, header: Sequence[str], required: Sequence[str], optional: Collection[str]) -> None:
@@ -170,7 +155,7 @@ def check_header(path: Path, header: Sequence[str], required: Sequence[str], opt
         if name not in known:
             findings.add(f"the column {name!r} is unknown: remove it, or name one of {', '.join(known)}")
     for name in dict.fromkeys(name for name in header if list(header).count(name) > 1):
-        findings.add(f"the column {name!r} is there twice: remove one of the two")
+        findings.add(f"the column {name!r} occurs twice: remove one of the two")
     for name in required:
         if name not in header:
             findings.add(f"the column {name!r} is missing: add it, or give the right --trace-format")
@@ -179,16 +164,9 @@ def check_header(path: Path, header: Sequence[str], required: Sequence[str], opt
 
 def _whole(text: str) -> int:
     try:
-        return int(text)
+        return whole(text)
     except ValueError:
-        value = float(text)
-        if value != int(value):
+        value = finite(text)
+        if value != int(value) or abs(value) > MOST_COUNT:
             raise
         return int(value)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ropewalk.errors import ClusterError
 from ropewalk.tenancy.traces.job import TraceJob
-from ropewalk.tenancy.traces.sheet import Mistakes, Row, open_text, rows
+from ropewalk.tenancy.traces.sheet import Mistakes, SheetRow, rows, text_lines
 from ropewalk.tenancy.traces.trace import Skip
 
 TIRESIAS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
@@ -19,7 +18,7 @@ MURI = (
 )
 GAVEL_FIELDS = ("job type", "command", "steps flag", "needs data dir", "steps", "arrival", "GPUs")
 GAVEL_PLACES = {name: place for place, name in enumerate(GAVEL_FIELDS)}
-_JOB_TYPE = re.compile(r"(?P<model>.+?)(?: \(batch size (?P<batch>\d+)\))?")
+_JOB_TYPE = re.compile(r"(?P<model>.+?)(?: \(batch size (?P<batch>[0-9]{1,9})\))?")
 
 
 def tiresias(path: Path, skip: Skip) -> Iterator[TraceJob]:
@@ -46,7 +45,7 @@ def muri(path: Path, skip: Skip) -> Iterator[TraceJob]:
     mistakes.raise_if_any()
 
 
-def _network_share(row: Row) -> float | None:
+def _network_share(row: SheetRow) -> float | None:
     """Part of an iteration that is spent on the network; None where the trace does not say."""
     took, network = row.number("iteration_time"), row.number("resource_time_2")
     if not took or network is None:
@@ -65,24 +64,20 @@ def gavel(path: Path, skip: Skip) -> Iterator[TraceJob]:
     The name of a job is the number of its line, because the file has none.
     """
     mistakes = Mistakes(path)
-    with open_text(path) as stream:
-        try:
-            for line, text in enumerate(stream, 1):
-                if text.strip():
-                    yield from _gavel_line(line, text, mistakes, skip)
-        except UnicodeDecodeError:
-            raise ClusterError(f"trace {path} is not UTF-8 text: save it as UTF-8") from None
+    for line, text in enumerate(text_lines(path), 1):
+        if text.strip():
+            yield from _gavel_line(line, text, mistakes, skip)
     mistakes.raise_if_any()
 
 
-def _simulated(row: Row, skip: Skip, units_a_second: int) -> Iterator[TraceJob]:
+def _simulated(row: SheetRow, skip: Skip, units_a_second: int) -> Iterator[TraceJob]:
     name, gpus, iterations = row.required("job_id"), row.whole("num_gpu"), row.whole("iterations", least=1)
     arrival, duration = row.number("submit_time"), row.number("duration")
     batch = row.whole("batch_size", least=1)
     for column in ("num_gpu", "submit_time", "duration"):
         row.required(column)
     if gpus == 0:
-        skip("asked for no GPU")
+        skip("requested no GPU")
     elif duration == 0:
         skip("never ran")
     elif name is not None and gpus is not None and arrival is not None and duration is not None:
@@ -98,13 +93,13 @@ def _gavel_line(line: int, text: str, mistakes: Mistakes, skip: Skip) -> Iterato
         expected = ", ".join(GAVEL_FIELDS)
         mistakes.add(line, f"there are {len(fields)} fields between tabs, not 7: write {expected}")
         return
-    row = Row(line, GAVEL_PLACES, fields, mistakes)
+    row = SheetRow(line, GAVEL_PLACES, fields, mistakes)
     steps, arrival, gpus = row.whole("steps", least=1), row.number("arrival"), row.whole("GPUs")
     for field in ("job type", "steps", "arrival", "GPUs"):
         row.required(field)
     told = _JOB_TYPE.fullmatch(row.text("job type") or "")
     if gpus == 0:
-        skip("asked for no GPU")
+        skip("requested no GPU")
     elif told is not None and steps is not None and arrival is not None and gpus is not None:
         batch = told["batch"]
         yield TraceJob(

@@ -15,7 +15,7 @@ Skip = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Trace:
+class JobTrace:
     """The jobs of a log in order of arrival, the first of them at 0 s unless the caller kept the clock."""
 
     jobs: tuple[TraceJob, ...]
@@ -46,9 +46,9 @@ class Selection:
         if self.states is not None and job.state not in self.states:
             return "ended in another state"
         if job.gpus < self.least_gpus:
-            return "asked for too few GPUs"
+            return "requested too few GPUs"
         if self.most_gpus is not None and job.gpus > self.most_gpus:
-            return "asked for too many GPUs"
+            return "requested too many GPUs"
         return None
 
 
@@ -62,7 +62,7 @@ def gather(
     skipped: Counter[str],
     selection: Selection = EVERYTHING,
     keep_clock: bool = False,
-) -> Trace:
+) -> JobTrace:
     """Select, sort by arrival (ties in the order of the log) and let the clock begin with the first job."""
     kept = sorted(_selected(found, skipped, selection), key=lambda job: job.arrival_s)
     if selection.first is not None:
@@ -77,7 +77,7 @@ def gather(
         )
     begin = 0.0 if keep_clock else kept[0].arrival_s
     jobs = tuple(_earlier(job, begin) if begin else job for job in kept)
-    return Trace(jobs, format_name, tuple(sorted(skipped.items())))
+    return JobTrace(jobs, format_name, tuple(sorted(skipped.items())))
 
 
 def _selected(found: Iterable[TraceJob], skipped: Counter[str], selection: Selection) -> Iterator[TraceJob]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ropewalk.tenancy import highs
 from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.vclos.rows import servers_of
 from ropewalk.tenancy.vclos.search import Found, Nothing, Undecided
 
 BRANCH_BUDGET = 300
@@ -23,23 +24,27 @@ def decide_leafs(
     """The cheapest l leafs that share s free spines and have s GPUs each in idle servers, or the best one found."""
     from scipy.optimize import LinearConstraint
 
-    plant = state.plant
-    free = (state.cables_free > 0).astype(np.float64)
-    matrix = np.block(
-        [
-            [np.ones((1, plant.leafs)), np.zeros((1, plant.spines))],
-            [np.zeros((1, plant.leafs)), np.ones((1, plant.spines))],
-            [-spines * np.eye(plant.leafs), free],
-            [free.T, -leafs * np.eye(plant.spines)],
-        ]
-    )
-    low = np.concatenate([[leafs, spines], np.zeros(plant.leafs + plant.spines)])
-    high = np.concatenate([[leafs, spines], np.full(plant.leafs + plant.spines, np.inf)])
-    fits = state.idle_servers * plant.gpus_per_server >= spines
+    plant, rails = state.plant, state.plant.rails
+    # A block of columns for the units, which are leafs where there are no rails, and one for the spines of each rail.
+    columns = plant.units + rails * plant.spines
+    unit, spine = np.eye(plant.units, columns), np.arange(plant.spines)
+    blocks = [unit.sum(axis=0, keepdims=True)]
+    low, high = [np.array([leafs])], [np.array([leafs])]
+    for rail in range(rails):
+        free = np.zeros((plant.units, columns))
+        free[:, plant.units + rail * plant.spines + spine] = state.cables_free[rail::rails] > 0
+        own = np.eye(plant.spines, columns, plant.units + rail * plant.spines)
+        reach = np.zeros((plant.spines, columns))
+        reach[:, : plant.units] = (state.cables_free[rail::rails] > 0).T
+        blocks += [own.sum(axis=0, keepdims=True), free - spines * unit, reach - leafs * own]
+        low += [np.array([spines]), np.zeros(plant.units + plant.spines)]
+        high += [np.array([spines]), np.full(plant.units + plant.spines, np.inf)]
+    fits = state.idle_servers >= servers_of(state, spines)
+    ports = state.ports_of_leaf.reshape(plant.units, rails).sum(axis=1)
     answer = highs.solve(
-        np.concatenate([state.ports_of_leaf, np.zeros(plant.spines)]),
-        np.concatenate([fits, np.ones(plant.spines)]),
-        LinearConstraint(matrix, low, high),
+        np.concatenate([ports, np.zeros(rails * plant.spines)]),
+        np.concatenate([fits, np.ones(rails * plant.spines)]),
+        LinearConstraint(np.vstack(blocks), np.concatenate(low), np.concatenate(high)),
         gap=0.0,
         node_limit=branch_budget,
     )
@@ -47,5 +52,5 @@ def decide_leafs(
         return Nothing()
     if answer.x is None:
         return Undecided()
-    chosen = np.flatnonzero(np.round(answer.x[: plant.leafs]).astype(int))
+    chosen = np.flatnonzero(np.round(answer.x[: plant.units]).astype(int))
     return Found(tuple(chosen.tolist()), answer.status == highs.SOLVED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,19 +10,11 @@ import numpy as np
 from ropewalk.tenancy.allocation import Reason, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.vclos.attempt import Attempt
+from ropewalk.tenancy.vclos.rows import LeafRows, servers_of
 
 MOST_NAMED = 8
 """Spines or shapes that a sentence names."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A shape that was tried in vain."""
-
-    leafs: int
-    spines: int
-    proved: bool
-    """False where the search and the integer program both reached their limits."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +22,7 @@ class Nearest:
     """The leafs that came nearest to holding a shape, with the spines they share and those that stand in the way."""
 
     leafs: tuple[int, ...]
+    """On rails, units."""
     shared: int
     blocking: tuple[int, ...]
 
@@ -37,33 +31,33 @@ def no_common_spines(state: Occupancy, gpus: int, attempts: list[Attempt], *, ne
     """Network fragmentation, told for the shape that came nearest."""
     plant = state.plant
     if never:
-        return Waiting(Reason.NETWORK_FRAGMENTATION, _never(plant, gpus), never=True)
+        return Waiting(Reason.NETWORK_FRAGMENTATION, never_fits(plant, gpus), never=True)
     servers = -(-gpus // plant.gpus_per_server)
-    alone = f"no leaf has {servers} idle servers"
+    kind = "leaf" if plant.rails == 1 else "unit"
+    alone = f"no {kind} has {servers} idle servers"
     if not attempts:
         return Waiting(
             Reason.NETWORK_FRAGMENTATION,
-            f"{alone}, and {gpus} GPUs cannot be split over leafs in equal whole servers of {plant.gpus_per_server}",
+            f"{alone}, and {gpus} GPUs cannot be split over {kind}s into equal whole servers of "
+            f"{plant.gpus_per_server}",
         )
     blocked = [(attempt, nearest(state, attempt.leafs, attempt.spines)) for attempt in attempts]
     told = [(attempt, near) for attempt, near in blocked if near is not None]
-    tried = ", ".join(f"{attempt.leafs}×{attempt.spines}" for attempt in attempts[:MOST_NAMED])
+    tried = ", ".join(map(str, attempts[:MOST_NAMED]))
     limits = "" if all(attempt.proved for attempt in attempts) else "; the search reached its limits undecided"
     if not told:
         return Waiting(
             Reason.NETWORK_FRAGMENTATION,
-            f"{alone}, and no shape ({tried}) has enough leafs with idle servers and free links{limits}",
+            f"{alone}, and no shape ({tried}) has enough {kind}s with idle servers and free links{limits}",
         )
     attempt, near = min(told, key=lambda pair: pair[0].spines - pair[1].shared)
-    names = ", ".join(plant.spine_names[spine] for spine in near.blocking[:MOST_NAMED])
-    more = len(near.blocking) - MOST_NAMED
     return Waiting(
         Reason.NETWORK_FRAGMENTATION,
-        f"{alone}, and no shape ({tried}) has enough spines in common; nearest are {attempt.leafs} leafs "
-        f"({', '.join(plant.leaf_names[leaf] for leaf in near.leafs[:MOST_NAMED])}"
-        f"{', …' if len(near.leafs) > MOST_NAMED else ''}) that share {near.shared} of {attempt.spines} spines: "
-        f"links to {names}{f' and {more} more' if more > 0 else ''} are taken or drained{limits}",
+        f"{alone}, and no shape ({tried}) has enough spines in common; closest are {attempt.leafs} {kind}s "
+        f"({some_names(plant.unit_names, near.leafs, ', …')}) that share {near.shared} of {attempt.spines} spines: "
+        f"links to {some_names(plant.spine_names, near.blocking)} are taken or drained{limits}",
         near.blocking,
+        nearest_leafs=plant.leafs_of(near.leafs),
     )
 
 
@@ -72,26 +66,40 @@ def nearest(state: Occupancy, leafs: int, spines: int) -> Nearest | None:
 
     Blocking are the spines to which all of them have a cable, but not all of them a free one.
     """
-    rows = np.flatnonzero(state.idle_servers * state.plant.gpus_per_server >= spines)
-    if len(rows) < leafs:
+    from ropewalk.tenancy.vclos import _clos_kernel as kernel
+
+    plant, rows = state.plant, LeafRows.of(state)
+    fits = state.idle_servers >= servers_of(state, spines)
+    found, picked, shared = kernel.nearest_in_a_pod(rows.words, rows.reached, fits, rows.first, leafs)
+    if not found:
         return None
-    reach = state.cables_free[rows] > 0
-    first = int(np.argmax(reach.sum(axis=1)))
-    chosen, shared = [first], reach[first]
-    while len(chosen) < leafs:
-        overlap = (reach & shared).sum(axis=1)
-        overlap[chosen] = -1
-        chosen.append(int(np.argmax(overlap)))
-        shared = shared & reach[chosen[-1]]
-    picked = np.sort(rows[chosen])
-    wired = (state.plant.cables[picked] > 0).all(axis=0)
-    return Nearest(tuple(picked.tolist()), int(shared.sum()), tuple(np.flatnonzero(wired & ~shared).tolist()))
+    by_rail = shared.reshape(plant.rails, -1)
+    first = plant.tiers.first_spine[plant.tiers.pod_of_leaf[picked[0] * plant.rails]]
+    blocked = [
+        kernel.blocking(picked * plant.rails + rail, by_rail[rail], plant.cables, first) for rail in range(plant.rails)
+    ]
+    least = int(np.bitwise_count(by_rail).sum(axis=1).min())
+    return Nearest(tuple(picked.tolist()), least, tuple(np.unique(np.concatenate(blocked)).tolist()))
 
 
-def _never(plant: Plant, gpus: int) -> str:
-    size, most = plant.gpus_per_server, int(plant.gpus_per_leaf.max())
+def some_names(names: Sequence[str], numbers: Sequence[int], more: str | None = None) -> str:
+    """The first few by name, and that there are others."""
+    left = len(numbers) - MOST_NAMED
+    rest = "" if left <= 0 else f" and {left} more" if more is None else more
+    return ", ".join(names[number] for number in numbers[:MOST_NAMED]) + rest
+
+
+def never_fits(plant: Plant, gpus: int) -> str:
+    size, most = plant.gpus_per_server, int(plant.gpus_per_unit.max())
+    kind = "leaf" if plant.rails == 1 else "unit"
+    where = f"{kind}s" if not plant.cores else f"{kind}s and pods"
+    if not plant.spines:
+        return (
+            f"{gpus} GPUs do not fit one {kind} of {most}, and nothing connects the {kind}s of {plant.name}: ask for "
+            f"{most} or fewer"
+        )
+    otherwise = "" if plant.cores or plant.rails > 1 else ", or allocate by laas (--isolate laas)"
     return (
-        f"{gpus} GPUs do not fit one leaf of {most} and have no equal split into whole servers of {size} over "
-        f"the leafs of {plant.name}, even when it is empty: ask for another number, such as a power of two, "
-        "or allocate by laas (--isolate laas)"
+        f"{gpus} GPUs do not fit one {kind} of {most} and have no equal split into whole servers of {size} over "
+        f"the {where} of {plant.name}, even when it is empty: ask for another number, such as a power of two{otherwise}"
     )

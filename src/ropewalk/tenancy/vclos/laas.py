@@ -4,20 +4,21 @@ A way out for numbers of GPUs that have no equal split. What it guarantees is we
 its own, and enough for every permutation *if* routes were rearranged for it. Under a static rule, jobs with B > 0 may
 meet themselves: with three or more unequal leafs rounds of an all-to-all or of halving and doubling collide on the way
 down, and with R = 1 the A GPUs of the large leaf share B uplinks. Allocations say so in `guarantee`.
-(Zahavi et al., "Links as a Service", ANCS 2016.)
+With three tiers a job stays in one pod. (Zahavi et al., "Links as a Service", ANCS 2016.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ropewalk.tenancy.allocation import Allocation, Reason, Waiting
+from ropewalk.errors import ClusterError
+from ropewalk.tenancy.allocation import Allocation, AllocationColumns, CableColumns, Reason, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.one_leaf import first_stages, over_idle_servers, under_one_leaf
+from ropewalk.tenancy.one_leaf import first_stages, seats_on, under_one_leaf
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policy import Allocate
 from ropewalk.tenancy.vclos.explain import nearest
@@ -26,15 +27,15 @@ NODE_BUDGET = 5_000
 """Nodes of the search for one A; then the next A is tried."""
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, eq=False)
+class LeafSplit:
     """R leafs with A GPUs each, and one with B; `rest` is -1 where B is 0."""
 
-    full: tuple[int, ...]
+    full: NDArray[np.int64]
     rest: int
     per_leaf: int
     remainder: int
-    shared: int
+    shared: NDArray[np.uint64]
     """Spines, as bits, that the full leafs and, in as many as it needs, the last one share."""
 
 
@@ -47,20 +48,18 @@ def laas(*, node_budget: int = NODE_BUDGET) -> Allocate:
     ((0, 1, 2), (8, 8, 4), 'rearrangeable', 20)
     """
 
-    def split(state: Occupancy, gpus: int) -> Split | None:
-        found = (_find(state, gpus, per_leaf, node_budget) for per_leaf in _sizes(state, gpus))
-        return next((one for one in found if one is not None), None)
-
     @lru_cache(maxsize=4096)
     def never(plant: Plant, gpus: int) -> bool:
         empty = Occupancy(plant)
-        return under_one_leaf(empty, "", gpus) is None and split(empty, gpus) is None
+        return under_one_leaf(empty, "", gpus) is None and _find(empty, gpus, node_budget) is None
 
     def allocate(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
+        if state.plant.rails > 1:
+            raise ClusterError(f"{state.plant.name} has rails, which laas does not support: use --isolate vclos")
         early = first_stages(state, job, gpus)
         if early is not None:
             return early
-        found = split(state, gpus)
+        found = _find(state, gpus, node_budget)
         if found is not None:
             return _allocation(state, job, found)
         return _waiting(state, gpus, never=never(state.plant, gpus))
@@ -68,93 +67,69 @@ def laas(*, node_budget: int = NODE_BUDGET) -> Allocate:
     return allocate
 
 
-def _sizes(state: Occupancy, gpus: int) -> Iterator[int]:
-    size = state.plant.gpus_per_server
-    most = min(gpus - 1, int(state.idle_servers.max()) * size)
-    yield from range(most // size * size, 0, -size)
+def _find(state: Occupancy, gpus: int, budget: int) -> LeafSplit | None:
+    """The largest A that fits, tried in multiples of a server from as many GPUs as a leaf has idle."""
+    from ropewalk.tenancy.vclos import _split_kernel as kernel
 
-
-def _masks(state: Occupancy) -> list[int]:
-    """Free spines of every leaf as the bits of one number."""
-    return [int.from_bytes(row.tobytes(), "little") for row in state.spine_words.astype("<u8")]
-
-
-def _find(state: Occupancy, gpus: int, per_leaf: int, budget: int) -> Split | None:
-    """Depth first over leafs with few free cables first; a full house must also leave a leaf for the remainder."""
-    full, rest = divmod(gpus, per_leaf)
-    size = state.plant.gpus_per_server
-    masks = _masks(state)
-    common = per_leaf if full > 1 else rest  # one full leaf alone needs links only for what it sends to the last
-    idle = state.idle_servers * size
-    order = np.argsort(state.ports_of_leaf, kind="stable").tolist()
-    rows = [leaf for leaf in order if idle[leaf] >= per_leaf and masks[leaf].bit_count() >= common]
-    last = [leaf for leaf in order if idle[leaf] >= rest and masks[leaf].bit_count() >= rest] if rest else []
-    nodes = 0
-
-    def extend(start: int, chosen: tuple[int, ...], shared: int) -> Split | None:
-        nonlocal nodes
-        if len(chosen) == full:
-            if not rest:
-                return Split(chosen, -1, per_leaf, 0, shared)
-            return next(
-                (
-                    Split(chosen, leaf, per_leaf, rest, shared)
-                    for leaf in last
-                    if leaf not in chosen and (shared & masks[leaf]).bit_count() >= rest
-                ),
-                None,
-            )
-        for place in range(start, len(rows) - (full - len(chosen)) + 1):
-            narrowed = shared & masks[rows[place]]
-            if narrowed.bit_count() < common:
-                continue
-            nodes += 1
-            if nodes > budget:
-                return None
-            found = extend(place + 1, (*chosen, rows[place]), narrowed)
-            if found is not None:
-                return found
-        return None
-
-    return extend(0, (), (1 << state.plant.spines) - 1)
-
-
-def _allocation(state: Occupancy, job: str, split: Split) -> Allocation:
-    """Full leafs first, then the last one, whose spines come first in the order of the job's spines."""
-    shared = [spine for spine in range(state.plant.spines) if split.shared >> spine & 1]
-    fullest = sorted(shared, key=lambda spine: (int(state.ports_of_spine[spine]), spine))
-    towards_rest = [s for s in fullest if split.rest >= 0 and state.cables_free[split.rest, s]][: split.remainder]
-    width = split.per_leaf if len(split.full) > 1 else split.remainder
-    spines = (*towards_rest, *[s for s in fullest if s not in towards_rest][: width - len(towards_rest)])
-    full = tuple(sorted(split.full))
-    shares = [(leaf, split.per_leaf, spines) for leaf in full]
-    if split.rest >= 0:
-        shares.append((split.rest, split.remainder, spines[: split.remainder]))
-    links = tuple((leaf, spine) for leaf, _, own in shares for spine in own)
-    return Allocation(
-        job=job,
-        gpus=tuple(gpu for leaf, share, _ in shares for gpu in over_idle_servers(state, leaf, share)),
-        stage="clos",
-        leafs=tuple(leaf for leaf, _, _ in shares),
-        spines=spines,
-        links=links,
-        spine_of_gpu=tuple(own[place % len(own)] for _, share, own in shares for place in range(share)),
-        leaf_of_gpu=tuple(leaf for leaf, share, _ in shares for _ in range(share)),
-        guarantee="rearrangeable" if split.remainder else "contention-free",
-        cables=tuple(state.first_free_cable(leaf, spine) for leaf, spine in links),
+    per_leaf, full, rest, shared = kernel.first_split(
+        gpus,
+        state.plant.gpus_per_server,
+        state.plant.tiers.first_leaf,
+        state.idle_servers,
+        state.ports_of_leaf,
+        state.spine_words,
+        state.spines_of_leaf,
+        budget,
     )
+    return LeafSplit(full, rest, per_leaf, gpus % per_leaf, shared) if per_leaf else None
+
+
+def _allocation(state: Occupancy, job: str, split: LeafSplit) -> Allocation:
+    """Full leafs first, then the last one, whose spines come first in the order of the job's spines."""
+    from ropewalk.tenancy.vclos import _clos_kernel as kernel
+
+    first, pod = state.plant.tiers.first_spine, state.plant.tiers.pod_of_leaf[split.full[0]]
+    fullest = first[pod] + kernel.fullest(split.shared, state.ports_of_spine[first[pod] : first[pod + 1]])
+    both = state.cables_free[split.rest, fullest] > 0 if split.remainder else np.zeros(len(fullest), bool)
+    both &= np.cumsum(both) <= split.remainder
+    width = split.per_leaf if len(split.full) > 1 else split.remainder
+    spines = np.concatenate([fullest[both], fullest[~both]])[:width]
+    leafs, shares = np.sort(split.full), np.full(len(split.full), split.per_leaf)
+    links = np.full(len(leafs), len(spines))
+    if split.remainder:
+        leafs, shares = np.append(leafs, split.rest), np.append(shares, split.remainder)
+        links = np.append(links, split.remainder)
+    leaf = np.repeat(leafs, links)
+    spine = spines[_counting(links)]
+    return Allocation.over_links(
+        job,
+        AllocationColumns(
+            seats_on(state, leafs, shares), CableColumns(leaf, spine, state.links.first_free(leaf, spine))
+        ),
+        leafs=leafs.tolist(),
+        spines=spines.tolist(),
+        spine_of_gpu=spines[_counting(shares) % np.repeat(links, shares)].tolist(),
+        leaf_of_gpu=np.repeat(leafs, shares).tolist(),
+        guarantee="rearrangeable" if split.remainder else "contention-free",
+    )
+
+
+def _counting(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, … of every size, one after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _waiting(state: Occupancy, gpus: int, *, never: bool) -> Waiting:
     size = state.plant.gpus_per_server
-    sizes = list(_sizes(state, gpus))
-    told = [(gpus // each, each) for each in sizes if gpus // each > 1] or [(2, size)]
+    most = min(gpus - 1, int(state.idle_servers.max()) * size) // size * size
+    told = [(gpus // each, each) for each in range(most, 0, -size) if gpus // each > 1] or [(2, size)]
     near = nearest(state, *told[0])
     blocking = near.blocking if near is not None else ()
     return Waiting(
         Reason.NETWORK_FRAGMENTATION,
         f"no leaf has {-(-gpus // size)} idle servers, and no R·A + B = {gpus} with A a multiple of {size} was found "
-        f"whose leafs share A free spines, B of them with the last leaf",
+        f"whose leafs {'of one pod ' * bool(state.plant.cores)}share A free spines, B of them with the last leaf",
         blocking,
         never=never,
+        nearest_leafs=() if near is None else near.leafs,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.vclos.rows import LeafRows, servers_of
 
 NODE_BUDGET = 50_000
 """Nodes of a search before it gives up; near saturation a request takes tens of them."""
@@ -37,14 +37,6 @@ class Undecided:
     nodes: int = 0
 
 
-def candidate_leafs(state: Occupancy, gpus_per_leaf: int) -> NDArray[np.int64]:
-    """Leafs with enough idle servers and enough free cables to different spines, those with fewest cables first."""
-    servers = gpus_per_leaf // state.plant.gpus_per_server
-    reach = np.bitwise_count(state.spine_words).sum(axis=1, dtype=np.int64)
-    leafs = np.flatnonzero((state.idle_servers >= servers) & (reach >= gpus_per_leaf))
-    return leafs[np.argsort(state.ports_of_leaf[leafs], kind="stable")]
-
-
 def search_leafs(
     state: Occupancy, leafs: int, spines: int, *, node_budget: int = NODE_BUDGET
 ) -> Found | Nothing | Undecided:
@@ -54,28 +46,34 @@ def search_leafs(
     search begins with the freest leafs instead and asks only whether there is anything at all.
     """
     from ropewalk.tenancy.vclos import _biclique_kernel as kernel
+    from ropewalk.tenancy.vclos import _clos_kernel as choices
 
-    rows = candidate_leafs(state, spines)
-    if len(rows) < leafs:
+    rows = LeafRows.of(state)
+    fit = state.idle_servers, rows.reached, rows.ports, rows.first, servers_of(state, spines), spines
+    found, start = choices.candidates(*fit, False)
+    if len(found) < leafs:
         return Nothing()
-    words, ports = state.spine_words[rows], state.ports_of_leaf[rows]
-    status, nodes, chosen = kernel.cheapest_leafs(words, ports, leafs, spines, node_budget)
+    shape = leafs, rows.rails, spines, node_budget
+    status, nodes, chosen = kernel.cheapest_in_a_pod(rows.words, rows.ports, found, start, *shape)
     if status == kernel.UNKNOWN:
-        rows = rows[::-1]
-        status, more, chosen = kernel.cheapest_leafs(
-            words[::-1].copy(), np.zeros_like(ports), leafs, spines, node_budget
-        )
+        found, start = choices.candidates(*fit, True)
+        free = np.zeros_like(rows.ports)
+        status, more, chosen = kernel.cheapest_in_a_pod(rows.words, free, found, start, *shape)
         status = kernel.FOUND if status == kernel.BEST else status
         nodes += more
     if status == kernel.NONE:
         return Nothing(nodes)
     if status == kernel.UNKNOWN:
         return Undecided(nodes)
-    return Found(tuple(sorted(rows[chosen].tolist())), status == kernel.BEST, nodes)
+    return Found(tuple(sorted(chosen.tolist())), status == kernel.BEST, nodes)
 
 
 def common_spines(state: Occupancy, leafs: tuple[int, ...], spines: int) -> tuple[int, ...]:
     """Of the spines that all the leafs reach, those with the fewest free cables; in the order of their numbers."""
-    shared = np.flatnonzero((state.cables_free[list(leafs)] > 0).all(axis=0))
-    fullest = shared[np.argsort(state.ports_of_spine[shared], kind="stable")][:spines]
-    return tuple(sorted(fullest.tolist()))
+    from ropewalk.tenancy.vclos import _clos_kernel as kernel
+
+    first = state.plant.tiers.first_spine
+    pod = state.plant.tiers.pod_of_leaf[leafs[0]]
+    shared = kernel.shared_by(np.array(leafs, np.int64), state.spine_words)
+    found = kernel.fullest(shared, state.ports_of_spine[first[pod] : first[pod + 1]])[:spines]
+    return tuple(sorted((first[pod] + found).tolist()))

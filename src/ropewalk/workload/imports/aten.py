@@ -12,7 +12,7 @@ from typing import Any
 
 from ropewalk.workload.imports import windows, works
 from ropewalk.workload.imports.contraction import contraction
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 from ropewalk.workload.lstm import Lstm
 
 
@@ -55,18 +55,18 @@ def is_value(argument: Any) -> bool:
     return isinstance(argument, Value)
 
 
-Works = Callable[[Call], list[Work] | None]
+Works = Callable[[Call], list[UsedOperator] | None]
 """What a call costs; None for a form of it that is not known."""
 
 
-def _linear(call: Call) -> list[Work]:
+def _linear(call: Call) -> list[UsedOperator]:
     x, weight = call["input"], call["weight"]
     if not weight.gradient:
         return works.product(x, weight, 1, x.elements // x.shape[-1], weight.shape[0], x.shape[-1])
     return works.linear(x, weight, weight.shape[0], call["bias"])
 
 
-def _addmm(call: Call) -> list[Work]:
+def _addmm(call: Call) -> list[UsedOperator]:
     """A bias plus a product; where the bias is not a vector of weights it is a sum of its own."""
     added, left, right = call.tensors()
     if right.weight and left.data and len(right.shape) == 2 and added.weight and added.elements == right.shape[-1]:
@@ -75,16 +75,16 @@ def _addmm(call: Call) -> list[Work]:
     return [*works.matmul(left, right), *summed]
 
 
-def _matmul(call: Call) -> list[Work]:
+def _matmul(call: Call) -> list[UsedOperator]:
     left, right = call.tensors()[:2]
     return works.matmul(left, right)
 
 
-def _einsum(call: Call) -> list[Work] | None:
+def _einsum(call: Call) -> list[UsedOperator] | None:
     return contraction(call["equation"], tuple(call["tensors"]))
 
 
-def _convolution(call: Call) -> list[Work]:
+def _convolution(call: Call) -> list[UsedOperator]:
     x, weight = call["input"], call["weight"]
     dims = len(weight.shape) - 2
     stride, dilation = call.sides("stride", dims, 1), call.sides("dilation", dims, 1)
@@ -98,7 +98,7 @@ def _convolution(call: Call) -> list[Work]:
     return make(x, weight, call["bias"], call.out, stride, padding, dilation, call["groups"])
 
 
-def _transposed(call: Call) -> list[Work]:
+def _transposed(call: Call) -> list[UsedOperator]:
     dims = len(call["weight"].shape) - 2
     stride, dilation = call.sides("stride", dims, 1), call.sides("dilation", dims, 1)
     padding = call.sides("padding", dims, 0)
@@ -108,7 +108,7 @@ def _transposed(call: Call) -> list[Work]:
 
 
 def _pool(form: str, dims: int) -> Works:
-    def pool(call: Call) -> list[Work]:
+    def pool(call: Call) -> list[UsedOperator]:
         kernel = call.sides("kernel_size", dims)
         stride = call.sides("stride", dims) if call["stride"] else kernel
         return windows.pool(form, call["self"], call.out, kernel, stride, call.sides("padding", dims, 0))
@@ -120,17 +120,17 @@ def _adaptive(form: str, dims: int) -> Works:
     return lambda call: windows.adaptive_pool(form, call["self"], call.out, dims)
 
 
-def _batch_norm(call: Call) -> list[Work]:
+def _batch_norm(call: Call) -> list[UsedOperator]:
     return works.batch_norm(call["input"], bool(call.arguments.get("training", True)))
 
 
-def _instance_norm(call: Call) -> list[Work]:
+def _instance_norm(call: Call) -> list[UsedOperator]:
     x = call["input"]
     return works.normalise(x, x.elements // (x.shape[0] * x.shape[1]))
 
 
 def _layer_norm(form: str) -> Works:
-    def normalise(call: Call) -> list[Work]:
+    def normalise(call: Call) -> list[UsedOperator]:
         x, width = call["input"], 1
         for side in call["normalized_shape"]:
             width *= side
@@ -139,7 +139,7 @@ def _layer_norm(form: str) -> Works:
     return normalise
 
 
-def _group_norm(call: Call) -> list[Work]:
+def _group_norm(call: Call) -> list[UsedOperator]:
     x = call["input"]
     return works.normalise(x, x.elements // (x.shape[0] * call["num_groups"]))
 
@@ -148,16 +148,17 @@ def _softmax(form: str) -> Works:
     return lambda call: works.softmax(call.first(), call.out, call["dim"], form)
 
 
-def _attention(call: Call) -> list[Work]:
+def _attention(call: Call) -> list[UsedOperator]:
     causal = bool(call["is_causal"]) or (call.causal_masks and call["attn_mask"] is not None)
-    return works.attention(call["query"], call["key"], call["value"], call.out, causal)
+    dropped = bool(call["dropout_p"])
+    return works.attention(call["query"], call["key"], call["value"], call.out, causal=causal, dropped=dropped)
 
 
-def _embedding(call: Call) -> list[Work]:
+def _embedding(call: Call) -> list[UsedOperator]:
     return works.embedding(call["weight"], call["indices"].elements)
 
 
-def _index(call: Call) -> list[Work]:
+def _index(call: Call) -> list[UsedOperator]:
     """Elements by index: rows of a table of weights, or a copy."""
     table = call["self"]
     if table.weight and call.out.elements:
@@ -165,17 +166,17 @@ def _index(call: Call) -> list[Work]:
     return works.copy(table, call.out)
 
 
-def _cross_entropy(call: Call) -> list[Work]:
+def _cross_entropy(call: Call) -> list[UsedOperator]:
     x = call["self"]
     return works.cross_entropy(x, x.shape[1] if len(x.shape) > 1 else x.shape[0])
 
 
-def _picked(call: Call) -> list[Work]:
+def _picked(call: Call) -> list[UsedOperator]:
     """Negative log-likelihood of log-probabilities that are already there; its gradient starts from zeros."""
     return works.picked(call["self"], call["target"].elements)
 
 
-def _loss(call: Call) -> list[Work]:
+def _loss(call: Call) -> list[UsedOperator]:
     """A function of every pair of elements, then their mean."""
     given = call.tensors()
     pairs = Value(given[0].shape, any(v.gradient for v in given))
@@ -183,7 +184,7 @@ def _loss(call: Call) -> list[Work]:
     return made if call.out.elements == pairs.elements else [*made, *works.reduction(pairs, call.out)]
 
 
-def _dropout(call: Call) -> list[Work]:
+def _dropout(call: Call) -> list[UsedOperator]:
     return works.dropout(call.first()) if call["train"] is not False and call["p"] > 0 else []
 
 
@@ -195,31 +196,31 @@ def _copy(name: str = "copy") -> Works:
     return lambda call: works.copy(call.first(), call.out, name) if call.tensors() else works.fill(call.out)
 
 
-def _cast(call: Call) -> list[Work]:
+def _cast(call: Call) -> list[UsedOperator]:
     return works.cast(call.first())
 
 
-def _fill(call: Call) -> list[Work]:
+def _fill(call: Call) -> list[UsedOperator]:
     return works.fill(call.out)
 
 
-def _nothing(call: Call) -> list[Work]:
+def _nothing(call: Call) -> list[UsedOperator]:
     return []
 
 
-def _lstm(call: Call) -> list[Work]:
+def _lstm(call: Call) -> list[UsedOperator]:
     x = call["input"]
     steps, batch = (x.shape[1], x.shape[0]) if call["batch_first"] else (x.shape[0], x.shape[1])
     each = 4 if call["has_biases"] else 2
     cells = [Lstm(steps, batch, at.shape[1], at.shape[0] // 4) for at in call["params"][::each]]
-    return [Work(cell, (Value((int(cell.saved_elements()),), True),)) for cell in cells]
+    return [UsedOperator(cell, (Value((int(cell.saved_elements()),), True),)) for cell in cells]
 
 
-def _glu(call: Call) -> list[Work]:
+def _glu(call: Call) -> list[UsedOperator]:
     return works.elementwise((call["self"],), call.out, saves=(call["self"],))
 
 
-def _spread_copy(call: Call) -> list[Work]:
+def _spread_copy(call: Call) -> list[UsedOperator]:
     """The same elements several times: the gradient is summed over the copies."""
     return [*works.copy(call.first(), call.out), *works.spread([v for v in call.tensors()[:1] if v.gradient], call.out)]
 

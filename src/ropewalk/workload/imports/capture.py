@@ -10,7 +10,7 @@ from ropewalk.errors import WorkloadError
 from ropewalk.workload.imports import works
 from ropewalk.workload.imports.aten import WORKS, Call, is_value
 from ropewalk.workload.imports.exporting import STATIC
-from ropewalk.workload.imports.graph import Event, Value, Work, result, view
+from ropewalk.workload.imports.graph import GraphEvent, UsedOperator, Value, result, view
 from ropewalk.workload.imports.pointwise import elementwise
 from ropewalk.workload.imports.views import is_swapped, is_view, undone
 
@@ -32,7 +32,7 @@ class Walk:
         """The one name of the parameter behind each of its names."""
         self.kinds = kinds
         self.subject = subject
-        self.events: list[Event] = []
+        self.events: list[GraphEvent] = []
         self.unknown: dict[Any, str] = {}
         """Operations without an entry in the table, and where they stand."""
         self.half = _is_half(program)
@@ -132,14 +132,14 @@ class Walk:
     def _shape(self, meta: Any, node: Any) -> tuple[int, ...]:
         if not all(isinstance(size, int) for size in meta.shape):
             raise WorkloadError(
-                f"{self.subject}: the shape of what {node.target} makes in {self._where(node)} depends on data: "
+                f"{self.subject}: the shape of the result of {node.target} in {self._where(node)} depends on data: "
                 f"{STATIC}"
             )
         return tuple(int(size) for size in meta.shape)
 
     def _event(self, node: Any, arguments: dict[str, Any], reads: tuple[Value, ...], outs: tuple[Value, ...]) -> None:
         name = node.target._schema.name.partition("::")[2]
-        event = Event(str(node.target), self._place(node), reads, outs)
+        event = GraphEvent(str(node.target), self._place(node), reads, outs)
         self.events.append(event)
         if outs and outs[0].base is not None:
             event.works = undone(reads[0], outs)
@@ -150,7 +150,7 @@ class Walk:
 
     def _works(
         self, node: Any, name: str, arguments: dict[str, Any], reads: tuple[Value, ...], outs: tuple[Value, ...]
-    ) -> list[Work]:
+    ) -> list[UsedOperator]:
         import torch
 
         if name in WORKS:
@@ -166,7 +166,7 @@ class Walk:
         """The layer in whose module the operation stands, with a number where that module runs again."""
         for key, path in self._stack(node):
             if path in self.kinds:
-                again = re.search(r"@(\d+)$", key)
+                again = re.search(r"@([0-9]{1,9})$", key)
                 return f"{path or 'model'}#{int(again[1]) + 1}" if again else path or "model"
         return None
 
@@ -186,7 +186,7 @@ class Walk:
         path = stack[-1][1] if stack else ""
         module = f"module {path!r} of class {kind}" if path else f"the module itself, of class {kind}"
         module = module if stack else "the loss"
-        lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+        lines = re.findall(r'File "([^"]+)", line ([0-9]+)', node.meta.get("stack_trace") or "")
         return module + (f" ({lines[-1][0].rpartition('/')[2]}, line {lines[-1][1]})" if lines else "")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from ropewalk.workload.imports import works
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 
 
-def contraction(equation: str, factors: tuple[Value, ...]) -> list[Work] | None:
+def contraction(equation: str, factors: tuple[Value, ...]) -> list[UsedOperator] | None:
     """The product that an equation such as `bhqd,bhkd->bhqk` stands for; None if it is not one product.
 
     >>> tokens, table = Value((2, 3, 8), gradient=True), Value((8, 5), gradient=True, data=False)

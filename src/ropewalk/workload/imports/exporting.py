@@ -13,7 +13,7 @@ from ropewalk.workload.imports.inputs import device_of
 
 STATIC = (
     "write the forward pass so that shapes do not depend on values: no .item(), no masks as indices, no nonzero, no if "
-    "on a tensor; a fixed capacity takes the place of a varying number"
+    "on a tensor; use a fixed capacity instead of a varying number"
 )
 DATA_DEPENDENT = re.compile(r"data.dependent|unbacked|\.item\(\)|symbolic|Unsupported.*nonzero|GuardOnData", re.I)
 

@@ -52,7 +52,7 @@ class Value:
 
 
 @dataclass
-class Work:
+class UsedOperator:
     """An operator and what the import knows of its use."""
 
     operator: Operator
@@ -63,7 +63,7 @@ class Work:
 
 
 @dataclass
-class Event:
+class GraphEvent:
     """One operation of the model."""
 
     name: str
@@ -72,7 +72,7 @@ class Event:
     """The layer it belongs to; None where it stands between layers."""
     reads: tuple[Value, ...]
     writes: tuple[Value, ...]
-    works: list[Work] = field(default_factory=list)
+    works: list[UsedOperator] = field(default_factory=list)
     """What it costs; empty for a view."""
 
 

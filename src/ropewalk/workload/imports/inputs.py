@@ -33,8 +33,8 @@ def batch_of(inputs: Arguments, batch_dim: int, subject: str) -> int:
     found = [tensor for tensor in _tensors(inputs) if -tensor.dim() <= batch_dim < tensor.dim()]
     if not found:
         raise WorkloadError(
-            f"{subject}: no example input has a dimension {batch_dim}, in which the micro-batch is looked for: "
-            f"give tensors with a batch, or say batch_dim"
+            f"{subject}: no example input has a dimension {batch_dim}for the micro-batch: give tensors with a "
+            f"batch, or set batch_dim"
         )
     return int(found[0].shape[batch_dim])
 

@@ -15,21 +15,21 @@ from dataclasses import dataclass, field, replace
 from ropewalk.workload.adapted import Weights, adapt
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Pointwise
-from ropewalk.workload.imports.graph import Event, Value, Work
+from ropewalk.workload.imports.graph import GraphEvent, UsedOperator, Value
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
 
 
 @dataclass
-class Stretch:
+class LayerStretch:
     """The operations of one layer."""
 
     name: str
-    events: list[Event] = field(default_factory=list)
+    events: list[GraphEvent] = field(default_factory=list)
 
 
 def layers_of(
-    events: list[Event], parameters: Mapping[str, int], results: tuple[Value, ...], kinds: Mapping[str, str]
+    events: list[GraphEvent], parameters: Mapping[str, int], results: tuple[Value, ...], kinds: Mapping[str, str]
 ) -> tuple[Layer, ...]:
     """Layers with operators, edges and what they hand on.
 
@@ -56,24 +56,24 @@ def layers_of(
     )
 
 
-def _stretches(events: list[Event]) -> list[Stretch]:
+def _stretches(events: list[GraphEvent]) -> list[LayerStretch]:
     """Operations without a layer of their own stay with those before them; the first ones go with those behind."""
-    stretches: list[Stretch] = []
-    ahead: list[Event] = []
+    stretches: list[LayerStretch] = []
+    ahead: list[GraphEvent] = []
     for event in events:
         if event.place is None and not stretches:
             ahead.append(event)
         elif event.place is None or (stretches and stretches[-1].name == event.place):
             stretches[-1].events.append(event)
         else:
-            stretches.append(Stretch(event.place, [*ahead, event]))
+            stretches.append(LayerStretch(event.place, [*ahead, event]))
             ahead = []
     if ahead:
-        stretches.append(Stretch("model", ahead))
+        stretches.append(LayerStretch("model", ahead))
     return [replace(stretch, name=name) for stretch, name in zip(stretches, _unique(stretches), strict=True)]
 
 
-def _unique(stretches: list[Stretch]) -> list[str]:
+def _unique(stretches: list[LayerStretch]) -> list[str]:
     """A module that runs again later is a layer again, with a number behind its name."""
     seen: Counter[str] = Counter()
     names = []
@@ -83,7 +83,7 @@ def _unique(stretches: list[Stretch]) -> list[str]:
     return names
 
 
-def _gradients(events: list[Event]) -> Counter[int]:
+def _gradients(events: list[GraphEvent]) -> Counter[int]:
     """How many gradients these operations send back to each value."""
     count: Counter[int] = Counter()
     for event in events:
@@ -94,7 +94,7 @@ def _gradients(events: list[Event]) -> Counter[int]:
 
 
 def _operators(
-    stretch: Stretch, parameters: Mapping[str, int], counted: set[str], kept: set[int], within: Counter[int],
+    stretch: LayerStretch, parameters: Mapping[str, int], counted: set[str], kept: set[int], within: Counter[int],
     readers: Counter[int],
 ) -> list[Operator]:  # fmt: skip
     """Operators of one layer. The gradients that its own operations send back to a value are added where the first of
@@ -120,7 +120,7 @@ def _operators(
     return operators
 
 
-def _claim(work: Work, fresh: list[tuple[str, int]]) -> tuple[list[int], list[str]]:
+def _claim(work: UsedOperator, fresh: list[tuple[str, int]]) -> tuple[list[int], list[str]]:
     """The new parameters that are this operator's own, and the names of those that are not.
 
     An operator with parameters takes as many tensors as its sizes speak of; one without takes none.
@@ -129,7 +129,7 @@ def _claim(work: Work, fresh: list[tuple[str, int]]) -> tuple[list[int], list[st
     return [elements for _, elements in fresh[:room]], [name for name, _ in fresh[room:]]
 
 
-def _own(work: Work, weights: list[int], kept: set[int]) -> Operator:
+def _own(work: UsedOperator, weights: list[int], kept: set[int]) -> Operator:
     """The operator with the parameters and the kept tensors that are its own."""
     operator = work.operator
     saved = 0
@@ -152,7 +152,7 @@ def _accumulation(value: Value, times: int) -> Operator:
     )
 
 
-def _flow(stretches: list[Stretch], results: tuple[Value, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
+def _flow(stretches: list[LayerStretch], results: tuple[Value, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
     """The layers each layer reads, and the elements each hands to the reader that takes most.
 
     Values that no gradient flows through (masks, positions) can be made anew from the batch by whoever needs them;

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk.errors import WorkloadError
+from ropewalk.files import is_file, real_path
 from ropewalk.workload.imports.module import from_module, require_torch
 from ropewalk.workload.workload import Workload
 
@@ -54,7 +55,7 @@ def module_from_path(text: str, batch: int | None = None, sequence: int | None =
     module, inputs, told = _made(found, held, text, {"batch": batch, "sequence": sequence})
     if sequence is not None and "sequence" not in told:
         raise WorkloadError(
-            f"{text}: a sequence of {sequence} was asked for, but nothing there takes one: give the function that "
+            f"{text}: a sequence of {sequence} was requested, but the module does not take one: give the function that "
             f"makes the example inputs a parameter named sequence"
         )
     options = {key: held[key] for key in OPTIONS if key in held}
@@ -71,7 +72,7 @@ def _parts(text: str) -> tuple[Path, str]:
 
 def _run(file: Path, text: str) -> dict[str, Any]:
     """Everything that the file defines."""
-    if not file.is_file():
+    if not is_file(file):
         raise WorkloadError(f"{text}: the file {file} does not exist: check the path")
     spec = importlib.util.spec_from_file_location(f"ropewalk_user_{file.stem}", file)
     assert spec is not None, "a path that ends in .py has a loader"
@@ -79,7 +80,7 @@ def _run(file: Path, text: str) -> dict[str, Any]:
     assert loader is not None, "a path that ends in .py has a loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look their module up there
-    folder = str(file.resolve().parent)
+    folder = str(real_path(file).parent)
     sys.path.insert(0, folder)  # a user's file imports its neighbours
     try:
         _on_meta(lambda: loader.exec_module(module), f"{text}: the file {file}")

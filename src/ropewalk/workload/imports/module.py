@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
+from ropewalk.extras import how_to_install
 from ropewalk.workload.imports.blocks import layer_kinds
 from ropewalk.workload.imports.capture import Walk
 from ropewalk.workload.imports.exporting import decomposed, export, parts_of
@@ -64,7 +65,7 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise WorkloadError(
-            'PyTorch modules need PyTorch, which is not installed: pip install "ropewalk[torch]"'
+            f"PyTorch modules need PyTorch, which is not installed: {how_to_install('torch')}"
         ) from None
 
 

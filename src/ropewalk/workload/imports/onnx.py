@@ -12,15 +12,20 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from ropewalk.documents import read_bytes
 from ropewalk.errors import Findings, WorkloadError
+from ropewalk.extras import how_to_install
 from ropewalk.workload.imports import works
-from ropewalk.workload.imports.graph import Event, Value, Work, result, view
+from ropewalk.workload.imports.graph import GraphEvent, UsedOperator, Value, result, view
 from ropewalk.workload.imports.layering import layers_of
 from ropewalk.workload.imports.onnx_constants import with_known_sizes
-from ropewalk.workload.imports.onnx_works import ELEMENTWISE, ONCE, VIEWS, WORKS, Node
+from ropewalk.workload.imports.onnx_works import ELEMENTWISE, ONCE, VIEWS, WORKS, OnnxNode
 from ropewalk.workload.imports.pointwise import elementwise
 from ropewalk.workload.imports.scopes import Scope, is_element, layer_scopes
 from ropewalk.workload.workload import Workload
+
+MOST_OF_ONNX = 2**31
+"""Protocol Buffers end at 2 GiB; larger weights stand beside the file."""
 
 
 def from_onnx(
@@ -35,7 +40,7 @@ def from_onnx(
     subject = f"ONNX file {path}"
     model = _read(onnx, Path(path), subject)
     if not model.graph.node:
-        raise WorkloadError(f"{subject} has no operations: export the model anew")
+        raise WorkloadError(f"{subject} has no operations: export the model again")
     symbolic = _fix(onnx, model, batch, sequence, subject)
     weights = {tensor.name for tensor in model.graph.initializer}
     graph = Reading(onnx, _inferred(onnx, model, subject), weights, subject)
@@ -58,20 +63,17 @@ def _onnx() -> Any:
         import onnx.shape_inference
     except ImportError:
         raise WorkloadError(
-            'ONNX files need the package onnx, which is not installed: pip install "ropewalk[onnx]"'
+            f"ONNX files need the package onnx, which is not installed: {how_to_install('onnx')}"
         ) from None
     return onnx
 
 
 def _read(onnx: Any, path: Path, subject: str) -> Any:
+    content = read_bytes(path, subject, WorkloadError, MOST_OF_ONNX)
     try:
-        return onnx.load(str(path), load_external_data=False)
-    except FileNotFoundError:
-        raise WorkloadError(f"{subject} does not exist: check the path") from None
-    except OSError as problem:
-        raise WorkloadError(f"{subject} cannot be read: {problem.strerror or problem}: check the path") from None
+        return onnx.load_model_from_string(content)
     except Exception as problem:  # the parser has exceptions of its own
-        raise WorkloadError(f"{subject} is not an ONNX model ({problem}): export the model anew") from None
+        raise WorkloadError(f"{subject} is not an ONNX model ({problem}): export the model again") from None
 
 
 def _fix(onnx: Any, model: Any, batch: int | None, sequence: int | None, subject: str) -> bool:
@@ -122,7 +124,7 @@ class Reading:
         self.graph = model.graph
         self.subject = subject
         self.findings = Findings(WorkloadError, subject)
-        self.events: list[Event] = []
+        self.events: list[GraphEvent] = []
         self.parameters: dict[str, int] = {}
         self.kinds: dict[str, str] = {}
         entries = [*self.graph.input, *self.graph.value_info, *self.graph.output]
@@ -190,12 +192,12 @@ class Reading:
             return
         outs = tuple(self._value(node, name, shape or (), reads) for name, shape in shapes)
         self.values.update(zip((name for name, _ in shapes), outs, strict=True))
-        event = Event(where, self.places.get(number), reads, outs)
+        event = GraphEvent(where, self.places.get(number), reads, outs)
         self.events.append(event)
         if not any(out.data for out in outs) and not any(out.gradient for out in outs):
             return  # computed from sizes and constants: known before the first step
         attributes = {entry.name: self.onnx.helper.get_attribute_value(entry) for entry in node.attribute}
-        event.works = self._works(node.op_type, Node(inputs, outs, attributes), reads, where)
+        event.works = self._works(node.op_type, OnnxNode(inputs, outs, attributes), reads, where)
 
     def _is_wanted(self, name: str) -> bool:
         """Optional outputs that nothing reads have no shape, and need none."""
@@ -212,8 +214,8 @@ class Reading:
             value.swapped = [*order][-2:] == [len(shape) - 1, len(shape) - 2]
         return value
 
-    def _works(self, kind: str, node: Node, reads: tuple[Value, ...], where: str) -> list[Work]:
-        made: list[Work] | None = None
+    def _works(self, kind: str, node: OnnxNode, reads: tuple[Value, ...], where: str) -> list[UsedOperator]:
+        made: list[UsedOperator] | None = None
         if kind in ONCE:
             return []
         if kind in VIEWS:

@@ -1,7 +1,7 @@
 """What every operation of ONNX costs, by its type.
 
-`WORKS` maps types to functions from a `Node` to work; `ELEMENTWISE` gives the types that touch every element once their
-name in the table of element-wise operations; `VIEWS` and `ONCE` cost nothing.
+`WORKS` maps types to functions from an `OnnxNode` to work; `ELEMENTWISE` gives the types that touch every element once
+their name in the table of element-wise operations; `VIEWS` and `ONCE` cost nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from ropewalk.workload.imports import windows, works
 from ropewalk.workload.imports.contraction import contraction
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 from ropewalk.workload.lstm import Lstm
 
 
 @dataclass
-class Node:
+class OnnxNode:
     """An operation with its inputs in order, absent ones as None."""
 
     inputs: tuple[Value | None, ...]
@@ -44,12 +44,12 @@ class Node:
         return tuple(value for value in self.inputs if value is not None)
 
 
-Works = Callable[[Node], list[Work] | None]
+Works = Callable[[OnnxNode], list[UsedOperator] | None]
 Geometry = tuple[list[int], list[int], list[int]]
 """Stride, padding and dilation of every side."""
 
 
-def _geometry(node: Node, kernel: tuple[int, ...]) -> Geometry:
+def _geometry(node: OnnxNode, kernel: tuple[int, ...]) -> Geometry:
     dims = len(kernel)
     stride = list(node.attributes.get("strides", [1] * dims))
     dilation = list(node.attributes.get("dilations", [1] * dims))
@@ -60,19 +60,19 @@ def _geometry(node: Node, kernel: tuple[int, ...]) -> Geometry:
     return stride, [(pads[side] + pads[side + dims]) // 2 for side in range(dims)], dilation
 
 
-def _convolution(node: Node) -> list[Work]:
+def _convolution(node: OnnxNode) -> list[UsedOperator]:
     weight = node.at(1)
     groups = node.attributes.get("group", 1)
     return windows.convolution(node.x, weight, node.maybe(2), node.out, *_geometry(node, weight.shape[2:]), groups)
 
 
-def _transposed(node: Node) -> list[Work]:
+def _transposed(node: OnnxNode) -> list[UsedOperator]:
     weight = node.at(1)
     groups = node.attributes.get("group", 1)
     return windows.transposed(node.x, weight, node.maybe(2), node.out, *_geometry(node, weight.shape[2:]), groups)
 
 
-def _gemm(node: Node) -> list[Work]:
+def _gemm(node: OnnxNode) -> list[UsedOperator]:
     weight, bias = node.at(1), node.maybe(2)
     turned = not node.attributes.get("transB", 0)
     columns = weight.shape[1 if turned else 0]
@@ -82,15 +82,15 @@ def _gemm(node: Node) -> list[Work]:
     return works.product(node.x, weight, 1, rows, columns, node.x.elements // rows)
 
 
-def _matmul(node: Node) -> list[Work]:
+def _matmul(node: OnnxNode) -> list[UsedOperator]:
     return works.matmul(node.x, node.at(1))
 
 
-def _einsum(node: Node) -> list[Work] | None:
+def _einsum(node: OnnxNode) -> list[UsedOperator] | None:
     return contraction(node.attributes["equation"].decode(), node.given())
 
 
-def _attention(node: Node) -> list[Work] | None:
+def _attention(node: OnnxNode) -> list[UsedOperator] | None:
     if len(node.x.shape) != 4:  # heads are hidden in the last dimension
         heads, kv_heads = node.attributes.get("q_num_heads"), node.attributes.get("kv_num_heads")
         if not heads or not kv_heads:
@@ -100,12 +100,12 @@ def _attention(node: Node) -> list[Work] | None:
             Value((batch, many, given.shape[1], given.shape[2] // many), given.gradient, base=given)
             for many, given in ((heads, node.x), (kv_heads, node.at(1)), (kv_heads, node.at(2)))
         )
-        return works.attention(query, key, value, node.out, bool(node.attributes.get("is_causal", 0)))
-    return works.attention(node.x, node.at(1), node.at(2), node.out, bool(node.attributes.get("is_causal", 0)))
+        return works.attention(query, key, value, node.out, causal=bool(node.attributes.get("is_causal", 0)))
+    return works.attention(node.x, node.at(1), node.at(2), node.out, causal=bool(node.attributes.get("is_causal", 0)))
 
 
 def _rows(form: str) -> Works:
-    def normalise(node: Node) -> list[Work]:
+    def normalise(node: OnnxNode) -> list[UsedOperator]:
         axis = node.attributes.get("axis", -1)
         width = 1
         for side in node.x.shape[axis:]:
@@ -115,12 +115,12 @@ def _rows(form: str) -> Works:
     return normalise
 
 
-def _groups(node: Node) -> list[Work]:
+def _groups(node: OnnxNode) -> list[UsedOperator]:
     groups = node.attributes.get("num_groups", node.x.shape[1])
     return works.normalise(node.x, node.x.elements // (node.x.shape[0] * groups))
 
 
-def _batch_norm(node: Node) -> list[Work]:
+def _batch_norm(node: OnnxNode) -> list[UsedOperator]:
     """Files are mostly written for inference; a training step takes the statistics of the batch all the same."""
     return works.batch_norm(node.x, training=True)
 
@@ -130,7 +130,7 @@ def _softmax(form: str) -> Works:
 
 
 def _pool(form: str) -> Works:
-    def pool(node: Node) -> list[Work]:
+    def pool(node: OnnxNode) -> list[UsedOperator]:
         kernel = node.attributes["kernel_shape"]
         stride, padding, _ = _geometry(node, tuple(kernel))
         return windows.pool(form, node.x, node.out, kernel, stride, padding)
@@ -142,7 +142,7 @@ def _global_pool(form: str) -> Works:
     return lambda node: windows.adaptive_pool(form, node.x, node.out, len(node.x.shape) - 2)
 
 
-def _gather(node: Node) -> list[Work]:
+def _gather(node: OnnxNode) -> list[UsedOperator]:
     table = node.x
     if table.weight and len(table.shape) == 2 and not node.attributes.get("axis", 0):
         return works.embedding(table, node.at(1).elements)
@@ -157,28 +157,28 @@ def _copy(call: str) -> Works:
     return lambda node: works.copy(node.x, node.out, call)
 
 
-def _split(node: Node) -> list[Work]:
+def _split(node: OnnxNode) -> list[UsedOperator]:
     return [work for out in node.outs for work in works.copy(node.x, out)]
 
 
-def _spread(node: Node) -> list[Work]:
+def _spread(node: OnnxNode) -> list[UsedOperator]:
     return [*works.copy(node.x, node.out), *works.spread([node.x] if node.x.gradient else [], node.out)]
 
 
-def _dropout(node: Node) -> list[Work]:
+def _dropout(node: OnnxNode) -> list[UsedOperator]:
     return works.dropout(node.x)
 
 
-def _loss(node: Node) -> list[Work]:
+def _loss(node: OnnxNode) -> list[UsedOperator]:
     return works.cross_entropy(node.x, node.x.shape[1])
 
 
-def _lstm(node: Node) -> list[Work]:
+def _lstm(node: OnnxNode) -> list[UsedOperator]:
     steps, batch, inputs = node.x.shape
     cell = Lstm(steps, batch, inputs, node.attributes["hidden_size"])
     both = node.attributes.get("direction", b"forward") == b"bidirectional"
     kept = Value((int(cell.saved_elements()),), True)
-    return [Work(cell, (kept,)), *([Work(cell, (Value(kept.shape, True),))] if both else [])]
+    return [UsedOperator(cell, (kept,)), *([UsedOperator(cell, (Value(kept.shape, True),))] if both else [])]
 
 
 WORKS: dict[str, Works] = {

@@ -7,7 +7,7 @@ costs one pass over the gradient and what was kept.
 from __future__ import annotations
 
 from ropewalk.workload.imports import works
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 
 SUMS = {"add"}
 DIFFERENCES = {"sub", "rsub", "subtract"}
@@ -17,7 +17,7 @@ KEEP_NOTHING = {"neg", "clone", "positive", "floor", "ceil", "round", "sign"}
 CALLS = {"gelu": "gelu", "silu": "silu"}
 
 
-def elementwise(name: str, reads: tuple[Value, ...], out: Value) -> list[Work]:
+def elementwise(name: str, reads: tuple[Value, ...], out: Value) -> list[UsedOperator]:
     """The work of the element-wise operation `name`."""
     needing = [value for value in reads if value.gradient]
     if name in SUMS:

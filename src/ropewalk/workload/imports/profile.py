@@ -17,7 +17,8 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ropewalk.documents import decode, read_bytes
+from ropewalk.documents import read_text
+from ropewalk.documents.numbers import finite
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.opaque import Measured
 from ropewalk.workload.workload import Layer, Workload
@@ -25,14 +26,14 @@ from ropewalk.workload.workload import Layer, Workload
 FLOAT_BYTES = 4
 """Profiles give bytes of float32 tensors; layers count elements."""
 
-BATCH_IN_NAME = re.compile(r"pbs-(\d+)")
+BATCH_IN_NAME = re.compile("pbs-([0-9]{1,9})")
 EDGE = re.compile(r"\s+(\S+) -- (\S+)\s*")
 FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
 NUMBER = r"[0-9.eE+-]+"
 
 
 @dataclass
-class Record:
+class ProfiledLayer:
     """A layer as the profile has it."""
 
     key: str
@@ -53,7 +54,7 @@ def from_profile(path: str | Path, *, batch: int | None = None, name: str | None
     """
     file = Path(path)
     subject = f"profile {path}"
-    text = decode(read_bytes(file, subject, WorkloadError), subject, WorkloadError)
+    text = read_text(file, subject, WorkloadError)
     return workload_of(text, subject, name or file.stem, _batch(file, batch, subject))
 
 
@@ -100,22 +101,21 @@ def _batch(file: Path, batch: int | None, subject: str) -> int:
     told = BATCH_IN_NAME.search(file.stem)
     if told and batch is not None and int(told[1]) != batch:
         raise WorkloadError(
-            f"{subject} was measured with {told[1]} samples by its name, not {batch}: read it as it is, then scale it "
+            f"{subject} was measured with {told[1]} samples according to its name, not {batch}: read it as is, then "
+            "scale it "
             f"with at_batch({batch})"
         )
     if batch is None and not told:
-        raise WorkloadError(
-            f"{subject} does not say how many samples were measured: give batch, or name the file …-pbs-32.txt"
-        )
+        raise WorkloadError(f"{subject} does not contain its batch size: give batch, or name the file …-pbs-32.txt")
     samples = batch if batch is not None else int(told[1]) if told else 0
     if samples < 1:
-        raise WorkloadError(f"{subject} was measured with {samples} samples, so nothing ran: say 1 or more")
+        raise WorkloadError(f"{subject} was measured with {samples} samples: give 1 or more")
     return samples
 
 
-def _records(text: str, subject: str) -> dict[str, Record]:
+def _records(text: str, subject: str) -> dict[str, ProfiledLayer]:
     findings = Findings(WorkloadError, subject)
-    records: dict[str, Record] = {}
+    records: dict[str, ProfiledLayer] = {}
     edges: list[tuple[int, str, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -141,7 +141,7 @@ def _records(text: str, subject: str) -> dict[str, Record]:
     return records
 
 
-def _record(line: str, number: int, findings: Findings) -> Record | None:
+def _record(line: str, number: int, findings: Findings) -> ProfiledLayer | None:
     parts = re.split(r"\s+--\s+", line.strip())
     figures = next((part for part in parts if part.startswith("forward_compute_time")), None)
     if figures is None or len(parts) < 3:
@@ -152,25 +152,25 @@ def _record(line: str, number: int, findings: Findings) -> Record | None:
         found = re.search(rf"{key}=({NUMBER}|\[[^\]]*\])", figures)
         value = _sum(found[1]) if found else None
         if value is None or not 0 <= value < float("inf"):
-            findings.add(f"line {number}: {key} is missing or no positive number: write {key}=1.0")
+            findings.add(f"line {number}: {key} is missing or not positive: write {key}=1.0")
         else:
             values.append(value)
     if len(values) < len(FIELDS):
         return None
     name = " -- ".join(parts[1 : parts.index(figures)])
     forward_ms, backward_ms, activation, parameters = values
-    return Record(parts[0], " ".join(name.split()), forward_ms, backward_ms, activation, parameters)
+    return ProfiledLayer(parts[0], " ".join(name.split()), forward_ms, backward_ms, activation, parameters)
 
 
 def _sum(text: str) -> float | None:
     """A number, or the sum of a list of numbers."""
     try:
-        return sum(float(part) for part in re.split(r"[;,]", text.strip("[]")) if part.strip())
+        return sum(finite(part.strip()) for part in re.split(r"[;,]", text.strip("[]")) if part.strip())
     except ValueError:
         return None
 
 
-def _kept(records: dict[str, Record]) -> dict[str, Record]:
+def _kept(records: dict[str, ProfiledLayer]) -> dict[str, ProfiledLayer]:
     """Without the loading of data, and without results that nothing reads."""
     read = {key for record in records.values() for key in record.reads}
     gone = {
@@ -185,7 +185,7 @@ def _kept(records: dict[str, Record]) -> dict[str, Record]:
     return left or records
 
 
-def _ordered(records: dict[str, Record], subject: str) -> list[Record]:
+def _ordered(records: dict[str, ProfiledLayer], subject: str) -> list[ProfiledLayer]:
     """Layers behind those they read, otherwise by the number in their key, which is the order in which they run."""
     waiting = {key: len(record.reads) for key, record in records.items()}
     readers: dict[str, list[str]] = {key: [] for key in records}
@@ -204,14 +204,14 @@ def _ordered(records: dict[str, Record], subject: str) -> list[Record]:
                 heapq.heappush(ready, (_number(reader), reader))
     if len(order) < len(records):
         source, target, layers = _circle(records, {key for key, count in waiting.items() if count})
-        who = f"{layers} layers wait for each other in a circle" if layers > 1 else "a layer waits for itself"
+        who = f"{layers} layers form a dependency cycle" if layers > 1 else "a layer waits for itself"
         raise WorkloadError(
             f"{subject}: line {records[target].reads[source]}: with the edge {source} -- {target} {who}: remove an edge"
         )
     return order
 
 
-def _circle(records: dict[str, Record], stuck: set[str]) -> tuple[str, str, int]:
+def _circle(records: dict[str, ProfiledLayer], stuck: set[str]) -> tuple[str, str, int]:
     """The edge of a circle that leads furthest back, and how many layers the circle has.
 
     Whoever is stuck reads somebody who is, so going from reader to read ends in a circle.
@@ -229,5 +229,5 @@ def _circle(records: dict[str, Record], stuck: set[str]) -> tuple[str, str, int]
 
 
 def _number(key: str) -> int:
-    digits = re.search(r"\d+$", key)
+    digits = re.search("[0-9]{1,18}$", key)
     return int(digits[0]) if digits else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-ELEMENT = re.compile(r"(.*\.)?\d+")
+ELEMENT = re.compile(r"(.*\.)?[0-9]+")
 Scope = tuple[str, ...]
 
 

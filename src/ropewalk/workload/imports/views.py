@@ -7,7 +7,7 @@ from typing import Any
 
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.imports import works
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 
 
 def is_view(node: Any) -> bool:
@@ -25,7 +25,7 @@ def is_swapped(tensor: Any) -> bool:
     return len(strides) >= 2 and strides[-1] > strides[-2] >= 1
 
 
-def undone(shown: Value, outs: tuple[Value, ...]) -> list[Work]:
+def undone(shown: Value, outs: tuple[Value, ...]) -> list[UsedOperator]:
     """What the backward pass does for a view: a part is put among zeros, parts are put together again, and what was
     shown many times is summed."""
     whole, made = shown.elements, sum(out.elements for out in outs)
@@ -35,9 +35,9 @@ def undone(shown: Value, outs: tuple[Value, ...]) -> list[Work]:
         return works.spread([shown], outs[0])
     joined = Pointwise(made, passes=0, backward_form="cat", backward_reads=1, saved=0.0, role=works.WHOLE, call="cat")
     if len(outs) > 1:
-        return [Work(joined)]
+        return [UsedOperator(joined)]
     zeros = Pointwise(whole, passes=0, backward_reads=0, saved=0.0, role=works.WHOLE, call="copy")
-    return [Work(zeros), Work(replace(joined, backward_form="map", call="copy"))]
+    return [UsedOperator(zeros), UsedOperator(replace(joined, backward_form="map", call="copy"))]
 
 
 def _memory(tensor: Any) -> int:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.image import Convolution, Pool
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 from ropewalk.workload.kernel import convolved
 from ropewalk.workload.operator import Role
 from ropewalk.workload.reduction import Reduction
@@ -24,20 +24,20 @@ Sides = Sequence[int]
 def convolution(
     x: Value, weight: Value, bias: Value | None, out: Value, stride: Sides, padding: Sides, dilation: Sides,
     groups: int,
-) -> list[Work]:  # fmt: skip
+) -> list[UsedOperator]:  # fmt: skip
     """A convolution; `padding` is what is added on both ends of a side together, halved."""
     outputs, kernel = weight.shape[0], weight.shape[2:]
     operator = _image(x.shape, out.shape, kernel, stride, padding, dilation, outputs, groups)
-    return [Work(replace(operator, bias=bias is not None, first=not x.gradient), (x,))]
+    return [UsedOperator(replace(operator, bias=bias is not None, first=not x.gradient), (x,))]
 
 
 def transposed(
     x: Value, weight: Value, bias: Value | None, out: Value, stride: Sides, padding: Sides, dilation: Sides,
     groups: int,
-) -> list[Work]:  # fmt: skip
+) -> list[UsedOperator]:  # fmt: skip
     """A transposed convolution: the convolution that leads from its result to its input, run the other way."""
     mirror = _image(out.shape, x.shape, weight.shape[2:], stride, padding, dilation, weight.shape[0], groups)
-    return [Work(TransposedConvolution(mirror, bias is not None, first=not x.gradient), (x,))]
+    return [UsedOperator(TransposedConvolution(mirror, bias is not None, first=not x.gradient), (x,))]
 
 
 def _image(
@@ -71,7 +71,7 @@ def _fitting(size: int, result: int, kernel: int, stride: int, padding: int, dil
     return (result - 1) * stride + kernel, 0
 
 
-def pool(form: str, x: Value, out: Value, kernel: Sides, stride: Sides, padding: Sides) -> list[Work]:
+def pool(form: str, x: Value, out: Value, kernel: Sides, stride: Sides, padding: Sides) -> list[UsedOperator]:
     """A window that slides; one that is no square is taken as one pass over what it reads and writes."""
     dims = len(kernel)
     kept = (x,) if form == "max" else ()
@@ -84,20 +84,20 @@ def pool(form: str, x: Value, out: Value, kernel: Sides, stride: Sides, padding:
         ]
         (height, above), (width, beside) = sides
         if above == beside:
-            return [Work(Pool(form, batch, x.shape[-3], height, width, size, step, above), kept)]
+            return [UsedOperator(Pool(form, batch, x.shape[-3], height, width, size, step, above), kept)]
     ratio = max(1, round(x.elements / out.elements))
     call = "max_pool" if form == "max" else "average_pool"
     passed = Pointwise(out.elements, reads=ratio, backward_reads=ratio, saved=0.0, role=Role.WHOLE, call=call)
-    return [Work(passed, kept)]
+    return [UsedOperator(passed, kept)]
 
 
-def adaptive_pool(form: str, x: Value, out: Value, dims: int) -> list[Work]:
+def adaptive_pool(form: str, x: Value, out: Value, dims: int) -> list[UsedOperator]:
     """A pool that is told its result instead of its window; down to one element it is a mean or an extreme."""
     sides, results = x.shape[-dims:], out.shape[-dims:]
     if x.elements == out.elements:
         return []
     if all(side == 1 for side in results) and len({*sides}) > 1:
-        return [Work(Reduction(out.elements, x.elements // out.elements, saved=float(form == "max")))]
+        return [UsedOperator(Reduction(out.elements, x.elements // out.elements, saved=float(form == "max")))]
     step = [max(1, side // result) for side, result in zip(sides, results, strict=True)]
     window = [max(1, side - (result - 1) * by) for side, result, by in zip(sides, results, step, strict=True)]
     stride = [1 if result == 1 else by for result, by in zip(results, step, strict=True)]

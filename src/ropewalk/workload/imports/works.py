@@ -12,7 +12,7 @@ from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.dense import Linear, Product
 from ropewalk.workload.elementwise import Dropout, Normalise, Pointwise, Softmax
 from ropewalk.workload.image import BatchNorm
-from ropewalk.workload.imports.graph import Value, Work
+from ropewalk.workload.imports.graph import UsedOperator, Value
 from ropewalk.workload.loss import CrossEntropy
 from ropewalk.workload.operator import Role
 from ropewalk.workload.reduction import Broadcast, Reduction
@@ -22,14 +22,16 @@ from ropewalk.workload.written import Launch, Routine, Written
 WHOLE = Role.WHOLE
 
 
-def linear(x: Value, weight: Value, outputs: int, bias: Value | None = None, *, turned: bool = False) -> list[Work]:
+def linear(
+    x: Value, weight: Value, outputs: int, bias: Value | None = None, *, turned: bool = False
+) -> list[UsedOperator]:
     """Vectors times a weight, which lies as [outputs, inputs] or, `turned`, as [inputs, outputs]."""
     inputs = weight.elements // outputs
     operator = Linear(x.elements // inputs, inputs, outputs, bias is not None, first=not x.gradient, turned=turned)
-    return [Work(operator, (x,))]
+    return [UsedOperator(operator, (x,))]
 
 
-def matmul(left: Value, right: Value) -> list[Work]:
+def matmul(left: Value, right: Value) -> list[UsedOperator]:
     """[…, m, k] x […, k, n], with one-dimensional factors as rows and columns, as everybody defines it."""
     inner = left.shape[-1]
     columns = right.shape[-1] if len(right.shape) > 1 else 1
@@ -42,12 +44,12 @@ def matmul(left: Value, right: Value) -> list[Work]:
     return product(left, right, count, rows, columns, inner)
 
 
-def product(left: Value, right: Value, count: int, rows: int, columns: int, inner: int) -> list[Work]:
+def product(left: Value, right: Value, count: int, rows: int, columns: int, inner: int) -> list[UsedOperator]:
     """A product of two activations, or of an activation and a constant."""
     operator = Product(count, rows, columns, inner, WHOLE, transposed=right.swapped)
     needed = (left.gradient, right.gradient)
     saves = (*((right,) if left.gradient else ()), *((left,) if right.gradient else ()))
-    return [Work(operator, saves, tuple(at for at, needs in enumerate(needed) if not needs))]
+    return [UsedOperator(operator, saves, tuple(at for at, needs in enumerate(needed) if not needs))]
 
 
 def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,92 +63,94 @@ def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(pair) if min(pair) == 1 else min(pair) for pair in pairs)
 
 
-def attention(query: Value, key: Value, value: Value, out: Value, causal: bool) -> list[Work]:
+def attention(
+    query: Value, key: Value, value: Value, out: Value, *, causal: bool, dropped: bool = False
+) -> list[UsedOperator]:
     """Softmax(Q Kᵀ) V over […, heads, length, size]; where values are of another size than keys, of the mean size."""
     *outer, queries, size = query.shape
     heads = outer[-1] if outer else 1
     batch = math.prod(outer[:-1])
     kv_heads = key.shape[-3] if len(key.shape) > 2 else 1
     mean = (size + value.shape[-1] + 1) // 2
-    operator = FusedAttention(batch, heads, kv_heads, queries, key.shape[-2], mean, causal)
-    return [Work(operator, (query, key, value, out))]
+    operator = FusedAttention(batch, heads, kv_heads, queries, key.shape[-2], mean, causal, dropped=dropped)
+    return [UsedOperator(operator, (query, key, value, out))]
 
 
-def normalise(x: Value, width: int, form: str = "layer_norm") -> list[Work]:
+def normalise(x: Value, width: int, form: str = "layer_norm") -> list[UsedOperator]:
     """Rows of `width` elements brought to a common scale."""
-    return [Work(Normalise(x.elements // width, width, form, WHOLE), (x,))]
+    return [UsedOperator(Normalise(x.elements // width, width, form, WHOLE), (x,))]
 
 
-def batch_norm(x: Value, training: bool) -> list[Work]:
+def batch_norm(x: Value, training: bool) -> list[UsedOperator]:
     """Channels brought to a common scale over the batch; without training, a scale and a shift that are known."""
     batch, channels = x.shape[0], x.shape[1]
     if training:
-        return [Work(BatchNorm(batch, channels, x.elements // (batch * channels)), (x,))]
-    return [Work(Pointwise(x.elements, backward_reads=1, role=WHOLE, call="scale"), (x,))]
+        return [UsedOperator(BatchNorm(batch, channels, x.elements // (batch * channels)), (x,))]
+    return [UsedOperator(Pointwise(x.elements, backward_reads=1, role=WHOLE, call="scale"), (x,))]
 
 
-def softmax(x: Value, out: Value, dim: int, form: str = "softmax") -> list[Work]:
+def softmax(x: Value, out: Value, dim: int, form: str = "softmax") -> list[UsedOperator]:
     """Probabilities along one dimension."""
     width = x.shape[dim] if x.shape else 1
-    return [Work(Softmax(x.elements // width, width, form, WHOLE), (out,))]
+    return [UsedOperator(Softmax(x.elements // width, width, form, WHOLE), (out,))]
 
 
-def cross_entropy(x: Value, classes: int) -> list[Work]:
+def cross_entropy(x: Value, classes: int) -> list[UsedOperator]:
     """The loss of a classifier; the log-probabilities are kept."""
     probabilities = Value(x.shape, x.gradient)
-    return [Work(CrossEntropy(x.elements // classes, classes), (probabilities,))]
+    return [UsedOperator(CrossEntropy(x.elements // classes, classes), (probabilities,))]
 
 
-def picked(x: Value, rows: int) -> list[Work]:
+def picked(x: Value, rows: int) -> list[UsedOperator]:
     """One number out of each row, and their mean; the gradient is put among zeros."""
     zeros = Pointwise(x.elements, passes=0, backward_reads=0, saved=0.0, role=WHOLE)
-    return [Work(Reduction(1, rows)), Work(zeros)]
+    return [UsedOperator(Reduction(1, rows)), UsedOperator(zeros)]
 
 
-def embedding(table: Value, lookups: int) -> list[Work]:
+def embedding(table: Value, lookups: int) -> list[UsedOperator]:
     """Rows out of a table."""
     vocabulary = table.shape[0]
-    return [Work(Embedding(lookups, vocabulary, table.elements // vocabulary))]
+    return [UsedOperator(Embedding(lookups, vocabulary, table.elements // vocabulary))]
 
 
-def dropout(x: Value) -> list[Work]:
-    return [Work(Dropout(x.elements, WHOLE))]
+def dropout(x: Value) -> list[UsedOperator]:
+    return [UsedOperator(Dropout(x.elements, WHOLE))]
 
 
-def reduction(x: Value, out: Value, *, keeps: bool = False) -> list[Work]:
+def reduction(x: Value, out: Value, *, keeps: bool = False) -> list[UsedOperator]:
     """Many elements become few; `keeps`: the gradient needs the elements again, as of an extreme or a norm."""
     rows = max(1, out.elements)
     operator = Reduction(rows, max(1, x.elements // rows), saved=float(keeps), widened=x.wide)
-    return [Work(operator, (x,) if keeps else ())]
+    return [UsedOperator(operator, (x,) if keeps else ())]
 
 
-def copy(x: Value, out: Value, call: str = "copy") -> list[Work]:
+def copy(x: Value, out: Value, call: str = "copy") -> list[UsedOperator]:
     """The same elements elsewhere, or in another order."""
     form = "cat" if call == "cat" else "transpose" if x.swapped else "permute"
     moved = Pointwise(
         out.elements, form=form, backward_form=form, backward_reads=1, saved=0.0, role=WHOLE, call=call,
         widened=out.wide,
     )  # fmt: skip
-    return [Work(moved)]
+    return [UsedOperator(moved)]
 
 
 CAST = Routine("cast", forward=(Launch("cast"),), backward=(Launch("cast"),), calls=("cast",))
 
 
-def cast(x: Value) -> list[Work]:
+def cast(x: Value) -> list[UsedOperator]:
     """To another type of number and, for the gradient, back."""
-    return [Work(Written(CAST, x.elements, 1, WHOLE))]
+    return [UsedOperator(Written(CAST, x.elements, 1, WHOLE))]
 
 
-def fill(out: Value) -> list[Work]:
+def fill(out: Value) -> list[UsedOperator]:
     """Elements that come from nowhere: zeros, counts, random numbers."""
-    return [Work(Pointwise(out.elements, reads=0, backward_passes=0, saved=0.0, role=WHOLE))]
+    return [UsedOperator(Pointwise(out.elements, reads=0, backward_passes=0, saved=0.0, role=WHOLE))]
 
 
 def elementwise(
     reads: tuple[Value, ...], out: Value, *, saves: tuple[Value, ...], passes_back: int | None = None,
     backward_reads: int = 2, call: str = "relu", form: str = "map",
-) -> list[Work]:  # fmt: skip
+) -> list[UsedOperator]:  # fmt: skip
     """A function of every element of one or more tensors; small ones are spread over the shape of the result.
 
     Each tensor that needs a gradient costs a pass in the backward pass unless told otherwise (the gradients of a sum
@@ -161,12 +165,12 @@ def elementwise(
         backward_passes=len(needing) if passes_back is None else passes_back, saved=0.0, role=WHOLE, call=call,
         widened=out.wide,
     )  # fmt: skip
-    return [Work(operator, saves if needing else ()), *spread(needing, out)]
+    return [UsedOperator(operator, saves if needing else ()), *spread(needing, out)]
 
 
-def spread(values: list[Value], out: Value) -> list[Work]:
+def spread(values: list[Value], out: Value) -> list[UsedOperator]:
     """Sums for the gradients of values that are smaller than what was made of them."""
-    return [Work(_summed(value, out)) for value in values if 0 < value.elements < out.elements]
+    return [UsedOperator(_summed(value, out)) for value in values if 0 < value.elements < out.elements]
 
 
 def _summed(value: Value, out: Value) -> Broadcast:
@@ -177,8 +181,8 @@ def _summed(value: Value, out: Value) -> Broadcast:
     return Broadcast(times, value.elements, widened=out.wide)
 
 
-def forward_only(work: Work) -> Work:
+def forward_only(work: UsedOperator) -> UsedOperator:
     """The same work where no gradient comes back."""
     if isinstance(work.operator, Pointwise):
-        return Work(replace(work.operator, backward_passes=0))
-    return Work(work.operator, (), tuple(range(len(work.operator.backward()))))
+        return UsedOperator(replace(work.operator, backward_passes=0))
+    return UsedOperator(work.operator, (), tuple(range(len(work.operator.backward()))))

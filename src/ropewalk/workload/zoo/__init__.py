@@ -33,29 +33,36 @@ from ropewalk.workload.zoo import (
     vit,
     xlnet,
 )  # fmt: skip
-from ropewalk.workload.zoo.entry import Entry, Option
-from ropewalk.workload.zoo.transformer import STYLES, Family, TransformerEntry, entry, hybrid_entry, mixture_entry
+from ropewalk.workload.zoo.entry import Option, ZooEntry
+from ropewalk.workload.zoo.transformer import (
+    STYLES,
+    TransformerEntry,
+    TransformerFamily,
+    entry,
+    hybrid_entry,
+    mixture_entry,
+)
 
-__all__ = ["ALIASES", "ZOO", "Entry", "Family", "build", "family_of", "find"]
+__all__ = ["ALIASES", "ZOO", "TransformerFamily", "ZooEntry", "build", "family_of", "find"]
 
 PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 
 
-def _entries() -> list[Entry]:
+def _entries() -> list[ZooEntry]:
     images = [
-        Entry("alexnet", vgg.alexnet, "AlexNet image classifier", options=PICTURE),
-        *(Entry(name, vgg.vgg, "VGG image classifier", options=PICTURE) for name in vgg.STAGES),
-        *(Entry(name, resnet.resnet, "ResNet image classifier", options=PICTURE) for name in resnet.DEPTHS),
-        Entry(
+        ZooEntry("alexnet", vgg.alexnet, "AlexNet image classifier", options=PICTURE),
+        *(ZooEntry(name, vgg.vgg, "VGG image classifier", options=PICTURE) for name in vgg.STAGES),
+        *(ZooEntry(name, resnet.resnet, "ResNet image classifier", options=PICTURE) for name in resnet.DEPTHS),
+        ZooEntry(
             "inception-v3", inception.inception, "Inception image classifier",
             options={"side": 299, "classes": 1000, "aux": False},
         ),
         *(
-            Entry(name, vit.vit, "Vision Transformer image classifier", options=PICTURE | {"attention": "fused"})
+            ZooEntry(name, vit.vit, "Vision Transformer image classifier", options=PICTURE | {"attention": "fused"})
             for name in vit.SHAPES
         ),
         *(
-            Entry(
+            ZooEntry(
                 f"amoebanet-{depth}", partial(amoebanet.amoebanet, layers=depth), "AmoebaNet image classifier",
                 options={"layers": depth, "filters": 512, **PICTURE},
             )
@@ -91,28 +98,28 @@ def _entries() -> list[Entry]:
         for name, style in STYLES.items()
     ]
     translators = [
-        Entry(
+        ZooEntry(
             f"gnmt-{depth}", partial(gnmt.gnmt, layers=depth), "GNMT translation model", sequence=50,
             options={"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
         )
         for depth in (8, 16)
     ]  # fmt: skip
     tables = [
-        Entry(
+        ZooEntry(
             "dlrm", recommendation.dlrm, "recommendation model",
             options={
                 "tables": 26, "rows": 100_000, "width": 128, "lookups": 1, "dense": 13, "bottom": (512, 256),
                 "top": (1024, 1024, 512, 256, 1),
             },
         ),
-        Entry(
+        ZooEntry(
             "ncf", recommendation.ncf, "recommendation model",
             options={
                 "tables": 1, "users": 138_493, "items": 26_744, "factors": 64, "width": 128,
                 "mlp": (256, 256, 128, 64), "lookups": 1,
             },
         ),
-        Entry(
+        ZooEntry(
             "candle-uno", recommendation.uno, "drug response model",
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
@@ -166,7 +173,7 @@ def _found() -> dict[str, str]:
     return {_plain(name): target for name, target in ALIASES.items()} | {_plain(name): name for name in ZOO}
 
 
-def find(name: str) -> Entry:
+def find(name: str) -> ZooEntry:
     """The entry of this name or of another name for the same model.
 
     >>> find("ResNet_50").name, find("llama-2-7b").name, find("gpt2-small").name
@@ -194,7 +201,7 @@ def build(name: str, batch: int, sequence: int | None = None, **options: object)
     return find(plain).build(batch, sequence, given | options)
 
 
-def family_of(name: str) -> Family | None:
+def family_of(name: str) -> TransformerFamily | None:
     """The sizes of a transformer by its name, with options behind it; None for all other models.
 
     >>> family_of("llama3-8b:layers=4").shape.layers
@@ -208,5 +215,5 @@ def family_of(name: str) -> Family | None:
 def _pairs(name: str, listed: str) -> list[tuple[str, str]]:
     pairs = [part.partition("=") for part in listed.split(",")]
     if any(not option or not value for option, _, value in pairs):
-        raise WorkloadError(f"model {name!r}: options follow the colon as name=value, divided by commas")
+        raise WorkloadError(f"model {name!r}: options follow the colon as name=value, separated by commas")
     return [(option.strip(), value.strip()) for option, _, value in pairs]

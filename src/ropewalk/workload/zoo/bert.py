@@ -110,7 +110,14 @@ def head(shape: Transformer, run: Run) -> Operators:
         gelu(run.tokens * shape.hidden, Role.OUTSIDE),
         Normalise(run.tokens, shape.hidden),
         enter(run.tokens * shape.hidden),
-        Linear(run.tokens, shape.hidden, shape.vocabulary, role=Role.COLUMNS, tied=shape.tied),
+        Linear(
+            run.tokens,
+            shape.hidden,
+            shape.vocabulary,
+            role=Role.COLUMNS,
+            tied=shape.tied,
+            padded_outputs=run.stack.pads_products,
+        ),
         CrossEntropy(run.tokens, shape.vocabulary, role=Role.INSIDE),
         leave(3 * run.tokens),
     )

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ropewalk.choices import Choice
+from ropewalk.documents.numbers import finite, is_count
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer, Workload, chain
 
@@ -15,10 +16,14 @@ Option = int | float | bool | str | tuple[int, ...]
 Make = Callable[..., list[Layer]]
 DEFAULT_STACK = "eager"
 """The stack that runs a model unless told otherwise."""
+LARGEST = 10**12
+"""Of a size: beyond it a number is a slip of the keyboard."""
+MOST = {"layers": 10_000, "mtp": 1000, "tables": 100_000, "lookups": 10**6}
+"""Of things that are made one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(Choice[Make]):
+class ZooEntry(Choice[Make]):
     """A model that can be built for any batch.
 
     `make` is called with the name, the batch, the sequence where there is one, and the options.
@@ -37,7 +42,7 @@ class Entry(Choice[Make]):
         """The model for one micro-batch of `batch` samples."""
         findings = Findings(WorkloadError, f"model {self.name}")
         if batch < 1:
-            findings.add(f"a micro-batch of {batch} samples does not exist: give 1 or more")
+            findings.add(f"a micro-batch of {batch} samples: give 1 or more")
         length = self._length(sequence, given, findings)
         options = self._options(given, findings)
         findings.raise_if_any()
@@ -71,7 +76,7 @@ class Entry(Choice[Make]):
         if not self.sequence:
             findings.add(f"its samples are not sequences, so it cannot take {sequence} tokens: leave the sequence out")
         elif sequence < 1:
-            findings.add(f"a sequence of {sequence} tokens does not exist: give 1 or more")
+            findings.add(f"a sequence of {sequence} tokens is invalid: give 1 or more")
         elif self.longest and sequence > self.longest and "positions" not in given:
             findings.add(
                 f"its table has {self.longest} positions, so it cannot take {sequence} tokens: "
@@ -88,6 +93,7 @@ class Entry(Choice[Make]):
                 continue
             try:
                 read[name] = _read(value, self.options[name], off=name in self.switched_off)
+                _not_too_many(name, read[name])
             except ValueError as error:
                 findings.add(f"{name}={value}: {error}")
         return read
@@ -96,7 +102,7 @@ class Entry(Choice[Make]):
         if name == "stack":
             return f"stack={value} does not run it: give {DEFAULT_STACK}"
         if name == "dispatch":
-            return f"it has no experts that tokens are sent to: leave the dispatch {value} out"
+            return f"it has no experts: leave the dispatch {value} out"
         near = get_close_matches(name, self.options, 1)
         meant = f"did you mean {near[0]}? " if near else ""
         return f"it has no option {name!r}: {meant}it takes {', '.join(self.options) or 'none'}"
@@ -128,9 +134,17 @@ def _read(value: object, default: Option, *, off: bool = False) -> Option:
     return str(value)
 
 
+def _not_too_many(name: str, value: Option) -> None:
+    """Refuse sizes that nothing has, before anything is made of them."""
+    if isinstance(value, tuple | str) and len(value) > MOST["layers"]:
+        raise ValueError(f"it has {len(value)} entries: give {MOST['layers']} or fewer")
+    if isinstance(value, int) and value > MOST.get(name, LARGEST):
+        raise ValueError(f"give {MOST.get(name, LARGEST)} or less")
+
+
 def _number(value: object) -> float:
     try:
-        found = float(str(value))
+        found = finite(str(value))
     except ValueError:
         found = -1.0
     if not 0 <= found < float("inf"):
@@ -146,7 +160,7 @@ def _flag(value: object) -> bool:
 
 
 def _whole(value: object, least: int) -> int:
-    text = str(value).replace("_", "").replace(",", "")
-    if isinstance(value, bool) or not text.isdecimal() or int(text) < least:
+    text = str(value)
+    if isinstance(value, bool) or not is_count(text) or int(text) < least:
         raise ValueError(f"give a whole number, {least} or more")
     return int(text)

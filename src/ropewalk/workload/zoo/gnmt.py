@@ -44,7 +44,8 @@ def gnmt(
     """Layers as a graph: the encoder's last layer is read by every layer that attends."""
     if layers < 4 or layers % 2:
         raise WorkloadError(
-            f"model {name}: {layers} layers are no two equal halves of 2 or more: give layers= an even number from 4 on"
+            f"model {name}: {layers} layers are not two equal halves of 2 or more: give layers= an even number from "
+            "4 on"
         )
     run = Run(batch, sequence, dropout=dropout)
     depth, elements = layers // 2, run.tokens * hidden

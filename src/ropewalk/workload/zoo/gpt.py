@@ -108,7 +108,16 @@ def causal_loss(shape: Transformer, run: Run) -> Operators:
     """Logits, made float32, against the next word. A split vocabulary meets in three numbers a token."""
     return (
         enter(run.tokens * shape.hidden),
-        Linear(run.tokens, shape.hidden, shape.vocabulary, bias=False, role=Role.COLUMNS, tied=shape.tied, exact=True),
+        Linear(
+            run.tokens,
+            shape.hidden,
+            shape.vocabulary,
+            bias=False,
+            role=Role.COLUMNS,
+            tied=shape.tied,
+            exact=True,
+            padded_outputs=run.stack.pads_products,
+        ),
         *(
             (Written(SOFTCAP_AT_ONCE if run.stack.fused else SOFTCAP, run.tokens, shape.vocabulary, Role.INSIDE),)
             if shape.softcap

@@ -12,14 +12,25 @@ from dataclasses import dataclass
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.operator import Role
-from ropewalk.workload.routines import CONVOLVE_ALONG, GATE, GATE_AT_ONCE, GROUPED_ROUTER
+from ropewalk.workload.routines import CONVOLVE_ALONG, GATE, GATE_AT_ONCE, GATED_NORM_AT_ONCE, GROUPED_ROUTER
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
 from ropewalk.workload.zoo import llama, mixture
 from ropewalk.workload.zoo.graphs import FEED_FORWARD, SCAN
 from ropewalk.workload.zoo.mixture import Mixture
-from ropewalk.workload.zoo.parts import Operators, Run, calls, captured, enter, gathered, interpreted, leave, residual
+from ropewalk.workload.zoo.parts import (
+    Operators,
+    Run,
+    calls,
+    captured,
+    copied,
+    enter,
+    gathered,
+    interpreted,
+    leave,
+    residual,
+)
 from ropewalk.workload.zoo.shape import Transformer
 
 KINDS = {"M": "mamba block", "*": "attention block", "-": "feed-forward block", "E": "expert block"}
@@ -44,9 +55,9 @@ class Hybrid:
         strange = sorted(set(self.pattern) - set(KINDS))
         if strange or not self.pattern:
             said = ", ".join(f"{letter} {kind.removesuffix(' block')}" for letter, kind in KINDS.items())
-            findings.add(f"pattern={self.pattern} is no row of layers: write {said}")
+            findings.add(f"pattern={self.pattern} is not a pattern of layers: write {said}")
         if "E" in self.pattern and self.experts is None:
-            findings.add(f"pattern={self.pattern} has experts, and this model has none: leave E out")
+            findings.add(f"pattern={self.pattern} has experts, but this model has none: leave E out")
         if self.heads % self.groups:
             findings.add(f"{self.groups} groups do not divide {self.heads} heads of states: change one")
         findings.raise_if_any()
@@ -116,24 +127,41 @@ def _layer(letter: str, shape: Transformer, hybrid: Hybrid, run: Run) -> Operato
     return captured(run, FEED_FORWARD, made)
 
 
+def _gated(run: Run, inner: int) -> Operators:
+    """What was scanned by its gate, and its norm."""
+    if run.stack.merged:
+        return (Written(GATED_NORM_AT_ONCE, run.tokens, inner, Role.INSIDE),)
+    gate = GATE_AT_ONCE if run.stack.fused else GATE
+    return Written(gate, run.tokens, inner, Role.INSIDE), llama.norm(run, inner, Role.INSIDE)
+
+
+def _by_sample(run: Run, width: int) -> Operators:
+    """Megatron-Core keeps the tokens of all samples side by side, scans want sample after sample: several are copied.
+
+    Gradients of what one product makes are written to one tensor by its kernels, and joined by others' code.
+    """
+    if not run.stack.merged:
+        return (gathered(run.tokens * width, "cat"),)
+    return (copied(run.tokens * width),) if run.samples > 1 else ()
+
+
 def mamba(shape: Transformer, hybrid: Hybrid, run: Run) -> Operators:
     """Gate, scanned numbers, what writes and reads states and steps by one product; a convolution along the sequence;
     the scan; the gate and a norm of each group; the product back."""
     elements, inner = run.tokens * shape.hidden, hybrid.heads * hybrid.size
     convolved = inner + 2 * hybrid.groups * hybrid.state
     made = inner + convolved + hybrid.heads
-    gate = GATE_AT_ONCE if run.stack.fused else GATE
     layer = (
         llama.norm(run, shape.hidden),
         enter(elements),
         Linear(run.tokens, shape.hidden, made, bias=False, role=Role.COLUMNS),
-        gathered(run.tokens * made, "cat"),
+        *_by_sample(run, made),
         Written(CONVOLVE_ALONG, run.tokens, convolved, Role.INSIDE),
         calls("view", "view", "view", "view", "module", "module"),
         interpreted(200, run),
         Scan(run.samples, run.length, hybrid.heads, hybrid.size, hybrid.state, hybrid.groups),
-        Written(gate, run.tokens, inner, Role.INSIDE),
-        llama.norm(run, inner, Role.INSIDE),
+        *(_by_sample(run, inner) if run.stack.merged else ()),
+        *_gated(run, inner),
         Linear(run.tokens, inner, shape.hidden, bias=False, role=Role.ROWS),
         leave(elements),
         residual(elements),

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.operator import Role
-from ropewalk.workload.routines import COLUMN_SUM, ROTATE_PAIRS
+from ropewalk.workload.routines import COLUMN_SUM, ROTATE_IN_PLACE, ROTATE_PAIRS
 from ropewalk.workload.written import Launch, Routine, Written
+from ropewalk.workload.zoo import core_code
 from ropewalk.workload.zoo.graphs import ATTENTION
 from ropewalk.workload.zoo.llama import norm
 from ropewalk.workload.zoo.parts import (
@@ -62,23 +63,51 @@ def attention(shape: Transformer, latent: Latent, run: Run) -> Operators:
         norm(run, shape.hidden),
         fan_in(elements, 2),
         *_queries(shape, latent, run),
-        gathered(run.tokens * heads * latent.key, "cat"),
-        gathered(run.tokens * heads * latent.key, "permute"),
+        *_cut(heads * latent.key, run),
         sharing(Linear(run.tokens, shape.hidden, kept, bias=False, role=Role.OUTSIDE)),
         gathered(run.tokens * kept, "cat", Role.OUTSIDE),
         norm(run, latent.keys),
         enter(run.tokens * kept),
-        Written(ROTATE_PAIRS, run.tokens, heads * latent.rotated, Role.INSIDE),
-        Written(ROTATE_PAIRS, run.tokens, latent.rotated, Role.WHOLE),
-        Linear(run.tokens, latent.keys, heads * (latent.plain + latent.value), bias=False, role=Role.COLUMNS),
-        Written(expanded(latent), run.tokens, heads * latent.key, Role.INSIDE),
+        *_rotated(shape, latent, run),
         calls("view", "view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(400, run),
-        *attended(run, heads, heads, latent.mean_size, causal=True, dropout=False),
+        interpreted(400, run, core_code.ATTENTION),
+        *attended(run, heads, heads, latent.mean_size, causal=True, dropout=False, uneven=True),
         *projected(run, heads * latent.value, shape.hidden, bias=False),
         residual(elements),
     )
     return captured(run, ATTENTION, made)
+
+
+def _cut(width: int, run: Run) -> Operators:
+    """Queries that are cut in parts and turned: their gradients are joined and turned back."""
+    if run.stack.merged:
+        return ()
+    return gathered(run.tokens * width, "cat"), gathered(run.tokens * width, "permute")
+
+
+def _rotated(shape: Transformer, latent: Latent, run: Run) -> Operators:
+    """Keys and values of all heads, queries and keys with their positions.
+
+    Megatron-Core rotates queries where they are and makes keys and values of their parts, by one kernel each
+    (`apply_rope_fusion`).
+    """
+    tokens, heads = run.tokens, shape.heads
+    wide = heads * (latent.plain + latent.value)
+    grown = Linear(tokens, latent.keys, wide, bias=False, role=Role.COLUMNS)
+    if run.stack.merged:
+        joined = Launch(writes=(latent.key + latent.value) / (latent.plain + latent.value))
+        keys = Routine("keys of parts, one kernel", (joined,), (joined,), ("embedding",))
+        return (
+            grown,
+            Written(ROTATE_IN_PLACE, tokens, heads * latent.rotated, Role.INSIDE),
+            Written(keys, tokens, wide, Role.INSIDE),
+        )
+    return (
+        Written(ROTATE_PAIRS, tokens, heads * latent.rotated, Role.INSIDE),
+        Written(ROTATE_PAIRS, tokens, latent.rotated, Role.WHOLE),
+        grown,
+        Written(expanded(latent), tokens, heads * latent.key, Role.INSIDE),
+    )
 
 
 def _queries(shape: Transformer, latent: Latent, run: Run) -> Operators:

@@ -28,6 +28,7 @@ from ropewalk.workload.routines import (
 from ropewalk.workload.table import Embedding
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Written
+from ropewalk.workload.zoo import core_code
 from ropewalk.workload.zoo.gpt import causal_loss
 from ropewalk.workload.zoo.graphs import ATTENTION, FEED_FORWARD
 from ropewalk.workload.zoo.parts import (
@@ -126,7 +127,7 @@ def heads_attended(shape: Transformer, run: Run, window: int = 0, *, rotated: bo
     return (
         *_queries_and_keys(shape, run),
         calls("view", "view", "transpose", "transpose", "view", "module", "module"),
-        interpreted(400, run),
+        interpreted(400, run, core_code.ATTENTION),
         *_heads_normalised(shape, run),
         *(turns if rotated else ()),
         *((Written(SINKS, run.tokens, shape.heads, Role.INSIDE),) if shape.sinks else ()),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from ropewalk.errors import Findings, WorkloadError
+from ropewalk.workload.core_routers import CORE_ROUTER, CORE_ROUTER_APART, GATE_IN_FLOAT32
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.dispatch import DISPATCHES, DOMAIN, NCCL
 from ropewalk.workload.exchange import Exchange, Meeting, When
@@ -21,7 +22,7 @@ from ropewalk.workload.operator import Role
 from ropewalk.workload.routines import CAST, GROUPED_ROUTER, ROUTER
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
-from ropewalk.workload.zoo import graphs, latent, llama
+from ropewalk.workload.zoo import core_code, graphs, latent, llama
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
@@ -73,6 +74,8 @@ class Mixture:
     """Neurons of what every token goes to, where they are not those of so many experts."""
     squeezed: int = 0
     """Width to which tokens are brought before they are sent to experts; 0: they are sent as they are."""
+    wide_latent: bool = False
+    """What brings them there and back is never narrowed to 8 bits or fewer."""
     glued: bool = False
     """Gates and biases of experts are part of their products, where the stack can (Transformer Engine, 2026)."""
     router_pads: bool = False
@@ -80,6 +83,8 @@ class Mixture:
     `--moe-router-padding-for-quantization`)."""
     most: float = 1.0
     """The largest part of all groups of experts that a token may reach."""
+    router_fusion: bool = True
+    """Routers are few kernels, where the stack has them (Megatron-Core's `--moe-router-fusion`)."""
     dispatch: str = NCCL
     domain: int = DOMAIN
     """GPUs that NVLink joins, over which tokens are sent once (DeepEP)."""
@@ -95,11 +100,11 @@ class Mixture:
         if not 1 <= self.choices <= self.experts:
             findings.add(f"a token cannot go to {self.choices} of {self.experts} experts: give fewer")
         if self.imbalance < 1:
-            findings.add(f"the fullest rank cannot have {self.imbalance:g} of an even share: give imbalance=1 or more")
-        if self.capacity and self.imbalance != 1:
             findings.add(
-                "where tokens are dropped and slots padded all ranks have the same to do: give capacity or imbalance"
+                f"the fullest rank cannot have {self.imbalance:g} times an even share: give imbalance=1 or more"
             )
+        if self.capacity and self.imbalance != 1:
+            findings.add("with a capacity all ranks have equal work: give either capacity or imbalance")
         if self.dispatch not in DISPATCHES:
             findings.add(DISPATCHES.unknown(self.dispatch))
         findings.raise_if_any()
@@ -109,15 +114,20 @@ class Mixture:
         """Slots of the rank that the others wait for, against an even share."""
         return self.capacity or self.imbalance
 
-    def exchange(self, meeting: Meeting, slots: int, hidden: int) -> Exchange:
-        """Slots to their experts, or back."""
-        once = DISPATCHES.named(self.dispatch).make
-        elements = slots * hidden
-        return (
-            Exchange(meeting, elements, once, self.experts, self.choices, self.domain, self.most)
-            if once
-            else Exchange(meeting, elements)
-        )
+    def there(self, slots: int, hidden: int, run: Run) -> Exchange:
+        """Slots to their experts. Hosts of Megatron-Core wait for their counts, unless tokens are dropped."""
+        found = self._exchange(Meeting.DISPATCH, slots, hidden)
+        weighed = hidden if DISPATCHES.named(self.dispatch).make.weighed else 0
+        return replace(found, weighed=weighed, counted=run.stack.merged and not self.capacity)
+
+    def back(self, slots: int, hidden: int) -> Exchange:
+        """Slots from their experts."""
+        return self._exchange(Meeting.COMBINE, slots, hidden)
+
+    def _exchange(self, meeting: Meeting, slots: int, hidden: int) -> Exchange:
+        if not DISPATCHES.named(self.dispatch).make.once:
+            return Exchange(meeting, slots * hidden)
+        return Exchange(meeting, slots * hidden, True, self.experts, self.choices, self.domain, self.most)
 
 
 def _gpt_oss(layers: int, experts: int) -> tuple[Transformer, Mixture]:
@@ -194,7 +204,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         *router(shape, mixture, run),
         *down,
         SortTokens(run.tokens, mixture.choices, wide, mixture.experts, run.stack.merged),
-        mixture.exchange(Meeting.DISPATCH, slots, wide),
+        mixture.there(slots, wide, run),
         Experts(
             slots,
             mixture.experts,
@@ -210,7 +220,7 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
             ungated=mixture.ungated,
             router_pads=mixture.router_pads,
         ),
-        mixture.exchange(Meeting.COMBINE, slots, wide),
+        mixture.back(slots, wide),
         SumExperts(
             run.tokens,
             mixture.choices,
@@ -221,7 +231,9 @@ def feed_forward(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         ),
         *up,
         calls("view", "view", "module", "module", "module"),
-        interpreted(500, run),
+        interpreted(500, run, core_code.EXPERTS),
+        *((calls(*("narrow_core_forward",) * core_code.EXPERTS.forward),) if run.stack.merged else ()),
+        *((interpreted(0, run, core_code.EXCHANGE),) if mixture.dispatch == NCCL and not mixture.capacity else ()),
         *(shared(shape, mixture, run) if mixture.shared else ()),
         leave(elements, When.SPLIT),
         residual(elements),
@@ -232,13 +244,22 @@ def _squeezed(shape: Transformer, mixture: Mixture, run: Run) -> tuple[Operators
     """What brings tokens to the width of experts, and back, where it is another one."""
     if not mixture.squeezed:
         return (), ()
-    down = Linear(run.tokens, shape.hidden, mixture.squeezed, bias=False, role=Role.ROUTED)
-    up = Linear(run.tokens, mixture.squeezed, shape.hidden, bias=False, role=Role.ROUTED)
+    down = Linear(run.tokens, shape.hidden, mixture.squeezed, False, Role.ROUTED, exact=mixture.wide_latent)
+    up = Linear(run.tokens, mixture.squeezed, shape.hidden, False, Role.ROUTED, exact=mixture.wide_latent)
     return (sharing(down),), (up,)
 
 
 def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
     scores = Linear(run.tokens, shape.hidden, mixture.experts, bias=mixture.biased, role=Role.ROUTED, exact=True)
+    if run.stack.merged:
+        routine = CORE_ROUTER if mixture.router_fusion else CORE_ROUTER_APART
+        core = (
+            Written(GATE_IN_FLOAT32, run.tokens, shape.hidden, Role.ROUTED),
+            sharing(scores),
+            Written(routine, run.tokens, mixture.experts, Role.ROUTED),
+            interpreted(0, run, core_code.ROUTER),
+        )
+        return captured(run, graphs.ROUTER, core)
     widened = (
         Written(WIDENED, run.tokens, shape.hidden, Role.ROUTED),
         Written(WIDENED, mixture.experts, shape.hidden, Role.WHOLE),
@@ -247,6 +268,7 @@ def router(shape: Transformer, mixture: Mixture, run: Run) -> Operators:
         *(widened if mixture.router is GROUPED_ROUTER else ()),
         sharing(scores),
         Written(mixture.router, run.tokens, mixture.experts, Role.ROUTED),
+        interpreted(0, run, core_code.ROUTER),
     )
     return captured(run, graphs.ROUTER, made)
 

@@ -15,6 +15,7 @@ from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.routines import BIAS_ADD, BIAS_DROPOUT_ADD, BIAS_GELU, DROPOUT_ADD
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.written import Routine, Written
+from ropewalk.workload.zoo import core_code
 from ropewalk.workload.zoo.graphs import STEP, launched_at_once
 from ropewalk.workload.zoo.stacks import EAGER, Stack
 
@@ -146,12 +147,15 @@ def captured(run: Run, part: str, operators: Operators) -> Operators:
     return (calls("add"), *launched_at_once(operators)) if part in run.graphs else operators
 
 
-def interpreted(microseconds: int, run: Run) -> Written:
+def interpreted(microseconds: int, run: Run, core: core_code.Code | None = None) -> Written:
     """Code of the model between its calls: looking up what to call, unpacking arguments, making masks and caches.
 
     Its time is that of blocks of transformers' models on the host of the shipped measurements, where the blocks are too
-    small to keep the GPU busy, less the time of their calls; other stacks take a part of it.
+    small to keep the GPU busy, less the time of their calls; other stacks take a part of it, and Megatron-Core what
+    its own `core` was measured to take, where it was.
     """
+    if core is not None and run.stack.merged:
+        return calls(*("core_forward",) * core.forward, *("core_backward",) * core.backward)
     return calls(*("interpreter",) * round(microseconds * run.stack.interpreted))
 
 
@@ -160,15 +164,28 @@ def dropped(run: Run, elements: int, role: Role = Role.OUTSIDE) -> Operators:
 
 
 def attended(
-    run: Run, heads: int, kv_heads: int, size: int, *, causal: bool, dropout: bool, window: int = 0
+    run: Run,
+    heads: int,
+    kv_heads: int,
+    size: int,
+    *,
+    causal: bool,
+    dropout: bool,
+    window: int = 0,
+    uneven: bool = False,
 ) -> Operators:
     """Attention of every head, from queries, keys and values to their weighted sums.
 
-    Fused attention skips what lies outside of a window; scores that are written are all computed.
+    Fused attention skips what lies outside of a window; scores that are written are all computed. Dropout inside of
+    fused attention is priced where PyTorch runs it, as measured; Transformer Engine's was not.
     """
     if run.attention == "fused":
-        masked = causal and run.stack.masked
-        return (FusedAttention(run.samples, heads, kv_heads, run.length, run.length, size, causal, masked, window),)
+        drops_scores = dropout and run.dropout and not run.stack.own_code
+        sizes = run.samples, heads, kv_heads, run.length, run.length, size
+        cudnn = uneven and run.stack.merged
+        return (
+            FusedAttention(*sizes, causal, causal and run.stack.masked, window, uneven=cudnn, dropped=drops_scores),
+        )
     count, scores = run.samples * heads, run.samples * heads * run.length**2
     drops = dropped(run, scores, Role.INSIDE) if dropout else ()
     softmax = Softmax(count * run.length, run.length)

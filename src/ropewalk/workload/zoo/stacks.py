@@ -29,6 +29,8 @@ class Stack:
     """The model is the stack's own code, not transformers'."""
     masked: bool = False
     """Causal attention gets a mask in memory and skips nothing, as transformers' code does when it is compiled."""
+    pads_products: bool = False
+    """Products of odd widths are padded to widths at which memory is read in 16-byte pieces, as torch.compile does."""
     plain_loss: bool = False
     """The loss of a language model is not fused after all: PyTorch's on logits made float32, or the steps of
     Megatron-LM's own."""
@@ -61,7 +63,7 @@ STACKS = Choices(
     (
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
         Choice(
-            "compiled", Stack(fused=True, masked=True, counts_channels=True, interpreted=0.25),
+            "compiled", Stack(fused=True, masked=True, pads_products=True, counts_channels=True, interpreted=0.25),
             "the same code under torch.compile",
         ),
         Choice(

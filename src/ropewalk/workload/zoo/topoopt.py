@@ -22,7 +22,7 @@ from ropewalk.workload.lookup import SparseTable
 from ropewalk.workload.loss import BinaryCrossEntropy
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
-from ropewalk.workload.zoo.entry import Entry, Make, Option
+from ropewalk.workload.zoo.entry import Make, Option, ZooEntry
 from ropewalk.workload.zoo.recommendation import DOSES, INPUTS
 from ropewalk.workload.zoo.resnet import resnet
 from ropewalk.workload.zoo.trail import Trail, joined, photographs, relu
@@ -30,7 +30,7 @@ from ropewalk.workload.zoo.vgg import POOL, STAGES
 
 
 @dataclass(frozen=True)
-class Job:
+class StudySetup:
     """How the study runs a model: `servers` of `gpus` GPUs, each with `batch` samples a step."""
 
     batch: int
@@ -42,7 +42,7 @@ class Job:
         return self.batch * self.servers * self.gpus
 
 
-class Stack:
+class LayerList:
     """Layers as they are listed: each call adds one and returns its number."""
 
     def __init__(self, batch: int) -> None:
@@ -92,7 +92,7 @@ def dlrm(
     place of its first entry; with `dots` features meet in dot products and all of `top` are layers, as in PyTorch's
     DLRM.
     """
-    made = Stack(batch)
+    made = LayerList(batch)
     looked_up = tuple(made.table(f"table {number}", lookups, rows, width) for number in range(tables))
     below = made.dense_stack("bottom", bottom[0], bottom[1:], None)
     if dots:
@@ -111,7 +111,7 @@ def ncf(
     mlp: tuple[int, ...] = (4096,) * 8,
 ) -> list[Layer]:  # fmt: skip
     """`tables` tables each for users and items, narrow for their product and wide for the stack."""
-    made = Stack(batch)
+    made = LayerList(batch)
     narrow, deep = tables * factors, 2 * tables * width
     sorts = ("user factors", "item factors", "user", "item")
     looked_up = [
@@ -137,7 +137,7 @@ def candle(
     name: str, batch: int, *, towers: tuple[int, ...] = (16384,) * 16, dense: tuple[int, ...] = (16384,) * 8
 ) -> list[Layer]:
     """Five towers side by side, joined with two doses, a stack on top and two numbers at its end."""
-    made = Stack(batch)
+    made = LayerList(batch)
     tops = tuple(
         made.dense_stack(f"tower {number} layer", width, towers, None) for number, width in enumerate(INPUTS)
     )  # fmt: skip
@@ -153,7 +153,7 @@ def bert(name: str, batch: int, length: int, *, layers: int = 12, hidden: int = 
     """Encoder and decoder side by side, block by block: three attentions and four linear layers of the same width."""
     if hidden % heads:
         raise WorkloadError(f"model {name}: {heads} heads do not divide hidden={hidden}: change one of them")
-    made = Stack(batch)
+    made = LayerList(batch)
     tokens, elements = batch * length, batch * length * hidden
 
     def attention(label: str, inputs: tuple[int, ...]) -> int:
@@ -212,12 +212,12 @@ def resnet50(name: str, batch: int, *, side: int = 229, classes: int = 10) -> li
 SIMULATED = 4
 """GPUs of a server in the study's simulations; its testbed has one."""
 
-VARIANTS: tuple[tuple[str, str, Make, dict[str, Option], int, Job], ...] = (
-    ("dlrm", "dedicated", dlrm, {}, 0, Job(128, 128, SIMULATED)),
-    ("dlrm", "all-to-all", dlrm, {"tables": 128}, 0, Job(64, 128, SIMULATED)),
+VARIANTS: tuple[tuple[str, str, Make, dict[str, Option], int, StudySetup], ...] = (
+    ("dlrm", "dedicated", dlrm, {}, 0, StudySetup(128, 128, SIMULATED)),
+    ("dlrm", "all-to-all", dlrm, {"tables": 128}, 0, StudySetup(64, 128, SIMULATED)),
     (
         "dlrm", "shared", dlrm,
-        {"tables": 16, "width": 256, "bottom": (1024,) * 8, "top": (2048,) * 16}, 0, Job(256, 16, SIMULATED),
+        {"tables": 16, "width": 256, "bottom": (1024,) * 8, "top": (2048,) * 16}, 0, StudySetup(256, 16, SIMULATED),
     ),
     (
         "dlrm", "testbed", dlrm,
@@ -225,20 +225,20 @@ VARIANTS: tuple[tuple[str, str, Make, dict[str, Option], int, Job], ...] = (
             "tables": 12, "rows": 100_000, "width": 32768, "lookups": 1, "bottom": (*(2048,) * 7, 32768),
             "top": (1024,) * 4, "dots": True,
         },
-        0, Job(64, 12, 1),
+        0, StudySetup(64, 12, 1),
     ),
-    ("candle", "dedicated", candle, {}, 0, Job(256, 128, SIMULATED)),
-    ("candle", "shared", candle, {"towers": (4096,) * 12, "dense": (4096,) * 8}, 0, Job(256, 16, SIMULATED)),
-    ("candle", "testbed", candle, {"towers": (4096,) * 8, "dense": (4096,) * 4}, 0, Job(10, 12, 1)),
-    ("bert", "dedicated", bert, {}, 64, Job(16, 128, SIMULATED)),
-    ("bert", "shared", bert, {"layers": 6, "hidden": 768, "heads": 12}, 256, Job(16, 16, SIMULATED)),
-    ("bert", "testbed", bert, {"layers": 6}, 64, Job(2, 12, 1)),
-    ("ncf", "dedicated", ncf, {}, 0, Job(128, 128, SIMULATED)),
-    ("vgg16", "dedicated", vgg16, {}, 0, Job(64, 128, SIMULATED)),
-    ("vgg16", "shared", vgg16, {}, 0, Job(64, 16, SIMULATED)),
-    ("vgg16", "testbed", vgg16, {}, 0, Job(32, 12, 1)),
-    ("resnet50", "dedicated", resnet50, {}, 0, Job(128, 128, SIMULATED)),
-    ("resnet50", "testbed", resnet50, {}, 0, Job(20, 12, 1)),
+    ("candle", "dedicated", candle, {}, 0, StudySetup(256, 128, SIMULATED)),
+    ("candle", "shared", candle, {"towers": (4096,) * 12, "dense": (4096,) * 8}, 0, StudySetup(256, 16, SIMULATED)),
+    ("candle", "testbed", candle, {"towers": (4096,) * 8, "dense": (4096,) * 4}, 0, StudySetup(10, 12, 1)),
+    ("bert", "dedicated", bert, {}, 64, StudySetup(16, 128, SIMULATED)),
+    ("bert", "shared", bert, {"layers": 6, "hidden": 768, "heads": 12}, 256, StudySetup(16, 16, SIMULATED)),
+    ("bert", "testbed", bert, {"layers": 6}, 64, StudySetup(2, 12, 1)),
+    ("ncf", "dedicated", ncf, {}, 0, StudySetup(128, 128, SIMULATED)),
+    ("vgg16", "dedicated", vgg16, {}, 0, StudySetup(64, 128, SIMULATED)),
+    ("vgg16", "shared", vgg16, {}, 0, StudySetup(64, 16, SIMULATED)),
+    ("vgg16", "testbed", vgg16, {}, 0, StudySetup(32, 12, 1)),
+    ("resnet50", "dedicated", resnet50, {}, 0, StudySetup(128, 128, SIMULATED)),
+    ("resnet50", "testbed", resnet50, {}, 0, StudySetup(20, 12, 1)),
 )  # fmt: skip
 """Model, part of the study (5.3 dedicated, 5.4 all-to-all, 5.6 shared, 6 testbed), layers, what differs from the
 dedicated sizes, tokens in a sample, and how it is run. Not published with its code, only recalled: the batches of DLRM,
@@ -256,14 +256,14 @@ DEFAULTS: dict[str, dict[str, Option]] = {
     "resnet50": {"side": 229, "classes": 10},
 }  # fmt: skip
 
-JOBS: dict[str, Job] = {f"topoopt-{model}-{part}": job for model, part, *_, job in VARIANTS}
+JOBS: dict[str, StudySetup] = {f"topoopt-{model}-{part}": job for model, part, *_, job in VARIANTS}
 """How the study runs each of the entries, by name."""
 
 
-def entries() -> list[Entry]:
+def entries() -> list[ZooEntry]:
     """Every model of the study in every variant."""
     return [
-        Entry(
+        ZooEntry(
             f"topoopt-{model}-{part}", partial(make, **changed), f"{model} of TopoOpt's study, {part}",
             sequence=length, options=DEFAULTS[model] | changed,
         )

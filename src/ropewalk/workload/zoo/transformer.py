@@ -21,11 +21,12 @@ from ropewalk.workload.zoo import (
     prediction,
     xlnet,
 )
-from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
+from ropewalk.workload.zoo.entry import DEFAULT_STACK, Option, ZooEntry
 from ropewalk.workload.zoo.graphs import graphs_named
 from ropewalk.workload.zoo.parts import Run
 from ropewalk.workload.zoo.shape import SIDE_BY_SIDE, TRAITS, Transformer
 from ropewalk.workload.zoo.stacks import STACKS, Stack
+from ropewalk.workload.zoo.wide_parts import LATENT, kept_wide, wide_named
 
 Layers = Callable[[Transformer, Run], list[Layer]]
 ATTENTIONS = ("fused", "written")
@@ -75,7 +76,7 @@ STYLES = {
 
 
 @dataclass(frozen=True)
-class Family:
+class TransformerFamily:
     """What a transformer of the zoo is made of, for programs that build it themselves."""
 
     name: str
@@ -87,12 +88,12 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerEntry(Entry):
+class TransformerEntry(ZooEntry):
     """A transformer that remembers its sizes."""
 
-    family: Family
+    family: TransformerFamily
 
-    def sized(self, given: Mapping[str, object]) -> Family:
+    def sized(self, given: Mapping[str, object]) -> TransformerFamily:
         """Its family with the sizes that were asked for behind its name."""
         findings = Findings(WorkloadError, f"model {self.name}")
         read = self._options(given, findings)
@@ -130,11 +131,12 @@ def entry(name: str, about: str, shape: Transformer, style: str) -> TransformerE
 
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=options(shape, how),
-        longest=shape.places if how.table else 0, family=Family(style, shape), switched_off=("window", "whole_every"),
+        longest=shape.places if how.table else 0, family=TransformerFamily(style, shape),
+        switched_off=("window", "whole_every"),
     )  # fmt: skip
 
 
-HANDLING = ("masked", "glued", "router_pads", "dispatch", "domain", "capacity", "imbalance")
+HANDLING = ("masked", "glued", "router_pads", "router_fusion", "dispatch", "domain", "capacity", "imbalance")
 """Options of mixtures that say how experts are run."""
 
 
@@ -144,7 +146,8 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
         choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK,
-        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, graphs: str = "", **given: Option,
+        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, graphs: str = "", wide: str = "",
+        wide_layers: int = 0, **given: Option,
     ) -> list[Layer]:  # fmt: skip
         handling = {trait: given.pop(trait) for trait in HANDLING if trait in given}
         sizes, changed = given, cast(dict[str, Any], handling)
@@ -154,18 +157,18 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
         run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
         made = resized(name, shape, sizes)
         layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
-        return adapters.added(layers, lora, run.stack)
+        return adapters.added(kept_wide(layers, wide_named(wide), wide_layers), lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
         "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0, "mtp": experts.mtp,
-        "graphs": "",
+        "graphs": "", "wide": "", "wide_layers": 0,
         **{trait: getattr(experts, trait) for trait in HANDLING},
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
     return TransformerEntry(
-        name, make, about, sequence=shape.sequence, options=own | sizes, family=Family("mixture", shape, experts),
-        switched_off=("window", "whole_every"),
+        name, make, about, sequence=shape.sequence, options=own | sizes,
+        family=TransformerFamily("mixture", shape, experts), switched_off=("window", "whole_every"),
     )  # fmt: skip
 
 
@@ -175,13 +178,13 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
     def make(
         name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
         stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, mtp: int = 0, graphs: str = "",
-        **sizes: Option,
+        wide: str = "", wide_layers: int = 0, **sizes: Option,
     ) -> list[Layer]:  # fmt: skip
         own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
         changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
         if states.experts is not None:
             handling = cast(dict[str, Any], {trait: sizes[trait] for trait in HANDLING if trait in sizes})
-            changed["experts"] = replace(states.experts, **handling)
+            changed["experts"] = replace(states.experts, wide_latent=LATENT in wide_named(wide), **handling)
         kept = replace(states, pattern=pattern, **changed)
         kept.check(name)
         runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
@@ -189,11 +192,11 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
         made = resized(name, shape, {**own, "layers": len(pattern)})
         block = hybrid.predicting(made, kept, run)
         layers = prediction.added(name, hybrid.layers(made, kept, run), made, run, mtp, block)
-        return adapters.added(layers, lora, run.stack)
+        return adapters.added(kept_wide(layers, wide_named(wide), wide_layers), lora, run.stack)
 
     own: dict[str, Option] = {
         "attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0,
-        "mtp": 0, "graphs": "",
+        "mtp": 0, "graphs": "", "wide": "", "wide_layers": 0,
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
@@ -201,7 +204,7 @@ def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybri
         own |= {trait: getattr(states.experts, trait) for trait in HANDLING}
     return TransformerEntry(
         name, make, about, sequence=shape.sequence, options=own | sizes | scanned,
-        family=Family("hybrid", shape, states.experts),
+        family=TransformerFamily("hybrid", shape, states.experts),
     )  # fmt: skip
 
 

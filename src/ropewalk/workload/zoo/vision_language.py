@@ -17,7 +17,7 @@ from ropewalk.workload.image import Convolution
 from ropewalk.workload.operator import Operator, Role
 from ropewalk.workload.workload import Layer
 from ropewalk.workload.zoo import adapters, like_llama, llama
-from ropewalk.workload.zoo.entry import DEFAULT_STACK, Entry, Option
+from ropewalk.workload.zoo.entry import DEFAULT_STACK, Option, ZooEntry
 from ropewalk.workload.zoo.parts import (
     Operators,
     Run,
@@ -80,7 +80,7 @@ SHAPES = {
 """Encoder, language model, and whether the encoder is trained with it."""
 
 
-def entry(name: str, encoder: Encoder, shape: Transformer, usual: str) -> Entry:
+def entry(name: str, encoder: Encoder, shape: Transformer, usual: str) -> ZooEntry:
     """A pair of the zoo; sizes are those of its language model."""
 
     def make(
@@ -105,7 +105,7 @@ def entry(name: str, encoder: Encoder, shape: Transformer, usual: str) -> Entry:
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (*SIZES, *TRAITS)}
     about = "vision-language model"
-    return Entry(name, make, about, sequence=shape.sequence, options=own | sizes, switched_off=("window",))
+    return ZooEntry(name, make, about, sequence=shape.sequence, options=own | sizes, switched_off=("window",))
 
 
 def _check(name: str, encoder: Encoder, length: int, images: int, side: int, vision: str) -> None:

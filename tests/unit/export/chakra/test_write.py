@@ -159,7 +159,7 @@ def test_files_of_a_larger_trace_in_the_same_place_are_not_mixed_up(tmp_path):
     sketch.compute(0, 1e-3)
     write_chakra(replace(sketch.step(), ranks=3), tmp_path / "t")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(InputError, match=r"t.2.et is there already"):
+    with pytest.raises(InputError, match=r"t.2.et already exists"):
         write_chakra(sketch.step(), tmp_path / "t")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 

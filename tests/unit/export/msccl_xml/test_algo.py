@@ -118,7 +118,7 @@ def test_a_result_that_is_not_stored_is_missed():
 
 def test_a_wait_for_a_step_that_says_nothing_is_refused():
     text = algo_text(algo_of(ring_all_reduce([[0, 1, 2]]), collective="allreduce")).replace('hasdep="1"', 'hasdep="0"')
-    with pytest.raises(ProofError, match="announces nothing from there on"):
+    with pytest.raises(ProofError, match="signals nothing from there on"):
         prove_algo(parse_algo(text, "quiet"))
 
 
@@ -143,14 +143,14 @@ def test_sends_that_nobody_receives_and_channels_shared_by_two_blocks_are_refuse
         ('proto="Simple" ', "", "has no attribute 'proto'"),
         ('type="rrc"', 'type="rrx"', "type 'rrx' is not one of"),
         ('srcbuf="i"', 'srcbuf="x"', "srcbuf 'x'"),
-        ('send="1"', 'send="0"', "peer 0 is not another one"),
+        ('send="1"', 'send="0"', "peer 0 is not one of the other ranks"),
         ('send="1"', 'send="-1"', "has no peer to send to"),
         ('depid="1"', 'depid="7"', "which does not exist"),
         ('depid="1"', 'depid="-1"', "name half of a step"),
         ('type="s" srcbuf="o"', 'type="nop" srcbuf="o"', None),
         ('cnt="1"', 'cnt="one"', "give a whole number"),
         ('s_chunks="', 's_chunks="9999999', "s_chunks is 9999999.*: give 1048576 or fewer"),
-        ('<step s="1"', '<step s="5"', "stands at place 1"),
+        ('<step s="1"', '<step s="5"', "is at position 1"),
         ('chan="0"', 'chan="4"', "raise nchannels"),
     ],
 )

@@ -15,7 +15,7 @@ from ropewalk.collectives import (
 )
 from ropewalk.errors import InputError, ProgramError, ProofError
 from ropewalk.export.mscclpp import plan_of, prove_plan, read_mscclpp, write_mscclpp
-from ropewalk.export.mscclpp.plan import Operation, Span
+from ropewalk.export.mscclpp.plan import ChunkSpan, Operation
 from ropewalk.export.mscclpp.read import parse_plan
 from ropewalk.export.mscclpp.write import plan_text
 
@@ -121,10 +121,13 @@ def test_thread_blocks_without_semaphores_race():
 @pytest.mark.parametrize(
     ("operations", "message"),
     [
-        ([Operation("copy", (Span(0, 1, "i"),), (Span(2, 1, "o"),))], "uses chunks 2…2 of buffer 'o' of rank 0"),
-        ([Operation("copy", (Span(0, 1, "i"),), (Span(0, 2, "o"),))], "spans of different sizes"),
         (
-            [Operation("copy", (Span(0, 1, "i"),), (Span(n, 1, "o"),)) for n in (0, 0)],
+            [Operation("copy", (ChunkSpan(0, 1, "i"),), (ChunkSpan(2, 1, "o"),))],
+            "uses chunks 2…2 of buffer 'o' of rank 0",
+        ),
+        ([Operation("copy", (ChunkSpan(0, 1, "i"),), (ChunkSpan(0, 2, "o"),))], "spans of different sizes"),
+        (
+            [Operation("copy", (ChunkSpan(0, 1, "i"),), (ChunkSpan(n, 1, "o"),)) for n in (0, 0)],
             "touches chunks that other threads may still be copying: put a nop before it",
         ),
     ],
@@ -139,14 +142,14 @@ def test_a_put_that_reads_two_buffers_and_a_memory_put_that_signals_are_refused(
     plan = plan_of(PAIR, collective="allgather")
     operations = list(plan.gpus[0].blocks[0].operations)
     put = operations[2]
-    two = replace(put, src=(*put.src, Span(0, 1, "o")), dst=(*put.dst, put.dst[0]))
+    two = replace(put, src=(*put.src, ChunkSpan(0, 1, "o")), dst=(*put.dst, put.dst[0]))
     for wrong, message in ((two, "several local buffers"), (replace(put, name="pws"), "only port channels do")):
         with pytest.raises(ProofError, match=message):
             prove_plan(with_operations(plan, 0, 0, [*operations[:2], wrong, *operations[3:]]))
 
 
 def test_what_cannot_be_written_is_refused_with_a_remedy():
-    with pytest.raises(ProgramError, match="Simple alone"):
+    with pytest.raises(ProgramError, match="Simple only"):
         plan_of(PAIR, collective="allgather", protocol="LL")
     with pytest.raises(ProgramError, match="write it out of place"):
         plan_of(shift_all_to_all(3), collective="alltoall", inplace=True)
@@ -166,7 +169,7 @@ def test_what_cannot_be_written_is_refused_with_a_remedy():
     [
         (lambda plan: plan.update(protocol="LL"), "protocol 'LL' is not read"),
         (lambda plan: plan.pop("inplace"), "has no 'inplace'"),
-        (lambda plan: plan["gpus"].reverse(), "id 1 stands at place 0"),
+        (lambda plan: plan["gpus"].reverse(), "id 1 is at position 0"),
         (lambda plan: plan["gpus"][1].update(scratch_chunks=1 << 31), "'scratch_chunks' is 2147483648: give 1048576"),
         (lambda plan: plan["gpus"][0]["channels"][0].update(channel_type="switch"), "'switch' is not one of memory"),
         (lambda plan: plan["gpus"][0]["channels"][0].update(connected_to=[7]), "names peer 7"),
@@ -175,7 +178,7 @@ def test_what_cannot_be_written_is_refused_with_a_remedy():
         (lambda plan: block(plan)["ops"][2]["dst_buff"][0].update(buffer_id=9), "names a remote buffer"),
         (lambda plan: block(plan)["ops"][2]["dst_buff"][0].update(index=-1), "'index' is -1"),
         (lambda plan: block(plan)["ops"][2].update(tbg_info={}), "tbg_info"),
-        (lambda plan: plan["gpus"][0].update(semaphores=[{"init_value": 10**20}]), "give 1048576 or fewer"),
+        (lambda plan: plan["gpus"][0].update(semaphores=[{"init_value": 10**18}]), "give 1048576 or fewer"),
         (lambda plan: block(plan).update(ops=block(plan)["ops"] * 13), "65 operations, the executor room for 64"),
     ],
 )

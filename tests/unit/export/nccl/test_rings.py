@@ -41,7 +41,7 @@ def test_a_ring_with_twice_the_chunks_gets_two_channels():
 
 @pytest.mark.parametrize("program", [mesh_all_reduce(4), double_tree_all_reduce(5, 2), binomial_broadcast(4)])
 def test_what_is_no_ring_is_refused_with_another_way(program):
-    with pytest.raises(ProgramError, match=r"is no ring: chunk \d+ .* MSCCL\+\+"):
+    with pytest.raises(ProgramError, match=r"is not a ring: chunk \d+ .* MSCCL\+\+"):
         ring_orders(program)
 
 

@@ -5,12 +5,12 @@ import pytest
 from ropewalk.errors import ProofError
 from ropewalk.export.threadblocks.contract import require
 from ropewalk.export.threadblocks.machine import Machine, add, load, meet, pop, post, push, store, take
-from ropewalk.export.threadblocks.memory import Memory
+from ropewalk.export.threadblocks.memory import CellMemory
 from ropewalk.export.threadblocks.values import RUBBISH, added, symbol
 
 
 def world(ranks=1, cells=2):
-    memory = Memory()
+    memory = CellMemory()
     buffers = [memory.buffers(rank, cells, cells, 0, None) for rank in range(ranks)]
     return Machine("world", ranks, memory), [own.cells["i"] for own in buffers], [own.cells["o"] for own in buffers]
 

@@ -64,8 +64,8 @@ def test_a_cell_is_read_from_its_first_to_its_last_character(cell):
         ("0F0,0B0\n2F0,2B0\n", "stage 1 of 3 has no pass"),
         ("0F0,0B0\n1F0\n", "piece 1 has 0 backward passes of micro-batch 0"),
         ("0F0,0I0,0W0\n1F0,1W0,1I0\n", "1W0 does not come after 1I0"),
-        ("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "devices wait for each other"),
-        ("0UNSHARD,0F0,0B0\n", "rank 0 communicates in a file of passes alone"),
+        ("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "deadlock: "),
+        ("0UNSHARD,0F0,0B0\n", "rank 0 communicates in a file of passes only"),
     ],
 )
 def test_files_of_passes_that_are_wrong_are_refused(content, fact):
@@ -85,11 +85,11 @@ def test_a_file_without_sharding_is_fine():
     [
         (0, "0F1,", "0F1,,", "rank 0, cell 3 is empty"),
         (0, "0SEND_F0,", "", "rank 0 sends 1 messages to rank 1, which receives 2|is sent as activations"),
-        (1, "1RECV_F1,", "", "rank 1 takes in what it has not received: activations of micro-batch 1 for stage 1"),
-        (0, "0F0,0SEND_F0", "0SEND_F0,0F0", "rank 0 sends what it has not computed"),
+        (1, "1RECV_F1,", "", "rank 1 uses data that it has not received: activations of micro-batch 1 for stage 1"),
+        (0, "0F0,0SEND_F0", "0SEND_F0,0F0", "rank 0 sends a result that it has not computed"),
         (1, "1RECV_F0,1F0,1RECV_F1", "1RECV_F1,1RECV_F0,1F0", "list messages in the same order on both"),
         (0, "0SEND_F0", "0SEND_B0", "which has no such neighbour"),
-        (1, "1RECV_F0", "1RECV_F0,0RECV_B1", "rank 1 receives what is not for it"),
+        (1, "1RECV_F0", "1RECV_F0,0RECV_B1", "rank 1 receives data for another rank"),
         (0, "0F0,0SEND_F0", "0UNSHARD,0F0,0SEND_F0,0RESHARD", "rank 0 computes stage 0 without its parameters"),
         (0, "0B1", "0REDUCE_GRAD,0B1", "rank 0 computes stage 0 after REDUCE_GRAD"),
         (0, "0B1", "0B1,0REDUCE_GRAD,0REDUCE_GRAD", "reduces gradients of stage 0 twice"),
@@ -106,7 +106,7 @@ def test_communication_that_does_not_fit_the_passes_is_refused(rank, old, new, f
 
 
 def test_two_copies_of_a_model_cannot_be_said():
-    with pytest.raises(StrategyError, match="PyTorch's schedules know one: take dualpipev"):
+    with pytest.raises(StrategyError, match="PyTorch's schedules support one: use dualpipev"):
         compute_only(dual_pipe(2, 4))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ropewalk.errors import Findings, InputError
 from ropewalk.sim.level import PacketOptions
-from ropewalk.sim.packet import Spread
+from ropewalk.sim.packet import PathSpread
 
 
 def test_what_is_left_out_stays_as_the_transport_has_it():
@@ -19,16 +19,16 @@ def test_what_is_left_out_stays_as_the_transport_has_it():
 
 
 def test_paths_are_used_as_the_routing_means_it():
-    assert PacketOptions().settings("rdma", "spray", seed=0).spread is Spread.SPRAY
-    assert PacketOptions().settings("rdma", "dimension-rotated", seed=0).spread is Spread.SPLIT
-    assert PacketOptions(spread="hash").settings("rdma", "spray", seed=0).spread is Spread.HASH
+    assert PacketOptions().settings("rdma", "spray", seed=0).spread is PathSpread.SPRAY
+    assert PacketOptions().settings("rdma", "dimension-rotated", seed=0).spread is PathSpread.SPLIT
+    assert PacketOptions(spread="hash").settings("rdma", "spray", seed=0).spread is PathSpread.HASH
 
 
 def test_a_queue_and_a_timeout_belong_to_tcp():
     settings = PacketOptions(queue_bytes=104_800, min_rto_s=0.01).settings("tcp", "ecmp", seed=0)
     assert settings.switch.queue_limit_bytes == 104_800
     assert settings.transport.min_rto_s == 0.01
-    with pytest.raises(InputError, match=r"--port-queue would change nothing[\s\S]*--min-rto would change nothing"):
+    with pytest.raises(InputError, match=r"--port-queue would have no effect[\s\S]*--min-rto would have no effect"):
         _check(PacketOptions(queue_bytes=104_800, min_rto_s=0.01), "rdma")
 
 
@@ -38,7 +38,7 @@ def test_an_option_counts_for_the_transports_that_know_it():
     assert options.settings("rdma", "ecmp", seed=0).switch.queue_limit_bytes is None
     assert options.settings("tcp", "ecmp", seed=0).switch.kmin_bytes is None
     with pytest.raises(
-        InputError, match=r"--ecn would change nothing: nobody here reads marks: leave it out, or take rdma"
+        InputError, match=r"--ecn would have no effect: no transport here reacts to marks: leave it out, or use rdma"
     ):
         _check(PacketOptions(ecn=(1e5, 4e5, 0.5)), "tcp", "rdma-pfc")
 
@@ -63,7 +63,6 @@ def _check(options: PacketOptions, *transports: str) -> None:
         (PacketOptions(ecn=(2e5, 1e5, 0.2)), "above Kmax"),
         (PacketOptions(ecn=(1e5, 2e5, 2.0)), "Pmax is 2"),
         (PacketOptions(spread="wide"), "unknown spread 'wide'"),
-        (PacketOptions(reduce_bandwidth=0.0), "reduce bandwidth"),
     ],
 )
 def test_impossible_settings_are_refused_with_a_remedy(options, part):

@@ -25,7 +25,6 @@ NAN: Any = float("nan")
         (PacketSettings(Roce(), SwitchSettings(kmin_bytes=9e5)), "only one of Kmin and Kmax"),
         (PacketSettings(Roce(), SwitchSettings(pmax=1.5)), "Pmax is 1.5"),
         (PacketSettings(Roce(timeout_s=0.0)), "retransmission timeout is 0.0 s"),
-        (PacketSettings(Roce(), reduce_bandwidth=0.0), "reduce bandwidth is 0.0"),
         (PacketSettings(Roce(), sample_every_s=0.0), "samples every 0.0 s"),
         (PacketSettings(Roce(), payload_bytes=1000.5), "payload_bytes is 1000.5: give a whole number"),
         (PacketSettings(Roce(), header_bytes=-1), "headers of a packet are -1 bytes"),
@@ -40,7 +39,7 @@ NAN: Any = float("nan")
         (PacketSettings(Dcqcn(cut_period_s=-4e-6)), "cut period of DCQCN is -4e-06 s"),
         (PacketSettings(Dcqcn(add_per_line=NAN)), "increase of DCQCN is negative or endless"),
         (PacketSettings(DcqcnPaper(grow_bytes=0.0)), "byte counter of DCQCN is not positive"),
-        (PacketSettings("rdma"), "'rdma' is no transport"),
+        (PacketSettings("rdma"), "'rdma' is not a transport"),
     ],
 )
 def test_impossible_settings_are_refused_with_a_remedy(settings: PacketSettings, words: str) -> None:

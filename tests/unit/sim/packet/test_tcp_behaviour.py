@@ -16,7 +16,7 @@ from ropewalk.sim.packet import (
     Hpcc,
     NewReno,
     PacketSettings,
-    Spread,
+    PathSpread,
     SwitchSettings,
     drop_tail,
     settings_named,
@@ -115,7 +115,7 @@ def test_more_segments_than_one_word_may_arrive_out_of_order() -> None:
 
 
 def test_sprayed_packets_overtake_each_other_and_still_arrive_once_and_in_order() -> None:
-    patient = replace(settings_named("newreno"), transport=NewReno(duplicate_acks=100), spread=Spread.SPRAY)
+    patient = replace(settings_named("newreno"), transport=NewReno(duplicate_acks=100), spread=PathSpread.SPRAY)
     trace = simulate_packets(*_two_paths(), patient)
     assert trace.drops.sum() == 0
     assert trace.makespan == pytest.approx(2e6 * WIRE / 1000 / LINE, rel=0.1)
@@ -162,7 +162,7 @@ def test_impossible_constants_are_refused_with_a_remedy(transport: Tcp | Hpcc, s
         (PacketSettings(NewReno(), drop_tail(0, WIRE)), "queue limit of 0 bytes does not hold one packet"),
         (PacketSettings(Dctcp(), SwitchSettings(kmin_bytes=2e5, kmax_bytes=1e5)), "Kmin is 200000 bytes, above Kmax"),
         (PacketSettings(NewReno(), SwitchSettings(buffer_bytes=100)), "does not hold one packet"),
-        (PacketSettings(Hpcc(), spread=Spread.SPRAY), "compares telemetry of consecutive packets"),
+        (PacketSettings(Hpcc(), spread=PathSpread.SPRAY), "compares telemetry of consecutive packets"),
     ],
 )
 def test_impossible_networks_are_refused(settings: PacketSettings, says: str) -> None:

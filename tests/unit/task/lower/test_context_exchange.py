@@ -10,7 +10,7 @@ from tiny_models import FlopPrices
 from ropewalk.device.numbers import Numbers
 from ropewalk.errors import StrategyError
 from ropewalk.strategy import Strategy, check
-from ropewalk.strategy.prices import Pace, PriceList
+from ropewalk.strategy.prices import KeptPrices, Pace
 from ropewalk.strategy.shares import Share, kept_bytes, shares_of
 from ropewalk.task.lower.moves import Move, Scope, backward_moves, condensed, forward_moves
 from ropewalk.task.step import Act
@@ -28,7 +28,7 @@ def block(exchange: str, **others: Any) -> Share:
 
 def moves(exchange: str, walk: Any = forward_moves, **others: Any) -> list[Move]:
     strategy = Strategy(context=RANKS, context_exchange=exchange, **others)
-    return walk(block(exchange, **others), strategy, Pace(PriceList(FlopPrices())))
+    return walk(block(exchange, **others), strategy, Pace(KeptPrices(FlopPrices())))
 
 
 def met(found: list[Move]) -> list[tuple[Act, float, bool]]:
@@ -111,10 +111,10 @@ def test_both_details_agree(seconds: dict[tuple[str, str], float], exchange: str
     ("model", "strategy", "complaint"),
     [
         (TINY, {"context_exchange": "rings"}, "there is no context-exchange 'rings': did you mean ring"),
-        (f"{TINY},window=16", {"context_exchange": "ring"}, "look through a window: take gather or ulysses"),
+        (f"{TINY},window=16", {"context_exchange": "ring"}, "use windowed attention: use gather or ulysses"),
         (f"{TINY},attention=written", {"context_exchange": "ring"}, "needs fused attention: give attention=fused"),
         (TINY, {"context_exchange": "ring", "recompute": "selective"}, "use recompute none or full"),
-        (TINY, {"context_exchange": "ulysses", "tensor": 4}, "hands 8 heads out to 4 context x 4 tensor ranks"),
+        (TINY, {"context_exchange": "ulysses", "tensor": 4}, "distributes 8 heads over 4 context x 4 tensor ranks"),
     ],
 )
 def test_exchanges_that_a_model_cannot_have_are_refused(model: str, strategy: dict[str, Any], complaint: str) -> None:

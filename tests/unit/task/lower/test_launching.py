@@ -1,4 +1,4 @@
-"""Gradients of lowered models in an order of one's own: groups, pieces, priorities, credit, streams, steps in a row."""
+"""Gradients of lowered models in a custom order: groups, pieces, priorities, credit, streams, consecutive steps."""
 
 from dataclasses import replace
 from math import inf
@@ -121,7 +121,11 @@ def test_credit_hands_over_as_much_as_fits():
 def test_layers_that_are_left_out_or_unknown_are_all_named():
     with pytest.raises(StrategyError) as refused:
         ordered(Strategy(data=2), Order(fusion=launches_of([["block 1", "block 7"]])), blocks=3)
-    for fact in ("'block 7', which is no layer", "block 0 has gradients that no launch has", "block 2 has gradients"):
+    for fact in (
+        "'block 7', which is not a layer",
+        "block 0 has gradients that no launch has",
+        "block 2 has gradients",
+    ):
         assert fact in str(refused.value)
 
 

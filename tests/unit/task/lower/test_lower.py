@@ -9,7 +9,7 @@ from tiny_models import EvenPrices, FlopPrices, clocked, on_stream, step_time, t
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.work import Work
 from ropewalk.errors import StrategyError
-from ropewalk.strategy import LayerChoice, Order, Placement, PriceList, Strategy, cut, memory, shares_of
+from ropewalk.strategy import KeptPrices, LayerChoice, Order, Placement, Strategy, cut, memory, shares_of
 from ropewalk.task.lower import lower
 from ropewalk.task.step import Act
 from ropewalk.workload.dense import Linear
@@ -413,7 +413,7 @@ def test_stage_that_is_computed_again_takes_as_long_as_its_layers_and_keeps_its_
     again = [at for at, label in enumerate(lowered(stage).labels) if "recompute" in label]
     assert again
     kept = [
-        memory(one, shares, cut(TINY, one, shares, PriceList(FlopPrices())), Numbers(2.0)).activations[0]
+        memory(one, shares, cut(TINY, one, shares, KeptPrices(FlopPrices())), Numbers(2.0)).activations[0]
         for one in (Strategy(pipeline=2, micro_batches=40), Strategy(pipeline=2, micro_batches=40, recompute="stage"))
         for shares in [shares_of(TINY, one)]
     ]

@@ -10,7 +10,7 @@ import pytest
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Given, read_cluster
-from ropewalk.strategy import PriceList, Strategy, shares_of
+from ropewalk.strategy import KeptPrices, Strategy, shares_of
 from ropewalk.strategy.prices import Inside, Pace
 from ropewalk.strategy.shares import Share
 from ropewalk.task.lower.moves import Move, backward_moves, forward_moves, input_moves
@@ -68,7 +68,7 @@ def met(
     **share: str,
 ) -> list[Move]:  # fmt: skip
     inside = Inside(8, bytes_s, start_up_s)
-    prices = Pace(PriceList(ProductPrices(numbers or Numbers(2.0)), inside))
+    prices = Pace(KeptPrices(ProductPrices(numbers or Numbers(2.0)), inside))
     return [move for move in walk(block(strategy, **share), strategy, prices) if move.act is not Act.COMPUTE]
 
 
@@ -133,8 +133,8 @@ def test_what_is_gathered_for_narrow_products_is_as_narrow_and_what_is_summed_is
 def test_chunks_cost_what_smaller_products_cost_and_are_left_out_where_they_take_longer() -> None:
     strategy = Strategy(tensor=8, sequence_parallel=True)
     share = shares_of(build("llama-3.2-1b:layers=2,stack=megatron", 1, 256), strategy)[1]
-    small = forward_moves(share, strategy, Pace(PriceList(pricer("h100"), Inside(8, 1e15, 0.0))))
-    apart = forward_moves(share, strategy, Pace(PriceList(pricer("h100"))))
+    small = forward_moves(share, strategy, Pace(KeptPrices(pricer("h100"), Inside(8, 1e15, 0.0))))
+    apart = forward_moves(share, strategy, Pace(KeptPrices(pricer("h100"))))
     assert [move.amount for move in small] == pytest.approx([move.amount for move in apart])
 
 

@@ -73,9 +73,9 @@ def test_experts_are_spread_and_other_weights_summed():
 
 
 def test_batches_that_do_not_divide_are_refused():
-    with pytest.raises(StrategyError, match="48 samples do not fall into 5 equal parts: give a batch"):
+    with pytest.raises(StrategyError, match="48 samples do not divide into 5 equal parts: give a batch"):
         work(Seat((0, 1, 2, 3, 4)))
-    with pytest.raises(StrategyError, match="48 samples do not fall into 5 equal micro-batches: give a divisor"):
+    with pytest.raises(StrategyError, match="48 samples do not divide into 5 equal micro-batches: give a divisor"):
         work(Seat((0,)), micro_batches=5)
     with pytest.raises(StrategyError, match="no optimiser 'lion': use one of"):
         work(Seat((0,)), optimiser="lion")
@@ -90,7 +90,9 @@ def test_layers_with_one_weighed_operator_can_be_cut():
     layers = recommender().layers
     assert [can_be_cut(layer, 4) for layer in layers] == [True, True, True, False, True]
     assert not can_be_cut(layers[0], 8)  # width 4
-    with pytest.raises(StrategyError, match="layer join cannot be cut into 2 parts by its outputs: seat it by samples"):
+    with pytest.raises(
+        StrategyError, match="layer join cannot be cut into 2 parts by its outputs: split it by samples"
+    ):
         cut(layers[3], 2)
 
 
@@ -104,7 +106,7 @@ def test_a_workload_that_is_fixed_at_its_batch_says_so():
 def test_a_seating_names_all_its_mistakes():
     with pytest.raises(StrategyError, match="3 findings"):
         Seating(4, (Seat(()), Seat((4,)), Seat((0, 1), Manner.PINNED)))
-    with pytest.raises(StrategyError, match="3 of 8 servers are no coset: give a degree that divides 8"):
+    with pytest.raises(StrategyError, match="3 of 8 servers are not a coset: give a degree that divides 8"):
         coset(8, 3)
 
 

@@ -149,5 +149,5 @@ def test_a_step_counts_the_arithmetic_of_the_whole_batch():
 
 
 def test_a_seating_of_another_model_is_refused():
-    with pytest.raises(StrategyError, match="1 parts for 2 layers: give every layer a part of its own"):
+    with pytest.raises(StrategyError, match="1 parts for 2 layers: give every layer its own part"):
         lowered(priced(stacked()), Seating(2, (Seat((0,)),)))

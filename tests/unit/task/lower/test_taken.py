@@ -7,7 +7,7 @@ import pytest
 from ropewalk.device.device import device
 from ropewalk.device.pricer import pricer
 from ropewalk.hardware import read_cluster
-from ropewalk.strategy import Order, PriceList, Strategy, shares_of
+from ropewalk.strategy import KeptPrices, Order, Strategy, shares_of
 from ropewalk.strategy.prices import Inside, Pace
 from ropewalk.task.lower.moves import backward_moves, forward_moves
 from ropewalk.task.lower.passes import Walk, Walks, passes_of
@@ -26,7 +26,7 @@ WEIGHTS = 2048 * (2048 + 2 * 512) + 2048 * 2048 + 3 * 2048 * 8192 + 2 * 2048
 
 def computed(walk: Walk, inside: Inside | None, strategy: Strategy, stack: str = "megatron") -> float:
     block = shares_of(build(f"llama-3.2-1b:layers=2,stack={stack}", 1, 2048), strategy)[1]
-    moves = walk(block, strategy, Pace(PriceList(pricer("h100"), inside)))
+    moves = walk(block, strategy, Pace(KeptPrices(pricer("h100"), inside)))
     return sum(move.amount for move in moves if move.act is Act.COMPUTE)
 
 
@@ -80,7 +80,7 @@ def test_a_cluster_says_how_fast_its_gpus_exchange_and_what_part_a_collective_ta
 def lowered(strategy: Strategy, inside: Inside, pick: Pass, *, reduces: bool, model: str = "llama-3.2-1b") -> float:
     """Seconds that a stage computes in a pass."""
     shares = shares_of(build(f"{model}:layers=4,stack=megatron", 1, 2048), strategy)
-    walks = Walks(Pace(PriceList(pricer("h100"), inside)))
+    walks = Walks(Pace(KeptPrices(pricer("h100"), inside)))
     made = passes_of(range(len(shares)), shares, strategy, walks, "stage 0", condense=True)
     legs = made.legs(pick, reduces=reduces)
     return sum(move.amount for leg in legs for move in leg.moves if move.act is Act.COMPUTE)

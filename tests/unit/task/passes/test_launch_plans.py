@@ -9,7 +9,7 @@ from sequence_pass import sequence
 
 from ropewalk.errors import GraphError
 from ropewalk.task.passes import (
-    Arrival,
+    TensorArrival,
     credit,
     cross_barrier,
     fuse,
@@ -127,7 +127,7 @@ def test_streamed_tensors_follow_each_other_and_start_up_once():
 
 
 def test_gathered_tensors_are_scattered_together():
-    whole = woven(stream(fuse(two_ranks([4, 8, 2]), [[2, 1], [0]]), Arrival.GATHERED))
+    whole = woven(stream(fuse(two_ranks([4, 8, 2]), [[2, 1], [0]]), TensorArrival.GATHERED))
     acts = [Act(int(act)) for act in whole.step.act if act >= Act.ALL_REDUCE]
     assert acts == [Act.REDUCE_SCATTER, Act.ALL_GATHER, Act.ALL_GATHER, Act.REDUCE_SCATTER, Act.ALL_GATHER]
     assert whole.step.goes_on.sum() == 3
@@ -201,5 +201,5 @@ def test_an_order_in_which_something_would_wait_for_itself_is_refused():
 def test_gradients_that_are_gathered_are_refused():
     sketch = StepSketch(2)
     sketch.collective(Act.ALL_GATHER, [0, 1], 4.0)
-    with pytest.raises(GraphError, match="all-reduces, or all by reduce-scatters"):
+    with pytest.raises(GraphError, match="both all-reduce and reduce-scatter"):
         gradients_in(sketch.step(), [0], ["a"])

@@ -3,7 +3,7 @@
 import pytest
 
 from ropewalk.errors import FabricError
-from ropewalk.tenancy.imports import Cabling, Hints, read_leaf_map, read_nodes, read_plant
+from ropewalk.tenancy.imports import AssumedCabling, Hints, read_leaf_map, read_nodes, read_plant
 
 LEAFS = {"leaf0": ("gpu000", "gpu001", "gpu002", "gpu003"), "leaf1": ("gpu004", "gpu005", "gpu007")}
 CONF = """# the cluster
@@ -86,7 +86,7 @@ def test_every_file_says_the_same_cluster(tmp_path, text, name):
     (tmp_path / "nodes").write_text(NODES)
     found = _read(tmp_path, text, name, hints=Hints(nodes=read_nodes(tmp_path / "nodes")))
     assert dict(found.leafs) == LEAFS
-    plant = found.plant(Cabling(gpus_per_server=4, spines=6, cables=2, nic_bandwidth=25e9, link_bandwidth=50e9))
+    plant = found.plant(AssumedCabling(gpus_per_server=4, spines=6, cables=2, nic_bandwidth=25e9, link_bandwidth=50e9))
     assert (plant.leafs, plant.spines, plant.gpus) == (2, 6, 28)
     assert plant.gpus_per_leaf.tolist() == [16, 12]
     assert plant.cables.tolist() == [[2] * 6] * 2
@@ -95,8 +95,8 @@ def test_every_file_says_the_same_cluster(tmp_path, text, name):
 
 
 def test_without_a_number_of_spines_the_fullest_leaf_gets_a_cable_for_each_gpu(tmp_path):
-    assert _read(tmp_path, CONF, "t.conf").plant(Cabling(gpus_per_server=4)).spines == 16
-    assert _read(tmp_path, CONF, "t.conf").plant(Cabling(gpus_per_server=4, cables=3)).spines == 6
+    assert _read(tmp_path, CONF, "t.conf").plant(AssumedCabling(gpus_per_server=4)).spines == 16
+    assert _read(tmp_path, CONF, "t.conf").plant(AssumedCabling(gpus_per_server=4, cables=3)).spines == 6
 
 
 def test_spines_that_are_listed_one_by_one_are_the_spines(tmp_path):
@@ -104,7 +104,7 @@ def test_spines_that_are_listed_one_by_one_are_the_spines(tmp_path):
     plant = _read(tmp_path, text, "t.conf").plant()
     assert plant.spine_names == ("spine", "spine2")
     with pytest.raises(FabricError, match="2 spines are listed, but 5"):
-        _read(tmp_path, text, "t.conf").plant(Cabling(spines=5))
+        _read(tmp_path, text, "t.conf").plant(AssumedCabling(spines=5))
 
 
 def test_leafs_with_unequal_uplinks_are_told_with_their_line(tmp_path):
@@ -120,10 +120,10 @@ def test_pods_are_chosen_or_joined_but_never_by_chance(tmp_path):
     assert found.pods() == ("p", "q")
     with pytest.raises(FabricError, match=r"below 2 switches \(p, q\)"):
         found.plant()
-    assert found.plant(Cabling(under="p")).servers == 4
-    assert found.plant(Cabling(under="top", join_pods=True)).servers == 5
+    assert found.plant(AssumedCabling(under="p")).servers == 4
+    assert found.plant(AssumedCabling(under="top", join_pods=True)).servers == 5
     with pytest.raises(FabricError, match="no leaf is below a switch 'z'"):
-        found.plant(Cabling(under="z"))
+        found.plant(AssumedCabling(under="z"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_mistakes_in_topology_conf_are_told_with_their_line(tmp_path, text, mess
     [
         (TREE.replace("[004-005", "[003-005"), "line 9: host 'gpu003' of leaf 'leaf1' is also on line 8"),
         (TREE.replace("nodes: gpu[0", "node: gpu[0"), "line 10: a switch has the unknown key 'node'"),
-        (TREE.replace("cluster_default: true", "cluster_default: false"), "name the topology that is meant"),
+        (TREE.replace("cluster_default: true", "cluster_default: false"), "is marked cluster_default: name one"),
         (TREE.replace("tree", "ring"), "is of type ring: only tree and block"),
         (TREE.replace("- {switch: leaf0,", "- {switch: leaf0, switch: x,"), "line 8: the key 'switch' is given twice"),
         (TREE.replace("children", "[children"), "fix the YAML"),
@@ -179,8 +179,8 @@ def test_a_topology_is_chosen_by_name(tmp_path):
     ("text", "message"),
     [
         (HYPERNODES.replace("gpu004", "gpu001"), "host 'gpu001' of leaf 'leaf1' is also on line 1"),
-        (HYPERNODES.replace("gpu004", "gpu009"), "line 15: 'gpu009' is not among the names that are known"),
-        (HYPERNODES.replace("^gpu00[0-3]$", "^x"), "line 7: the pattern '^x' fits none"),
+        (HYPERNODES.replace("gpu004", "gpu009"), "line 15: 'gpu009' is not a known name"),
+        (HYPERNODES.replace("^gpu00[0-3]$", "^x"), "line 7: the pattern '^x' matches no known name"),
         (HYPERNODES.replace("^gpu00[0-3]$", "("), "line 7: the pattern '(' cannot be read"),
         (HYPERNODES.replace("tier: 2", "tier: high"), "line 22: the tier is 'high'"),
         (HYPERNODES.replace("kind: HyperNode", "kind: Pod", 1), "line 1: this is a Pod"),
@@ -245,7 +245,7 @@ def test_kueue_labels_are_levels_from_the_outside_in(tmp_path):
         ("server,leaf,colour\na,x,red\n", "line 1: the columns colour are unknown"),
         ("server,leaf\na\n", "line 2: there are 1 fields too few"),
         ("server,leaf\na,\n", "line 2: the column 'leaf' is empty"),
-        ("server,leaf,leaf\na,x,x\n", "'leaf' is there twice"),
+        ("server,leaf,leaf\na,x,x\n", "'leaf' occurs twice"),
         ("server,leaf\n", "there is no leaf with hosts"),
         ("", "is empty"),
     ],
@@ -257,7 +257,7 @@ def test_mistakes_in_leaf_tables_are_told_with_their_line(tmp_path, text, messag
 
 
 def test_files_of_unknown_kind_are_refused(tmp_path):
-    with pytest.raises(FabricError, match=r"ending '\.txt'"):
+    with pytest.raises(FabricError, match=r"extension '\.txt'"):
         _read(tmp_path, CSV, "l.txt")
     assert dict(_read(tmp_path, CSV, "l.txt", format_name="leaf-csv").leafs) == LEAFS
     with pytest.raises(FabricError, match="does not exist"):
@@ -266,4 +266,4 @@ def test_files_of_unknown_kind_are_refused(tmp_path):
 
 def test_cabling_that_cannot_be_is_refused():
     with pytest.raises(FabricError, match="spines is 0"):
-        Cabling(spines=0)
+        AssumedCabling(spines=0)

@@ -16,7 +16,7 @@ from ropewalk.tenancy.contention import Proof, contention_free
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos
 from ropewalk.tenancy.optical.circuits import as_virtual_clos, circuits_of, way
-from ropewalk.tenancy.optical.clos import Shape, over_clos
+from ropewalk.tenancy.optical.clos import ClosShape, over_clos
 from ropewalk.tenancy.optical.fibres import free_fibres
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.optical.star import around_one_spine
@@ -24,10 +24,10 @@ from ropewalk.tenancy.optical.straight import joined_straight
 from ropewalk.tenancy.optical.wired import circuit_router, wired_fabric
 
 PLANT = optical_plant(leafs=6, spines=3, gpus_per_leaf=4, gpus_per_server=2)
-SHAPES = (Shape(2, 4), Shape(4, 2), Shape(3, 4), Shape(6, 2), Shape(8, 2))
+SHAPES = (ClosShape(2, 4), ClosShape(4, 2), ClosShape(3, 4), ClosShape(6, 2), ClosShape(8, 2))
 
 
-def clos(shape: Shape, plant: OpticalPlant = PLANT) -> Allocation:
+def clos(shape: ClosShape, plant: OpticalPlant = PLANT) -> Allocation:
     state = Occupancy(plant)
     job = over_clos(state, free_fibres(state), "a", shape)
     assert isinstance(job, Allocation)
@@ -43,15 +43,15 @@ def busiest(job: Allocation, src: np.ndarray, dst: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_shift_has_each_circuit_to_itself(shape: Shape) -> None:
+def test_every_shift_has_each_circuit_to_itself(shape: ClosShape) -> None:
     job = clos(shape)
     ranks = np.arange(job.size)
     assert all(busiest(job, ranks, (ranks + shift) % job.size) <= 1 for shift in range(1, job.size))
 
 
 @pytest.mark.parametrize("collective", ["ring", "all-to-all", "halving-doubling"])
-@pytest.mark.parametrize("shape", [Shape(4, 2), Shape(2, 4), Shape(8, 2)], ids=str)
-def test_virtual_leafs_and_spines_are_a_clos_that_the_theory_proves(shape: Shape, collective: str) -> None:
+@pytest.mark.parametrize("shape", [ClosShape(4, 2), ClosShape(2, 4), ClosShape(8, 2)], ids=str)
+def test_virtual_leafs_and_spines_are_a_clos_that_the_theory_proves(shape: ClosShape, collective: str) -> None:
     assert isinstance(contention_free(as_virtual_clos(clos(shape)), collective), Proof)
 
 
@@ -84,7 +84,7 @@ def test_jobs_side_by_side_run_at_the_speed_of_their_nics_in_the_simulator() -> 
     for number in range(3):
         fibres = free_fibres(state)
         job = (
-            over_clos(state, fibres, "clos", Shape(6, 2)),
+            over_clos(state, fibres, "clos", ClosShape(6, 2)),
             around_one_spine(state, fibres, "star", 6),
             joined_straight(state, fibres, "straight", 8),
         )[number]
@@ -110,7 +110,7 @@ def test_jobs_side_by_side_run_at_the_speed_of_their_nics_in_the_simulator() -> 
 
 
 def test_the_fabric_has_a_link_each_way_for_every_circuit_and_none_for_a_switch() -> None:
-    job = clos(Shape(3, 4))
+    job = clos(ClosShape(3, 4))
     circuits = circuits_of(PLANT, job)
     fabric = wired_fabric(PLANT, circuits)
     assert fabric.links == 2 * (PLANT.gpus + len(circuits) + PLANT.gpus)

@@ -15,11 +15,11 @@ from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
 from ropewalk.tenancy.optical.circuits import circuits_of, is_straight, start_delay_s
-from ropewalk.tenancy.optical.clos import Network, Shape, exact_network, over_clos, over_whole_leafs
+from ropewalk.tenancy.optical.clos import ClosShape, VirtualClos, exact_network, over_clos, over_whole_leafs
 from ropewalk.tenancy.optical.fibres import FreeFibres, free_fibres
 from ropewalk.tenancy.optical.invariants import check_circuits
 from ropewalk.tenancy.optical.plant import OpticalPlant
-from ropewalk.tenancy.optical.programs import Undecided
+from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.optical.star import around_one_spine
 
 
@@ -121,7 +121,7 @@ def test_whole_leafs_take_whole_spines() -> None:
 
 def test_virtual_leafs_share_a_leaf_and_virtual_spines_a_spine() -> None:
     state = world(leafs=2, spines=2)
-    job = over_clos(state, free_fibres(state), "a", Shape(4, 2))
+    job = over_clos(state, free_fibres(state), "a", ClosShape(4, 2))
     assert isinstance(job, Allocation)
     state.place(job)
     check_circuits(state)
@@ -217,6 +217,6 @@ def test_the_same_state_gives_the_same_allocation() -> None:
 def test_a_program_too_large_to_ask_is_left_undecided() -> None:
     state = Occupancy(optical_plant(leafs=8, spines=8, gpus_per_leaf=16, gpus_per_server=2))
     leafs = np.ones(8, np.int64)
-    assert isinstance(exact_network(free_fibres(state), leafs, 4), Undecided)
+    assert isinstance(exact_network(free_fibres(state), leafs, 4), ProgramUndecided)
     few = np.array([1, 1, 0, 0, 0, 0, 0, 0])
-    assert isinstance(exact_network(free_fibres(state), few, 4), Network)
+    assert isinstance(exact_network(free_fibres(state), few, 4), VirtualClos)

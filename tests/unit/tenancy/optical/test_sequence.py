@@ -14,11 +14,11 @@ from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos
 from ropewalk.tenancy.optical.circuits import circuits_of
-from ropewalk.tenancy.optical.clos import Shape, over_clos
+from ropewalk.tenancy.optical.clos import ClosShape, over_clos
 from ropewalk.tenancy.optical.fibres import free_fibres
 from ropewalk.tenancy.optical.sequence import CircuitLog, changes_of, turned
 from ropewalk.tenancy.replay import replay
-from ropewalk.tenancy.work import Work
+from ropewalk.tenancy.work import Iteration
 
 PLANT = optical_plant(leafs=6, spines=3, gpus_per_leaf=4, gpus_per_server=2)
 
@@ -29,7 +29,7 @@ def job(state: Occupancy, name: str, gpus: int) -> Allocation:
     return got
 
 
-def clos(state: Occupancy, name: str, shape: Shape) -> Allocation:
+def clos(state: Occupancy, name: str, shape: ClosShape) -> Allocation:
     got = over_clos(state, free_fibres(state), name, shape)
     assert isinstance(got, Allocation)
     return got
@@ -59,7 +59,7 @@ def test_idle_circuits_stay_until_a_fibre_of_theirs_is_needed() -> None:
 def test_a_replay_changes_circuits_at_every_start_and_never_those_of_running_jobs() -> None:
     random = np.random.default_rng(1)
     sizes = random.choice([4, 8, 12], 60).tolist()
-    jobs = [Job(f"j{n}", size, float(n), int(random.integers(1, 8)), Work(1.0)) for n, size in enumerate(sizes)]
+    jobs = [Job(f"j{n}", size, float(n), int(random.integers(1, 8)), Iteration(1.0)) for n, size in enumerate(sizes)]
     found = replay(PLANT, jobs, allocate="ocs-vclos", routing="source", check_every_event=True)
     changes = changes_of(PLANT, found.jobs)  # refuses to touch a circuit of a running job
     crossing = {job.name: job for job in found.jobs if job.allocation.stage == "ocs"}
@@ -77,7 +77,7 @@ def test_a_running_circuit_is_never_broken() -> None:
     log, state = CircuitLog(PLANT), Occupancy(PLANT)
     log.start(job(state, "a", 8))
     with pytest.raises(ClusterError, match="of a running job"):
-        log.start(clos(state, "b", Shape(3, 4)))
+        log.start(clos(state, "b", ClosShape(3, 4)))
     with pytest.raises(ClusterError, match="running already"):
         log.start(job(state, "a", 8))
     with pytest.raises(ClusterError, match="end a job that was started"):

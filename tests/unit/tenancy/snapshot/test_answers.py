@@ -8,14 +8,14 @@ from ropewalk.sim.level import LevelUse, PacketOptions
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.snapshot import SnapshotQuestion, answer, limits
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
 SHIFTED = plant("leaf-spine:3x4x4", gpus_per_server=2)
 """Jobs of 6 GPUs take one leaf and half of the next, so that they meet on that one."""
 
 
 def two_jobs(size: float = 2e6) -> list[Job]:
-    return [Job(name, 6, 0.0, 1e9, Work(1e-6, (Exchange("all-to-all", size),))) for name in ("a", "b")]
+    return [Job(name, 6, 0.0, 1e9, Iteration(1e-6, (JobExchange("all-to-all", size),))) for name in ("a", "b")]
 
 
 def packets(transport: str = "rdma-pfc") -> LevelUse:
@@ -57,21 +57,21 @@ def test_auto_says_what_it_took_and_why():
 
 
 def test_a_job_that_sends_nothing_is_simulated_too():
-    jobs = [Job("one", 1, 0.0, 1000, Work(1e-3)), *two_jobs(2e5)]
+    jobs = [Job("one", 1, 0.0, 1000, Iteration(1e-3)), *two_jobs(2e5)]
     found = answer(SnapshotQuestion(moment(jobs, "ecmp", 0.1, SHIFTED), LevelUse("packet"), iterations=1))
     assert found.jobs[0].iteration_s == pytest.approx(1e-3)
 
 
 def test_all_rounds_of_a_long_all_to_all_send_its_bytes():
     where = plant("leaf-spine:8x8x8", gpus_per_server=2)
-    jobs = [Job("wide", 64, 0.0, 100, Work(0.1, (Exchange("all-to-all", 64e6),)))]
+    jobs = [Job("wide", 64, 0.0, 100, Iteration(0.1, (JobExchange("all-to-all", 64e6),)))]
     found = answer(SnapshotQuestion(moment(jobs, "vclos", 1.0, where), iterations=1))
     assert found.run.trace.asked_bytes == pytest.approx(64 * 63e6)
     assert found.jobs[0].iteration_s == pytest.approx(found.jobs[0].assumed.iteration_s, rel=1e-9)
 
 
 def test_shorter_iterations_go_on_while_the_longest_is_looked_at():
-    works = (Work(0.01, (Exchange("ring", 1e6),)), Work(0.1, (Exchange("ring", 1e6),)))
+    works = (Iteration(0.01, (JobExchange("ring", 1e6),)), Iteration(0.1, (JobExchange("ring", 1e6),)))
     jobs = [Job(f"j{number}", 6, 0.0, 10_000, work) for number, work in enumerate(works)]
     short, long = answer(SnapshotQuestion(moment(jobs, "ecmp", 1.0, SHIFTED), iterations=2)).jobs
     assert len(long.beside_s) >= 2
@@ -108,7 +108,7 @@ def test_too_many_packets_are_refused_with_a_scale_that_works():
 
 
 def test_every_round_waits_for_the_latency_of_its_longest_path():
-    jobs = [Job("a", 6, 0.0, 1e9, Work(1e-3, (Exchange("ring", 6e6),)))]
+    jobs = [Job("a", 6, 0.0, 1e9, Iteration(1e-3, (JobExchange("ring", 6e6),)))]
     here = moment(jobs, "vclos", 1.0, SHIFTED)
     near, far = (answer(SnapshotQuestion(here, iterations=1, hop_latency_s=hop)).jobs[0] for hop in (0.0, 1e-6))
     assert far.iteration_s - near.iteration_s == pytest.approx(10 * 4e-6)

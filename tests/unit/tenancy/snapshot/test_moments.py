@@ -13,10 +13,10 @@ from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.question import Conditions
 from ropewalk.tenancy.snapshot import SnapshotQuestion, answer, moment_of_replay, moment_of_state
-from ropewalk.tenancy.work import Exchange, Work
+from ropewalk.tenancy.work import Iteration, JobExchange
 
-HOUR = Work(1.0)
-RING = Work(0.5, (Exchange("ring", 1e9),))
+HOUR = Iteration(1.0)
+RING = Iteration(0.5, (JobExchange("ring", 1e9),))
 
 
 def test_jobs_that_have_ended_or_wait_or_have_not_come_are_not_in_it():
@@ -44,7 +44,7 @@ def test_circuits_that_are_being_set_up_delay_the_first_iteration():
 
 def test_flows_keep_off_links_that_are_dead_at_the_moment():
     dead = Failure(50.0, Drained(spines=[0, 1, 2]))
-    jobs = [Job(name, 12, 0.0, 1e6, Work(0.5, (Exchange("all-to-all", 1e9),))) for name in "ab"]
+    jobs = [Job(name, 12, 0.0, 1e6, Iteration(0.5, (JobExchange("all-to-all", 1e9),))) for name in "ab"]
     broken = moment_of_replay(POLICIES["ecmp"], SIX_LEAFS, jobs, Conditions(failures=(dead,)), 100.0)
     assert (
         answer(SnapshotQuestion(broken)).jobs[0].alone_s
@@ -56,7 +56,7 @@ def test_flows_keep_off_links_that_are_dead_at_the_moment():
 
 @pytest.mark.parametrize(
     ("at_s", "remedy"), [(0.5, "the first one starts at 3.0 s, give --at 3.0s"),
-                         (500.0, "most GPUs are in use at 5 s, give --at 5s")]
+                         (500.0, "GPU usage peaks at 5 s, give --at 5s")]
 )  # fmt: skip
 def test_a_moment_at_which_nobody_runs_is_refused_with_one_at_which_somebody_does(at_s, remedy):
     jobs = [Job("a", 8, 3.0, 10, HOUR), Job("b", 8, 4.4, 10, HOUR)]
@@ -74,7 +74,7 @@ def test_a_state_takes_what_its_jobs_do_from_elsewhere():
     found = moment_of_state(POLICIES["ecmp"], state, {"a": RING, "b": RING, "c": RING}, seed=4)
     assert [one.name for one in found.tenants] == ["a", "b"]
     assert all(0 <= one.start_s < one.footprint.alone_iteration_s * 2 for one in found.tenants)
-    with pytest.raises(ClusterError, match="nothing says what b does: add a line for it"):
+    with pytest.raises(ClusterError, match="the workload of b is unknown: add a line for it"):
         moment_of_state(POLICIES["ecmp"], state, {"a": RING})
-    with pytest.raises(ClusterError, match="none runs"):
+    with pytest.raises(ClusterError, match="no job runs"):
         moment_of_state(POLICIES["ecmp"], Occupancy(SIX_LEAFS), {})

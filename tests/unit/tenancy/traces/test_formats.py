@@ -66,7 +66,7 @@ def test_helios_jobs_arrive_at_their_submission_and_jobs_without_gpus_or_run_are
         TraceJob("9", 16, 0.0, 3600.0, user="u2", state="FAILED"),
         TraceJob("7", 8, 60.0, 100.0, user="u1", state="COMPLETED"),
     )
-    assert trace.skipped == (("asked for no GPU", 1), ("never ran", 1))
+    assert trace.skipped == (("never ran", 1), ("requested no GPU", 1))
 
 
 def test_a_selection_keeps_states_times_and_the_first_jobs(tmp_path):
@@ -120,7 +120,7 @@ def test_gavel_has_models_and_steps_but_no_durations(tmp_path):
         TraceJob("1", 4, 0.0, iterations=900, model="ResNet-50", batch=64),
         TraceJob("2", 1, 12.5, iterations=30, model="CycleGAN"),
     )
-    assert trace.skipped == (("asked for no GPU", 1),)
+    assert trace.skipped == (("requested no GPU", 1),)
 
 
 def test_philly_adds_up_attempts_and_takes_the_gpus_of_the_first(tmp_path):
@@ -128,11 +128,11 @@ def test_philly_adds_up_attempts_and_takes_the_gpus_of_the_first(tmp_path):
     trace = _trace(tmp_path, json.dumps(entries, indent=1), "cluster_job_log")
     assert trace.format == "philly"
     assert trace.jobs == (TraceJob("application_1", 3, 0.0, 90.0, user="u", state="Pass"),)
-    assert dict(trace.skipped) == {"asked for no GPU": 1, "has no time of submission": 1}
+    assert dict(trace.skipped) == {"requested no GPU": 1, "has no submission time": 1}
 
 
 def test_philly_jobs_longer_than_a_piece_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("ropewalk.tenancy.traces.json_array.PIECE", 7)
+    monkeypatch.setattr("ropewalk.documents.opening.PIECE", 7)
     text = json.dumps([_philly(jobid=str(n)) for n in range(5)])
     assert [job.name for job in _trace(tmp_path, text, "log").jobs] == list("01234")
 
@@ -143,7 +143,7 @@ def test_philly_jobs_longer_than_a_piece_are_read_whole(tmp_path, monkeypatch):
         ('[{"status": "Pass"', "line 1: Expecting"),
         ("[\n{}\n{}]", "line 3: there is neither ',' nor ']'"),
         ("[]\n[]", "line 2: something follows"),
-        ("[\n\n7]", "line 3: a job is not an object"),
+        ("[\n\n7]", "line 3: an element is not an object"),
         ('[\n{"status": "Pass", "wrong": 1}]', "line 2: the key 'wrong' is unknown"),
         ("[" + json.dumps(_philly(status="Odd")) + "]", "the status 'Odd' is unknown"),
         ("[" + json.dumps(_philly(submitted_time="soon")) + "]", "submitted_time is 'soon'"),
@@ -167,7 +167,7 @@ def test_pai_jobs_have_the_gpus_and_the_time_of_their_tasks(tmp_path):
     (tmp_path / "pai_task_table.csv").write_text(PAI_TASKS)
     trace = _trace(tmp_path, PAI_JOBS, "pai_job_table.csv", format_name="pai")
     assert trace.jobs == (TraceJob("j1", 2, 0.0, 100.0, user="u", state="Terminated"),)
-    assert dict(trace.skipped) == {"was still running": 1, "asked for no GPU": 1}
+    assert dict(trace.skipped) == {"was still running": 1, "requested no GPU": 1}
 
 
 def test_pai_tables_with_headers_are_recognised(tmp_path):
@@ -222,7 +222,7 @@ OWN = "name,gpus,arrival_s,duration_s\n"
         (OWN + 'a,8,0,"6\n', "fix the CSV"),
         ("name,gpus,arrival_s,hurry\na,1,0,1\n", "line 1: the column 'hurry' is unknown"),
         ("name,gpus,duration_s\na,1,1\n", "line 1: the column 'arrival_s' is missing"),
-        ("name,gpus,arrival_s,gpus,duration_s\na,1,0,1,1\n", "'gpus' is there twice"),
+        ("name,gpus,arrival_s,gpus,duration_s\na,1,0,1,1\n", "'gpus' occurs twice"),
         ("what,ever\n1,2\n", "line 1: the format is not recognised"),
         (OWN.replace("duration_s", "duration_s,deadline_s") + "a,8,50,60,10\n", "not after its arrival"),
         (HELIOS.replace("FAILED", "ODD"), "line 4: the state 'ODD' is unknown"),

@@ -35,7 +35,7 @@ def test_the_corrected_slices_are_a_distribution_and_the_published_list_is_refus
     slices = SIZES["tpu-v4-slices"]
     assert min(slices.shares()) >= 0
     assert sum(slices.shares()) == pytest.approx(1)
-    with pytest.raises(ClusterError, match="less than never"):
+    with pytest.raises(ClusterError, match="cumulative shares"):
         Sizes("first", (1, 2, 4, 8), (0.05, 0.10, 0.05, 1.0))
 
 

@@ -4,7 +4,7 @@ from ropewalk.workload.adapted import Weights
 from ropewalk.workload.dense import Linear
 from ropewalk.workload.elementwise import Pointwise
 from ropewalk.workload.imports import works
-from ropewalk.workload.imports.graph import Event, Value, result, view
+from ropewalk.workload.imports.graph import GraphEvent, Value, result, view
 from ropewalk.workload.imports.layering import layers_of
 
 
@@ -12,14 +12,14 @@ def weight(name: str, *shape: int) -> Value:
     return Value(shape, True, (name,), data=False)
 
 
-def linear(place: str | None, x: Value, w: Value) -> Event:
+def linear(place: str | None, x: Value, w: Value) -> GraphEvent:
     out = result((x.shape[0], w.shape[0]), (x, w))
-    return Event("linear", place, (x, w), (out,), works.linear(x, w, w.shape[0]))
+    return GraphEvent("linear", place, (x, w), (out,), works.linear(x, w, w.shape[0]))
 
 
-def add(place: str | None, *terms: Value) -> Event:
+def add(place: str | None, *terms: Value) -> GraphEvent:
     out = result(terms[0].shape, terms)
-    return Event("add", place, terms, (out,), works.elementwise(terms, out, saves=(), passes_back=0, call="add"))
+    return GraphEvent("add", place, terms, (out,), works.elementwise(terms, out, saves=(), passes_back=0, call="add"))
 
 
 def test_a_chain_of_two_layers_hands_on_what_the_first_makes() -> None:
@@ -88,7 +88,7 @@ def test_a_module_that_runs_again_later_is_a_layer_again() -> None:
 
 def test_a_mask_that_needs_no_gradient_makes_no_edge() -> None:
     ids = Value((2, 4))
-    mask = Event("mask", "embed", (ids,), (Value((2, 4)),), [])
+    mask = GraphEvent("mask", "embed", (ids,), (Value((2, 4)),), [])
     embed = linear("embed", ids, weight("a", 4, 4))
     block = linear("block", embed.writes[0], weight("b", 4, 4))
     head = add("head", block.writes[0], mask.writes[0])
@@ -100,7 +100,7 @@ def test_halves_of_one_tensor_cross_as_no_more_than_the_tensor() -> None:
     stem = linear("stem", Value((2, 4)), weight("a", 8, 4))
     whole = stem.writes[0]
     halves = tuple(view((2, 4), whole) for _ in range(2))
-    cut = Event("chunk", None, (whole,), halves)
+    cut = GraphEvent("chunk", None, (whole,), halves)
     block = add("block", *halves)
     layers = layers_of([stem, cut, block], {"a": 32}, block.writes, {})
     assert layers[0].output_elements == 16

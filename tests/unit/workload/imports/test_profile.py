@@ -48,12 +48,12 @@ def test_twice_the_batch_takes_twice_the_time_but_no_more_parameters() -> None:
 
 
 def test_a_name_without_the_batch_asks_for_it() -> None:
-    with pytest.raises(WorkloadError, match=r"does not say how many samples.*give batch"):
+    with pytest.raises(WorkloadError, match=r"does not contain its batch size: give batch"):
         from_profile(PROFILES / "conv.txt")
 
 
 def test_a_batch_that_contradicts_the_name_is_refused() -> None:
-    with pytest.raises(WorkloadError, match=r"4 samples by its name, not 8.*at_batch\(8\)"):
+    with pytest.raises(WorkloadError, match=r"4 samples according to its name, not 8.*at_batch\(8\)"):
         from_profile(PROFILES / "tiny-pbs-4.txt", batch=8)
 
 
@@ -63,7 +63,7 @@ def test_every_mistake_is_found_with_its_line() -> None:
         workload_of(text, "profile p", "p", 1)
     message = str(caught.value)
     assert "line 2: node1 is listed twice" in message
-    assert "line 3: forward_compute_time is missing or no positive number" in message
+    assert "line 3: forward_compute_time is missing or not positive" in message
     assert "line 3: parameter_size is missing" in message
     assert "line 4: neither a layer nor an edge" in message
 
@@ -75,9 +75,7 @@ def test_an_edge_to_a_layer_without_a_line_is_refused() -> None:
 
 def test_layers_that_wait_for_each_other_are_refused() -> None:
     text = f"node1 -- a -- {LAYER}\nnode2 -- b -- {LAYER}\n\tnode1 -- node2\n\tnode2 -- node1\n"
-    with pytest.raises(
-        WorkloadError, match="line 4: with the edge node2 -- node1 2 layers wait for each other in a circle"
-    ):
+    with pytest.raises(WorkloadError, match="line 4: with the edge node2 -- node1 2 layers form a dependency cycle"):
         workload_of(text, "profile p", "p", 1)
 
 
@@ -87,7 +85,7 @@ def test_the_edge_that_leads_furthest_back_is_named_and_layers_outside_the_circl
     edges = (
         "\tnode1 -- node2\n\tnode4 -- node2\n\tnode2 -- node3\n\tnode3 -- node4\n\tnode4 -- node5\n\tnode5 -- node6\n"
     )
-    with pytest.raises(WorkloadError, match="line 8: with the edge node4 -- node2 3 layers wait"):
+    with pytest.raises(WorkloadError, match="line 8: with the edge node4 -- node2 3 layers form a dependency cycle"):
         workload_of(layers + edges, "profile p", "p", 1)
 
 

@@ -1,0 +1,219 @@
+"""What live commands print: the cluster, jobs, the queue, reasons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ropewalk import units
+from ropewalk.cli.cluster_screen import some
+from ropewalk.cli.cluster_speed import speed_said
+from ropewalk.cli.screen import console, print_whole
+
+Document = Mapping[str, Any]
+MOST_JOBS = 50
+
+
+def print_job(job: Document) -> None:
+    """One job: its state in bold, then where it is or why it waits."""
+    say = console().print
+    head = f"{plain(job['name'])} ({job['id']}, {job['gpus']} GPU{'s' * (job['gpus'] != 1)})"
+    if job["state"] == "running":
+        held = job["allocation"]
+        say(f"{head} runs: {held['stage']}, {held['guarantee']}", style="bold", soft_wrap=True)
+        say(f"servers: {some([plain(one['name']) for one in held['servers']])}", soft_wrap=True)
+        say(f"leafs: {some(held['leafs'])}", soft_wrap=True)
+        if held["spines"]:
+            say(f"spines: {some(held['spines'])}; {held['links']} dedicated links", soft_wrap=True)
+        _print_speed(job)
+    elif job["state"] == "pending":
+        say(f"{head} waits", style="bold", soft_wrap=True)
+        print_reason(job["reason"])
+    else:
+        note = f" ({plain(job['note'])})" if job.get("note") else ""
+        say(f"{head} is over: {job['outcome']}{note}", style="bold", soft_wrap=True)
+
+
+def print_reason(reason: Document) -> None:
+    """Why a job waits, and what could be done."""
+    say = console().print
+    say(f"{reason['code']}: {plain(reason['message'])}", soft_wrap=True)
+    details = reason.get("details") or {}
+    if details.get("ahead"):
+        say(f"ahead in the queue: {some(details['ahead'])}", soft_wrap=True)
+    if details.get("also"):
+        say(f"and alone: {plain(details['also']['message'])}", soft_wrap=True)
+    if details.get("blocking_spines"):
+        say(f"blocking spines: {some(details['blocking_spines'])}", soft_wrap=True)
+    if reason.get("earliest_start_s") is not None:
+        say(f"earliest start, by expected ends: in {_duration(reason['earliest_start_s'])}")
+    if reason.get("remedy"):
+        say(f"remedy: {plain(reason['remedy'])}", soft_wrap=True)
+
+
+def print_what_if(answer: Document) -> None:
+    """Would it start, where; else why not, when, and who is in the way."""
+    say = console().print
+    if answer["would_start"]:
+        now = answer["now"]
+        say(f"it would start now: {now['stage']}, {now['guarantee']}", style="bold")
+        say(f"leafs: {some(now['leafs'])}", soft_wrap=True)
+        return
+    say("it would wait", style="bold")
+    print_reason(answer["reason"])
+    if answer["in_the_way"]:
+        say(f"blocked by: {some(answer['in_the_way'])}", soft_wrap=True)
+
+
+def print_explained(answer: Document) -> None:
+    """Why a job waits."""
+    head = f"{plain(answer['name'])} ({answer['id']}, {answer['gpus']} GPU{'s' * (answer['gpus'] != 1)})"
+    say = console().print
+    if answer["state"] == "pending":
+        say(f"{head} waits", style="bold", soft_wrap=True)
+        print_reason(answer["reason"])
+        if answer.get("in_the_way"):
+            say(f"blocked by: {some(answer['in_the_way'])}", soft_wrap=True)
+    elif answer["state"] == "running":
+        held = answer["allocation"]
+        say(f"{head} runs on {some(held['leafs'])}: {held['stage']}, {held['guarantee']}", style="bold", soft_wrap=True)
+        _print_speed(answer)
+    else:
+        say(f"{head} is over: {answer['outcome']}", style="bold", soft_wrap=True)
+
+
+def print_status(status: Document) -> None:
+    """The cluster in three lines, and a table of its jobs."""
+    say = console().print
+    gpus, links, jobs, settings = status["gpus"], status["links"], status["jobs"], status["settings"]
+    say(f"{status['plant']}: {gpus['used']} of {gpus['total']} GPUs used, {gpus['free']} free", style="bold")
+    say(f"policy {settings['policy']}, queue {settings['queue']}, backfill {settings['backfill']}; "
+        f"{links['total'] - links['free']} of {links['total']} links taken", soft_wrap=True)  # fmt: skip
+    say(jobs_said(jobs))
+    for word in ("drained", "failed"):
+        if status[word]:
+            say(f"{word}: {some(status[word])}", soft_wrap=True)
+    if status["live"]:
+        _print_jobs(status["live"])
+    if status["more"]:
+        say(f"and more; --json or GET /v1/jobs lists them (the first {MOST_JOBS} are shown)", style="dim")
+
+
+def print_queue(queue: Document) -> None:
+    say = console().print
+    waits = "1 job waits" if queue["length"] == 1 else f"{queue['length']} jobs wait"
+    say(f"{waits} ({queue['order']}, backfill {queue['backfill']})", style="bold")
+    for place, job in enumerate(queue["waiting"][:MOST_JOBS], 1):
+        reason = job["reason"]
+        say(f"{place:3}. {plain(job['name'])} ({job['id']}, {job['gpus']} GPUs): {reason['code']}: "
+            f"{plain(reason['message'])}", soft_wrap=True)  # fmt: skip
+    if queue["length"] > MOST_JOBS:
+        say(f"and {queue['length'] - MOST_JOBS} more; --json lists all", style="dim")
+    for job in queue["held"][:MOST_JOBS]:
+        say(f"held: {plain(job['name'])} ({job['id']}, {job['gpus']} GPUs)", soft_wrap=True)
+
+
+def print_parts(answer: Document, word: str) -> None:
+    """What was done to parts, and to whom."""
+    say = console().print
+    say(f"{word}: {some(answer['parts'])}", style="bold", soft_wrap=True)
+    became = answer.get("became", {})
+    for job, what in became.items():
+        say(f"{job}: {plain(what)}", soft_wrap=True)
+    others = [job for job in answer["affected"] if job not in became]
+    if others:
+        say(f"jobs on them: {some(others)}", soft_wrap=True)
+
+
+def print_policy(settings: Document) -> None:
+    chosen = settings.get("settings", settings)
+    words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in chosen.items())
+    console().print(words, style="bold", soft_wrap=True)
+    if settings.get("guarantee"):
+        console().print(plain(settings["guarantee"]), soft_wrap=True)
+
+
+def print_event(event: Document) -> None:
+    """An event in one line."""
+    at = datetime.fromtimestamp(event["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+    about = {
+        name: value
+        for name, value in event.items()
+        if name not in ("seq", "at", "kind", "job") and value not in ("", None)
+    }
+    facts = " ".join(f"{name}={plain(_in_line(value))}" for name, value in about.items())
+    console().print(f"{event['seq']} {at} {event['kind']} {event['job'] or ''} {facts}".rstrip(), soft_wrap=True)
+
+
+def _print_speed(job: Document) -> None:
+    speed = job.get("speed")
+    if speed is None:
+        return
+    ago = "" if speed["recent_step_s"] is None else f" (reported {_ago(speed['reported_at'])} ago)"
+    console().print(f"{speed_said(speed)}{ago}", soft_wrap=True)
+
+
+def _step_told(speed: Document | None) -> str:
+    """A step as it is measured, and how far it is from what was promised."""
+    if speed is None or speed["recent_step_s"] is None:
+        return ""
+    away = "" if speed["slowdown"] is None else f" ({speed['slowdown'] - 1:+.0%})".replace("%", " %")
+    return units.show_seconds(speed["recent_step_s"]) + away
+
+
+def _in_line(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def jobs_said(jobs: Document) -> str:
+    """
+    >>> jobs_said({"running": 1, "pending": 0})
+    '1 job runs, 0 wait'
+    """
+    runs = "1 job runs" if jobs["running"] == 1 else f"{jobs['running']} jobs run"
+    return f"{runs}, {jobs['pending']} wait{'s' * (jobs['pending'] == 1)}"
+
+
+def plain(text: str) -> str:
+    """Text of other people, without what a terminal would obey.
+
+    >>> plain("a\\x1b[31mb")
+    'a?[31mb'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _print_jobs(jobs: list[Document]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    told = any(job.get("speed") for job in jobs)
+    for name in ("id", "name", "user", "gpus", "state", "since", *(["step"] if told else []), "where"):
+        table.add_column(name, justify="right" if name == "gpus" else "left", no_wrap=True)
+    for job in jobs:
+        held = job["allocation"]
+        where = (
+            ""
+            if held is None or job["state"] != "running"
+            else f"{some(held['leafs'])}: {held['stage']}, {held['guarantee']}"
+        )
+        since = job["started_at"] if job["state"] == "running" else job["submitted_at"]
+        state = "held" if job["held"] and job["state"] == "pending" else job["state"]
+        step = [_step_told(job.get("speed"))] if told else []
+        table.add_row(
+            job["id"], plain(job["name"]), plain(job["user"]), str(job["gpus"]), state, _ago(since), *step, where
+        )
+    print_whole(table)
+
+
+def _ago(at: float | None) -> str:
+    return "" if at is None else _duration(max(0.0, time.time() - at))
+
+
+def _duration(seconds: float) -> str:
+    from ropewalk.report.cluster_words import duration
+
+    return duration(seconds)

@@ -1,0 +1,82 @@
+"""`ropewalk serve backup` and `systemd-unit`: what an operator needs beside the service."""
+
+from __future__ import annotations
+
+import getpass
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import typer
+
+from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.serve_options import StoreOptions
+from ropewalk.errors import InputError
+
+UNIT = """[Unit]
+Description=ropewalk serve: the controller of the cluster
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+ExecStart={command}
+User={user}
+StateDirectory=ropewalk
+RuntimeDirectory=ropewalk
+CacheDirectory=ropewalk
+Environment=XDG_STATE_HOME=%S NUMBA_CACHE_DIR=%C/ropewalk
+EnvironmentFile=-/etc/ropewalk/serve.env
+Restart=always
+RestartSec=1
+TimeoutStopSec=30
+LimitNOFILE=65536
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+CapabilityBoundingSet=
+UMask=0077
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@with_options
+def backup_command(
+    to: Path = typer.Argument(metavar="FILE", help="A file that does not exist yet."), *, store: StoreOptions
+) -> None:
+    """A copy of a SQLite database, complete and consistent, while the service runs.
+
+    To go back: end the service, put the copy in the place of the database, remove FILE-wal and FILE-shm beside it if
+    they exist, start the service. PostgreSQL has tools of its own (pg_dump).
+
+    Example: `ropewalk serve backup /backups/ropewalk-monday.db`
+    """
+    from ropewalk.serve.store.backup import back_up
+
+    size = back_up(store.url(), to)
+    typer.echo(f"backup: {to} ({size} bytes)")
+
+
+def systemd_unit_command(
+    options: list[str] = typer.Argument(None, metavar="[-- OPTIONS]", help="Options of `ropewalk serve`."),
+    user: str | None = typer.Option(None, help="User of the unit.  [default: you]"),
+) -> None:
+    """Print a unit for systemd that starts the service at boot and again whenever it ends.
+
+    Example: `ropewalk serve systemd-unit --user ropewalk -- --socket /run/ropewalk/ropewalk.sock --socket-role submit`
+    """
+    binary = shutil.which("ropewalk") or str(Path(sys.executable).with_name("ropewalk"))
+    command = shlex.join([binary, "serve", "run", *(options or [])])
+    if "\n" in command or "%" in command:
+        raise InputError(
+            "options of a unit cannot have newlines or percent signs: put them into /etc/ropewalk/serve.env"
+        )
+    typer.echo(UNIT.format(command=command, user=user or getpass.getuser()), nl=False)

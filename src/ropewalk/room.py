@@ -1,0 +1,101 @@
+"""Memory that work may take: forecasts are said and checked before the work starts, and a limit holds in any case.
+
+>>> with memory_limited_to(1e9):
+...     foresee("a table of all pairs", 4e9, "use fewer hosts")
+Traceback (most recent call last):
+    ...
+ropewalk.errors.InputError: a table of all pairs takes about 4 GB of memory, and 1 GB is allowed: use fewer hosts
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from ropewalk.documents.opening import beginning
+from ropewalk.errors import InputError
+from ropewalk.units import show_size
+
+WORTH_SAYING = 1e9
+"""Less than this is not said."""
+_LIMIT: ContextVar[float | None] = ContextVar("memory limit", default=None)
+
+
+def allowed_bytes() -> float:
+    """What work may take: the limit that was given, or what this machine has left."""
+    given = _LIMIT.get()
+    return _available() if given is None else given
+
+
+def foresee(what: str, needed_bytes: float, remedy: str, tell: Callable[[str], None] | None = None) -> None:
+    """Say what work is about to take, and refuse it where that is not allowed or not there."""
+    allowed = allowed_bytes()
+    if needed_bytes > allowed:
+        there = "allowed" if _LIMIT.get() is not None else "free on this machine"
+        raise InputError(
+            f"{what} takes about {show_size(needed_bytes)} of memory, and {show_size(allowed)} is {there}: {remedy}"
+        )
+    if tell is not None and needed_bytes >= WORTH_SAYING:
+        tell(f"{what}: about {show_size(needed_bytes)} of memory")
+
+
+@contextmanager
+def memory_limited_to(limit_bytes: float | None) -> Iterator[None]:
+    """While the block runs, refuse forecasts beyond the limit, and end what takes more without having foreseen it.
+
+    None: what the machine has. An allocation that fails is said as such, with a remedy.
+    """
+    before = _LIMIT.set(limit_bytes)
+    try:
+        with _held_to(limit_bytes):
+            yield
+    except MemoryError:
+        if limit_bytes is None:
+            said = "this machine has not enough memory for it: ask for less, or use a larger machine"
+        else:
+            said = (
+                f"it takes more memory than the {show_size(limit_bytes)} of --memory-limit: raise it, or ask for less"
+            )
+        raise InputError(said) from None
+    finally:
+        _LIMIT.reset(before)
+
+
+@contextmanager
+def _held_to(limit_bytes: float | None) -> Iterator[None]:
+    """The kernel refuses allocations beyond the limit; systems other than Linux have forecasts alone."""
+    if limit_bytes is None or sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    was = resource.getrlimit(resource.RLIMIT_DATA)
+    most = int(_status("VmData") + max(0.0, limit_bytes - _status("VmRSS")))
+    if was[1] != resource.RLIM_INFINITY:
+        most = min(most, was[1])
+    resource.setrlimit(resource.RLIMIT_DATA, (most, was[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, was)
+
+
+def _status(key: str) -> float:
+    return _kilobytes("/proc/self/status", key) * 1024.0
+
+
+def _available() -> float:
+    """Bytes that this machine has left; infinite where it does not say."""
+    found = _kilobytes("/proc/meminfo", "MemAvailable")
+    return found * 1024.0 if found else float("inf")
+
+
+def _kilobytes(path: str, key: str) -> int:
+    for line in beginning(Path(path), 4000).splitlines():
+        name, _, value = line.partition(":")
+        if name == key:
+            return int(value.split()[0])
+    return 0

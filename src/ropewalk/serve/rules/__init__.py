@@ -1,0 +1,1 @@
+"""Rules of running jobs on the devices of the network: made, put in place, compared and repaired."""

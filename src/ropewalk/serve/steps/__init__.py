@@ -1,0 +1,1 @@
+"""What each operation does: one function per operation, `(turn, operation) -> answer`."""

@@ -1,0 +1,128 @@
+"""How jobs share the cluster changes while they run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ropewalk.errors import ClusterError
+from ropewalk.serve.dispatch import dispatch, why_never
+from ropewalk.serve.job import ServedJob
+from ropewalk.serve.operation import ChangePolicy
+from ropewalk.serve.outcome import Refused
+from ropewalk.serve.settings import Settings
+from ropewalk.serve.state import State, opens_links
+from ropewalk.serve.turn import Turn
+from ropewalk.tenancy.drained import Drained
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.queue import Line
+from ropewalk.tenancy.shards.allocate import SHARD
+from ropewalk.tenancy.shards.plant import PanelPlant
+
+KINDS: dict[type[Plant], str] = {OpticalPlant: "circuits", CoreOpticalPlant: "circuits", PanelPlant: "patch panels"}
+"""What links become under a policy that changes the plant."""
+
+
+def change(turn: Turn, asked: ChangePolicy) -> dict[str, Any]:
+    """New settings, where every running allocation is valid under them; answers what running jobs are guaranteed."""
+    state, before = turn.state, turn.state.settings
+    given = {name: value for name, value in vars(asked).items() if value is not None}
+    try:
+        wanted = replace(before, **given)
+        wanted.check(state.plant)
+    except ClusterError as problem:
+        raise Refused("invalid", str(problem)) from None
+    occupancy = _on_its_plant(state, wanted)
+    if wanted != before:
+        _settle(turn, wanted, occupancy)
+        turn.tell("policy-changed", before=before.as_document(), after=wanted.as_document())
+        dispatch(turn)
+    return {"settings": wanted.as_document(), **_promises(state)}
+
+
+def _settle(turn: Turn, wanted: Settings, occupancy: Occupancy) -> None:
+    """Everything that depends on the settings, made anew."""
+    state = turn.state
+    turn.settings = True
+    released = state.settings.keep_links and not wanted.keep_links
+    state.settings = wanted
+    if occupancy is not state.occupancy:
+        state.occupancy, state.empty = occupancy, Occupancy(occupancy.plant)
+    state.possible = {}
+    state.tried = None
+    state.changes += 1
+    if released:
+        for job in [one for one in state.jobs.values() if one.releasing]:
+            for number, _ in job.releasing:
+                state.occupancy.free_links(f"{job.id}/{number}")
+            turn.put(job, releasing=())
+    state.keep_out()
+    state.line = Line(wanted.order)
+    for job in list(state.jobs.values()):
+        if job.waits_in_line and not _is_put_aside(turn, job):
+            state.enqueue(job)
+
+
+def _is_put_aside(turn: Turn, job: ServedJob) -> bool:
+    """A waiting job that can never start under the new policy is held: it must not block everybody else."""
+    never = why_never(turn.state, job)
+    if never is None:
+        return False
+    held = turn.put(job, held=True, note=f"it can never start under {turn.state.settings.policy}: {never.explanation}")
+    turn.tell("job-held", held, note=held.note)
+    return True
+
+
+def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
+    """The occupancy as the new policy needs it: cables become circuits or the like only where none is used."""
+    plant = wanted.rule.plant(state.plant)
+    if type(plant) is type(state.occupancy.plant):
+        return state.occupancy
+    panels = PanelPlant in (type(plant), type(state.occupancy.plant))
+    crossing = [job.id for job in state.jobs.values() if (_leaves_server(job) if panels else _crosses_leafs(job))]
+    if crossing:
+        what = next((said for kind, said in KINDS.items() if isinstance(plant, kind)), "cables")
+        raise Refused(
+            "conflict", f"{len(crossing)} jobs hold links, which {wanted.policy} would have to route over {what}",
+            "wait until they have ended, or end them", {"jobs": crossing},
+        )  # fmt: skip
+    occupancy = Occupancy(plant)
+    for held in state.occupancy.jobs.values():
+        occupancy.place(held)
+    _check_parts(plant, state.drained | state.failed, wanted.policy)
+    return occupancy
+
+
+def _crosses_leafs(job: ServedJob) -> bool:
+    running = job.state == "running" and job.allocation is not None and len(job.allocation.leafs) > 1
+    return running or bool(job.releasing)
+
+
+def _leaves_server(job: ServedJob) -> bool:
+    """Panels join servers themselves, also those below one leaf."""
+    return _crosses_leafs(job) or (job.allocation is not None and job.allocation.stage in ("leaf", SHARD))
+
+
+def _check_parts(plant: Plant, parts: Drained, policy: str) -> None:
+    try:
+        parts.check(plant)
+    except ClusterError as problem:
+        raise Refused("conflict", f"some parts out of service do not exist under {policy}: {problem}",
+                      "restore or repair them first") from None  # fmt: skip
+
+
+def _promises(state: State) -> dict[str, Any]:
+    """Who shares links with whom from now on."""
+    running = [job for job in state.jobs.values() if job.state == "running" and job.allocation]
+    sharing = [job.id for job in running if opens_links(job)]
+    own = [job.id for job in running if job.allocation and job.allocation.links]
+    if state.settings.rule.shares:
+        said = "new jobs share every link: isolated jobs may be slowed down from now on"
+    elif sharing:
+        said = "jobs that share links keep doing so; new jobs get no links on their leafs"
+    else:
+        said = "every job that crosses leafs has dedicated links"
+    return {"sharing_links": sharing, "links_of_their_own": own, "guarantee": said}

@@ -1,0 +1,1 @@
+"""How the schema has changed, one file a revision, run by Alembic."""

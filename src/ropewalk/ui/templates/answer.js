@@ -1,0 +1,44 @@
+// One answer by itself, and the list of the latest ones.
+(() => {
+  "use strict";
+  const { at } = ui;
+  const code = (text) => {
+    const made = document.createElement("code");
+    made.textContent = text;
+    return made;
+  };
+  const listed = async () => {
+    const { answers } = await ui.ask("/v1/ui/recent");
+    at("nothing").hidden = answers.length > 0;
+    at("recent").replaceChildren(...answers.map((one) => {
+      const anchor = ui.link("", `/ui/answers/${one.id}`);
+      anchor.append(code(one.command_line));
+      return ui.row([anchor, { className: "number", textContent: ui.seconds(one.seconds) }, ui.link("compare", `/ui/compare?first=${one.id}`)]);
+    }));
+  };
+  const one = async (key) => {
+    const found = await ui.ask(`/v1/ui/answers/${key}`);
+    at("asked").replaceChildren(code(found.command_line));
+    at("when").textContent = `Asked ${new Date(found.asked_at * 1000).toLocaleString()}, answered in ${ui.seconds(found.seconds)} by ropewalk ${found.version}`;
+    const copy = document.createElement("button");
+    Object.assign(copy, { type: "button", className: "plain", textContent: "Copy the command" });
+    copy.addEventListener("click", () => ui.copied(copy, found.command_line));
+    at("links").replaceChildren(copy, ui.link("Compare it", `/ui/compare?first=${key}`, "plain"));
+    if (found.page) at("links").append(ui.download("Page as a file", `/v1/ui/answers/${key}/page`, "answer.html"), ui.link("Read-only link", found.page, "plain"));
+    if (found.plan) {
+      const { exports } = await ui.ask("/v1/ui/choices");
+      at("links").append(ui.download("Plan file", `/v1/ui/answers/${key}/plan`, "plan.json"), ui.exporter(key, exports));
+    }
+    const told = found.answer ?? {};
+    ui.facts(at("numbers"), [
+      ["Step", told.step_time_s && ui.seconds(told.step_time_s)], ["Tokens per second", told.tokens_per_s && ui.count(told.tokens_per_s)],
+      ["MFU", told.mfu && ui.percent(told.mfu)], ["Above the bound", told.bound && ui.percent(told.bound.gap)],
+    ].filter(([, value]) => value));
+    at("page").hidden = !found.page;
+    if (found.page) at("page").src = found.page;
+    at("raw").hidden = false;
+    at("json").textContent = told.text ?? JSON.stringify(told, null, 1).slice(0, 200000);
+  };
+  const key = at("answer")?.dataset.key;
+  (key ? one(key) : listed()).catch((problem) => (at("problem") ? ui.complain(problem) : console.warn(problem.message)));
+})();

@@ -1,0 +1,89 @@
+// One job: its place, its routes, why it waits, and what happened to it.
+(() => {
+  "use strict";
+  const { at } = ui;
+  const id = at("job").dataset.job;
+  const path = `/v1/jobs/${encodeURIComponent(id)}`;
+  const button = (text, act) => {
+    const made = document.createElement("button");
+    Object.assign(made, { type: "button", className: "plain", textContent: text });
+    made.addEventListener("click", async () => {
+      try {
+        await ui.ask(`${path}/${act}`, {});
+        await show();
+      } catch (problem) {
+        ui.complain(problem);
+      }
+    });
+    return made;
+  };
+  const plot = charts.follow(at("steps"));
+  // Step times as the job reports them; the line is what its plan promised.
+  const drawSpeed = (speed) => {
+    at("speed").hidden = !speed;
+    if (!speed) return;
+    const { promised_step_s: promised, recent_step_s: recent, slowdown, history = [] } = speed;
+    const past = slowdown === null ? "" : `, ${slowdown > 1.005 ? `${((slowdown - 1) * 100).toFixed(1)} % longer than` : slowdown < 0.995 ? `${((1 - slowdown) * 100).toFixed(1)} % shorter than` : "as"} promised`;
+    at("speed-said").textContent = recent === null
+      ? `Its plan promises ${ui.seconds(promised)} per step; it has not reported any yet (ropewalk cluster report).`
+      : `Lately ${ui.seconds(recent)} per step${past}${promised === null ? "; it was submitted without a plan, so nothing was promised" : ""}.`;
+    at("steps").closest("figure").hidden = !history.length;
+    if (!history.length) return;
+    const most = Math.max(promised ?? 0, ...history.map((one) => one.step_s)) * 1.12;
+    const [factor, unit] = most < 1 ? [1e3, "ms"] : [1, "s"];
+    const [first, last] = [history[0].step - history[0].steps, history.at(-1).step];
+    plot.show(() => ui.tinted({
+      data: [
+        ...(promised === null ? [] : [{ type: "scatter", mode: "lines", line: { color: "#868d99", width: 2, dash: "dash" }, x: [first, last], y: [promised * factor, promised * factor], hoverinfo: "skip" }]),
+        {
+          type: "scatter", mode: "lines+markers", line: { color: "#2a78d6", width: 2 }, marker: { color: "#2a78d6", size: 7 }, x: history.map((one) => one.step), y: history.map((one) => one.step_s * factor),
+          customdata: history.map((one) => `<b>${ui.seconds(one.step_s)} per step</b><br>${one.steps} steps up to step ${ui.count(one.step)}`), hovertemplate: "%{customdata}<extra></extra>",
+        },
+      ],
+      layout: {
+        height: 230, margin: { l: 8, r: 14, t: 18, b: 48 }, xaxis: ui.axis("step", [first, last + (last - first) * 0.02 + 1e-9]), yaxis: ui.axis(`time of a step, ${unit}`, [0, most * factor]),
+        annotations: promised === null ? [] : [{ x: 0.01, y: (promised * factor) / (most * factor), xanchor: "left", text: `promised ${ui.seconds(promised)}`, font: { size: 12, color: "#5b626e" } }],
+      },
+    }));
+    at("steps").setAttribute("aria-label", at("speed-said").textContent);
+  };
+  const show = async () => {
+    const job = await ui.ask(path);
+    at("state").textContent = `${job.id} · ${job.state}${job.outcome ? `, ${job.outcome}` : ""}${job.user ? ` · ${job.user}` : ""}`;
+    at("headline").textContent = job.name || job.id;
+    at("because").textContent = job.reason ? `It waits: ${job.reason.message}. ${job.reason.remedy ? `What helps: ${job.reason.remedy}.` : ""}` : "";
+    const held = job.allocation;
+    const inside = held && ["server", "leaf"].includes(held.stage);
+    const network = held && (inside ? "none: it stays inside its leaf" : { "contention-free": "dedicated links; its NICs never wait for others", rearrangeable: "dedicated links; its own flows may meet", none: "links that it shares with other jobs" }[held.guarantee]);
+    const [promised, recent] = [job.speed?.promised_step_s ?? null, job.speed?.recent_step_s ?? null];
+    ui.facts(at("numbers"), [
+      ["GPUs", ui.count(job.gpus)], ["Dedicated links", held ? ui.count(held.links) : "–"],
+      ["Step promised", promised === null ? "–" : ui.seconds(promised)], ["Step measured", recent === null ? "–" : ui.seconds(recent)],
+    ]);
+    const day = (seconds) => new Date(seconds * 1000).toLocaleString([], { hour12: false });
+    ui.facts(at("facts"), [
+      ["Submitted", day(job.submitted_at)], ["Started", job.started_at ? day(job.started_at) : "not yet"], ...(job.ended_at ? [["Ended", day(job.ended_at)]] : []),
+      ["Network", job.degraded ? "it has lost dedicated links" : network ?? "none yet"], ...(job.restarts ? [["Restarts", ui.count(job.restarts)]] : []), ...(job.note ? [["Note", job.note]] : []),
+    ]);
+    drawSpeed(job.speed);
+    at("place").replaceChildren(...(held?.servers ?? []).map((one) => ui.row([one.name, one.gpus.join(", ")])));
+    if (!held) at("place").append(ui.row([{ className: "nobody", textContent: "No place yet.", colSpan: 2 }]));
+    at("acts").replaceChildren(...(job.state === "running" ? [button("End it", "end")] : []), ...(job.state === "pending" ? [button("Cancel it", "cancel")] : []), ui.link("The cluster", "/ui/cluster", "plain"));
+    const rules = await ui.ask(`${path}/rules`);
+    at("routes").textContent = held ? `${(held.leafs ?? []).join(", ")}${held.spines?.length ? ` over ${held.spines.join(", ")}` : ": nothing leaves the leaf"}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "none yet";
+    at("rules").hidden = !rules.rules.length;
+    at("rules").textContent = JSON.stringify(rules.rules.slice(0, 50), null, 1);
+    return job;
+  };
+  const begin = async () => {
+    await show();
+    const { events: own, latest } = await ui.ask(`/v1/ui/jobs/${encodeURIComponent(id)}/events`);
+    at("events").replaceChildren(...own.reverse().map(events.line));
+    setInterval(() => show().catch(ui.complain), 15000); // reports of speed are no events
+    events.follow(latest, (event) => {
+      if (event.job === id) at("events").prepend(events.line(event));
+      show().catch(ui.complain);
+    });
+  };
+  begin().catch(ui.complain);
+})();

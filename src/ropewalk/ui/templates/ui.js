@@ -1,0 +1,165 @@
+// What all pages share: requests with the token of this tab, numbers as people read them, charts and messages.
+const ui = (() => {
+  "use strict";
+  const tab = sessionStorage.tab ?? (sessionStorage.tab = crypto.randomUUID());
+  const at = (id) => document.getElementById(id);
+  const askForToken = () =>
+    new Promise((resolve) => {
+      const dialog = at("token-dialog");
+      dialog.addEventListener("close", () => {
+        sessionStorage.token = at("token").value.trim();
+        resolve();
+      }, { once: true });
+      if (!dialog.open) dialog.showModal();
+    });
+  // A refusal as the service words it.
+  class Refused extends Error {
+    constructor(status, found) {
+      super([found?.message, found?.remedy].filter(Boolean).join(": ") || `the service answered ${status}`);
+      Object.assign(this, { status, code: found?.code, retry: 0 });
+    }
+  }
+  const ask = async (path, body, options = {}) => {
+    const headers = { "X-Tab": tab };
+    if (sessionStorage.token) headers.Authorization = `Bearer ${sessionStorage.token}`;
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body && JSON.stringify(body), ...options });
+    if (reply.status === 401) {
+      await askForToken();
+      return ask(path, body, options);
+    }
+    if (reply.ok) return reply.json();
+    const refused = new Refused(reply.status, (await reply.json().catch(() => ({}))).error);
+    refused.retry = Number(reply.headers.get("Retry-After") ?? 0);
+    throw refused;
+  };
+  const encoded = async (file) => {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    let text = "";
+    for (const byte of bytes) text += String.fromCharCode(byte);
+    return btoa(text);
+  };
+  // Four significant digits at the most, with the prefix that fits.
+  const digits = (value) => String(Number(value.toPrecision(4)));
+  const seconds = (value) => {
+    const [factor, unit] = [[1, "s"], [1e3, "ms"], [1e6, "µs"], [1e9, "ns"]].find(([factor]) => value * factor >= 1) ?? [1, "s"];
+    return `${digits(value * factor)} ${unit}`;
+  };
+  const bytes = (value) => {
+    const [factor, unit] = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([factor]) => value >= factor) ?? [1, "B"];
+    return `${digits(value / factor)} ${unit}`;
+  };
+  const count = (value) => Math.round(value).toLocaleString("en-US");
+  const percent = (value) => `${(value * 100).toFixed(1)} %`;
+  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)} %`;
+  const facts = (list, entries) => {
+    list.replaceChildren(...entries.map(([name, value]) => {
+      const box = document.createElement("div");
+      const [term, said] = [document.createElement("dt"), document.createElement("dd")];
+      [term.textContent, said.textContent] = [name, value];
+      box.append(term, said);
+      return box;
+    }));
+  };
+  const row = (cells) => {
+    const made = document.createElement("tr");
+    for (const cell of cells) {
+      const one = document.createElement("td");
+      if (cell instanceof Node) one.append(cell);
+      else if (typeof cell === "object") Object.assign(one, cell);
+      else one.textContent = cell;
+      made.append(one);
+    }
+    return made;
+  };
+  const complain = (problem) => {
+    const box = at("problem");
+    box.hidden = !problem;
+    box.textContent = problem ? String(problem.message ?? problem) : "";
+  };
+  const link = (text, href, name) => {
+    const made = document.createElement("a");
+    [made.textContent, made.href, made.className] = [text, href, name ?? ""];
+    return made;
+  };
+  // Files need the token, so they are fetched and handed over.
+  const download = (text, path, name) => {
+    const made = document.createElement("button");
+    [made.type, made.className, made.textContent] = ["button", "plain", text];
+    made.addEventListener("click", () => save(path, name).catch(complain));
+    return made;
+  };
+  const save = async (path, name) => {
+    const headers = sessionStorage.token ? { Authorization: `Bearer ${sessionStorage.token}` } : {};
+    const reply = await fetch(path, { headers });
+    if (!reply.ok) throw new Refused(reply.status, (await reply.json().catch(() => ({}))).error);
+    const anchor = link(name, URL.createObjectURL(await reply.blob()));
+    anchor.download = name;
+    anchor.click();
+    URL.revokeObjectURL(anchor.href);
+  };
+  // A plan for another tool: chosen, made by a worker, handed over.
+  const exporter = (key, exports) => {
+    const made = document.createElement("select");
+    made.className = "plain";
+    made.setAttribute("aria-label", "Export the plan");
+    made.append(new Option("Export as …", ""), ...exports.map((one) => new Option(one.name, one.name)));
+    made.addEventListener("change", async () => {
+      const to = made.value;
+      if (!to) return;
+      try {
+        const work = await ask(`/v1/ui/answers/${key}/exports`, { to });
+        const found = await followed(work.id, () => {});
+        if (found.state !== "done") throw new Error(found.failure || `it was ${found.state}`);
+        await save(`/v1/ui/answers/${found.id}/export`, `${to}.zip`);
+        complain(null);
+      } catch (problem) {
+        complain(problem);
+      }
+      made.value = "";
+    });
+    return made;
+  };
+  const copied = async (button, text) => {
+    await navigator.clipboard.writeText(text).catch(() => window.prompt("Copy", text));
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), 1200);
+  };
+  const followed = async (id, tell, stop) => {
+    let found = await ask(`/v1/ui/questions/${id}`);
+    while (["waiting", "running"].includes(found.state) && !stop?.aborted) {
+      tell(found);
+      found = await ask(`/v1/ui/questions/${id}?wait=1`);
+    }
+    return found;
+  };
+  // Frames say how high they are.
+  addEventListener("message", (event) => {
+    const frame = at("page");
+    if (!frame || event.source !== frame.contentWindow || typeof event.data?.height !== "number") return;
+    frame.style.height = `${Math.min(Math.max(200, event.data.height), 20000)}px`;
+  });
+  const showProgress = (work) => {
+    const box = at("progress");
+    box.hidden = !work || work.state === "done";
+    if (box.hidden) return;
+    const { done, total, now } = work.progress ?? {};
+    const bar = at("bar");
+    if (total) Object.assign(bar, { max: total, value: done });
+    else bar.removeAttribute("value");
+    at("now").textContent = work.state === "waiting" ? "waiting for a free worker" : `${now ?? "starting"} · ${Math.round(work.seconds)} s`;
+  };
+  // Figures carry light colours; on a dark page each is replaced by its partner.
+  const swap = JSON.parse(at("dark-of-light").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const tinted = (value) => {
+    if (typeof value === "string") return dark.matches && Object.hasOwn(swap, value) ? swap[value] : value;
+    if (Array.isArray(value)) return value.map(tinted);
+    return value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, part]) => [key, tinted(part)])) : value;
+  };
+  const FONT = { size: 12, color: "#5b626e" };
+  const axis = (title, range, more = {}) => ({ title: { text: title, font: FONT }, tickfont: FONT, gridcolor: "#e2e5e9", range, nticks: 7, fixedrange: true, ...more });
+  const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, facts, row, complain, link, download, exporter, copied, followed, showProgress };
+})();

@@ -1,0 +1,74 @@
+"""`ropewalk cluster` over pods and on rails, from outside."""
+
+import json
+
+import pytest
+
+TREE = ("--fabric", "fat-tree:8", "--gpus-per-server", 2)
+
+
+@pytest.fixture
+def run(ropewalk):
+    return lambda *words: ropewalk("cluster", *words)
+
+
+def test_a_job_over_pods_says_its_cores_and_is_proved(run, tmp_path):
+    state = tmp_path / "now.json"
+    answer = run("allocate", *TREE, "--gpus", 32, "--job", "big", "--save", state, "--prove", "all-to-all", "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.json["pods"] == 2
+    assert len(answer.json["core_links"]) == 32
+    assert answer.json["core_links"][0] == ["agg0.0", "core0.0", 0]
+    assert answer.json["rank_order"][5]["core"] == "core1.1"
+    assert answer.json["proof"]["contention_free"]
+    assert json.loads(state.read_text())["jobs"][0]["core_cables"] == [0] * 32
+    shown = run("allocate", *TREE, "--state", state, "--gpus", 32, "--job", "next")
+    assert "cores: core0.0, core0.1" in shown.stdout
+    assert "over 2 pods" in shown.stdout
+
+
+def test_a_drained_core_is_named_by_whoever_waits_for_it(run):
+    drains = [word for core in ("core0.0", "core1.0", "core2.0", "core3.0") for word in ("--drain", f"core:{core}")]
+    answer = run("allocate", *TREE, "--gpus", 128, *drains, "--json")
+    assert answer.code == 3
+    assert answer.json["tier"] == "core"
+    assert answer.json["blocking_cores"] == ["core0.0", "core1.0", "core2.0", "core3.0"]
+    shown = run("allocate", *TREE, "--gpus", 128, *drains)
+    assert "blocking cores: core0.0" in shown.stdout
+
+
+def test_rules_of_a_job_over_cores_are_refused_with_what_can_be_done(run, tmp_path):
+    state = tmp_path / "now.json"
+    run("allocate", *TREE, "--gpus", 32, "--job", "big", "--save", state)
+    answer = run("rules", "big", *TREE, "--state", state, "--addresses", "numbered", "--to", tmp_path / "rules")
+    assert answer.code == 2
+    assert "sends over cores" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("fabric", "named"),
+    [("fat-tree:8,4", "ocs-vclos"), ("rails:16x4x4", "has rails"), ("rail-only:2x8", "has rails")],
+)
+def test_traces_are_replayed_and_policies_that_do_not_apply_are_left_out(fabric, named, run, tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text(
+        "name,gpus,arrival_s,duration_s,iterations,collective,communication_share\n"
+        "a,16,0,100,100,all-to-all,0.4\nb,16,1,100,100,ring,0.3\nc,4,2,50,50,ring,0.2\n"
+    )
+    answer = run(trace, "--fabric", fabric, "--gpus-per-server", 4, "--seeds", 1, "--no-apart")
+    assert answer.code == 0, answer.stderr
+    assert "vclos" in answer.stdout
+    assert named in answer.stdout + answer.stderr
+
+
+def test_a_cluster_on_rails_is_that_of_other_commands(run):
+    answer = run("allocate", "--cluster", "8x4", "--fabric", "rails:8x4x4", "--gpus", 32, "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.json["stage"] == "clos"
+    assert len(answer.json["links"]) == 32
+
+
+def test_fat_tree_alone_is_what_three_tiers_of_switches_hold(run):
+    answer = run("allocate", "--fabric", "fat-tree", "--ports", 16, "--gpus", 1024, "--json")
+    assert answer.code == 0, answer.stderr
+    assert (answer.json["plant"], answer.json["pods"]) == ("fat-tree:16", 16)

@@ -1,0 +1,46 @@
+"""Where prediction and measurement part: the first link that falls behind, when it does, and what explains it."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_labs import LINK, answer_of_slow_link
+
+from ropewalk.lab.machine import MachineUse
+
+
+def test_a_run_as_predicted_does_not_part():
+    found = answer_of_slow_link().parting
+    assert found.link is None
+    assert found.said()[0].startswith("prediction and measurement agree")
+
+
+def test_the_slow_link_is_named_with_the_time_from_which_it_is_behind():
+    found = answer_of_slow_link(part=0.5).parting
+    # The first transfer needs no uplink and ends after 2 s; the second takes 2 s instead of 1 s.
+    assert found.link == LINK
+    assert found.began_s == pytest.approx(2.2, abs=0.1)
+    assert found.behind_s == pytest.approx(0.5, abs=0.02)
+    assert found.at_s == pytest.approx(3.0, abs=0.02)
+    assert found.reasons == ("no counter of the kernel explains it",)
+
+
+def test_drops_and_a_disturbed_machine_explain_a_link_that_is_behind():
+    answer = answer_of_slow_link(part=0.5, dropped=3, retransmitted=4)
+    (reason,) = answer.parting.reasons
+    assert "dropped 3 packets" in reason
+    assert "4 retransmissions" in reason
+    busy = MachineUse(2.0, 2, 0.0, 0.5, 0.2, 0.3, 3.0)
+    (run,) = answer.runs
+    disturbed = answer_of_slow_link(part=0.5, runs=(type(run)(run.start, run.end, (), busy, run.samples),))
+    assert disturbed.parting.reasons[0] == "the machine disturbed the run: ranks waited 25 % of the run for a core"
+
+
+def test_a_link_that_is_ahead_had_a_full_bucket():
+    found = answer_of_slow_link(part=2.0)
+    assert found.parting.link is None  # the uplink of the host still limits it
+    ahead = answer_of_slow_link(part=0.9)
+    swapped = answer_of_slow_link(
+        fair=False, levels=(type(ahead.levels[0])("flow", ahead.predicted.start, ahead.predicted.end, ahead.curves[0]),)
+    )
+    assert swapped.parting.behind_s < 0
+    assert "bucket was full" in swapped.parting.reasons[0]

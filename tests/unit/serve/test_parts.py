@@ -1,0 +1,115 @@
+"""Servers, leafs, spines and links go out of service and come back."""
+
+from __future__ import annotations
+
+from serve_cluster import Cluster
+
+from ropewalk.serve import operation as asked
+
+
+def test_a_drained_server_keeps_its_job_and_gets_no_other() -> None:
+    cluster = Cluster()
+    job = cluster.submit(4)
+    drained = cluster.do(asked.Drain(("server:server0", "spine:spine1"), "fan"))
+    assert drained.answer["affected"] == [job]
+    assert drained.events[0].document == {"parts": ["server:server0", "spine:spine1"], "note": "fan"}
+    assert cluster.state_of(job) == "running"
+    cluster.do(asked.End(job))
+    assert cluster.state.occupancy.free == 28
+    assert not cluster.do(asked.Drain(("server:server0",))).events
+    cluster.do(asked.Restore(("server:server0",)))
+    assert cluster.state.occupancy.free == 32
+
+
+def test_a_part_that_is_drained_and_failed_comes_back_when_both_are_over() -> None:
+    cluster = Cluster()
+    cluster.do(asked.Drain(("server:server0",)))
+    cluster.do(asked.Fail(("server:server0",)))
+    cluster.do(asked.Restore(("server:server0",)))
+    assert cluster.state.occupancy.free == 28
+    cluster.do(asked.Repair(("server:server0",)))
+    assert cluster.state.occupancy.free == 32
+
+
+def test_a_failed_server_ends_its_job_or_sends_it_to_the_front_of_the_queue() -> None:
+    cluster = Cluster()
+    dies, again = cluster.submit(8), cluster.submit(8, requeue=True)
+    cluster.submit(16)
+    waits = cluster.submit(8)
+    failed = cluster.do(asked.Fail(("leaf:leaf0", "leaf:leaf1"))).answer
+    assert failed["became"] == {dies: "failed", again: "requeued"}
+    assert cluster.state.job(dies).outcome == "failed"
+    assert [job.id for job in cluster.state.queued()] == [again, waits]
+    repaired = cluster.do(asked.Repair(("leaf:leaf1",)))
+    assert [event.kind for event in repaired.events] == ["parts-repaired", "job-started"]
+    assert cluster.state.job(again).restarts == 1
+
+
+def test_a_job_that_loses_a_link_gets_another_spine_and_keeps_the_others() -> None:
+    cluster = Cluster()
+    job = cluster.submit(8, servers=("server0", "server2"))
+    before = cluster.state.job(job).allocation
+    assert before is not None
+    dead = before.spines[1]
+    failed = cluster.do(asked.Fail((f"link:leaf0-spine{dead}",)))
+    after = cluster.state.job(job).allocation
+    assert after is not None
+    assert failed.answer["became"] == {job: "rerouted"}
+    assert after.gpus == before.gpus
+    assert after.guarantee == "contention-free"
+    assert [a == b for a, b in zip(before.spines, after.spines, strict=True)] == [True, False, True, True]
+    assert cluster.state.job(job).generation == 2
+
+
+def test_without_another_spine_a_job_shares_its_own_links_and_heals_with_the_repair() -> None:
+    cluster = Cluster()
+    job = cluster.submit(32)
+    failed = cluster.do(asked.Fail(("spine:spine3",)))
+    held = cluster.state.job(job).allocation
+    assert held is not None
+    assert failed.answer["became"] == {job: "degraded"}
+    assert (held.guarantee, len(held.links), cluster.state.job(job).degraded) == ("none", 28, True)
+    assert 3 not in held.spine_of_gpu
+    cluster.do(asked.Repair(("spine:spine3",)))
+    healed = cluster.state.job(job)
+    assert healed.allocation is not None
+    assert (healed.allocation.guarantee, len(healed.allocation.links), healed.degraded) == (
+        "contention-free",
+        32,
+        False,
+    )
+
+
+def test_without_another_spine_a_job_that_may_be_queued_again_is() -> None:
+    cluster = Cluster()
+    job = cluster.submit(32, requeue=True)
+    assert cluster.do(asked.Fail(("spine:spine3",))).answer["became"] == {job: "requeued"}
+
+
+def test_a_job_whose_spines_are_all_gone_runs_over_links_of_others_and_says_so() -> None:
+    cluster = Cluster()
+    job = cluster.submit(8, servers=("server0", "server2"))
+    dead = tuple(f"link:leaf0-spine{spine}" for spine in range(8))
+    failed = cluster.do(asked.Fail(dead))
+    assert failed.answer["became"] == {job: "degraded"}
+    assert "other jobs" in failed.events[-1].document["note"]
+    held = cluster.state.job(job).allocation
+    assert held is not None
+    assert held.stage == "shared"
+
+
+def test_a_job_on_circuits_that_loses_a_switch_gets_other_circuits_or_stops() -> None:
+    cluster = Cluster("ocs-vclos")
+    job = cluster.submit(8, servers=("server0", "server2"))
+    held = cluster.state.job(job).allocation
+    assert held is not None
+    switch = cluster.state.occupancy.plant.spine_names[held.spines[0]]
+    assert cluster.do(asked.Fail((f"spine:{switch}",))).answer["became"] == {job: "rerouted"}
+    full = Cluster("ocs-vclos")
+    whole = full.submit(32)
+    assert full.do(asked.Fail(("spine:ocs7",))).answer["became"] == {whole: "failed"}
+
+
+def test_parts_that_do_not_exist_are_refused() -> None:
+    assert Cluster().refused(asked.Drain(("server:nobody",))).code == "not-found"
+    assert Cluster().refused(asked.Fail(("link:leaf0-spine99",))).code == "not-found"

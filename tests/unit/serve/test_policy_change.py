@@ -1,0 +1,67 @@
+"""The policy changes while jobs run."""
+
+from __future__ import annotations
+
+from serve_cluster import Cluster
+
+from ropewalk.serve import operation as asked
+
+
+def test_jobs_that_share_links_keep_new_isolated_ones_off_their_leafs() -> None:
+    cluster = Cluster("ecmp")
+    shared = cluster.submit(16)
+    answer = cluster.do(asked.ChangePolicy("vclos")).answer
+    assert answer["sharing_links"] == [shared]
+    inside, across = cluster.submit(8), cluster.do(asked.Submit("across", 8, servers=("server4", "server6"))).answer
+    assert cluster.state_of(inside) == "running"
+    assert across["allocation"]["guarantee"] == "contention-free" if across["state"] == "running" else True
+    cluster.do(asked.End(shared))
+    assert not cluster.state.open_links()
+
+
+def test_isolated_jobs_keep_their_links_when_others_begin_to_share() -> None:
+    cluster = Cluster()
+    own = cluster.submit(16)
+    answer = cluster.do(asked.ChangePolicy("source")).answer
+    assert answer["links_of_their_own"] == [own]
+    assert "may be slowed down" in answer["guarantee"]
+    shared = cluster.do(asked.Submit("next", 16)).answer
+    assert shared["allocation"]["stage"] == "shared"
+
+
+def test_cables_become_circuits_only_where_no_job_crosses_leafs() -> None:
+    cluster = Cluster()
+    across, inside = cluster.submit(16), cluster.submit(4)
+    refusal = cluster.refused(asked.ChangePolicy("ocs-vclos"))
+    assert (refusal.code, refusal.details["jobs"]) == ("conflict", [across])
+    cluster.do(asked.End(across))
+    cluster.do(asked.ChangePolicy("ocs-vclos"))
+    assert cluster.state_of(inside) == "running"
+    assert cluster.do(asked.Submit("circuits", 16)).answer["allocation"]["stage"] == "ocs"
+
+
+def test_waiting_jobs_that_can_never_start_under_the_new_policy_are_held() -> None:
+    cluster = Cluster("ecmp")
+    cluster.submit(32)
+    odd, even = cluster.submit(20), cluster.submit(16)
+    cluster.do(asked.ChangePolicy("vclos"))
+    assert cluster.state.job(odd).held
+    assert "can never start under vclos" in cluster.state.job(odd).note
+    cluster.do(asked.End("j1"))
+    assert cluster.state_of(even) == "running"
+    assert cluster.refused(asked.Release(odd)).code == "impossible"
+
+
+def test_another_order_sorts_those_who_wait() -> None:
+    cluster = Cluster()
+    cluster.submit(32)
+    large, small = cluster.submit(16), cluster.submit(8)
+    cluster.do(asked.ChangePolicy(queue="smallest"))
+    assert [job.id for job in cluster.state.queued()] == [small, large]
+
+
+def test_settings_that_do_not_exist_are_refused() -> None:
+    refusal = Cluster().refused(asked.ChangePolicy("walls"))
+    assert refusal.code == "invalid"
+    assert "use one of" in refusal.message
+    assert Cluster().refused(asked.ChangePolicy(queue="loudest")).code == "invalid"

@@ -1,0 +1,138 @@
+"""Policies compared over seeds, with the network and the queue kept apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ropewalk.tenancy.compared import Comparison, compare, of_one
+from ropewalk.tenancy.frozen import frozen_slowdowns
+from ropewalk.tenancy.job import Job
+from ropewalk.tenancy.measures import MEASURES, by_model, by_size
+from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import POLICIES, policies_named
+from ropewalk.tenancy.question import ClusterQuestion, Conditions
+from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.spread import Spread, sooner
+from ropewalk.tenancy.study import answer
+from ropewalk.tenancy.traces import TraceJob, reordered
+from ropewalk.tenancy.work import Iteration, JobExchange
+
+WHERE = plant("leaf-spine:4x4x4", gpus_per_server=2)
+CHATTY = Iteration(0.5, (JobExchange("all-to-all", 5e9),))
+
+
+def jobs_of(seed: int) -> list[Job]:
+    random = np.random.default_rng(seed)
+    sizes = random.choice([1, 2, 4, 8, 12, 16], 30)
+    gaps = np.cumsum(random.exponential(6.0, 30))
+    return [
+        Job(
+            f"j{number}",
+            int(size),
+            float(at),
+            10,
+            CHATTY if size > 1 else Iteration(1.0),
+            model="m" if size > 4 else "n",
+        )
+        for number, (size, at) in enumerate(zip(sizes, gaps, strict=True))
+    ]
+
+
+def asked(seed: int, *policies: str, placement: tuple[str, ...] = ("packed",)) -> ClusterQuestion:
+    isolating = [name for name in policies if POLICIES[name].isolates]
+    sharing = [name for name in policies if POLICIES[name].shares]
+    chosen = policies_named(isolating, sharing, compare=False, placement=placement)
+    return ClusterQuestion(WHERE, jobs_of(seed), chosen, Conditions(seed=seed))
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    every = "ecmp", "source", "vclos", "ideal"
+    return compare(lambda seed: asked(seed, *every, placement=("packed", "random")), range(3))
+
+
+def test_parts_multiply_to_the_whole(found: Comparison) -> None:
+    for policy in found.policies:
+        parts = found.network_part(policy.name), found.scheduling_part(policy.name), found.both_parts(policy.name)
+        for network, scheduling, both in zip(*(part.values for part in parts if part is not None), strict=True):
+            assert (1 + network) * (1 + scheduling) == pytest.approx(1 + both)
+
+
+def test_sharing_packed_servers_costs_the_network_alone_and_isolation_the_queue_alone(found: Comparison) -> None:
+    scheduling, network = found.scheduling_part("ecmp"), found.network_part("vclos")
+    assert scheduling is not None and scheduling.values == (0.0, 0.0, 0.0)  # noqa: PT018
+    assert network is not None and max(map(abs, network.values)) < 1e-9  # noqa: PT018
+    costs = found.network_part("ecmp")
+    assert costs is not None
+    assert min(costs.values) > 0
+
+
+def test_the_ideal_network_is_never_the_verdict(found: Comparison) -> None:
+    assert found.spread("ideal", "mean_jct_s").mean <= found.spread("ecmp", "mean_jct_s").mean
+    assert not found.verdict.best.startswith("ideal")
+    assert not (found.verdict.runner_up or "").startswith("ideal")
+    means = {one.name: found.spread(one.name, "mean_jct_s").mean for one in found.policies if one.buildable}
+    assert means[found.verdict.best] == min(means.values())
+
+
+def test_nobody_is_slowed_down_by_others_where_everybody_stands_alone(found: Comparison) -> None:
+    ideal, hashed = found.same_schedule("ideal"), found.same_schedule("ecmp")
+    assert ideal is not None
+    assert hashed is not None
+    assert ideal[0].values == (1.0, 1.0, 1.0)
+    assert min(hashed[0].values) > 1.0
+    assert min(hashed[1].values) >= min(hashed[0].values)
+
+
+def test_a_frozen_schedule_under_its_own_network_has_the_slowdowns_of_the_replay() -> None:
+    """Without a queue nothing else moves: the replay under ECMP, frozen and looked at under ECMP again."""
+    jobs = [Job(f"j{number}", 8, 0.0, 10 + number, CHATTY) for number in range(2)]
+    run = replay(WHERE, jobs, allocate="none", routing="ecmp", seed=3)
+    frozen = frozen_slowdowns(WHERE, jobs, run, "ecmp", 3)
+    # The replay counts iterations and the frozen schedule time, so means differ where the pace changes.
+    assert frozen[0] == pytest.approx(run.jobs[0].slowdown, rel=1e-9)
+    assert frozen == pytest.approx([job.slowdown for job in run.jobs], rel=0.05)
+
+
+def test_measures_are_numbers_and_groups_cover_all_jobs(found: Comparison) -> None:
+    (run,) = answer(asked(0, "ecmp")).timelines
+    numbers = {measure.name: measure.of(run) for measure in MEASURES}
+    assert all(np.isfinite(value) for value in numbers.values())
+    assert 0 < numbers["fairness"] <= 1
+    assert numbers["lost_to_the_network_gpu_h"] > 0
+    assert 0 < numbers["scaling_factor"] < 1
+    assert sum(group.jobs for group in by_size(run)) == len(run.jobs)
+    assert sum(group.jobs for group in by_model(run)) == sum(job.gpus > 1 for job in run.jobs)
+    assert {group.name for group in by_model(run)} == {"m", "n"}
+
+
+def test_one_study_has_no_spread(found: Comparison) -> None:
+    one = of_one(found.first)
+    assert one.spread("ecmp", "mean_jct_s").half_width == 0
+    assert one.network_part("ecmp") is None
+    assert not one.verdict.is_level
+
+
+def test_intervals_are_students() -> None:
+    """Five values with a standard deviation of 1: 2.776 / sqrt(5)."""
+    values = tuple(np.array([-1.0, -1.0, 0.0, 1.0, 1.0]).tolist())
+    assert Spread(values).half_width == pytest.approx(2.776 / 5**0.5)
+    assert not Spread(values).excludes_zero
+    assert Spread(tuple(value + 2 for value in values)).excludes_zero
+    assert not Spread((5.0,)).excludes_zero
+    assert sooner([1.0, 1.0], [2.0, 4.0]).values == (0.5, 0.75)
+
+
+def test_a_trace_in_another_order_has_the_same_jobs_and_gaps() -> None:
+    jobs = [TraceJob(f"j{at}", gpus=1, arrival_s=float(at**2), deadline_s=float(at**2) + 5) for at in range(30)]
+    again = reordered(jobs, seed=5)
+    assert sorted(job.name for job in again) == sorted(job.name for job in jobs)
+    assert [job.name for job in again] != [job.name for job in jobs]
+    gaps = [b.arrival_s - a.arrival_s for a, b in pairwise(again)]
+    assert sorted([again[0].arrival_s, *gaps]) == pytest.approx(
+        sorted([0.0, *(float((at + 1) ** 2 - at**2) for at in range(29))])
+    )
+    assert all(job.deadline_s == pytest.approx(job.arrival_s + 5) for job in again)

@@ -1,0 +1,94 @@
+"""Memory that work may take: forecasts, a limit that holds, and how near forecasts are to what is taken."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ropewalk.errors import InputError
+from ropewalk.fabric import LeafSpine
+from ropewalk.room import allowed_bytes, foresee, memory_limited_to
+from ropewalk.synthesis.compared import rivals
+from ropewalk.synthesis.question import CollectiveQuestion
+
+
+def test_what_is_foreseen_is_said_and_refused_beyond_the_limit():
+    said = []
+    with memory_limited_to(4e9):
+        foresee("a table", 2e9, "use less", said.append)
+        foresee("a list", 2e6, "use less", said.append)
+        with pytest.raises(InputError, match="a table takes about 5 GB of memory, and 4 GB is allowed: use less"):
+            foresee("a table", 5e9, "use less")
+    assert said == ["a table: about 2 GB of memory"]
+
+
+def test_without_a_limit_the_memory_of_the_machine_counts():
+    with memory_limited_to(None):
+        assert allowed_bytes() > 1e7
+        with pytest.raises(InputError, match="is free on this machine"):
+            foresee("everything", 1e18, "use less")
+
+
+def test_what_nobody_foresaw_ends_at_the_limit():
+    """In a process of its own: what this one has freed before could be given out again."""
+    script = (
+        "import numpy as np\n"
+        "from ropewalk.errors import InputError\n"
+        "from ropewalk.room import memory_limited_to\n"
+        "try:\n"
+        "    with memory_limited_to(5e8):\n"
+        "        np.ones(10**9)\n"
+        "except InputError as refusal:\n"
+        "    print(refusal)\n"
+        "print(len(np.ones(10**8)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "it takes more memory than the 500 MB of --memory-limit: raise it, or ask for less", "100000000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["fabric ring:8", "collective allreduce ring:4 --sizes 1MB", "expect 1x2"])
+def test_commands_keep_to_the_limit_they_are_given(ropewalk, command):
+    assert ropewalk(*command.split(), "--memory-limit", "4GB").code == 0
+    assert ropewalk(*command.split(), "--memory-limit", "4").code == 2
+
+
+def test_a_schedule_that_would_take_too_much_is_refused_at_once_with_a_method_that_works(ropewalk):
+    asked = ("collective", "allreduce", "leaf-spine:16x8x16", "--sizes", "1MB", "--memory-limit", "400MB")
+    refused = ropewalk(*asked, "--method", "breadth-first", "--no-compare")
+    assert refused.code == 2
+    assert "a breadth-first schedule takes about" in refused.stderr
+
+
+def test_comparisons_leave_out_what_takes_minutes():
+    question = CollectiveQuestion("broadcast", LeafSpine(16, 8, 16).build())
+    found = rivals(question, question.network(), lambda now: None)
+    assert "ask for it with --method breadth-first" in found.left_out["breadth-first"]
+    assert found.schedules
+
+
+def test_a_breadth_first_schedule_takes_what_is_foreseen_within_a_factor_of_two():
+    """Peak of a process that makes one, less that of a process that makes a tiny one."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from ropewalk.collectives.breadth_first import bfb_schedule\n"
+        "from ropewalk.collectives.breadth_first.size import bytes_of\n"
+        "from ropewalk.collectives.optimum import network_of\n"
+        "from ropewalk.fabric import LeafSpine\n"
+        "network = network_of(LeafSpine(*map(int, sys.argv[1:])).build())\n"
+        "made = bfb_schedule(network, 'allreduce', 1)\n"
+        "peak = Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0]\n"
+        "print(bytes_of(network), 1024 * int(peak))\n"
+    )
+
+    def peak(*shape):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *map(str, shape)], capture_output=True, text=True, check=True
+        )
+        return np.array(done.stdout.split(), float)
+
+    foreseen, taken = peak(8, 8, 16) - peak(2, 2, 2)
+    assert foreseen / 2 < taken < foreseen * 2, (foreseen, taken)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from ropewalk.cli.ui import desk_of
+from ropewalk.errors import InputError
+from ropewalk.ui.desk import ASKABLE
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return desk_of(tmp_path_factory.mktemp("answers"), 1, "60s", "4GB")
+
+
+def test_every_study_has_a_form_with_all_its_options(desk):
+    assert tuple(desk.forms) == ASKABLE
+    plan = {one.name: one for one in desk.form("plan").fields}
+    assert plan["batch"].kind == "number"
+    assert plan["tp_overlap"].kind == "switch"
+    assert "page" not in plan
+    assert "patch" not in plan  # a file to write
+    assert "h200" in plan["device"].about  # names of tables are filled in
+    assert {one.kind for one in desk.form("cluster replay").fields if one.name == "jobs"} == {"file"}
+
+
+def test_a_filled_form_is_the_command_line(desk):
+    asked = desk.asked(
+        "plan", {"model": "gpt2", "batch": 64, "rails": False, "tp_overlap": True, "explain": ["tp 4", "pp 2"]}
+    )
+    assert asked.command_line == (
+        "ropewalk plan --batch 64 --tp-overlap --no-rails --explain 'tp 4' --explain 'pp 2' gpt2"
+    )
+
+
+def test_an_argument_stays_one_even_if_it_looks_like_an_option(desk):
+    assert desk.asked("plan", {"model": "--page"}).arguments == ("--", "--page")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"page": "x.html"}, "no option 'page'"),
+        ({"model": "gpt2", "batch": [1, 2]}, "takes one value"),
+        ({"model": {"a": 1}}, "not text or a number"),
+        ({"model": "gpt2", "rails": "yes"}, "is a switch"),
+    ],
+)
+def test_what_a_form_does_not_have_is_refused(desk, values, said):
+    with pytest.raises(InputError, match=said):
+        desk.asked("plan", values)
+
+
+def test_a_form_that_does_not_exist_is_refused_with_those_that_do(desk):
+    with pytest.raises(InputError, match="no form for 'serve': use one of plan, simulate"):
+        desk.form("serve")
