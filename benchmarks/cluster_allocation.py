@@ -79,8 +79,9 @@ def timed(work: Callable[[], Answer]) -> tuple[Answer, tuple[float, float]]:
 def measure(policy: str, gpus: int, events: int, programs: int, seed: int, plants: dict[int, str]) -> Times:
     """Times of all operations once the plant has filled up."""
     rng = np.random.default_rng(seed)
-    state = Occupancy(plant(plants[gpus], gpus_per_server=8))
-    allocate = POLICIES[policy].make
+    chosen = POLICIES.named(policy)
+    state = chosen.occupancy(plant(plants[gpus], gpus_per_server=8))
+    allocate = chosen.make
     times = Times()
     # The time of a program grows fast with the plant; a few of them, evenly spread, tell enough.
     asked = np.linspace(events // 4, events - 1, programs).astype(int)
@@ -123,8 +124,10 @@ def _release(state: Occupancy, rng: np.random.Generator, times: Times) -> None:
 def _drain(state: Occupancy, rng: np.random.Generator, times: Times) -> None:
     where = state.plant
     leaf = int(rng.integers(where.leafs))
-    link = (leaf, int(rng.choice(np.flatnonzero(where.cables[leaf]))))
-    kinds = Drained(servers=[int(rng.integers(where.servers))]), Drained(spines=[link[1]]), Drained(links=[link])
+    kinds = [Drained(servers=[int(rng.integers(where.servers))])]
+    if where.leaf_cables:  # servers behind patch panels have no links that could be drained
+        link = (leaf, int(rng.choice(np.flatnonzero(where.cables[leaf]))))
+        kinds += [Drained(spines=[link[1]]), Drained(links=[link])]
     parts = kinds[int(rng.integers(len(kinds)))]
     _, out = timed(partial(state.drain, parts))
     _, back = timed(partial(state.restore, parts))

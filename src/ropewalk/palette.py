@@ -26,6 +26,13 @@ AMBER = Colour("#e09900", "#c98500")
 RUST = Colour("#b5541c", "#d95926")
 BROWN = Colour("#8a6d3b", "#b59a68")
 PINK = Colour("#d6649a", "#d55181")
+TEAL = Colour("#0b7285", "#3bb3c4")
+OLIVE = Colour("#7c8500", "#a8b02c")
+ORCHID = Colour("#b04fd6", "#cf95ec")
+MAROON = Colour("#7b1e3b", "#93344f")
 
 SERIES = (BLUE, AMBER, GREEN, PINK, PURPLE, RUST, RED, BROWN)
 """For things without a colour of their own, in order of importance."""
+
+MORE = (TEAL, OLIVE, ORCHID, MAROON)
+"""For charts that need more than those."""

@@ -13,10 +13,8 @@ from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
 from ropewalk.report.cluster_words import REASONS, duration, reason
-from ropewalk.tenancy.placements.table import PLACEMENTS
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.record import BEHIND_HEAD
-from ropewalk.tenancy.routings import ROUTINGS
 from ropewalk.tenancy.study import ClusterStudy
 from ropewalk.tenancy.timeline import Curves, Timeline
 
@@ -159,17 +157,13 @@ def _names_axis(study: ClusterStudy) -> Figure:
 
 
 def _legend(study: ClusterStudy) -> tuple[Swatch, ...]:
+    return tuple(Swatch(name, colour, "line", group=name) for name, colour in policy_colours(study).items())
+
+
+def policy_colours(study: ClusterStudy) -> dict[str, Colour]:
+    """The colours of the policies of a study; another placement under the same routing gets one that nobody has."""
     names = [policy.name for policy in study.policies]
-    return tuple(Swatch(name, policy_colour(name), "line", group=name) for name in names)
-
-
-def policy_colour(name: str) -> Colour:
-    """The colour of a policy; another placement under the same routing has one of its own."""
-    known = POLICIES.colours()
-    if name in known:
-        return known[name]
-    routing, _, placement = name.partition("+")
-    return palette.SERIES[(list(ROUTINGS).index(routing) + list(PLACEMENTS).index(placement)) % len(palette.SERIES)]
+    return colours.of_names(names, POLICIES.colours(), (*palette.SERIES, *palette.MORE))
 
 
 def _distribution(study: ClusterStudy, kind: str) -> Figure:
@@ -181,7 +175,7 @@ def _distribution(study: ClusterStudy, kind: str) -> Figure:
     for name, (times, part) in columns.items():
         shown = np.maximum(times, floor).tolist()
         data.append(
-            _line(name, shown, part.tolist(), [
+            _line(name, policy_colours(study)[name], shown, part.tolist(), [
                 f"<b>{name}</b>: {quantity.percent(p)} of jobs within {duration(t)}"
                 for t, p in zip(times.tolist(), part.tolist(), strict=True)
             ])
@@ -230,7 +224,7 @@ def _over_time(
         shown, times = level[:last], middle[:last] - begin
         high = max(high, float(shown.max(initial=0.0)))
         data.append(
-            _line(policy.name, times.tolist(), shown.tolist(), [
+            _line(policy.name, policy_colours(study)[policy.name], times.tolist(), shown.tolist(), [
                 f"<b>{policy.name}</b>, {duration(at)}: {show(value)}"
                 for at, value in zip(times.tolist(), shown.tolist(), strict=True)
             ])
@@ -245,9 +239,9 @@ def _last_step(run: Timeline, middle: NDArray[np.float64]) -> int:
     return max(1, int(np.searchsorted(middle, run.curves.time_s[-1])))
 
 
-def _line(name: str, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
+def _line(name: str, colour: Colour, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
     style = {"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2}
-    pen = {"color": policy_colour(name).light} | style
+    pen = {"color": colour.light} | style
     return {
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": xs, "y": ys,
         "line": pen,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.palette import (
@@ -12,6 +12,7 @@ from ropewalk.palette import (
     GREEN,
     GREY,
     INK,
+    MORE,
     NAVY,
     PINK,
     PURPLE,
@@ -73,7 +74,7 @@ SUMS, PAIRS = GREEN, RUST
 
 DARK_OF_LIGHT = {
     colour.light: colour.dark
-    for colour in (INK, MUTED, GRID, PAPER, ACCENT, IDLE, SKY, NAVY, STEEL, GREY, *SERIES, *HEAT)
+    for colour in (INK, MUTED, GRID, PAPER, ACCENT, IDLE, SKY, NAVY, STEEL, GREY, *SERIES, *MORE, *HEAT)
 }
 """Figures are written in light colours; the page swaps them by this table where the reader prefers dark."""
 
@@ -108,11 +109,11 @@ def of_logical(name: str) -> Colour:
     return INK if name in _MADE_FOR_THE_NETWORK else COLLECTIVES.colours().get(name, OTHER)
 
 
-def of_names(names: Iterable[str], known: Mapping[str, Colour]) -> dict[str, Colour]:
+def of_names(names: Iterable[str], known: Mapping[str, Colour], spare: Sequence[Colour] = SERIES) -> dict[str, Colour]:
     """A colour for each name: its own where it has one, otherwise the first that nobody has taken yet."""
     wanted = list(dict.fromkeys(names))
     found = {name: known[name] for name in wanted if name in known}
-    free = [colour for colour in SERIES if colour not in found.values()]
+    free = [colour for colour in spare if colour not in found.values()]
     strangers = [name for name in wanted if name not in known]
     found |= {name: free[number] if number < len(free) else OTHER for number, name in enumerate(strangers)}
     return {name: found[name] for name in wanted}

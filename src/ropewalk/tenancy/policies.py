@@ -12,7 +12,7 @@ from typing import Any
 from ropewalk.choices import Choice, Choices
 from ropewalk.codesign.sharing import PANEL_PORTS, PATCH_S
 from ropewalk.errors import ClusterError
-from ropewalk.palette import BLUE, GREEN, NAVY, PINK, PURPLE, RUST, STEEL
+from ropewalk.palette import BLUE, GREEN, MAROON, NAVY, OLIVE, ORCHID, TEAL
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
@@ -147,7 +147,7 @@ POLICIES = Choices(
     (
         *(one for one in _SHARING if one.buildable),
         Policy("laas", laas(), "equal leafs and one remainder leaf, dedicated links; flows of one job may still "
-               "collide", without_rails, "two tiers, or inside a pod of three", colour=PINK,
+               "collide", without_rails, "two tiers, or inside a pod of three", colour=OLIVE,
                freer_than=("vclos-all-divisors",), paper="Links as a Service (ANCS 2016)",
                held_to="all choices of leafs and spines, on small states"),
         Policy("vclos", vclos(), "l leafs × s dedicated spines per job, in the published order of shapes",
@@ -159,14 +159,14 @@ POLICIES = Choices(
                through_switches, OPTICAL, colour=GREEN, optical=True, compared=True, freer_than=("vclos",), paper=VCLOS,
                held_to="the published integer programs, word for word; a proof that nothing meets"),
         Policy("ocs-vclos-all-divisors", ocs_vclos_all_divisors, "dedicated circuits, every divisor tried",
-               through_switches, OPTICAL, colour=PURPLE, optical=True,
+               through_switches, OPTICAL, colour=TEAL, optical=True,
                freer_than=("ocs-vclos", "vclos-all-divisors"), paper=VCLOS,
                held_to="the published integer programs, word for word; a proof that nothing meets"),
         Policy("topoopt", shard, "servers behind patch panels and a topology of its own for every job, patched ahead "
-               "on a second panel", behind_patch_panels, PANELS, colour=RUST, panels=LOOK_AHEAD, paper=TOPOOPT,
+               "on a second panel", behind_patch_panels, PANELS, colour=ORCHID, panels=LOOK_AHEAD, paper=TOPOOPT,
                held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),
         Policy("topoopt-one-panel", shard, "servers behind patch panels and a topology of its own for every job, "
-               "patched when it starts", behind_patch_panels, PANELS, colour=STEEL, panels=1, paper=TOPOOPT,
+               "patched when it starts", behind_patch_panels, PANELS, colour=MAROON, panels=1, paper=TOPOOPT,
                held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),
         *(one for one in _SHARING if not one.buildable),
     ),

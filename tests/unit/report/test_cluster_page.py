@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from ropewalk.report.cluster import cluster_page, waiting_rows
-from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, sampled
+from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, policy_colours, sampled
 from ropewalk.report.cluster_map import Rectangle, rectangles, window
 from ropewalk.report.cluster_verdict import against_common, group_rows, headline
 from ropewalk.report.cluster_words import duration, reason
+from ropewalk.report.colours import DARK_OF_LIGHT
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.compared import of_one
 from ropewalk.tenancy.drained import Drained
@@ -190,3 +191,14 @@ def test_shards_say_what_was_patched_and_pages_have_scaling_factors(read_page):
     assert "Scaling factor by size" in page
     assert "fibres patched for 3 shards" in page
     assert "along cables that were patched for it" in page
+
+
+def test_every_policy_has_a_colour_of_its_own_also_with_other_placements():
+    table = POLICIES.colours()
+    assert len({colour.light for colour in table.values()}) == len({colour.dark for colour in table.values()})
+    assert len({colour.light for colour in table.values()}) == len(POLICIES)
+    assert {colour.light for colour in table.values()} <= set(DARK_OF_LIGHT)
+    study = replayed(isolate=("none", "vclos", "laas"), compare=True, placement=("packed", "random", "volcano"))
+    chosen = policy_colours(study)
+    assert "ecmp+random" in chosen
+    assert len(set(chosen.values())) == len(chosen) == len(study.policies)
