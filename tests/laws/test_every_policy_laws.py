@@ -39,10 +39,16 @@ WORLDS = {
     "three tiers, shared cores": three_tiers(pods=3, leafs=3, lanes=4, cores=3, servers=2, size=2, planes=False),
     "rails": plant("rails:12x5x3", gpus_per_server=4),
 }
+PANELS = {
+    "islands of panels": PanelPlant.of_plant(plant("leaf-spine:6x6x6", gpus_per_server=2), panel_ports=7),
+    "islands of racks": PanelPlant.of_plant(plant("leaf-spine:6x6x6", gpus_per_server=2), panel_ports=3, panels=1),
+}
+"""Worlds of shards alone."""
 SIZES = [1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24]
 APPLIES = [
     (world, name) for world, where in WORLDS.items() for name, one in POLICIES.items() if not one.applies((), where)
-]
+] + [(world, "topoopt") for world in PANELS]
+WORLDS |= PANELS
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -57,6 +63,8 @@ def check(state: Occupancy) -> None:
         size = state.plant.gpus_per_server
         shards = [{gpu // size for gpu in job.gpus} for job in state.jobs.values() if job.stage == "shard"]
         assert len(set().union(*shards)) == sum(map(len, shards)), "a server is in two shards"
+        for servers in shards:
+            assert len(set(state.plant.island_of_server[sorted(servers)].tolist())) == 1, "a shard is on two islands"
 
 
 def grown(policy: Policy, where: Plant, seed: int, events: int, *, drains: bool = True) -> Occupancy:
@@ -199,7 +207,7 @@ def test_only_links_keep_anybody_waiting_whom_sharing_them_would_start(world, na
     state = grown(policy, WORLDS[world], seed, 8, drains=False)
     got = policy.make(state, "new", gpus)
     if isinstance(got, Waiting) and got.reason is not Reason.NETWORK_FRAGMENTATION:
-        shared = Occupancy(WORLDS[world])
+        shared = Occupancy(plant("leaf-spine:6x6x6", gpus_per_server=2) if world in PANELS else WORLDS[world])
         size = shared.plant.gpus_per_server
         for server, free in enumerate(state.free_gpus.tolist()):
             taken = tuple(server * size + gpu for gpu in range(size) if not free >> gpu & 1)

@@ -41,7 +41,11 @@ def fingerprint(plant: Plant, jobs: Sequence[Job], policy: str, rules: Rules, fa
     if isinstance(plant, OpticalPlant | CoreOpticalPlant):
         fibres = plant.core_fibres if isinstance(plant, CoreOpticalPlant) else plant.spine_fibres
         optical = fibres, np.float64(plant.reconfiguration_s)
-    panels = (np.array([plant.patch_s, plant.flip_s, plant.panels]),) if isinstance(plant, PanelPlant) else ()
+    panels = (
+        (np.array([plant.patch_s, plant.flip_s, plant.panels, plant.panel_ports]),)
+        if isinstance(plant, PanelPlant)
+        else ()
+    )
     for array in (plant.server_leaf, plant.cables, plant.core_cables, np.int64(plant.rails), *optical, *panels):
         digest.update(np.ascontiguousarray(array).tobytes())
     speeds = (plant.gpus_per_server, plant.nic_bandwidth, plant.link_bandwidth, plant.server_bandwidth)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ropewalk.errors import Findings, PhysicsError
 from ropewalk.tenancy.allocation import OWN_LEAF, Allocation
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.shards.plant import PanelPlant
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.occupancy import Occupancy
@@ -79,6 +80,8 @@ def check_allocation(plant: Plant, held: Allocation, findings: Findings) -> None
         findings.add(f"job {held.job} is on one leaf but reserves links")
     if held.stage in ("clos", "ocs-core"):
         _check_clos(plant, held, findings)
+    if isinstance(plant, PanelPlant) and len(set(plant.island_of_rack[list(held.leafs)].tolist())) > 1:
+        findings.add(f"job {held.job} is on islands that no cable joins")
 
 
 def _check_clos(plant: Plant, held: Allocation, findings: Findings) -> None:

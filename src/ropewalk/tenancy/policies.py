@@ -48,8 +48,9 @@ def without_rails(failures: Sequence[Failure], plant: Plant) -> str | None:
 
 def behind_patch_panels(failures: Sequence[Failure], plant: Plant) -> str | None:
     """The refusal of a policy whose servers have ports on patch panels, and no switches."""
-    if plant.servers > PANEL_PORTS:
-        return f"needs a port for each server, a panel has {PANEL_PORTS}, and {plant.name} has {plant.servers} servers"
+    largest = int(plant.servers_per_unit.max(initial=0))
+    if largest > PANEL_PORTS:
+        return f"needs a port for each server of a rack, a panel has {PANEL_PORTS}, and {plant.name} has {largest}"
     parts = [failure.parts for failure in failures]
     if any(one.leafs or one.above_leafs or one.above_spines for one in parts):
         return "has no switches and no cables between them that could fail"
@@ -57,7 +58,7 @@ def behind_patch_panels(failures: Sequence[Failure], plant: Plant) -> str | None
 
 
 OPTICAL = "two tiers, or the cores of three, through optical switches; no failures of links that are circuits"
-PANELS = f"up to {PANEL_PORTS:,} servers with their NICs on patch panels; failures of servers alone"
+PANELS = f"servers with their NICs on patch panels, islands of up to {PANEL_PORTS:,}; failures of servers alone"
 OPTICAL_PLANTS = (OpticalPlant, CoreOpticalPlant)
 VCLOS = "vClos (Computer Networks 2025, arXiv 2308.05692)"
 TOPOOPT = "TopoOpt (NSDI 2023)"

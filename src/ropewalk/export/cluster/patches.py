@@ -38,10 +38,12 @@ def patch_files(plant: Plant, job: Allocation, work: Iteration | None = None) ->
     found = wired_for(plant, asked, job)
     if found is None:
         return {}
-    names = [plant.server_names[server] for server in servers_of(plant, job)]
+    servers = servers_of(plant, job)
+    names = [plant.server_names[server] for server in servers]
+    first_panel = int(plant.island_of_server[servers[0]]) * plant.ports
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEAD)
     for one in patch_list(found.wiring).patches:
-        writer.writerow((one.plane, names[one.server], one.port, names[one.peer], one.peer_port))
+        writer.writerow((first_panel + one.plane, names[one.server], one.port, names[one.peer], one.peer_port))
     return {"patch.csv": text.getvalue()}

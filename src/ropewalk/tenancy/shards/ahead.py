@@ -92,7 +92,11 @@ class Panels:
         taken = {server for job, promise in self.promises.items() if job != held.job for server in promise.servers}
         if taken.isdisjoint(got):
             return held
-        fits = idle if held.stage == SHARD else np.flatnonzero(state.free_in_server >= held.size)
+        island = self.plant.island_of_server
+        if held.stage == SHARD:
+            fits = idle[island[idle] == island[got[0]]]
+        else:
+            fits = np.flatnonzero(state.free_in_server >= held.size)
         free = sorted(
             fits.tolist(),
             key=lambda server: (server in taken, int(state.free_in_server[server]), server not in got, server),
@@ -137,13 +141,21 @@ class Panels:
                 # Few GPUs find room beside others; many take a server, and no cables.
                 left = left[1:] if 2 * job.gpus > self.plant.gpus_per_server else left
                 continue
-            first = left[:servers]
+            first = self._first_free(left, free_s, servers)
             if len(first) < servers:
                 break
             own = self.promises.get(job.name)
             if own is None or not np.isin(own.servers, left).all() or _later(free_s, own, first) > self.plant.patch_s:
                 self._promise(job.name, sorted(first.tolist()), now_s)
             left = left[~np.isin(left, self.promises[job.name].servers)]
+
+    def _first_free(self, left: NDArray[np.int64], free_s: NDArray[np.float64], servers: int) -> NDArray[np.int64]:
+        """So many servers behind the same panels that are free first, of those left over; fewer where there are not."""
+        if self.plant.islands == 1:
+            return left[:servers]
+        island = self.plant.island_of_server[left]
+        each = [left[island == number][:servers] for number in range(self.plant.islands)]
+        return min(each, key=lambda some: free_s[some[-1]] if len(some) == servers else np.inf)
 
     def _promise(self, job: str, servers: Sequence[int], now_s: float) -> None:
         self.done.in_vain += job in self.promises

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ropewalk.errors import ClusterError
-from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, AllocationColumns, Stage, Waiting
+from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, AllocationColumns, Reason, Stage, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import first_stages, seats_on, servers_needed
 from ropewalk.tenancy.shards.plant import PanelPlant
@@ -27,7 +27,9 @@ def behind_panels(state: Occupancy) -> PanelPlant:
 
 
 def shard(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
-    """One server where one fits, else whole idle servers in as few racks as possible; only GPUs can be lacking.
+    """One server where one fits, else whole idle servers in as few racks as possible, all of one island.
+
+    Only GPUs can be lacking where one panel has a port for every server.
 
     >>> from ropewalk.tenancy.plant import plant
     >>> state = Occupancy(PanelPlant.of_plant(plant("leaf-spine:4x8x8", gpus_per_server=4)))
@@ -37,15 +39,32 @@ def shard(state: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     """
     from ropewalk.tenancy import _seats_kernel as kernel
 
-    behind_panels(state)
+    plant = behind_panels(state)
     early = first_stages(state, job, gpus)
     if early is not None:
         if isinstance(early, Waiting) or early.stage == "server":
             return early
         return replace(early, stage=SHARD, guarantee="isolated")
-    leafs, servers = kernel.fullest_first(state.idle_servers, servers_needed(state, gpus))
-    seats = seats_on(state, leafs, servers * state.plant.gpus_per_server)[:gpus]
+    needed, idle = servers_needed(state, gpus), state.idle_servers
+    if plant.islands > 1:
+        room = np.bincount(plant.island_of_rack, idle, plant.islands).astype(np.int64)
+        if room.max() < needed:
+            return _too_large_for_islands(plant, gpus, needed, int(room.max()))
+        best = int(np.argmin(np.where(room >= needed, room, plant.servers + 1)))
+        idle = np.where(plant.island_of_rack == best, idle, 0)
+    leafs, servers = kernel.fullest_first(idle, needed)
+    seats = seats_on(state, leafs, servers * plant.gpus_per_server)[:gpus]
     return _on(state, job, np.ascontiguousarray(seats))
+
+
+def _too_large_for_islands(plant: PanelPlant, gpus: int, needed: int, most: int) -> Waiting:
+    largest = int(np.bincount(plant.island_of_server).max())
+    return Waiting(
+        Reason.NETWORK_FRAGMENTATION,
+        f"{gpus} GPUs need {needed} servers behind the same panels, and "
+        + (f"the largest island has {largest}" if needed > largest else f"no island has more than {most} idle"),
+        never=needed > largest,
+    )
 
 
 def on_servers(state: Occupancy, held: Allocation, servers: Sequence[int]) -> Allocation:
@@ -64,8 +83,13 @@ def servers_of(plant: PanelPlant, held: Allocation) -> tuple[int, ...]:
     return tuple(dict.fromkeys(gpu // plant.gpus_per_server for gpu in held.gpus))
 
 
-def shard_of(state: Occupancy, job: str, gpus: Sequence[int]) -> Allocation:
+def shard_of(state: Occupancy, job: str, gpus: Sequence[int]) -> Allocation | Waiting:
     """A shard of GPUs that are chosen already."""
+    plant = behind_panels(state)
+    if len(set(plant.island_of_server[np.array(gpus) // plant.gpus_per_server].tolist())) > 1:
+        return Waiting(
+            Reason.NETWORK_FRAGMENTATION, "no cable joins servers of different islands: choose servers of one"
+        )
     return _on(state, job, np.array(gpus, np.int64))
 
 

@@ -15,6 +15,8 @@ from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.shards.allocate import shard
+from ropewalk.tenancy.shards.plant import PanelPlant
 from ropewalk.tenancy.study import answer
 from ropewalk.tenancy.timeline import Timeline
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -114,3 +116,14 @@ def test_switches_cannot_fail_where_there_are_none() -> None:
     found = answer(asked)
     assert [policy.name for policy in found.policies] == ["ecmp"]
     assert "no switches" in found.notes[0]
+
+
+def test_promises_are_servers_of_one_island_those_that_are_free_first() -> None:
+    islands = PanelPlant.of_plant(RACKS, panel_ports=4)
+    assert islands.islands == 2
+    jobs = [whole("a", 0.0, 9000.0, 12), whole("b", 0.0, 3000.0, 12), whole("c", 5.0, 1000.0, 16)]
+    found = replay(islands, jobs, allocate=shard, routing="source", policy="topoopt", check_every_event=True)
+    at = {job.name: {gpu // 4 for gpu in job.allocation.gpus} for job in found.jobs}
+    assert at == {"a": {0, 1, 2}, "b": {4, 5, 6}, "c": {4, 5, 6, 7}}
+    assert found.patching is not None
+    assert (found.patching.shards, found.patching.ahead, found.patching.in_vain) == (3, 1, 0)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from ropewalk.codesign.wiring_for import wiring_for
-from ropewalk.errors import ClusterError, FabricError
+from ropewalk.errors import ClusterError, FabricError, Findings, PhysicsError
 from ropewalk.hardware import Cluster, Ports, Servers
+from ropewalk.tenancy.allocation import Allocation, Waiting
+from ropewalk.tenancy.invariants import check_allocation
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.rates import SharedNetwork
-from ropewalk.tenancy.shards.allocate import servers_of, shard
+from ropewalk.tenancy.shards.allocate import servers_of, shard, shard_of
 from ropewalk.tenancy.shards.demands import demands_of
 from ropewalk.tenancy.shards.plant import PanelPlant
 from ropewalk.tenancy.shards.wired import wired_for
@@ -128,8 +131,46 @@ def test_what_cannot_be_patched_is_refused() -> None:
     with pytest.raises(FabricError, match="give 1, or 2"):
         PanelPlant.of_plant(RACKS, panels=3)
     large = Plant("large", 1, np.zeros(1200, np.int32), np.ones((1, 1), np.int32))
-    with pytest.raises(FabricError, match="a panel has 1008"):
+    with pytest.raises(FabricError, match="a rack of 1200 servers needs a port for each, and a panel has 1008"):
         PanelPlant.of_plant(large)
-    assert "a panel has 1008" in (POLICIES["topoopt"].applies((), large) or "")
+    assert "a panel has 1008, and large has 1200" in (POLICIES["topoopt"].applies((), large) or "")
     with pytest.raises(ClusterError, match="no patch panels"):
         shard(Occupancy(RACKS), "a", 8)
+
+
+def test_more_servers_than_a_panel_has_ports_stand_in_islands_and_shards_stay_in_one() -> None:
+    behind = PanelPlant.of_plant(plant("leaf-spine:6x4x8", gpus_per_server=4), panel_ports=5)
+    assert (behind.islands, behind.island_of_rack.tolist()) == (3, [0, 0, 1, 1, 2, 2])
+    state = Occupancy(behind)
+    state.place(shard(state, "a", 12))
+    state.place(shard(state, "b", 12))
+    state.place(shard(state, "c", 12))
+    assert [sorted({*state.jobs[job].leafs}) for job in "abc"] == [[0, 1], [2, 3], [4, 5]]
+    assert state.check() is None
+    waits = shard(state, "d", 8)
+    assert isinstance(waits, Waiting)
+    assert waits.explanation == "8 GPUs need 2 servers behind the same panels, and no island has more than 1 idle"
+    assert not waits.never
+    never = shard(Occupancy(behind), "e", 20)
+    assert isinstance(never, Waiting)
+    assert never.never
+    assert "the largest island has 4" in never.explanation
+
+
+def test_islands_are_few_and_of_like_size() -> None:
+    rows = np.repeat(np.arange(256, dtype=np.int32), 16)
+    large = PanelPlant.of_plant(Plant("large", 8, rows, np.ones((256, 1), np.int32)))
+    assert np.bincount(large.island_of_server).tolist() == [832, 832, 832, 832, 768]
+
+
+def test_chosen_gpus_of_two_islands_are_no_shard() -> None:
+    state = Occupancy(PanelPlant.of_plant(plant("leaf-spine:4x4x8", gpus_per_server=4), panel_ports=4))
+    assert isinstance(shard_of(state, "a", range(8)), Allocation)
+    refused = shard_of(state, "a", [0, 1, 2, 3, 16, 17, 18, 19])
+    assert isinstance(refused, Waiting)
+    assert "different islands" in refused.explanation
+    shard_on_both = replace(shard_of(state, "a", range(8)), gpus=(0, 16), leaf_of_gpu=(0, 2), leafs=(0, 2))
+    findings = Findings(PhysicsError, "shards")
+    check_allocation(state.plant, shard_on_both, findings)
+    with pytest.raises(PhysicsError, match="islands that no cable joins"):
+        findings.raise_if_any()
