@@ -37,7 +37,7 @@ RANKS = 8
 
 @pytest.fixture(scope="module")
 def processes():
-    with LocalRanks(RANKS, timeout_s=100) as started:
+    with LocalRanks(RANKS, timeout_s=600) as started:
         yield started
 
 

@@ -23,13 +23,13 @@ RANKS = 3
 
 @pytest.fixture(scope="module")
 def processes():
-    with LocalRanks(RANKS, timeout_s=100) as started:
+    with LocalRanks(RANKS, timeout_s=600) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def two_processes():
-    with LocalRanks(2, timeout_s=100) as started:
+    with LocalRanks(2, timeout_s=600) as started:
         yield started
 
 

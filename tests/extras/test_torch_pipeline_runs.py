@@ -25,7 +25,7 @@ TOLERANCE = 1e-7
 
 @pytest.fixture(scope="module")
 def processes():
-    with LocalRanks(RANKS, timeout_s=100) as started:
+    with LocalRanks(RANKS, timeout_s=600) as started:
         yield started
 
 

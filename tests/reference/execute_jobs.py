@@ -188,6 +188,10 @@ def refuse() -> None:
     raise ProgramError("not like this: do it differently")
 
 
+def answer_at_once() -> None:
+    pass
+
+
 def wait_for_ever() -> None:
     if dist.get_rank() == 0:
         dist.barrier()

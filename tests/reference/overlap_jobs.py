@@ -215,18 +215,25 @@ def weights_in_evaluation(order: CommunicationOrder) -> bool:
     return torch.equal(early, again) and all(parameter.grad is not None for parameter in net.parameters())
 
 
-def sum_over(place: Namespace, elements: int) -> tuple[float, float]:
-    """The sum of ranks over slow links, and the bytes that this rank sent there meanwhile."""
+def sum_over(place: Namespace, elements: int) -> tuple[float, float, int]:
+    """The sum of ranks over slow links, the bytes that this rank sent there meanwhile, and segments sent again."""
     join(place)
     cable = interface(place.node)  # the only one of a host on one switch
-    before = _sent(cable)
+    before, again = _sent(cable), _sent_again()
     numbers = torch.full((elements,), float(dist.get_rank()))
     dist.all_reduce(numbers, group=_groups["slow"])
     dist.barrier(group=_groups["slow"])  # a rank that has its sum may still owe its neighbour the last bytes
-    return float(numbers.sum()) / elements, _sent(cable) - before
+    return float(numbers.sum()) / elements, _sent(cable) - before, _sent_again() - again
 
 
 def _sent(interface: str) -> float:
     with open("/proc/thread-self/net/dev", encoding="ascii") as lines:
         counts = next(line for line in lines if line.strip().startswith(interface))
     return float(counts.split(":")[1].split()[8])
+
+
+def _sent_again() -> int:
+    """Segments that TCP has sent more than once: on a busy machine, acknowledgements come late."""
+    with open("/proc/thread-self/net/snmp", encoding="ascii") as lines:
+        names, values = (line.split() for line in lines if line.startswith("Tcp:"))
+    return int(values[names.index("RetransSegs")])

@@ -25,6 +25,10 @@ MOST_RANKS = 64
 """Processes that may be started on one machine: each holds a quarter of a gigabyte."""
 
 _FAREWELL_S = 5.0
+_CAUSE_S = 2.0
+"""How long others are heard after one has failed: its failure may only be what became of theirs."""
+_ENDED_S = float("-inf")
+"""When a process failed that ended without a word: before all that could say something about it."""
 
 
 class RunFailed(RopewalkError):
@@ -121,12 +125,17 @@ class LocalRanks:
                 raise self._ended(rank) from None
 
     def _answers(self, doing: str) -> list[Any]:
-        """One answer from every rank; the first that refuses or fails is raised."""
+        """One answer from every rank; where some refuse or fail, the first that did so is raised.
+
+        A rank that fails takes others with it, whose complaints may arrive earlier than its own.
+        """
         answers: dict[int, Any] = {}
+        failures: dict[int, tuple[float, RopewalkError]] = {}
         deadline = time.monotonic() + self.timeout_s
-        while len(answers) < self.ranks:
-            missing = {self._connections[rank]: rank for rank in range(self.ranks) if rank not in answers}
+        while missing := {self._connections[rank]: rank for rank in self._silent(answers, failures)}:
             ready = wait(list(missing), max(0.0, deadline - time.monotonic()))
+            if not ready and failures:
+                break
             if not ready:
                 late = ", ".join(map(str, missing.values()))
                 raise RunFailed(
@@ -135,16 +144,28 @@ class LocalRanks:
                 )
             for connection in ready:
                 rank = missing[connection]  # type: ignore[index]
-                try:
-                    outcome, answer = self._connections[rank].recv()
-                except (EOFError, OSError):
-                    raise self._ended(rank) from None
-                if outcome == "refused":
-                    raise answer
-                if outcome == "failed":
-                    raise RunFailed(f"rank {rank} failed:\n{answer}")
-                answers[rank] = answer
+                outcome, answer = self._heard(rank)
+                if outcome == "done":
+                    answers[rank] = answer
+                else:
+                    failures[rank] = answer
+                    deadline = min(deadline, time.monotonic() + _CAUSE_S)
+        if failures:
+            raise min(failures.values(), key=lambda failure: failure[0])[1]
         return [answers[rank] for rank in range(self.ranks)]
+
+    def _silent(self, *heard: dict[int, Any]) -> list[int]:
+        return [rank for rank in range(self.ranks) if not any(rank in ranks for ranks in heard)]
+
+    def _heard(self, rank: int) -> tuple[str, Any]:
+        """What a rank has answered; a failure comes with the moment at which it happened."""
+        try:
+            outcome, answer = self._connections[rank].recv()
+        except (EOFError, OSError):
+            return "ended", (_ENDED_S, self._ended(rank))
+        if outcome == "failed":
+            return outcome, (answer[0], RunFailed(f"rank {rank} failed:\n{answer[1]}"))
+        return outcome, answer
 
     def _ended(self, rank: int) -> RunFailed:
         status = self._processes[rank].wait()

@@ -1,7 +1,8 @@
 """One of the processes that `LocalRanks` starts: joins a Gloo group over loopback and does what it is told.
 
 Told and answered through one connection, as pickles: first (rank, ranks, seconds), then, from rank 0, the port at which
-all meet, then jobs (function, arguments) until None. When the one that tells is gone, so is this process.
+all meet, then jobs (function, arguments) until None. What goes wrong is told with the moment of the clock that all
+processes of a machine share. When the one that tells is gone, so is this process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import traceback
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -29,9 +31,9 @@ def main() -> None:
             function, arguments = job
             told_through.send(("done", function(*arguments)))
     except RopewalkError as problem:
-        told_through.send(("refused", problem))
+        told_through.send(("refused", (time.monotonic(), problem)))
     except Exception:  # a process that ends says why, whatever it was
-        told_through.send(("failed", traceback.format_exc(limit=-8)))
+        told_through.send(("failed", (time.monotonic(), traceback.format_exc(limit=-8))))
     # Without the goodbyes of PyTorch, which wait for peers that may be gone.
     sys.stdout.flush()
     sys.stderr.flush()
