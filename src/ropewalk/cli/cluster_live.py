@@ -6,76 +6,42 @@ Exit codes: 0 started or done, 3 queued, 4 impossible, 2 bad input, 1 the servic
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from ropewalk import units
 from ropewalk.cli import live_screen
 from ropewalk.cli.cluster_plant import PlantOptions
-from ropewalk.cli.cluster_speed import promised_step_s
+from ropewalk.cli.job_options import GPUS, JobOptions, WantedOptions
 from ropewalk.cli.live_options import NEVER, QUEUED, LiveOptions, asked, job_named
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, print_json
 from ropewalk.errors import InputError
 from ropewalk.files import is_folder, is_there
 
-if TYPE_CHECKING:
-    from ropewalk.serve.settings import Settings
-
 JOB = typer.Argument(metavar="JOB", help="Job id or name.")
-GPUS = typer.Option(..., min=1, help="Number of GPUs.")
-USER = typer.Option("", help="Owner of the job.")
-EXPECTED = typer.Option(None, help="Expected run time, such as 2h or 90min.")
-DEADLINE = typer.Option(None, help="Deadline, from now.")
-PRIORITY = typer.Option(0.0, help="Priority; higher runs first.")
-REQUEUE = typer.Option(False, "--requeue", help="Requeue at the head of the queue after a failure, instead of ending.")
-SERVERS = typer.Option(None, help="Run on exactly these servers (comma-separated).")
-PLAN = typer.Option(
-    None, metavar="FILE", help="The plan it trains by: its predicted step time is what the job's reports are held to."
-)
-LABEL = typer.Option([], metavar="KEY=VALUE", help="May be repeated.")
-POLICY = typer.Option(
-    "vclos", help="For a new state file: isolation policy ({policies}).", rich_help_panel="The service"
-)
-QUEUE = typer.Option(
-    "fifo", help="For a new state file: fifo, smallest, edf or shortest.", rich_help_panel="The service"
-)
 
 
 @with_options
 def submit_command(
     name: str = typer.Argument(help="A name for the job."),
-    gpus: int = GPUS,
-    user: str = USER,
-    expected: str | None = EXPECTED,
-    deadline: str | None = DEADLINE,
-    priority: float = PRIORITY,
-    requeue: bool = REQUEUE,
-    servers: str | None = SERVERS,
-    label: list[str] = LABEL,
-    plan: Path | None = PLAN,
-    hold: bool = typer.Option(False, "--hold", help="Submit the job held, until it is released."),
-    policy: str = POLICY,
-    queue: str = QUEUE,
+    *,
+    job: JobOptions,
     files: Path | None = typer.Option(
         None, metavar="FOLDER", help="If the job starts: folder for its node list, host file, rank files and links."
     ),
     json: bool = JSON,
-    *,
     live: LiveOptions,
     cluster: PlantOptions,
 ) -> None:
     """Submit a job: it starts (exit code 0), waits (3) or can never start here (4).
 
     Example: `ropewalk cluster submit train --gpus 64 --expected 2h`
+
     Example: `ropewalk cluster submit train --gpus 64 --state now.json --fabric leaf-spine:64x32x32`
     """
-    whom = live.open(cluster, _settings(policy, queue))
-    body = _body(name, gpus, user, expected, deadline, priority, requeue, servers, label)
-    if plan is not None:
-        body["promised_step_s"] = promised_step_s(plan, gpus)
-    found = asked(whom, "POST", "/v1/jobs", body | ({"hold": True} if hold else {})).document
+    whom = live.open(cluster, job.settings())
+    found = asked(whom, "POST", "/v1/jobs", job.body(name)).document
     if files is not None and found["state"] == "running":
         _write_files(asked(whom, "GET", f"/v1/jobs/{found['id']}/files").document["files"], files)
     _show(found, json, live_screen.print_job)
@@ -84,26 +50,13 @@ def submit_command(
 
 
 @with_options
-def what_if_command(
-    gpus: int = GPUS,
-    user: str = USER,
-    expected: str | None = EXPECTED,
-    priority: float = PRIORITY,
-    servers: str | None = SERVERS,
-    policy: str = POLICY,
-    queue: str = QUEUE,
-    json: bool = JSON,
-    *,
-    live: LiveOptions,
-    cluster: PlantOptions,
-) -> None:
+def what_if_command(json: bool = JSON, *, wanted: WantedOptions, live: LiveOptions, cluster: PlantOptions) -> None:
     """Would such a job start now, when, and what is in the way? Nothing changes; exit codes as of `submit`.
 
     Example: `ropewalk cluster what-if --gpus 128`
     """
-    whom = live.open(cluster, _settings(policy, queue))
-    body = _body("what-if", gpus, user, expected, None, priority, False, servers, [])
-    found = asked(whom, "POST", "/v1/what-if", body).document
+    whom = live.open(cluster, wanted.settings())
+    found = asked(whom, "POST", "/v1/what-if", wanted.body("what-if")).document
     _show(found, json, live_screen.print_what_if)
     if not found["would_start"]:
         raise typer.Exit(NEVER if found.get("never") else QUEUED)
@@ -112,7 +65,7 @@ def what_if_command(
 @with_options
 def end_command(
     job: str = JOB,
-    outcome: str = typer.Option("done", help="Outcome: Outcome: done, failed, cancelled or lost."),
+    outcome: str = typer.Option("done", help="Outcome: done, failed, cancelled or lost."),
     json: bool = JSON,
     *,
     live: LiveOptions,
@@ -176,41 +129,6 @@ def _show(document: dict[str, Any], json: bool, show: Any) -> None:
         print_json(document)
     else:
         show(document)
-
-
-def _settings(policy: str, queue: str) -> Settings:
-    from ropewalk.serve.settings import Settings
-
-    return Settings(policy=policy, queue=queue)
-
-
-def _body(
-    name: str, gpus: int, user: str, expected: str | None, deadline: str | None, priority: float, requeue: bool,
-    servers: str | None, label: list[str],
-) -> dict[str, Any]:  # fmt: skip
-    """A job as the service is told about it; what has its usual value is left out."""
-    body: dict[str, Any] = {"name": name, "gpus": gpus}
-    if user:
-        body["user"] = user
-    if expected is not None:
-        body["expected_s"] = units.seconds(expected)
-    if deadline is not None:
-        body["deadline_s"] = units.seconds(deadline)
-    if priority:
-        body["priority"] = priority
-    if requeue:
-        body["requeue"] = True
-    if servers is not None:
-        body["servers"] = [one.strip() for one in servers.split(",") if one.strip()]
-    labels = {}
-    for text in label:
-        key, sign, value = text.partition("=")
-        if not sign or not key:
-            raise InputError(f"--label {text!r} has no value: write KEY=VALUE")
-        labels[key] = value
-    if labels:
-        body["labels"] = labels
-    return body
 
 
 def _write_files(files: dict[str, str], folder: Path) -> None:

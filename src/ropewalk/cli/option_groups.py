@@ -26,8 +26,11 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {
         one.name: one.annotation for one in written.parameters.values() if is_dataclass(one.annotation)
     }
-    own = [one.replace(kind=one.KEYWORD_ONLY) for one in written.parameters.values() if one.name not in groups]
-    added = [one for kind in groups.values() for one in _options(kind)]
+    options = [
+        option
+        for one in written.parameters.values()
+        for option in (_options(groups[one.name]) if one.name in groups else [one.replace(kind=one.KEYWORD_ONLY)])
+    ]
 
     def run(**given: Any) -> None:
         gathered = {
@@ -36,8 +39,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         command(**gathered, **given)
 
     # Typer reads options from the signature and their types from the annotations.
-    run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in options}
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     return run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from ropewalk.extras import how_to_install
 
 if TYPE_CHECKING:
     from ropewalk.serve.http.server import Listening
+    from ropewalk.serve.http.settings import HttpSettings
     from ropewalk.serve.store import Store
     from ropewalk.serve.writer import Writer
     from ropewalk.tenancy.plant import Plant
@@ -51,76 +53,78 @@ def serve(
     try:
         from ropewalk.serve.http.application import LOCAL_NAMES, close, make_application, make_service
         from ropewalk.serve.http.logs import LineLog
-        from ropewalk.serve.http.server import bound, check_certificate, check_openness, server_of
+        from ropewalk.serve.http.server import bound, check_openness, server_of
         from ropewalk.serve.store import open_store
         from ropewalk.serve.store.tokens import tokens
     except ModuleNotFoundError as problem:
         raise lacking(problem) from None
+    rules.check()
+    check_beside(slurm, kubernetes)
+    listening, settings, plant = _checked(run, listen, cluster)
+    with closing(LineLog(quiet=listen.quiet)) as log:
+        with ExitStack() as leaving:
+            store = open_store(run.url(), upgrade=run.upgrade)
+            leaving.callback(store.close)
+            active = sum(one.revoked is None for one in tokens(store))
+            check_openness(listening, no_auth=settings.no_auth, tokens=active)
+            writer = opened(store, plant, run)
+            sockets = bound(listening)
+            listening = replace(listening, port=sockets[0].getsockname()[1] if sockets else listening.port)
+            writer.start()
+            leaving.callback(writer.close)
+            warm(writer)
+            _apply_changes(writer, run)
+            on_devices = rules_for(rules, writer, log.say)
+            service = make_service(writer, settings, log, on_devices)
+            beside = schedulers(slurm, kubernetes, writer, log.say)
+            service.beside = beside.metrics
+            hosts = frozenset(LOCAL_NAMES | ({listening.host} if listening.host else set()))
+            shown = pages(wanted=listen.pages)
+            handlers, shared = (*beside.handlers, *shown.handlers), beside.shared | shown.shared
+            app = make_application(service, hosts, handlers, shown.lifespan, **shared)
+
+            def started() -> None:
+                _say_where(writer, store, listening, active, settings.no_auth)
+                log.say("started", url=listening.url(), database=store.name, pid=os.getpid())
+
+            server = server_of(app, listening, service.doors, log, lambda: close(service), started)
+            _favour_short_requests()
+            if on_devices is not None:
+                on_devices.start()
+                leaving.callback(on_devices.stop)
+            beside.start()
+            leaving.callback(beside.stop)
+            server.run(sockets)
+        log.say("ended")
+    typer.echo("ropewalk serve: stopped; every acknowledged request is in the database", err=True)
+    return 0
+
+
+def _checked(
+    run: ServeRunOptions, listen: ListenOptions, cluster: PlantOptions
+) -> tuple[Listening, HttpSettings, Plant | None]:
+    """What was typed, refused before a file is made."""
+    from ropewalk.serve.http.server import check_certificate, check_openness
+
     listening, settings = listen.listening(), listen.settings()
     plant = plant_of(cluster) if cluster != PlantOptions() else None
     run.settings()
     run.retention()
-    rules.check()
-    check_beside(slurm, kubernetes)
     if listening.secure and listening.key is not None:
         check_certificate(listening)
-    if run.is_new():  # refused before a file is made
+    if run.is_new():
         check_openness(listening, no_auth=settings.no_auth, tokens=0)
         if plant is None:
             raise no_cluster(run.url())
-    store = open_store(run.url(), upgrade=run.upgrade)
-    try:
-        active = sum(one.revoked is None for one in tokens(store))
-        check_openness(listening, no_auth=settings.no_auth, tokens=active)
-        writer = opened(store, plant, run)
-        sockets = bound(listening)
-        listening = replace(listening, port=sockets[0].getsockname()[1] if sockets else listening.port)
-    except BaseException:
-        store.close()
-        raise
-    log = LineLog(quiet=listen.quiet)
-    writer.start()
-    try:
-        warm(writer)
-        _apply_changes(writer, run)
-        on_devices = rules_for(rules, writer, log.say)
-    except BaseException:
-        writer.close()
-        store.close()
-        raise
-    service = make_service(writer, settings, log, on_devices)
-    beside = schedulers(slurm, kubernetes, writer, log.say)
-    service.beside = beside.metrics
-    hosts = LOCAL_NAMES | ({listening.host} if listening.host else set())
-    shown = pages(wanted=listen.pages)
-    app = make_application(
-        service, frozenset(hosts), (*beside.handlers, *shown.handlers), shown.lifespan, **beside.shared, **shown.shared
-    )
+    return listening, settings, plant
 
-    def started() -> None:
-        _say_where(writer, store, listening, active, settings.no_auth)
-        log.say("started", url=listening.url(), database=store.name, pid=os.getpid())
 
-    server = server_of(app, listening, service.doors, log, lambda: close(service), started)
+def _favour_short_requests() -> None:
+    """Settings of the interpreter for many short requests beside a thread that writes."""
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()  # what is there now stays: collections look at what comes after it
     gc.set_threshold(*COLLECT)
-    if on_devices is not None:
-        on_devices.start()
-    beside.start()
-    try:
-        server.run(sockets)
-    finally:
-        beside.stop()
-        if on_devices is not None:
-            on_devices.stop()
-        writer.close()
-        store.close()
-        log.say("ended")
-        log.close()
-    typer.echo("ropewalk serve: stopped; every acknowledged request is in the database", err=True)
-    return 0
 
 
 def opened(store: Store, plant: Plant | None, run: ServeRunOptions) -> Writer:
