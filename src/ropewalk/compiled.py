@@ -1,11 +1,14 @@
 """Kernels: functions over arrays that Numba compiles when they are first called, and keeps on disk.
 
+They are kept for the user (`~/.cache/ropewalk/kernels` on Linux, or NUMBA_CACHE_DIR), by what they are made of and not
+by where the source lies: a second checkout or installation of the same code compiles nothing.
+
 A wheel may bring them compiled ahead, for every CPU of the last ten years: `ropewalk warm --into FOLDER` writes them,
 `make wheel` packs them. They are taken where Python, Numba and the instructions of the CPU agree with what they were
 made for and the source is the same, to the byte; whatever is missing is compiled as usual.
 
-Numba looks at the file of a kernel alone. Here what is kept also counts as old when a file has changed from which the
-kernel takes other kernels or types.
+Numba looks at the file of a kernel alone. Here what a kernel is made of is also every file from which it takes other
+kernels or types, and the value of every constant that it takes from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,20 +19,30 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+import numpy as np
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+    UserProvidedCacheLocator,
+)
 from numba.core.dispatcher import Dispatcher
+from numba.misc.appdirs import AppDirs
 
 INTO = "ROPEWALK_COMPILE_INTO"
 """While kernels are compiled for a wheel: the folder that they are written to."""
 BROUGHT = Path(__file__).with_name("_compiled")
 """Where a wheel has them."""
 TARGET = "target.json"
+VERSIONS = 8
+"""Of every kernel so many are kept: checkouts that differ need some each."""
 CPUS = {"x86_64": ("x86-64-v3", "+avx,+avx2,+bmi,+bmi2,+cx16,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.2,+xsave")}
 """What kernels of a wheel need of a CPU: its name for LLVM and its features."""
 
@@ -121,50 +134,108 @@ class _Index(IndexDataCacheFile):  # type: ignore[misc]
             return {}
 
 
+class _ForUser(UserProvidedCacheLocator):  # type: ignore[misc]
+    """A kernel's place among those of the user: by the name of its module, wherever its source lies."""
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._py_file = source
+        self._lineno = function.__code__.co_firstlineno
+        self._cache_path = str(self.root() / function.__module__)
+
+    @staticmethod
+    def root() -> Path:
+        return kept()
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> _ForUser | None:
+        made = cls(function, source)
+        try:
+            made.ensure_cache_path()
+        except OSError:  # a home that cannot be written to
+            return None
+        return made
+
+
+class _KeptResults(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [UserProvidedCacheLocator, _ForUser, InTreeCacheLocator]  # noqa: RUF012
+
+
+def kept() -> Path:
+    """The folder in which kernels are kept for the user, unless NUMBA_CACHE_DIR names another."""
+    return Path(AppDirs(appname="ropewalk", appauthor=False).user_cache_dir) / "kernels"
+
+
 class _Kept(FunctionCache):  # type: ignore[misc]
     """A kernel as it was compiled here, unless it or something that it is made of has changed since."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._own_stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _Index(self._cache_path, self._impl.filename_base, self._own_stamp)
+    _impl_class = _KeptResults
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._cache_file._source_stamp = self._whole_stamp()
+        # Not before a kernel is called: what it calls may be defined below it.
+        self._cache_file = self._index(self._cache_path)
         return super()._load_overload(sig, target_context)
 
-    def _whole_stamp(self) -> tuple[Any, ...]:
-        # Not before a kernel is called: what it calls may be defined below it.
-        return (self._own_stamp, *sorted({_stamp(path) for path in _made_of(self._py_func)}))
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        super()._save_overload(sig, data)
+        forget_old(Path(self._cache_path), self._impl.filename_base)
+
+    @cached_property
+    def _parts(self) -> tuple[str, ...]:
+        return _made_of(self._py_func)
+
+    def _index(self, folder: str) -> _Index:
+        """Versions lie beside each other: checkouts that differ leave those of each other alone."""
+        version = hashlib.sha256("\n".join(self._parts).encode()).hexdigest()[:16]
+        return _Index(folder, f"{self._impl.filename_base}-{version}", self._parts)
 
 
-def _made_of(function: Callable[..., Any]) -> set[str]:
-    """The files from which a kernel takes other kernels, however deep, and types."""
+def forget_old(folder: Path, kernel: str) -> None:
+    """Of a kernel the latest versions stay."""
+    found = sorted((path.stat().st_mtime, path) for path in folder.glob(f"{kernel}-*.nbi"))
+    for _, index in found[:-VERSIONS]:
+        for path in folder.glob(f"{index.stem}.*"):
+            path.unlink(missing_ok=True)
+
+
+def _made_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a kernel is made of: files from which it takes other kernels, however deep, and types; and constants."""
     package = function.__module__.partition(".")[0]
-    found: set[str] = set()
+    files: set[str] = set()
+    constants: set[str] = set()
     seen: set[Any] = set()
     left: list[Any] = [function]
     while left:
         if (one := left.pop()) in seen:
             continue
         seen.add(one)
-        found.add(one.__code__.co_filename)
-        for value in _globals_of(one):
+        files.add(one.__code__.co_filename)
+        for name, value in _globals_of(one):
             if isinstance(value, Dispatcher):
                 left.append(value.py_func)
             elif isinstance(value, type) and value.__module__.partition(".")[0] == package:
-                found.add(str(sys.modules[value.__module__].__file__))
-    return found
+                files.add(str(sys.modules[value.__module__].__file__))
+            elif isinstance(value, np.ndarray):
+                constants.add(f"{name} {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}")
+            elif _is_plain(value):
+                constants.add(f"{name} {value!r}")
+    return tuple(sorted({*map(_stamp, files), *constants}))
 
 
-def _globals_of(function: Any) -> Iterator[Any]:
+def _is_plain(value: Any) -> bool:
+    """Is it a constant that is the same in every process?"""
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str | np.generic)
+
+
+def _globals_of(function: Any) -> Iterator[tuple[str, Any]]:
     """What the names in a function stand for, in its module and in modules that it names."""
     names = set(_names(function.__code__))
     for name in names:
         value = function.__globals__.get(name)
-        yield value
+        yield name, value
         if isinstance(value, ModuleType):
-            yield from (vars(value).get(inner) for inner in names)
+            yield from ((f"{name}.{inner}", vars(value).get(inner)) for inner in names)
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -185,30 +256,21 @@ class _Brought(_Kept):
     def __init__(self, function: Callable[..., Any], target: KernelTarget) -> None:
         super().__init__(function)
         self._llvm = target.llvm
-        self._with_wheel = _Index(str(BROUGHT / function.__module__), self._impl.filename_base, self._own_stamp)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._with_wheel._source_stamp = self._whole_stamp()
         key = self._index_key(sig, target_context.codegen())
-        data = self._with_wheel.load((key[0], self._llvm, *key[2:]))
+        data = self._index(str(BROUGHT / self._py_func.__module__)).load((key[0], self._llvm, *key[2:]))
         if data is None:
             return super()._load_overload(sig, target_context)
         return self._impl.rebuild(target_context, data)
 
 
-class _InFolder(UserProvidedCacheLocator):  # type: ignore[misc]
-    """A kernel's place in a folder for a wheel: by the name of its module, wherever its source lies."""
+class _InFolder(_ForUser):
+    """A kernel's place in a folder for a wheel: as for the user."""
 
-    def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._py_file = source
-        self._lineno = function.__code__.co_firstlineno
-        self._cache_path = str(Path(os.environ[INTO], function.__module__))
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], source: str) -> _InFolder:
-        made = cls(function, source)
-        made.ensure_cache_path()
-        return made
+    @staticmethod
+    def root() -> Path:
+        return Path(os.environ[INTO])
 
 
 class _WrittenResults(CompileResultCacheImpl):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ropewalk import __version__
+from ropewalk import __version__, compiled
 from ropewalk.cli.commands import CLUSTER, COMMANDS, SERVE
 from ropewalk.compiled import KernelTarget
 
@@ -56,17 +56,13 @@ def ran(*command, **options):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel with the kernels that are compiled in this working tree already."""
+    """A wheel with the kernels that this user's commands have compiled already."""
     folder = tmp_path_factory.mktemp("built")
-    kernels, package = folder / "kernels", ROOT / "src" / "ropewalk"
+    kernels = folder / "kernels"
     beside = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     ran(sys.executable, "-m", "ropewalk", *SMOKE["expect"].split(), env=beside)
-    for index in package.rglob("__pycache__/*.nb[ic]"):
-        module = index.parents[1].relative_to(package.parent) / index.name.partition(".")[0]
-        place = kernels / ".".join(module.parts)
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.copy(index, place)
-    kernels.mkdir(exist_ok=True)
+    for module in compiled.kept().glob("ropewalk.*"):
+        shutil.copytree(module, kernels / module.name, ignore=shutil.ignore_patterns("*.tmp.*"))
     KernelTarget.here().write(kernels)
     environment = {**os.environ, "ROPEWALK_KERNELS": str(kernels)}
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
@@ -84,6 +80,7 @@ def installed(wheel, tmp_path_factory):
     pins = ("--constraint", ROOT / "requirements" / "constraints.txt")
     ran(python, "-m", "pip", "--quiet", "install", "--no-compile", *pins, f"{wheel}[serve]")
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    environment["XDG_CACHE_HOME"] = str(folder / "cache")  # of a user who has compiled nothing
 
     def run(*words):
         return ran(python.with_name("ropewalk"), *words, cwd=folder, env=environment)

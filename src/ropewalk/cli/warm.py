@@ -78,8 +78,8 @@ def warm_command(
 ) -> None:
     """Compile the kernels of all commands now, on all cores, so that no later command waits for the compiler.
 
-    It asks each command a small question. What is compiled is kept on disk, beside the package or in NUMBA_CACHE_DIR:
-    the next time, this takes seconds.
+    It asks each command a small question. What is compiled is kept on disk for all installations of this code, in the
+    user's cache or in NUMBA_CACHE_DIR: the next time, this takes seconds.
     """
     from tempfile import TemporaryDirectory
 
