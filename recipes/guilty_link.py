@@ -39,7 +39,9 @@ HOSTS = LEAFS * HOSTS_OF_LEAF
 BITS_PER_SECOND = 50e6
 SENT_BYTES = 750_000
 PORT = 5055
-LONGEST_S = 30.0
+LONGEST_S = 300.0
+SENDS, AGREE = (2, 12), 0.03
+"""A pair sends at least and at most so many times, until its two fastest sends differ by no more than this part."""
 
 
 def cluster() -> Cluster:
@@ -120,14 +122,14 @@ def pairs() -> list[tuple[int, int]]:
 
 
 def measured(lab: Lab, lines: list[Connection]) -> str:
-    """The table of pairs, one pair at a time: the shorter of two sends."""
+    """The table of pairs, one pair at a time: the fastest send of each, as no link is faster than it is."""
     rows = ["ranks,collective,size,time"]
     for src, dst in pairs():
-        taken = []
-        for _ in range(2):
+        taken: list[float] = []
+        while len(taken) < SENDS[0] or (len(taken) < SENDS[1] and taken[1] > taken[0] * (1 + AGREE)):
             lines[src].send((lab.namespace(dst).address, SENT_BYTES))
-            taken.append(float(str(_heard(lines[src]))))
-        rows.append(f"h{src} h{dst},send,{SENT_BYTES}B,{min(taken):.6f}s")
+            taken = sorted([*taken, float(str(_heard(lines[src])))])
+        rows.append(f"h{src} h{dst},send,{SENT_BYTES}B,{taken[0]:.6f}s")
     return "\n".join(rows)
 
 

@@ -27,6 +27,7 @@ from ropewalk.serve.rules.rule import Send
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES
 
+PATIENCE_S = 300.0
 DAEMONS = Path("/usr/lib/frr")
 SMALL = plant("leaf-spine:2x4x4", gpus_per_server=1, bandwidth=2.5e6)
 pytestmark = [
@@ -51,7 +52,7 @@ def leafs(tmp_path_factory):
             return ["env", f"VTY={folder / device}", "nsenter", f"--net={held(lab.process.holder, node)}"]
 
         with _daemons(folder, prefix):
-            yield FrrDriver(FrrLeafs(SMALL, addresses), Reach(prefix, 5.0), 'vtysh --vty_socket "$VTY"')
+            yield FrrDriver(FrrLeafs(SMALL, addresses), Reach(prefix, 60.0), 'vtysh --vty_socket "$VTY"')
 
 
 def _ports(network):
@@ -75,7 +76,7 @@ def _daemons(folder, prefix):
                 subprocess.run(
                     [*prefix(device), DAEMONS / name, "-d", "--vty_socket", place, "-i", pid, "-z", place / "zserv.api",
                      "-A", "127.0.0.1", "-P", "0", "--log", f"file:{place / name}.log"],
-                    check=True, capture_output=True, timeout=20,
+                    check=True, capture_output=True, timeout=PATIENCE_S,
                 )  # fmt: skip
                 started.append(pid)
         yield
@@ -115,7 +116,7 @@ def _uplinks(driver, rules):
 
 def _settled(driver, rules):
     """FRR tells the kernel a moment after it has answered."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     while True:
         found = _uplinks(driver, rules)
         if all((gateway == wanted) == (wanted != "local") for gateway, wanted in found.values()):

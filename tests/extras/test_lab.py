@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -39,6 +40,8 @@ from ropewalk.routing.k_shortest import k_shortest
 from ropewalk.task import Sketch
 
 pytestmark = pytest.mark.extras
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +59,7 @@ def request(builder, name="test", routing="default"):
     return LabRequest(name, builder.expression, LabNetwork(fabric), *routes_by_name(fabric, routing))
 
 
-def arrives(lab, src, dst, path=0, size=1000):
+def arrives(lab, src, dst, path=0, size=1000, within_s=PATIENCE_S):
     """Send a datagram from host to host, and wait for it."""
     with inside(held(lab.process.holder, dst)):
         taker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -65,7 +68,7 @@ def arrives(lab, src, dst, path=0, size=1000):
         giver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         giver.bind((host_address(src, path), 0))
     with taker, giver:
-        taker.settimeout(1.0)
+        taker.settimeout(within_s)
         try:
             giver.sendto(bytes(size), (host_address(dst, path), 9000))
             return len(taker.recv(65536)) == size
@@ -101,7 +104,7 @@ def test_faults_cut_slow_and_restore_links():
     with opened("test") as (_, lab):
         assert arrives(lab, 0, 1)
         cause("test", Fault("h0-h1", DOWN))
-        assert not arrives(lab, 0, 1)
+        assert not arrives(lab, 0, 1, within_s=1.0)
         assert arrives(lab, 1, 2)
         cause("test", Fault("h0->h2", 1.25e5))
         cause("test", Fault("h0-h1", UP))
@@ -193,26 +196,28 @@ def test_a_command_that_is_killed_while_it_builds_leaves_no_process(folder):
         "from ropewalk.lab.forwarding import hashed\nfrom ropewalk.lab.lab import built\n"
         "fabric = Ring(4, 2.5e6).build()\n"
         f"with built(LabNetwork(fabric), hashed(fabric), {str(folder / 'x.json')!r}):\n"
-        "    print('up', flush=True)\n    import time; time.sleep(60)\n"
+        "    print('up', flush=True)\n    import time; time.sleep(600)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "up\n"
     assert any("hold" in words for words in processes_of(folder))
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while any("hold" in words for words in processes_of(folder)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not any("hold" in words for words in processes_of(folder))
 
 
 def test_up_and_down_ten_times_leaves_nothing(folder):
+    gc.collect()  # what other tests have left behind
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(10):
         bring_up(request(Ring(4, 2.5e6)))
         take_down("test")
     assert not processes_of(folder)
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 @pytest.mark.parametrize(
@@ -235,7 +240,8 @@ def test_collectives_run_with_right_sums_over_the_predicted_links(builder, colle
     assert found.taken.strayed == ()
     for row in found.links():
         assert row.predicted_bytes <= row.sent_bytes * 1.001
-        assert row.sent_bytes <= row.predicted_bytes * 1.25 + 20_000  # small packets, acknowledgements
+        again = found.retransmitted * asked.network.settings.mtu  # on a busy machine acknowledgements come late
+        assert row.sent_bytes <= row.predicted_bytes * 1.25 + 20_000 + again  # small packets, acknowledgements
         seen = found.typical_curves.of_link(row.link)
         assert seen == sorted(seen)
         assert seen[0] == 0
@@ -246,12 +252,12 @@ def test_collectives_run_with_right_sums_over_the_predicted_links(builder, colle
 
 
 def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(monkeypatch):
-    monkeypatch.setattr("ropewalk.lab.measure._LEAST_LIMIT_S", 2.0)
     bring_up(request(Ring(3, 2.5e6)))
     with opened("test") as (state, lab):
         work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=30_000))
         assert not measured(lab, state.routing, work, repeats=1).wrong
     cause("test", Fault("h0-h1", DOWN))
+    monkeypatch.setattr("ropewalk.lab.measure._LEAST_LIMIT_S", 2.0)
     with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be opened"):
         measured(lab, state.routing, work, repeats=1)
 
@@ -265,8 +271,8 @@ def test_a_job_goes_on_over_other_circuits_when_they_change(tmp_path):
     bring_up(LabRequest("test", "before", LabNetwork(first), *routes_by_name(first, "shortest")))
     change = Thread(target=rewire, args=("test", second, *routes_by_name(second, "shortest"), 0.1))
     with opened("test") as (state, lab):
-        work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=4_000_000))
-        found = measured(
+        work = collective_work(lab.network, routes_in(state, lab.network), LabQuestion("ring", size_bytes=8_000_000))
+        found = measured(  # 5 s, within which a busy machine has changed them
             lab, state.routing, work, repeats=1,
             progress=lambda done, total, doing: change.start() if doing.startswith("run 1") else None,
         )  # fmt: skip
@@ -309,24 +315,27 @@ def test_gloo_sends_what_is_predicted_and_its_numbers_are_right(act):
     groups = ((0, 2), (1, 3)) if act is Act.ALL_REDUCE else ()
     with built(asked.network, asked.tables()) as lab:
         question = LabQuestion("ring", act, 300_000, repeats=1, groups=groups)
+        before = lab.process.retransmitted()
         found = measured_gloo(lab, asked.routes, question)
+        again = (lab.process.retransmitted() - before) * asked.network.settings.mtu
     assert found.wrong == ()
     assert len(found.measured) == (2 if groups else 1)
     for row in found.links():
         assert row.predicted_bytes <= row.sent_bytes * 1.001
-        assert row.sent_bytes <= row.predicted_bytes * 1.05 + 20_000  # acknowledgements
+        assert row.sent_bytes <= row.predicted_bytes * 1.05 + 20_000 + again  # acknowledgements
 
 
 def test_a_cable_that_comes_back_lets_a_job_end_and_one_that_does_not_is_named(monkeypatch):
     monkeypatch.setattr("ropewalk.lab.measure._SURE_S", 1.5)
     asked = request(Ring(3, 2.5e6))
-    work = collective_work(asked.network, asked.routes, LabQuestion("ring", size_bytes=1_000_000))
+    # One second in which a busy machine has cut the cable, and one for which it is down.
+    work = collective_work(asked.network, asked.routes, LabQuestion("ring", size_bytes=4_000_000))
     with built(asked.network, asked.tables()) as lab:
-        fault = timed_fault("h0-h1 down at 0.1s up at 0.6s")
+        fault = timed_fault("h0-h1 down at 0.1s up at 1.6s")
         found = measured(lab, asked.routing, work, repeats=1, faults=[fault])
         assert not found.wrong
-        assert found.predicted_s == pytest.approx(0.78, abs=0.01)  # half a second more than undisturbed
-        assert found.typical.seconds > 0.6
+        assert found.predicted_s == pytest.approx(1.116 + 1.5, abs=0.01)  # so much more than undisturbed
+        assert found.typical.seconds > 1.6
         names = asked.network.fabric.node_names
         graph = work.job.graph
         assert {(names[graph.place[task]], names[graph.peer[task]]) for task, *_ in found.typical.stalls} >= {

@@ -76,7 +76,7 @@ def test_a_second_writer_is_refused_and_one_that_was_taken_over_stops(
     with store.engine.connect() as other, other.begin():
         other.exec_driver_sql("UPDATE meta SET value = '99' WHERE key = 'epoch'")
     lost = writer.submit(Submit("b", 8))
-    writer._thread.join(10)
+    writer._thread.join(300)
     assert isinstance(problems[0], EpochLost)
     assert not lost.done()
     store.close()

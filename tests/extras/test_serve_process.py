@@ -21,6 +21,7 @@ import pytest
 from ropewalk.serve.client import Client
 
 pytestmark = pytest.mark.extras
+PATIENCE_S = 300.0
 SMALL = ("--fabric", "leaf-spine:4x4x4", "--gpus-per-server", "2")
 
 
@@ -44,11 +45,11 @@ class Process:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(PATIENCE_S)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextmanager
@@ -90,7 +91,7 @@ def test_killed_it_goes_on_with_what_was_acknowledged_and_told_to_end_it_ends(tm
 def test_a_second_process_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with process(tmp_path, *SMALL, "--no-auth"):
         second = Process(tmp_path, "--no-auth")
-        assert second.process.wait(30) == 2
+        assert second.process.wait(PATIENCE_S) == 2
         assert "another process runs on the store" in second.log.read_text()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TIMEOUT_S = 60
+TIMEOUT_S = 600
 
 
 def missing() -> str | None:

@@ -25,7 +25,7 @@ class Gone(Exception):
 class Line:
     """One keep-alive connection; every answer is read to its last byte, or it is none."""
 
-    def __init__(self, path: Path, timeout_s: float = 30.0) -> None:
+    def __init__(self, path: Path, timeout_s: float = 120.0) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(timeout_s)
         try:

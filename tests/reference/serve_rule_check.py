@@ -16,7 +16,7 @@ from ropewalk.serve.rules.table import driver_named
 from ropewalk.serve.state import State
 from ropewalk.serve.store import open_store
 
-SETTLES_S = 30.0
+SETTLES_S = 300.0
 
 
 @dataclass

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from ropewalk.serve.client import Client
 
+PATIENCE_S = 300.0
+"""Before a service is taken for lost: the machine may be busy with other things."""
+
 
 class Served:
     """One service over one database; `options` are those of `ropewalk serve`."""
@@ -31,7 +34,7 @@ class Served:
             self._process.send_signal(signal.SIGCONT)
             self._process.terminate()
             try:
-                self._process.wait(20)
+                self._process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -46,7 +49,7 @@ class Served:
             self._process = subprocess.Popen(
                 command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"the service does not start:\n{self.log()[-3000:]}")
@@ -69,7 +72,7 @@ class Served:
         self._process.send_signal(signal.SIGCONT)
 
     def ask(self, method, path, body=None, tries=3, **query):
-        client = Client(f"unix:{self.socket}", timeout_s=10, sleep=time.sleep if tries > 1 else _at_once)
+        client = Client(f"unix:{self.socket}", timeout_s=60, sleep=time.sleep if tries > 1 else _at_once)
         try:
             reply = client.ask(method, path, body, query=query)
         finally:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 
 
 def descendants():
@@ -55,7 +55,7 @@ def end(master, kind):
     """As systemd does it: 22.05 may hang, after it has saved its state, when a prolog runs while it is stopped."""
     master.send_signal(kind)
     try:
-        master.wait(5)
+        master.wait(20)
     except subprocess.TimeoutExpired:
         master.kill()
         master.wait()

@@ -3,8 +3,10 @@
 Daemons listen on the loopback alone. Authentication is switched off, which is why nothing else may.
 """
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -14,6 +16,8 @@ from pathlib import Path
 
 KEEPER = Path(__file__).with_name("slurm_keeper.py")
 NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "sinfo", "scancel")
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
 ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL"})
 CONF = """\
 ClusterName=test
@@ -40,7 +44,7 @@ SchedulerParameters=bf_interval=1,sched_min_interval=0,nohold_on_prolog_fail
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 KillWait=1
-MessageTimeout=10
+MessageTimeout=90
 """
 
 
@@ -80,12 +84,12 @@ class SlurmMachine:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, env=self.environment,
         )  # fmt: skip
         assert self._keeper.stdout.readline() == "done\n"
-        self.wait_for(lambda: self._idle() == len(self.servers), 20, "all nodes idle")
+        self.wait_for(lambda: self._idle() == len(self.servers), "all nodes idle")
         return self
 
     def __exit__(self, *_):
         self._keeper.stdin.close()
-        self._keeper.wait(30)
+        self._keeper.wait(PATIENCE_S)
         self._keeper.stdout.close()
 
     @property
@@ -93,7 +97,7 @@ class SlurmMachine:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
         return clean | {"SLURM_CONF": str(self.conf)}
 
-    def ask(self, *words, user=None, check=True, timeout=30):
+    def ask(self, *words, user=None, check=True, timeout=PATIENCE_S):
         """What a command of Slurm prints; as another user, who has no rights, where one is given."""
         before = [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         ran = subprocess.run(
@@ -123,11 +127,11 @@ class SlurmMachine:
     def log(self):
         return (self.folder / "log" / "slurmctld.log").read_text(errors="replace")
 
-    def wait_for(self, true, seconds, what):
-        deadline = time.monotonic() + seconds
+    def wait_for(self, true, what):
+        deadline = time.monotonic() + PATIENCE_S
         while not true():
             if time.monotonic() > deadline:
-                raise AssertionError(f"not within {seconds} s: {what}\n{self._left()}\n{self.log()[-1500:]}")
+                raise AssertionError(f"not within {PATIENCE_S:g} s: {what}\n{self._left()}\n{self.log()[-1500:]}")
             time.sleep(0.05)
 
     def all_over(self):
@@ -164,14 +168,13 @@ class SlurmMachine:
 
 
 def free_ports(count):
-    """Ports of the loopback that nobody uses; they stay free for the moment that it takes to start."""
-    held = []
-    try:
-        for _ in range(count):
-            one = socket.socket()
-            one.bind(("127.0.0.1", 0))
-            held.append(one)
-        return [one.getsockname()[1] for one in held]
-    finally:
-        for one in held:
-            one.close()
+    """Ports of the loopback that nobody uses, below those that the kernel gives to whoever asks for any."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found = []
+    for port in random.sample(range(10_000, lowest), lowest - 10_000):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError(f"there are no {count} free ports below {lowest}")

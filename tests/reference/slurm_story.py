@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from slurm_machine import ENDED
+from slurm_machine import ENDED, PATIENCE_S
 
 NODES = (1, 1, 1, 2, 2, 2, 4, 4, 8)
 NAMES = ("train", "eval", 'a "quoted" name', "$(touch /ropewalk-was-here)", "; reboot", "line\\nbreak", "naïve ☂")
@@ -49,7 +49,7 @@ class Watcher(threading.Thread):
 
     def stop(self):
         self._stop_now.set()
-        self.join(30)
+        self.join(PATIENCE_S)
 
 
 def nodes_twice(jobs):
@@ -81,8 +81,8 @@ def tell_story(machine, served, jobs, *, seed=1, kills=2, restarts=1, ctld_kills
             for what in moments.get(number, ()):
                 _happen(machine, served, dice, told, what)
             time.sleep(dice.uniform(0.0, 0.15))
-        machine.wait_for(machine.all_over, 200, "all jobs are over in Slurm")
-        machine.wait_for(lambda: not served.jobs(), 60, "no job is left in the controller")
+        machine.wait_for(machine.all_over, "all jobs are over in Slurm")
+        machine.wait_for(lambda: not served.jobs(), "no job is left in the controller")
     finally:
         watcher.stop()
     for job in machine.jobs().values():
@@ -123,7 +123,7 @@ def _starting(machine):
 
 
 def _submit(machine, dice, told):
-    options = [f"--nodes={dice.choice(NODES)}", f"--job-name={dice.choice(NAMES)}", "--time=1"]
+    options = [f"--nodes={dice.choice(NODES)}", f"--job-name={dice.choice(NAMES)}", "--time=10"]
     if dice.random() < 0.05:
         options.append("--array=0-2")
         told.jobs += 2
@@ -151,9 +151,9 @@ def _happen(machine, served, dice, told, what):
         return
     if what == "restart":
         # Slurm queues a job again, minutes later, whose prolog was killed with slurmctld: not what this is about.
-        machine.wait_for(lambda: not _starting(machine), 20, "no job is about to start")
+        machine.wait_for(lambda: not _starting(machine), "no job is about to start")
     machine.ctld("kill" if what == "kill ctld" else "stop")
     told.restarts += 1
     time.sleep(dice.uniform(0.2, 1.0))
     machine.ctld("start")
-    machine.wait_for(lambda: machine.jobs() is not None, 30, "slurmctld answers again")
+    machine.wait_for(lambda: machine.jobs() is not None, "slurmctld answers again")
