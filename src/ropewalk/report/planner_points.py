@@ -32,7 +32,7 @@ PAINTED = "Tensor"
 CONTROLS = (
     "Drag over points to select them: the table lists what is selected. Enter enlarges the selection, Escape drops "
     "it, a double click shows all. By keyboard: Space selects, arrows move the selection, with Shift they resize it; "
-    "without one they move the view, and + and − zoom."
+    "without one they move the view, and + and − zoom. By touch: press select, then drag."
 )
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

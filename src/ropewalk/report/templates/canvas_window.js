@@ -91,6 +91,7 @@
     };
     const select = (area) => {
       look.area = area;
+      canvas.style.touchAction = area ? "none" : "";
       draw();
     };
     const all = () => {
@@ -125,7 +126,8 @@
     const move = (part, above = 0) => show(moved(look.view, part, whole()), moved(look.high, above, tall?.whole()));
 
     canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || event.pointerType === "touch") return;
+      // A finger scrolls the page, unless something is selected: then it selects anew.
+      if (event.button !== 0 || (event.pointerType === "touch" && !look.area)) return;
       const place = (moved) => {
         const box = canvas.getBoundingClientRect();
         const py = moved.clientY - box.top;

@@ -14,6 +14,7 @@ const pointCloud = (() => {
   const gigabytes = (size) => `${Number(size.toPrecision(4))}\u00a0GB`;
   const element = (tag, text, parts = {}) => Object.assign(document.createElement(tag), { textContent: text, ...parts });
   const NEAR = 9;
+  const BEST = 0; // where strategies can be held against the best one, it comes first
 
   // Draws a figure; `before` is what another picture in its place had chosen. Answers with what is chosen now.
   return (figure, before = null) => {
@@ -73,7 +74,7 @@ const pointCloud = (() => {
         paper.fillText(written(at * 1e9), look.gutter - 10, y);
       }
       paper.textAlign = "center";
-      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 110)))) {
+      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 80)))) {
         const x = look.x(at);
         paper.fillStyle = grid;
         paper.fillRect(Math.round(x), TOP, 1, HEIGHT - AXIS - TOP);
@@ -208,7 +209,8 @@ const pointCloud = (() => {
         );
         row.cells[1].dataset.value = data.time[point];
         row.cells[2].dataset.value = data.memory[point];
-        if (listed.dataset.choose) {
+        if (listed.dataset.choose && point === BEST) row.append(element("td", "best"));
+        else if (listed.dataset.choose) {
           const button = element("button", listed.dataset.choose, { type: "button", className: "chip" });
           button.setAttribute("aria-label", `${listed.dataset.choose} ${words(point)}`);
           button.addEventListener("click", () => choose(point));
@@ -256,7 +258,7 @@ const pointCloud = (() => {
     canvas.addEventListener("click", (event) => {
       const box = canvas.getBoundingClientRect();
       const point = nearest(event.clientX - box.left, event.clientY - box.top);
-      if (point >= 0 && !look.area) choose(point);
+      if (point > BEST && !look.area) choose(point);
     });
     for (const box of figure.querySelectorAll("input[type=checkbox]")) {
       const [column, value] = box.value.split(" ").map(Number);

@@ -10,6 +10,7 @@
   const listed = async () => {
     const { answers } = await ui.ask("/v1/ui/recent");
     at("nothing").hidden = answers.length > 0;
+    at("answered").hidden = !answers.length;
     at("recent").replaceChildren(...answers.map((one) => {
       const anchor = ui.link("", `/ui/answers/${one.id}`);
       anchor.append(code(one.command_line));
@@ -36,6 +37,7 @@
     ].filter(([, value]) => value));
     at("page").hidden = !found.page;
     if (found.page) at("page").src = found.page;
+    at("page-link").textContent = found.page ? new URL(found.page, location.href).href : "–";
     at("raw").hidden = false;
     at("json").textContent = told.text ?? JSON.stringify(told, null, 1).slice(0, 200000);
   };

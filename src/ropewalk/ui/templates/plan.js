@@ -4,7 +4,7 @@
   const { at } = ui;
   const form = at("planner");
   const field = (name) => form.elements[name];
-  const state = { choices: null, files: {}, asked: null, latest: 0, timing: [] };
+  const state = { choices: null, files: {}, latest: 0, timing: [] };
   const DEFAULTS = { model: "llama3-70b", device: "h100", dtype: "bf16", servers: 64, gpus_per_server: 8, speed: 400, fabric: "rails", oversubscription: 1, ports: 4, batch: 1024, seq: 8192 };
   const WIRE = "wire";
   const THINNED = ["rails", "leaf-spine", "fat-tree"];
@@ -36,6 +36,7 @@
     at("built").hidden = Boolean(preset || cluster);
     at("over").hidden = !thinned();
     at("wire").hidden = !wired();
+    for (const name of ["stack", "power", "network", "nics"]) field(name).closest("label").hidden = wired(); // a wiring takes none of these
     for (const name of ["preset", "servers"]) field(name).disabled = Boolean(cluster);
     field("model").disabled = Boolean(fileOf("model"));
   };
@@ -60,9 +61,8 @@
 
   const showEstimate = (found) => {
     const { estimate } = found;
-    state.asked = found;
     at("state").textContent = "Estimate: the best of a few usual strategies, simulated";
-    at("headline").textContent = `${ui.seconds(estimate.step_time_s)} per step`;
+    ui.headline(`${ui.seconds(estimate.step_time_s)} per step`, ui.seconds(estimate.step_time_s));
     at("strategy").textContent = estimate.best.said;
     at("printed").textContent = found.command_line;
     ui.facts(at("numbers"), [
@@ -77,11 +77,11 @@
   const showPorts = () => {
     const { servers, degree } = values();
     state.latest += 1;
-    state.asked = null;
     document.title = "Ports to wire · ropewalk";
     at("answer").removeAttribute("aria-busy");
     at("state").textContent = "Ports to wire";
-    at("headline").textContent = `${ui.count(servers)} servers with ${degree} ports each`;
+    ui.headline(`${ui.count(servers)} servers with ${degree} ports each`, "");
+    at("printed").textContent = "";
     at("strategy").textContent = "Which cables to lay depends on the model: Search and simulate finds the wiring and the strategy together.";
     at("numbers").replaceChildren();
     ui.complain(null);
@@ -138,7 +138,12 @@
     }
   };
 
-  const searched = () => question({ ...values(), network: wired() ? "" : field("network").value.trim() });
+  // Other networks are compared with the one that the form describes, which the command calls own.
+  const compared = () => {
+    const others = field("network").value.split(",").map((name) => name.trim()).filter((name) => name && name !== "own" && name !== network());
+    return wired() || !others.length ? "" : ["own", ...others].join(",");
+  };
+  const searched = () => question({ ...values(), network: compared() });
   // A file is a model where it lists layers, or is a profile; otherwise a cluster.
   const take = async (file) => {
     const kind = /\.txt$/i.test(file.name) || /^\s*"?layers"?\s*:/m.test(await file.slice(0, 1e6).text()) ? "model" : "cluster";
@@ -176,7 +181,7 @@
       if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
     });
     at("prove").addEventListener("click", () => search.begin(searched(), state.choices.exports, false));
-    at("copy").addEventListener("click", (event) => ui.copied(event.target, state.asked?.command_line ?? ""));
+    at("copy").addEventListener("click", (event) => ui.copied(event.target, at("printed").textContent)); // what gives the answer that is shown
     at("link").addEventListener("click", (event) => ui.copied(event.target, location.href));
     shown();
     await estimate();

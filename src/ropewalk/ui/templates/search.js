@@ -46,8 +46,11 @@ const search = (() => {
     at("links").replaceChildren(ui.link("This answer by itself", `/ui/answers/${found.id}`, "plain"), ui.link("Compare it", `/ui/compare?first=${found.id}`, "plain"));
     if (found.plan) at("links").append(ui.download("Plan file", `/v1/ui/answers/${found.id}/plan`, "plan.json"), ui.exporter(found.id, exports));
     at("page").src = found.page;
+    at("page-link").textContent = new URL(found.page, location.href).href;
+    at("printed").textContent = found.command_line;
     if (!answer.step_time_s) return;
-    at("headline").textContent = `${ui.seconds(answer.step_time_s)} per step`;
+    ui.headline(`${ui.seconds(answer.step_time_s)} per step`, ui.seconds(answer.step_time_s));
+    at("copy").hidden = false;
     if (!answer.bound) {
       at("state").textContent = "Searched and simulated: the wiring and the strategy together";
       return;
@@ -57,7 +60,7 @@ const search = (() => {
     ui.facts(at("numbers"), [
       ["Tokens per second", ui.count(answer.tokens_per_s ?? answer.samples_per_s)], ["MFU", answer.mfu === null ? "–" : ui.percent(answer.mfu)],
       ["Memory of the fullest GPU", `${ui.bytes(answer.best.memory_bytes)} of ${ui.bytes(answer.memory_capacity_bytes)}`],
-      ["Against the plain choice", `${(answer.plain.step_time_s / answer.step_time_s).toFixed(2)}×`],
+      ["Gain over the baseline", `${(answer.plain.step_time_s / answer.step_time_s).toFixed(2)}×`],
     ]);
   };
   // Once nothing has changed for a while.

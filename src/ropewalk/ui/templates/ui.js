@@ -52,6 +52,11 @@ const ui = (() => {
   const count = (value) => Math.round(value).toLocaleString("en-US");
   const percent = (value) => `${(value * 100).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)} %`;
+  // What a page is about; on a phone the short of it stays in sight above the sliders.
+  const headline = (text, short) => {
+    at("headline").textContent = text;
+    at("short").textContent = short;
+  };
   const facts = (list, entries) => {
     list.replaceChildren(...entries.map(([name, value]) => {
       const box = document.createElement("div");
@@ -161,5 +166,5 @@ const ui = (() => {
   const FONT = { size: 12, color: "#5b626e" };
   const axis = (title, range, more = {}) => ({ title: { text: title, font: FONT }, tickfont: FONT, gridcolor: "#e2e5e9", range, nticks: 7, fixedrange: true, ...more });
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, facts, row, complain, link, download, exporter, copied, followed, showProgress };
+  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, headline, facts, row, complain, link, download, exporter, copied, followed, showProgress };
 })();
