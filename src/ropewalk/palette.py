@@ -30,9 +30,10 @@ TEAL = Colour("#0b7285", "#3bb3c4")
 OLIVE = Colour("#7c8500", "#a8b02c")
 ORCHID = Colour("#b04fd6", "#cf95ec")
 MAROON = Colour("#7b1e3b", "#93344f")
+LIME = Colour("#63b32e", "#9bd65c")
 
 SERIES = (BLUE, AMBER, GREEN, PINK, PURPLE, RUST, RED, BROWN)
 """For things without a colour of their own, in order of importance."""
 
-MORE = (TEAL, OLIVE, ORCHID, MAROON)
+MORE = (TEAL, OLIVE, ORCHID, MAROON, LIME)
 """For charts that need more than those."""

@@ -207,7 +207,7 @@ def _seen(now: Occupancy, got: Allocation) -> Allocation | RankSwitches:
     """What the theory is about: a job with circuits as if its virtual switches were real ones."""
     from ropewalk.tenancy.optical.circuits import as_virtual_clos, as_virtual_tree
 
-    if got.stage == "ocs-core":
+    if got.stage in ("ocs-core", "ocs-pods"):
         return as_virtual_tree(now.plant, got)
     return as_virtual_clos(got) if got.stage == "ocs" else got
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ropewalk.errors import ClusterError
 from ropewalk.records import record
 
-Stage = Literal["server", "leaf", "clos", "ocs", "ocs-core", "shared", "shard"]
+Stage = Literal["server", "leaf", "clos", "ocs", "ocs-core", "ocs-pods", "shared", "shard"]
 """One server; one leaf; leafs times spines with reserved links; the same over optical circuits; reserved links inside
-pods and circuits between them; links shared by all; servers behind patch panels, joined by cables of their own."""
+pods and circuits between them; circuits inside pods and reserved links between them; links shared by all; servers
+behind patch panels, joined by cables of their own."""
 
 Guarantee = Literal["contention-free", "rearrangeable", "isolated", "none"]
 """Contention-free: under source routing the job never meets another one, and never itself in the collectives that
@@ -160,7 +161,7 @@ class Allocation:
     @property
     def has_circuits(self) -> bool:
         """Are links of it optical circuits, which were set up for it?"""
-        return self.stage in ("ocs", "ocs-core")
+        return self.stage in ("ocs", "ocs-core", "ocs-pods")
 
     @property
     def size(self) -> int:
@@ -171,7 +172,7 @@ class Allocation:
 
         Optical circuits are not among them: a plant has fibres there, and their state keeps its own book.
         """
-        return [] if self.stage == "ocs" else _strands(self.links, self.cables)
+        return [] if self.stage in ("ocs", "ocs-pods") else _strands(self.links, self.cables)
 
     def reserved_above(self) -> list[tuple[int, int, int]]:
         """(spine, core, cable) of every reserved cable between a spine and a core."""

@@ -23,6 +23,7 @@ from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.running import Running
 from ropewalk.tenancy.saved_replay import SavedFootprint, SavedReplay, SavedRun
@@ -38,7 +39,7 @@ def fingerprint(plant: Plant, jobs: Sequence[Job], policy: str, rules: Rules, fa
     """What a replay was asked, in a few letters: it may only be continued for the same question."""
     digest = hashlib.sha256()
     optical: tuple[Any, ...] = ()
-    if isinstance(plant, OpticalPlant | CoreOpticalPlant):
+    if isinstance(plant, OpticalPlant | CoreOpticalPlant | PodOpticalPlant):
         fibres = plant.core_fibres if isinstance(plant, CoreOpticalPlant) else plant.spine_fibres
         optical = fibres, np.float64(plant.reconfiguration_s)
     panels = (

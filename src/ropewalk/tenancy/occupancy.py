@@ -202,6 +202,14 @@ class Occupancy:
             setattr(other, name, value.copy() if isinstance(value, dict | np.ndarray | FreeCables) else value)
         return other
 
+    @classmethod
+    def of_free(cls, plant: Plant, free_gpus: NDArray[np.int64]) -> Occupancy:
+        """A state in which these GPUs are free, bit by bit in every server, and who holds the others is not told."""
+        state = cls(plant)
+        state.free_gpus = free_gpus.copy()
+        state._count_servers()
+        return state
+
     def as_document(self) -> dict[str, Any]:
         """A snapshot as plain lists and numbers, for JSON."""
         return {

@@ -9,6 +9,7 @@ import numpy as np
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.plant import Plant
 
 _SPEEDS = ("nic_bandwidth", "link_bandwidth", "server_bandwidth")
@@ -43,6 +44,9 @@ def plant_document(plant: Plant) -> dict[str, Any]:
         document["core_fibres"] = plant.core_fibres.tolist()
         document["home_cables"] = plant.home_cables.tolist()
         document["reconfiguration_s"] = plant.reconfiguration_s
+    if isinstance(plant, PodOpticalPlant):
+        document["circuits_in_pods"] = True
+        document["reconfiguration_s"] = plant.reconfiguration_s
     return document
 
 
@@ -67,6 +71,8 @@ def plant_from_document(document: dict[str, Any]) -> Plant:
             home = np.array(document["home_cables"], np.int32)
             delay_s = float(document["reconfiguration_s"])
             return CoreOpticalPlant(**given, core_fibres=fibres, home_cables=home, reconfiguration_s=delay_s)
+        if document.get("circuits_in_pods"):
+            return PodOpticalPlant(**given, reconfiguration_s=float(document["reconfiguration_s"]))
         if "spine_fibres" not in document:
             return Plant(**given)
         fibres = np.array(document["spine_fibres"], np.int32)

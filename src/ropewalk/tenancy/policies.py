@@ -12,12 +12,14 @@ from typing import Any
 from ropewalk.choices import Choice, Choices
 from ropewalk.codesign.sharing import PANEL_PORTS, PATCH_S
 from ropewalk.errors import ClusterError
-from ropewalk.palette import BLUE, GREEN, MAROON, NAVY, OLIVE, ORCHID, TEAL
+from ropewalk.palette import BLUE, GREEN, LIME, MAROON, NAVY, OLIVE, ORCHID, TEAL
 from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.allocate import ocs_vclos, ocs_vclos_all_divisors
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
+from ropewalk.tenancy.optical.inside import ocs_vclos_pods
 from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S, OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.placements.table import PACKED, PLACEMENTS
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policy import Allocate
@@ -41,6 +43,17 @@ def through_switches(failures: Sequence[Failure], plant: Plant) -> str | None:
     return None
 
 
+def through_switches_in_pods(failures: Sequence[Failure], plant: Plant) -> str | None:
+    """The refusal of a policy that joins the leafs and spines of pods through optical switches."""
+    if plant.rails > 1:
+        return f"joins leafs and spines of pods, and {plant.name} has rails"
+    if not plant.cores:
+        return f"joins leafs and spines of pods, and {plant.name} has two tiers, which ocs-vclos joins"
+    if any(failure.parts.links for failure in failures):
+        return "has no leaf-spine links that could fail"
+    return None
+
+
 def without_rails(failures: Sequence[Failure], plant: Plant) -> str | None:
     """The refusal of a policy that knows servers below one leaf."""
     return f"places servers below one leaf, and {plant.name} has rails" if plant.rails > 1 else None
@@ -59,7 +72,8 @@ def behind_patch_panels(failures: Sequence[Failure], plant: Plant) -> str | None
 
 OPTICAL = "two tiers, or the cores of three, through optical switches; no failures of links that are circuits"
 PANELS = f"servers with their NICs on patch panels, islands of up to {PANEL_PORTS:,}; failures of servers alone"
-OPTICAL_PLANTS = (OpticalPlant, CoreOpticalPlant)
+OPTICAL_PODS = "three tiers, through optical switches inside pods; no failures of links that are circuits"
+OPTICAL_PLANTS = (OpticalPlant, CoreOpticalPlant, PodOpticalPlant)
 VCLOS = "vClos (Computer Networks 2025, arXiv 2308.05692)"
 TOPOOPT = "TopoOpt (NSDI 2023)"
 
@@ -77,6 +91,8 @@ class Policy(Choice[Allocate]):
     """Do jobs share links?"""
     optical: bool = False
     """Does it join leafs and spines, or spines and cores, through optical switches?"""
+    inside_pods: bool = False
+    """Are these switches inside the pods of three tiers, and not above them?"""
     panels: int = 0
     """Patch panels for every port of servers, where these are joined without switches."""
     paper: str = ""
@@ -103,11 +119,13 @@ class Policy(Choice[Allocate]):
     def plant(
         self, plant: Plant, circuit_delay_s: float = DEFAULT_RECONFIGURATION_S, patch_delay_s: float = PATCH_S
     ) -> Plant:
-        """The plant this policy runs on: optical switches between its two highest tiers, or patch panels.
+        """The plant this policy runs on: optical switches between its two highest tiers or in pods, or patch panels.
 
         What is optical already, or behind panels, keeps the delay of its own.
         """
         if self.optical and not isinstance(plant, OPTICAL_PLANTS):
+            if self.inside_pods:
+                return PodOpticalPlant.of_plant(plant, reconfiguration_s=circuit_delay_s)
             made = CoreOpticalPlant if plant.cores else OpticalPlant
             return made.of_plant(plant, reconfiguration_s=circuit_delay_s)
         if self.panels and not isinstance(plant, PanelPlant):
@@ -125,7 +143,7 @@ class Policy(Choice[Allocate]):
         return Occupancy(self.plant(plant))
 
 
-ISOLATING = ("laas", "ocs-vclos-all-divisors", "topoopt")
+ISOLATING = ("laas", "ocs-vclos-all-divisors", "ocs-vclos-pods", "topoopt")
 """Whoever shares every link starts whatever the freest policies with dedicated links start."""
 
 
@@ -163,6 +181,10 @@ POLICIES = Choices(
                through_switches, OPTICAL, colour=TEAL, optical=True,
                freer_than=("ocs-vclos", "vclos-all-divisors"), paper=VCLOS,
                held_to="the published integer programs, word for word; a proof that nothing meets"),
+        Policy("ocs-vclos-pods", ocs_vclos_pods, "dedicated circuits inside pods and dedicated links between them",
+               through_switches_in_pods, OPTICAL_PODS, colour=LIME, optical=True, inside_pods=True,
+               freer_than=("vclos",), paper=VCLOS,
+               held_to="the published integer programs over all pods, word for word; a proof that nothing meets"),
         Policy("topoopt", shard, "servers behind patch panels and a topology of its own for every job, patched ahead "
                "on a second panel", behind_patch_panels, PANELS, colour=ORCHID, panels=LOOK_AHEAD, paper=TOPOOPT,
                held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),
@@ -197,7 +219,7 @@ def allocator_named(name: str) -> Allocate:
     Traceback (most recent call last):
         ...
     ropewalk.errors.ClusterError: there is no isolation 'walls': use one of laas, vclos, vclos-all-divisors, \
-ocs-vclos, ocs-vclos-all-divisors, topoopt, topoopt-one-panel, none
+ocs-vclos, ocs-vclos-all-divisors, ocs-vclos-pods, topoopt, topoopt-one-panel, none
     """
     if name == SHARED:
         return gpus_only

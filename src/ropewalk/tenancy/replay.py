@@ -17,6 +17,8 @@ from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.invariants import check_circuits
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_invariants import check_pod_circuits
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.pods import check_core_circuits
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import allocator_named
@@ -84,6 +86,8 @@ def replay(
                 check_circuits(simulation.state)
             if isinstance(plant, CoreOpticalPlant):
                 check_core_circuits(simulation.state)
+            if isinstance(plant, PodOpticalPlant):
+                check_pod_circuits(simulation.state)
         if checkpoint is not None and simulation.events % checkpoint_every == 0:
             on_disk.write(checkpoint, simulation, question)
         if progress is not None:
@@ -96,6 +100,7 @@ def replay(
 
 def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) -> Timeline:
     plant, rules, curve = simulation.plant, simulation.rules, simulation.curve
+    optical = OpticalPlant | CoreOpticalPlant | PodOpticalPlant
     return Timeline(
         plant=plant.name,
         plant_gpus=plant.gpus,
@@ -116,7 +121,7 @@ def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) 
         patching=None if simulation.panels is None else simulation.panels.done,
         settings={
             "when_a_link_dies": rules.when_a_link_dies,
-            "circuit_delay_s": plant.reconfiguration_s if isinstance(plant, OpticalPlant | CoreOpticalPlant) else 0.0,
+            "circuit_delay_s": plant.reconfiguration_s if isinstance(plant, optical) else 0.0,
             "patch_delay_s": plant.patch_s if isinstance(plant, PanelPlant) else 0.0,
             "failures": len(failures),
             "events": simulation.events,

@@ -14,6 +14,7 @@ from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.sequence import changes_of, turned
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import SHARED, Policy
@@ -48,7 +49,7 @@ class ClusterStudy:
     def circuits(self, policy: Policy) -> dict[str, int] | None:
         """Circuits that were set up, found in place, and torn down for others; None where a policy has none."""
         plant = policy.plant(self.plant)
-        if not isinstance(plant, OpticalPlant | CoreOpticalPlant):
+        if not isinstance(plant, OpticalPlant | CoreOpticalPlant | PodOpticalPlant):
             return None
         return turned(changes_of(plant, self.timeline(policy.name).jobs))
 

@@ -15,7 +15,7 @@ from ropewalk.tenancy.optical.plant import OpticalPlant
 
 Sample = tuple[Mapping[str, str], float]
 """(labels, value)."""
-STAGES = ("server", "leaf", "clos", "ocs", "ocs-core", "shared", "shard")
+STAGES = ("server", "leaf", "clos", "ocs", "ocs-core", "ocs-pods", "shared", "shard")
 
 
 def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:

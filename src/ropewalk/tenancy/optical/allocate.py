@@ -53,18 +53,19 @@ def allocate(state: Occupancy, job: str, gpus: int, *, every_divisor: bool = Fal
     if early is not None:
         return early
     fibres = free_fibres(state)
-    circuits = _with_circuits(state, fibres, job, gpus, every_divisor)
+    circuits = with_circuits(state, fibres, job, gpus, every_divisor)
     if isinstance(circuits, Allocation):
         return circuits
     never = not _fits_when_empty(plant, gpus, every_divisor)
     return _explained(state, fibres, gpus, every_divisor, circuits, never)
 
 
-def _with_circuits(
-    state: Occupancy, fibres: FreeFibres, job: str, gpus: int, every_divisor: bool
+def with_circuits(
+    state: Occupancy, fibres: FreeFibres, job: str, gpus: int, every_divisor: bool, *, straight: bool = True
 ) -> Allocation | ProgramUndecided | None:
+    """Circuits for a job that no leaf holds; `straight`: also from leaf to leaf, without a spine."""
     placed = (
-        joined_straight(state, fibres, job, gpus)
+        (joined_straight(state, fibres, job, gpus) if straight else None)
         or around_one_spine(state, fibres, job, gpus)
         or over_whole_leafs(state, fibres, job, gpus)
     )
@@ -136,4 +137,4 @@ def _fits_when_empty(plant: OpticalPlant, gpus: int, every_divisor: bool) -> boo
     empty = Occupancy(plant)
     if under_one_leaf(empty, "", gpus) is not None:
         return True
-    return isinstance(_with_circuits(empty, free_fibres(empty), "", gpus, every_divisor), Allocation)
+    return isinstance(with_circuits(empty, free_fibres(empty), "", gpus, every_divisor), Allocation)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.seats import RankSwitches
 
@@ -50,9 +51,9 @@ class Ends:
     switch: NDArray[np.int64]
 
 
-def ends_of(plant: OpticalPlant, held: Allocation) -> Ends:
+def ends_of(plant: OpticalPlant | PodOpticalPlant, held: Allocation) -> Ends:
     """The fibres that a job holds, one entry for each fibre of a leaf."""
-    if held.stage != "ocs":
+    if held.stage not in ("ocs", "ocs-pods"):
         empty = np.zeros(0, np.int64)
         return Ends(empty, empty, empty)
     leaf, spine, cable = held.circuit_columns
@@ -61,15 +62,15 @@ def ends_of(plant: OpticalPlant, held: Allocation) -> Ends:
     return Ends(leaf, np.where(straight, NONE, spine), switch)
 
 
-def is_straight(plant: OpticalPlant, held: Allocation) -> bool:
+def is_straight(plant: OpticalPlant | PodOpticalPlant, held: Allocation) -> bool:
     """Are the two leafs of the job joined without a spine?"""
     return held.stage == "ocs" and held.spines[0] >= plant.packet_spines
 
 
-def circuits_of(plant: OpticalPlant | CoreOpticalPlant, held: Allocation) -> tuple[Circuit, ...]:
+def circuits_of(plant: OpticalPlant | CoreOpticalPlant | PodOpticalPlant, held: Allocation) -> tuple[Circuit, ...]:
     """The circuits of a job, those of its first virtual leaf first; a straight one is listed once.
 
-    Below cores, spines stand for leafs and cores for spines.
+    Below cores, spines stand for leafs and cores for spines. Inside pods, switches are those of the leaf's pod.
     """
     if isinstance(plant, CoreOpticalPlant):
         return _between_pods(plant, held)
@@ -131,12 +132,19 @@ def as_virtual_clos(held: Allocation) -> Allocation:
 
 def as_virtual_tree(plant: Plant, held: Allocation) -> RankSwitches:
     """A job over pods as if its virtual cores were real ones, and its lanes those of its pods."""
+    pods, leafs, lanes = shape_over_pods(plant, held)
+    return RankSwitches.of_tree([[lanes] * leafs] * pods)
+
+
+def shape_over_pods(plant: Plant, held: Allocation) -> tuple[int, int, int]:
+    """(pods, virtual leafs of each, lanes) of a job over pods; its ranks are counted through them in this order."""
     pods = len(set(plant.tiers.pod_of_leaf[list(held.leafs)].tolist()))
-    return RankSwitches.of_tree([[held.size // len(held.leafs)] * (len(held.leafs) // pods)] * pods)
+    lanes = len(held.spines) // pods
+    return pods, held.size // (pods * lanes), lanes
 
 
 def start_delay_s(plant: Plant, held: Allocation) -> float:
     """How long a job waits for its mirrors before it can send: once, at its start, and only if it has circuits."""
-    if not isinstance(plant, OpticalPlant | CoreOpticalPlant):
+    if not isinstance(plant, OpticalPlant | CoreOpticalPlant | PodOpticalPlant):
         return 0.0
     return plant.reconfiguration_s if held.has_circuits else 0.0

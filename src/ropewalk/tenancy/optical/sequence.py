@@ -15,6 +15,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import Circuit, circuits_of
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.record import JobRecord
 
 
@@ -30,7 +31,7 @@ class Change:
     """Circuits that ended jobs had left, and that stood in the way."""
 
 
-def changes_of(plant: OpticalPlant | CoreOpticalPlant, jobs: Iterable[JobRecord]) -> list[Change]:
+def changes_of(plant: OpticalPlant | CoreOpticalPlant | PodOpticalPlant, jobs: Iterable[JobRecord]) -> list[Change]:
     """What a replay did to the mirrors: one change for every start of a job with circuits."""
     moves = []
     for job in jobs:
@@ -64,7 +65,7 @@ def turned(changes: Sequence[Change]) -> dict[str, int]:
 class CircuitLog:
     """Writes down the circuits of a plant as jobs start and end."""
 
-    def __init__(self, plant: OpticalPlant | CoreOpticalPlant) -> None:
+    def __init__(self, plant: OpticalPlant | CoreOpticalPlant | PodOpticalPlant) -> None:
         self.plant = plant
         # What circuits lead up to: spines, or cores that forward packets.
         if isinstance(plant, CoreOpticalPlant):

@@ -17,7 +17,9 @@ from ropewalk.routing import Routes, single_paths
 from ropewalk.tenancy.optical.circuits import circuits_of
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.wired import circuit_router, wired_fabric
+from ropewalk.tenancy.optical.wired_inside import InsideWires
 from ropewalk.tenancy.optical.wired_pods import PodWires
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.routes import links_of_flows
@@ -55,6 +57,8 @@ def wires_of(moment: Moment, hop_latency_s: float = 0.0) -> Wires:
         wires = _circuits(plant, moment)
     elif isinstance(plant, CoreOpticalPlant):
         wires = _between_pods(plant, moment)
+    elif isinstance(plant, PodOpticalPlant):
+        wires = _inside_pods(plant, moment)
     elif moment.policy.routing == "ideal":
         # A network that never holds a flow up is one switch that all NICs share.
         wires = _cables(plant, _under_one_switch(plant))
@@ -109,6 +113,15 @@ def _between_pods(plant: CoreOpticalPlant, moment: Moment) -> Wires:
         return pods.links(src, dst)
 
     return Wires(plant, pods.fabric, links)
+
+
+def _inside_pods(plant: PodOpticalPlant, moment: Moment) -> Wires:
+    inside = InsideWires.of(plant, [tenant.allocation for tenant in moment.tenants])
+
+    def links(src: Ints, dst: Ints, path: Ints, enter: Ints, leave: Ints) -> tuple[Ints, Ints]:
+        return inside.links(src, dst)
+
+    return Wires(plant, inside.fabric, links)
 
 
 class PathRows:
