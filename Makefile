@@ -3,6 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests benchmarks recipes
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ropewalk
+
+# Byte code is kept, whatever the shell says: tests start a thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run run-wiring run-sync test test-extras lint wheel bench docs pins clean
@@ -53,7 +57,7 @@ DEBIAN := chromium slurm-wlm lua-socket lua5.1 curl shellcheck postgresql frr
 lint: setup ## ruff and mypy --strict
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir $(CACHE)/mypy
 
 wheel: .venv/.ready ## a wheel in dist/ that brings its kernels compiled; minutes
 	rm -rf build/kernels

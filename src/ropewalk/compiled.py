@@ -144,6 +144,7 @@ class _ForUser(UserProvidedCacheLocator):  # type: ignore[misc]
 
     @staticmethod
     def root() -> Path:
+        """The folder of all modules."""
         return kept()
 
     @classmethod
@@ -157,11 +158,13 @@ class _ForUser(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 class _KeptResults(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [UserProvidedCacheLocator, _ForUser, InTreeCacheLocator]  # noqa: RUF012
+    _locator_classes = [_ForUser, InTreeCacheLocator]  # noqa: RUF012
 
 
 def kept() -> Path:
-    """The folder in which kernels are kept for the user, unless NUMBA_CACHE_DIR names another."""
+    """The folder in which kernels are kept, where it can be written to."""
+    if numba.config.CACHE_DIR:
+        return Path(numba.config.CACHE_DIR)
     return Path(AppDirs(appname="ropewalk", appauthor=False).user_cache_dir) / "kernels"
 
 

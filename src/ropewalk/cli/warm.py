@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -79,28 +82,63 @@ def warm_command(
     """Compile the kernels of all commands now, on all cores, so that no later command waits for the compiler.
 
     It asks each command a small question. What is compiled is kept on disk for all installations of this code, in the
-    user's cache or in NUMBA_CACHE_DIR: the next time, this takes seconds.
+    user's cache or in NUMBA_CACHE_DIR: the next time, nothing is left to do.
     """
     from tempfile import TemporaryDirectory
 
     questions = _chosen(subjects or ())
     settings: dict[str, str] = {}
-    if into is not None:
+    asked = _Asked.before()
+    if into is None:
+        questions = tuple(question for question in questions if not asked.has(question))
+    else:
         from ropewalk.compiled import settings_for_wheels
 
         into = into.resolve()
         into.mkdir(parents=True, exist_ok=True)
         questions, settings = (*questions, *FOR_WHEELS), settings_for_wheels(into)
     began, many = time.monotonic(), workers or _cores()
-    typer.echo(f"compiling kernels in {many} processes: about a minute the first time, seconds later", err=True)
+    if questions:
+        typer.echo(f"compiling kernels in {many} processes: about a minute", err=True)
     with shown_progress(when_stopped="kernels compiled so far are kept") as progress, TemporaryDirectory() as folder:
         Path(folder, "jobs.csv").write_text(JOBS)
         for done, question in enumerate(_answered(questions, many, folder, settings), 1):
             progress(done, len(questions), f"ropewalk {question}")
+            if into is None:
+                asked.note(question)
         if into is not None:
             _run([sys.executable, "-m", "ropewalk.compiled", str(into)], folder, settings)
     which = f"kernels for {', '.join(subjects)}" if subjects else "all kernels"
     typer.echo(f"{which} are compiled ({time.monotonic() - began:.0f} s)", err=True)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which questions were asked already of this very code, on this CPU: their kernels are kept."""
+
+    folder: Path
+    code: str
+
+    @classmethod
+    def before(cls) -> _Asked:
+        from ropewalk.compiled import KernelTarget, kept
+
+        package = Path(__file__).parents[1]
+        digest = hashlib.sha256(repr(KernelTarget.here()).encode())
+        for path in sorted(package.rglob("*.py")):
+            digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
+        return cls(kept() / "asked", digest.hexdigest())
+
+    def has(self, question: str) -> bool:
+        return self._note(question).exists()
+
+    def note(self, question: str) -> None:
+        with suppress(OSError):  # a home that cannot be written to: kernels are kept elsewhere
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._note(question).touch()
+
+    def _note(self, question: str) -> Path:
+        return self.folder / hashlib.sha256(f"{self.code} {question}".encode()).hexdigest()
 
 
 def _chosen(subjects: Sequence[str]) -> tuple[str, ...]:

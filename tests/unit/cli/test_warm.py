@@ -3,9 +3,15 @@
 import pytest
 from numba import njit
 
+from ropewalk import compiled
 from ropewalk.cli import warm
 from ropewalk.cli.commands import COMMANDS
 from ropewalk.cli.compiling import NOTICE, compiling_is_said
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def test_warm_asks_every_question_in_a_folder_of_its_own(monkeypatch, ropewalk, tmp_path):
@@ -22,6 +28,20 @@ def test_a_question_that_fails_is_named_with_its_message(monkeypatch, ropewalk):
     answer = ropewalk("warm")
     assert answer.code == 1
     assert "`ropewalk fabric donut:3` failed: there is no fabric family" in answer.stderr.splitlines()[-1]
+
+
+def test_no_question_is_asked_twice_of_the_same_code(monkeypatch, ropewalk):
+    asked = []
+    monkeypatch.setattr(warm, "_ask", lambda question, *_: asked.append(question))
+    monkeypatch.setattr(warm, "QUESTIONS", {"first": ("plan",), "second": ("sync",)})
+    for _ in range(2):
+        assert ropewalk("warm", "plan").code == 0
+    assert asked == ["first"]
+    assert ropewalk("warm").code == 0
+    assert asked == ["first", "second"]
+    monkeypatch.setattr(compiled.KernelTarget, "here", lambda: "another CPU")
+    assert ropewalk("warm", "plan").code == 0
+    assert asked == ["first", "second", "first"]
 
 
 def test_every_question_is_asked_of_a_command_that_exists():

@@ -10,6 +10,7 @@ from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.circuits import is_straight, virtual_leaf
 from ropewalk.tenancy.optical.fibres import free_fibres, optical
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 
 
 def check_circuits(state: Occupancy) -> None:
@@ -23,7 +24,7 @@ def check_circuits(state: Occupancy) -> None:
     findings.raise_if_any()
 
 
-def check_job(plant: OpticalPlant, held: Allocation, findings: Findings) -> None:
+def check_job(plant: OpticalPlant | PodOpticalPlant, held: Allocation, findings: Findings) -> None:
     """A job has a circuit from every virtual leaf to every virtual spine, and its ranks use them by the rule."""
     width = len(held.spines)
     if not width or len(held.links) != len(held.cables) or len(held.links) % width:
