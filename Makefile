@@ -42,12 +42,12 @@ test: setup ## all tests but those that need the heavy extras
 	$(BIN)/python -m pytest -m "not extras" --numprocesses auto --dist loadfile
 
 test-extras: .venv/.extras ## the tests that need torch, ray, a browser, Slurm, PostgreSQL or FRR (as root it installs Debian's if absent)
-	$(BIN)/python -m pytest -m extras
+	$(BIN)/python -m pytest -m extras $(if $(UNTIL),--until $(UNTIL))
 
 DEBIAN := chromium slurm-wlm lua-socket lua5.1 curl shellcheck postgresql frr
 
 .venv/.extras: .venv/.ready requirements/constraints.txt
-	$(PIP) install --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables,tune,serve,postgres,frameworks]'
+	$(PIP) install --no-compile --constraint requirements/constraints.txt --editable '.[torch,ray,web,onnx,tables,tune,serve,postgres,frameworks]'
 	@for name in $(DEBIAN); do dpkg-query --show $$name > /dev/null 2>&1 || missing="$$missing $$name"; done; \
 	  test -z "$$missing" || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get update -qq \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing > /dev/null; } \
@@ -71,7 +71,7 @@ docs: .venv/.docs ## the documentation as a site in site/
 	$(BIN)/mkdocs build --quiet --strict
 
 .venv/.docs: .venv/.ready requirements/constraints.txt
-	$(PIP) install --constraint requirements/constraints.txt --editable '.[docs]'
+	$(PIP) install --no-compile --constraint requirements/constraints.txt --editable '.[docs]'
 	@touch $@
 
 pins: ## resolve the pinned requirements anew
