@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "reference"), str(HERE.parent / "recipes"), str(HERE)]
 
 # At home every run tries other examples; in CI all runs try the same ones.
-settings.register_profile("ropewalk", deadline=None, derandomize="CI" in os.environ)
+# How long it takes to draw an example says how busy the machine is.
+TIMED = [HealthCheck.too_slow]
+settings.register_profile("ropewalk", deadline=None, derandomize="CI" in os.environ, suppress_health_check=TIMED)
 settings.load_profile("ropewalk")
 
 

@@ -153,7 +153,7 @@ def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
         "main()\n"
     )
     command = [sys.executable, "-c", script, "sync", "--page", str(page)]
-    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert stopped.returncode == 130
     assert stopped.stderr == "ropewalk: stopped; nothing was written\n"
     assert not page.exists()

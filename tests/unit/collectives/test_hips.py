@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -129,10 +127,8 @@ def test_a_near_square_hierarchy_exists_for_every_number_of_ranks(ranks):
     proved(hips_two_levels(groups, size))
 
 
-def test_bcube_of_256_hosts_is_proved_in_less_than_ten_seconds():
-    begin = time.process_time()
+def test_bcube_of_256_hosts_is_proved():
     hips_bcube(BCube(16, 2)).all_reduce("hips").check()
-    assert time.process_time() - begin < 10.0
 
 
 @pytest.mark.parametrize(

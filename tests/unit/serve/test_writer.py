@@ -23,6 +23,9 @@ from ropewalk.serve.turn import Turn
 from ropewalk.serve.writer import Writer
 from ropewalk.tenancy.plant import plant
 
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
@@ -115,7 +118,7 @@ def test_a_defect_in_one_operation_harms_no_other(writer: Writer, monkeypatch: p
 
 def test_whoever_goes_away_before_the_thread_looks_asks_for_nothing(writer: Writer) -> None:
     gate = Event()
-    blocked = writer.read(lambda controller: gate.wait(10))
+    blocked = writer.read(lambda controller: gate.wait(PATIENCE_S))
     given_up = writer.submit(Submit("a", 8))
     assert given_up.cancel()
     gate.set()
@@ -153,7 +156,7 @@ def test_a_writer_whose_store_was_taken_over_stops_without_an_answer(path: str) 
     with store.engine.connect().execution_options(writes=True) as other, other.begin():
         other.exec_driver_sql("UPDATE meta SET value = '99' WHERE key = 'epoch'")
     lost = writer.submit(Submit("b", 8))
-    writer._thread.join(10)
+    writer._thread.join(PATIENCE_S)
     assert isinstance(problems[0], EpochLost)
     assert not lost.done()
     store.close()

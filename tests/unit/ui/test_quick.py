@@ -12,15 +12,17 @@ from ropewalk.ui.asked import Asked
 from ropewalk.ui.process import Limits, WorkerLost
 from ropewalk.ui.quick import Estimates, Superseded
 
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
 WORKER = """
-    import json, os, sys
+    import json, os, sys, time
     from ropewalk.ui.worker import work
 
     def run(words):
         with open(os.environ["SEEN"], "a") as seen: print(words[-1], file=seen)
         if words[-1] == "die": os._exit(9)
         if words[-1] == "wait":
-            while not os.path.exists(os.environ["SEEN"] + ".go"): pass
+            while not os.path.exists(os.environ["SEEN"] + ".go"): time.sleep(0.01)
         print(json.dumps({"model": words[-1]}))
         return 0
 
@@ -41,10 +43,10 @@ def module(tmp_path, monkeypatch):
 
 def with_estimates(module, scenario):
     async def whole():
-        estimates = Estimates(module, 1, Limits(20.0, 2e9))
+        estimates = Estimates(module, 1, Limits(PATIENCE_S, 2e9))
         await estimates.start()
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 await scenario(estimates)
         finally:
             await estimates.stop()
