@@ -6,9 +6,12 @@ import json
 import socket
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
+from ropewalk.serve.http import cluster_metrics, own_routes
 from ropewalk.serve.http.application import LOCAL_NAMES, close, make_application, make_service
 from ropewalk.serve.http.logs import LineLog
 from ropewalk.serve.http.server import Listening, bound, server_of
@@ -19,6 +22,17 @@ from ropewalk.serve.settings import Settings
 from ropewalk.serve.store import open_store
 from ropewalk.serve.store.tokens import Token, add_token
 from ropewalk.tenancy.plant import plant
+
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
+LIMITS = ("header_s", "body_s", "answer_s", "stall_s")
+"""How long clients and answers may take."""
+
+
+def patient(settings):
+    """The settings, with as much patience as a busy machine needs where a test has not set a limit of its own."""
+    usual = HttpSettings()
+    return replace(settings, **{one: PATIENCE_S for one in LIMITS if getattr(settings, one) == getattr(usual, one)})
 
 
 class Reply(NamedTuple):
@@ -55,7 +69,7 @@ class Running:
         if method in ("POST", "PUT", "PATCH", "DELETE"):
             sent.setdefault("Content-Type", "application/json")
             content = json.dumps(body if body is not None else {}).encode() if raw is None else raw
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, body=content, headers={k: v for k, v in sent.items() if v is not None})
             answer = connection.getresponse()
@@ -63,7 +77,7 @@ class Running:
         finally:
             connection.close()
 
-    def send(self, data, timeout=10.0, read=True):
+    def send(self, data, timeout=PATIENCE_S, read=True):
         """Bytes as they are; everything that comes back until the end of the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as raw:
             raw.sendall(data)
@@ -94,7 +108,7 @@ def running(
         add_token(store, Token(token.id, token.hash, role, role, 0.0))
         made[role] = token.text
     writer = open_writer(store, plant(fabric, gpus_per_server=2), Settings()).start()
-    service = make_service(writer, settings or HttpSettings(no_auth=not tokens), log)
+    service = make_service(writer, patient(settings or HttpSettings(no_auth=not tokens)), log)
     listening = Listening(port=0, socket=folder / "s.sock")
     sockets = bound(listening)
     handlers, others = beside(writer) if beside is not None else ((), {})
@@ -114,12 +128,13 @@ def running(
     server.install_signal_handlers = lambda: None
     thread = threading.Thread(target=run)
     thread.start()
-    assert listens.wait(60), "the service did not start within a minute"
+    assert listens.wait(PATIENCE_S), f"the service did not start within {PATIENCE_S:g} s"
     try:
-        yield Running(service, sockets[0].getsockname()[1], log_path, folder / "s.sock", made)
+        with patch.object(own_routes, "READY_S", PATIENCE_S), patch.object(cluster_metrics, "READ_S", PATIENCE_S):
+            yield Running(service, sockets[0].getsockname()[1], log_path, folder / "s.sock", made)
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE_S)
         writer.close()
         store.close()
         log.close()

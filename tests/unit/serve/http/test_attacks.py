@@ -8,10 +8,12 @@ import re
 import socket
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
+from served import PATIENCE_S
 
-from ropewalk.serve.http import keyring, tokens
+from ropewalk.serve.http import gate, keyring, tokens
 from ropewalk.serve.http.settings import HttpSettings
 
 JOB = {"name": "a", "gpus": 2}
@@ -286,11 +288,14 @@ def test_a_head_that_trickles_in_is_cut_off(serving):
         answer = served.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         assert status_of(answer) == 408
         assert served.send(b"") == b""  # and who says nothing at all
-        assert served.ask("GET", "/healthz").status == 200
+        deadline = time.monotonic() + PATIENCE_S
+        while (reply := served.ask("GET", "/healthz")).status == 408:  # on a busy machine a whole head is late, too
+            assert time.monotonic() < deadline
+        assert reply.status == 200
 
 
 def test_a_head_without_an_end_is_cut_off(served):
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S) as raw:
         raw.sendall(b"GET /healthz HTTP/1.1\r\n")
         answer = b""
         try:
@@ -337,7 +342,7 @@ def test_a_connection_is_never_upgraded(shared):
         f"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.tokens['read']}\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", shared.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=PATIENCE_S) as raw:
         raw.sendall(head.encode())
         assert status_of(raw.recv(65536)) != 101
 
@@ -404,6 +409,13 @@ def test_every_answer_tells_browsers_to_stay_out(shared):
 # Too much
 
 
+@pytest.fixture
+def standing_clock(monkeypatch):
+    """However long requests take, for the gate they come at the same moment."""
+    monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: 0.0, perf_counter=time.perf_counter))
+
+
+@pytest.mark.usefixtures("standing_clock")
 def test_who_asks_too_often_is_told_when_to_come_back(serving):
     with serving(settings=HttpSettings(rate=0.5)) as served:
         replies = [served.ask("GET", "/v1/status", role="read") for _ in range(3)]
@@ -413,6 +425,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(serving):
         assert served.ask("GET", "/v1/status", role="submit").status == 200  # each token for itself
 
 
+@pytest.mark.usefixtures("standing_clock")
 def test_an_address_that_asks_too_often_is_told_so(serving):
     with serving(settings=HttpSettings(rate_per_address=0.5)) as served:
         assert [served.ask("GET", "/healthz", role=None).status for _ in range(3)] == [200, 429, 429]
@@ -423,7 +436,7 @@ def test_connections_beyond_the_limit_are_refused(serving):
         held = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(2)]
         while served.service.doors.open < 2:
             time.sleep(0.01)
-        with suppress(ConnectionResetError):  # closed before the request came
+        with suppress(ConnectionError):  # closed before the request came
             assert status_of(served.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")) == 503
         assert served.service.doors.refused["not-ready"] == 1
         for one in held:
@@ -438,7 +451,7 @@ def test_streams_beyond_the_limit_are_refused(serving):
     with serving(settings=HttpSettings(streams_per_client=1, streams=2)) as served:
         held = []
         for role in ("read", "submit"):
-            one = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+            one = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)
             one.request("GET", "/v1/events", headers={"Authorization": f"Bearer {served.tokens[role]}"})
             assert one.getresponse().status == 200
             held.append(one)
@@ -459,7 +472,7 @@ def test_who_never_reads_the_answer_is_cut_off(serving):
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", served.port))
         raw.sendall(head * 200)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while not served.service.doors.refused["stalled"] and time.monotonic() < deadline:
             time.sleep(0.02)
         assert served.service.doors.refused["stalled"] == 1

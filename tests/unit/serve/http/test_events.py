@@ -5,6 +5,8 @@ import json
 import socket
 import time
 
+from served import PATIENCE_S
+
 from ropewalk.serve.http.settings import HttpSettings
 
 
@@ -12,7 +14,7 @@ class Stream:
     """A client of /v1/events that reads event by event."""
 
     def __init__(self, served, after=None, query=""):
-        self.connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        self.connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)
         headers = {"Authorization": f"Bearer {served.tokens['read']}"}
         if after is not None:
             headers["Last-Event-ID"] = str(after)
@@ -86,10 +88,12 @@ def test_a_quiet_stream_has_heartbeats(serving):
 
 
 def test_a_client_that_reads_too_slowly_is_told_so_and_resumes(serving):
-    with serving(settings=HttpSettings(stream_events=3, streams=1)) as served:
+    with serving(settings=HttpSettings(stream_events=3, streams=1, heartbeat_s=1e6)) as served:
         stream = Stream(served)
         stream.block()
         broadcast = served.service.broadcast
+        while not any(bell._waiters for bell in broadcast._waiting):  # it has nothing to catch up with
+            time.sleep(0.01)
         wake = broadcast._wake
         broadcast._wake = lambda: None  # the client hears nothing for a while
         broadcast._told = False
@@ -140,7 +144,7 @@ def test_a_client_that_vanishes_leaves_nothing(served):
             f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.tokens['read']}\r\n\r\n".encode()
         )
         raw.recv(100)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while served.service.broadcast._waiting and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not served.service.broadcast._waiting

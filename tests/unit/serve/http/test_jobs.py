@@ -3,6 +3,7 @@
 import http.client
 
 import pytest
+from served import PATIENCE_S
 
 
 def test_a_job_starts_and_ends_and_the_next_one_takes_its_place(served):
@@ -95,7 +96,7 @@ def test_the_cluster_says_who_holds_what(served):
 
 
 def test_one_connection_serves_many_requests(served):
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)
     headers = {"Authorization": f"Bearer {served.tokens['read']}"}
     for _ in range(50):
         connection.request("GET", "/v1/status", headers=headers)

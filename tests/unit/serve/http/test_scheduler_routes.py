@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from pretend_slurm import PretendSlurm
+from served import PATIENCE_S
 
 from ropewalk.serve.http.scheduler_routes import SCHEDULER_ROUTES
 from ropewalk.serve.kubernetes.routes import handlers as kubernetes_handlers
@@ -82,7 +83,7 @@ def test_a_start_waits_for_the_round_that_finds_the_job(slurm):
     slurm.pretend.finish(job)
     assert slurm.lines("/v1/slurm/ended", f"job={job.id}") == {"noted": "yes"}
     assert slurm.lines("/v1/slurm/alive", "") == {"alive": "yes"}
-    assert slurm.bridge.wait_for_round(5)
+    assert slurm.bridge.wait_for_round(PATIENCE_S)
     status = slurm.service.ask("GET", "/v1/slurm", role="read").json
     assert status["reachable"]
     assert status["steps"]["attach"] == 1
@@ -153,6 +154,6 @@ def test_kube_scheduler_is_answered_over_http(slurm):
 
 def test_metrics_say_what_the_bridge_did(slurm):
     slurm.service.service.beside = {"slurm": slurm.bridge.metrics}
-    assert slurm.bridge.wait_for_round(5)
+    assert slurm.bridge.wait_for_round(PATIENCE_S)
     text = slurm.service.ask("GET", "/metrics", role="read").body.decode()
     assert 'ropewalk_slurm{what="reachable"} 1.0' in text
