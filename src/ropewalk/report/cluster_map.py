@@ -23,6 +23,7 @@ from ropewalk.report.cluster_words import duration
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import ends_of
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import Policy
 from ropewalk.tenancy.record import JobRecord
@@ -162,18 +163,21 @@ def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
 def _links(plant: Plant, held: Allocation) -> Iterable[tuple[int, list[int]]]:
     """(band, places in it that the job holds): a place for every cable from below, or for every fibre of a switch."""
     of_band: dict[int, list[int]] = {}
-    if isinstance(plant, OpticalPlant):
+    tiers, strands = plant.tiers, _strands(plant.cables)
+    if isinstance(plant, OpticalPlant | PodOpticalPlant):
+        first = plant.first_switch if isinstance(plant, PodOpticalPlant) else np.zeros(1, np.int64)
         ends = ends_of(plant, held)
-        for leaf, switch in zip(ends.leaf.tolist(), ends.switch.tolist(), strict=True):
-            of_band.setdefault(switch, []).append(leaf)
+        pod = tiers.pod_of_leaf[ends.leaf]
+        places = (ends.leaf - tiers.first_leaf[pod]).tolist()
+        for band, place in zip((first[pod] + ends.switch).tolist(), places, strict=True):
+            of_band.setdefault(band, []).append(place)
     else:
-        tiers, strands = plant.tiers, _strands(plant.cables)
         for leaf, spine, cable in held.reserved():
             place = leaf - int(tiers.first_leaf[tiers.pod_of_leaf[leaf]])
             of_band.setdefault(spine, []).append(place * strands + cable)
-        strands = _strands(plant.core_cables)
-        for spine, core, cable in held.reserved_above():
-            of_band.setdefault(plant.spines + core, []).append(spine * strands + cable)
+    strands, below = _strands(plant.core_cables), len(_below_cores(plant)[0])
+    for spine, core, cable in held.reserved_above():
+        of_band.setdefault(below + core, []).append(spine * strands + cable)
     return sorted(of_band.items())
 
 
@@ -183,18 +187,25 @@ def _strands(cables: NDArray[np.int32]) -> int:
 
 
 def _heights(plant: Plant) -> list[int]:
-    """Places in every band of links: of a spine the cables of its pod's leafs, of a core those of all spines."""
-    if isinstance(plant, OpticalPlant):
-        return [plant.leafs] * plant.switches
-    leafs = np.diff(plant.tiers.first_leaf)[plant.tiers.pod_of_spine] * _strands(plant.cables)
-    return [*leafs.tolist(), *[plant.spines * _strands(plant.core_cables)] * plant.cores]
+    """Places in every band of links: of a core those of all spines."""
+    return [*_below_cores(plant)[1], *[plant.spines * _strands(plant.core_cables)] * plant.cores]
 
 
 def _bands(plant: Plant) -> tuple[Sequence[str], int]:
-    """What links are drawn by: spines and cores, or optical switches, to which every leaf has one fibre."""
+    """What links are drawn by: spines or the optical switches in front of them, and cores."""
+    names = (*_below_cores(plant)[0], *plant.core_names)
+    return names, len(names)
+
+
+def _below_cores(plant: Plant) -> tuple[Sequence[str], list[int]]:
+    """(names, places): of a spine the cables of its pod's leafs; a switch has one fibre of each of them."""
+    leafs = np.diff(plant.tiers.first_leaf)
     if isinstance(plant, OpticalPlant):
-        return plant.spine_names[plant.packet_spines :], plant.switches
-    return (*plant.spine_names, *plant.core_names), plant.spines + plant.cores
+        return plant.spine_names[plant.packet_spines :], [plant.leafs] * plant.switches
+    if isinstance(plant, PodOpticalPlant):
+        names = [name for pod in range(plant.tiers.pods) for name in plant.switch_names(pod)]
+        return names, np.repeat(leafs, plant.switches_of_pod).tolist()
+    return plant.spine_names, (leafs[plant.tiers.pod_of_spine] * _strands(plant.cables)).tolist()
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int]]:

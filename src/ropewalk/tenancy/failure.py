@@ -11,6 +11,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.optical.circuits import ends_of
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.plant import Plant
 
 WHEN_A_LINK_DIES = ("ecmp", "re-place")
@@ -73,11 +74,24 @@ def loses_links(parts: Drained, plant: Plant, allocation: Allocation) -> bool:
     if isinstance(plant, OpticalPlant) and allocation.stage == "ocs":
         switches = ends_of(plant, allocation).switch + plant.packet_spines
         ends += zip((leaf for leaf, _ in allocation.links), switches.tolist(), strict=True)
+    if isinstance(plant, PodOpticalPlant) and allocation.has_circuits:
+        if _loses_fibres(parts, plant, allocation):
+            return True
+        ends = []
     return any(
         link in down.links or link[0] in down.below or link[1] in down.above
         for held, down in ((ends, parts.above_leafs), (allocation.core_links, parts.above_spines))
         for link in held
     )
+
+
+def _loses_fibres(parts: Drained, plant: PodOpticalPlant, allocation: Allocation) -> bool:
+    """A link between a leaf and a spine is the fibre of the leaf that stands for it, whatever that is joined with."""
+    held = ends_of(plant, allocation)
+    used = set(zip(held.leaf.tolist(), held.switch.tolist(), strict=True))
+    gone = {(leaf, switch) for leaf, spine in parts.links for switch in plant.home_switch[leaf, spine].tolist()}
+    down = parts.above_leafs
+    return bool(used & gone) or any(leaf in down.below or spine in down.above for leaf, spine in allocation.links)
 
 
 def _overlap(one: Drained, other: Drained) -> bool:

@@ -12,6 +12,8 @@ from ropewalk.tenancy.allocation import Reason, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.fibres import free_fibres
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_fibres import free_pod_fibres
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 
 Sample = tuple[Mapping[str, str], float]
 """(labels, value)."""
@@ -73,8 +75,8 @@ def metrics(state: Occupancy, waiting: Iterable[Waiting] = ()) -> str:
 
 def _free_ports(state: Occupancy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Free cables of every leaf and of every spine that forwards packets; of an optical plant, free fibres."""
-    if isinstance(state.plant, OpticalPlant):
-        fibres = free_fibres(state)
+    if isinstance(state.plant, OpticalPlant | PodOpticalPlant):
+        fibres = free_fibres(state) if isinstance(state.plant, OpticalPlant) else free_pod_fibres(state)
         return fibres.of_leaf, fibres.of_spine
     return state.ports_of_leaf, state.ports_of_spine
 

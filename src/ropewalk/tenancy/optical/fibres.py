@@ -16,6 +16,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.circuits import NONE, Ends, ends_of
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def optical(state: Occupancy) -> OpticalPlant:
 def free_fibres(state: Occupancy) -> FreeFibres:
     """What the running jobs and the drained parts leave free."""
     plant = optical(state)
-    leaf, spine = _taken(state, plant)
+    leaf, spine = taken(state, plant)
     up = state.drained.links_up(plant)[:, plant.packet_spines :]
     down = sorted(int(number) for number in state.drained.spines)
     fibres = plant.spine_fibres - spine
@@ -67,8 +68,8 @@ def laid_beside(state: Occupancy, old: Allocation) -> Allocation:
 
     A fibre is in one circuit only: where another one has been set up, the old one is gone.
     """
-    plant = optical(state)
-    leaf, spine = _taken(state, plant)
+    plant = state.plant if isinstance(state.plant, PodOpticalPlant) else optical(state)
+    leaf, spine = taken(state, plant)
     leaf_room, spine_room = plant.leaf_fibres.astype(np.int64) - leaf, plant.spine_fibres - spine
     ends, kept = ends_of(plant, old), []
     for number, (at, to, switch) in enumerate(zip(ends.leaf, ends.spine, ends.switch, strict=True)):
@@ -83,10 +84,10 @@ def laid_beside(state: Occupancy, old: Allocation) -> Allocation:
     )
 
 
-def _taken(state: Occupancy, plant: OpticalPlant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def taken(state: Occupancy, plant: OpticalPlant | PodOpticalPlant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Circuits at every fibre of the leafs and at the fibres of every spine; more than there are is a bug."""
-    taken = (*state.jobs.values(), *state.releasing.values())
-    held = [ends_of(plant, allocation) for allocation in taken if allocation.stage == "ocs"]
+    holders = (*state.jobs.values(), *state.releasing.values())
+    held = [ends_of(plant, allocation) for allocation in holders if allocation.has_circuits]
     ends = Ends(*(np.concatenate([np.zeros(0, np.int64), *column]) for column in _columns(held)))
     leaf = np.zeros(plant.leaf_fibres.shape, np.int64)
     np.add.at(leaf, (ends.leaf, ends.switch), 1)

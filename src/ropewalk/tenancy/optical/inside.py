@@ -8,22 +8,19 @@ new one only gets fibres and cables that are free. Two leafs always meet in a sp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from ropewalk.arrays import Ints
 from ropewalk.tenancy.allocation import Allocation, Reason, Stage, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import first_stages, servers_needed, under_one_leaf
 from ropewalk.tenancy.optical.allocate import with_circuits
-from ropewalk.tenancy.optical.clos import spine_room
-from ropewalk.tenancy.optical.cover import cheapest_cover
 from ropewalk.tenancy.optical.fibres import FreeFibres
-from ropewalk.tenancy.optical.pod_fibres import free_pod_fibres, home_switches, inside_pods, of_pod, with_home_cables
-from ropewalk.tenancy.optical.pod_lanes import LeafPart, PodLanes, exact_pod_lanes, quick_pod_lanes
+from ropewalk.tenancy.optical.pod_choice import PodChoice, choices
+from ropewalk.tenancy.optical.pod_fibres import free_pod_fibres, inside_pods, of_pod, with_home_cables
+from ropewalk.tenancy.optical.pod_lanes import PodLanes, exact_pod_lanes, quick_pod_lanes
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.vclos.compact import BRANCH_BUDGET, decide_leafs
@@ -81,7 +78,7 @@ def _with_circuits(state: Occupancy, job: str, gpus: int) -> Allocation | Progra
 
 def _over_home(plant: PodOpticalPlant, held: Allocation) -> Allocation:
     """What vClos found on cables, over the circuits that stand for them; links above spines in the order of ranks."""
-    home = home_switches(plant)
+    home = plant.home_switch
     switch = [int(home[leaf, spine, cable]) for (leaf, spine), cable in zip(held.links, held.cables, strict=True)]
     cable_of = dict(zip(held.core_links, held.core_cables, strict=True))
     above = tuple(zip(held.spine_of_gpu, held.core_of_gpu, strict=True)) if held.core_of_gpu else ()
@@ -128,73 +125,35 @@ def _in_a_pod(
 def _over_pods(
     state: Occupancy, fibres: FreeFibres, job: str, pods: int, leafs: int, lanes: int
 ) -> Allocation | ProgramUndecided | None:
-    """One shape: pods that fit best, then those with most free lanes; circuits by chains, then by the program."""
-    tried = list(_choices(state, fibres, pods, leafs, lanes))
-    for chosen, parts, candidates in tried:
-        laid = quick_pod_lanes(parts, candidates, lanes)
+    """One shape over the pods of each choice: circuits by chains, then by the integer program."""
+    tried = choices(state, fibres, pods, leafs, lanes)
+    undecided = next((one for one in tried if isinstance(one, ProgramUndecided)), None)
+    chosen = [one for one in tried if isinstance(one, PodChoice)]
+    for one in chosen:
+        laid = quick_pod_lanes(one.parts, one.candidates, lanes)
         if laid is not None:
-            return _allocation(state, job, chosen, parts, laid, leafs)
-    undecided = None
-    for chosen, parts, candidates in tried:
-        decided = exact_pod_lanes(parts, candidates, lanes)
+            return _allocation(state, job, one, laid, leafs)
+    for one in chosen:
+        decided = exact_pod_lanes(one.parts, one.candidates, lanes)
         if isinstance(decided, PodLanes):
-            return _allocation(state, job, chosen, parts, decided, leafs)
+            return _allocation(state, job, one, decided, leafs)
         undecided = undecided or decided
     return undecided
 
 
-def _choices(
-    state: Occupancy, fibres: FreeFibres, pods: int, leafs: int, lanes: int
-) -> Iterator[tuple[list[int], list[LeafPart], Ints]]:
-    """(pods, their leafs, lanes that all of them could use): enough of each."""
-    plant, tiers = inside_pods(state), state.plant.tiers
-    fitting: list[tuple[int, int, LeafPart, Ints]] = []
-    for pod in range(tiers.pods):
-        first, last = tiers.first_leaf[pod : pod + 2].tolist()
-        own, idle = of_pod(plant, fibres, pod), state.idle_servers[first:last]
-        servers = lanes // plant.gpus_per_server
-        cover = cheapest_cover(np.minimum(idle // servers, own.of_leaf // lanes), idle, leafs)
-        if cover is not None:
-            able = np.zeros(tiers.lanes, bool)
-            able[: len(own.spine)] = spine_room(own, cover) > 0
-            if able.sum() >= lanes:
-                fitting.append((int(idle[cover > 0].sum()), pod, LeafPart(own, cover), able))
-    best = sorted(fitting, key=lambda one: one[:2])
-    for order in (best, sorted(best, key=lambda one: -int(one[3].sum()))):
-        words = np.full((tiers.lanes, state.core_links.words.shape[1]), ~np.uint64(0))
-        common, taken = np.ones(tiers.lanes, bool), []
-        for one in order:
-            spine = int(tiers.first_spine[one[1]]) + np.arange(tiers.lanes)
-            spine = np.minimum(spine, plant.spines - 1)  # where a pod has fewer lanes, they are not able either
-            shared = words & state.core_links.words[spine]
-            left = common & one[3] & (np.bitwise_count(shared).sum(axis=1) >= leafs)
-            if left.sum() < lanes:
-                continue
-            words, common = shared, left
-            taken.append(one)
-            if len(taken) == pods:
-                taken.sort(key=lambda one: one[1])
-                parts, candidates = [one[2] for one in taken], np.flatnonzero(common)
-                free = sum(part.fibres.of_spine[candidates] for part in parts)
-                yield [one[1] for one in taken], parts, candidates[np.argsort(free, kind="stable")]
-                break
-
-
-def _allocation(
-    state: Occupancy, job: str, pods: list[int], parts: list[LeafPart], laid: PodLanes, leafs: int
-) -> Allocation:
+def _allocation(state: Occupancy, job: str, chosen: PodChoice, laid: PodLanes, leafs: int) -> Allocation:
     """Rank (pod, virtual leaf, lane) sends over the spine of its lane and the core of its virtual leaf there."""
     from ropewalk.tenancy.vclos import _clos_kernel as kernel
 
     tiers, size = state.plant.tiers, state.plant.gpus_per_server
-    lanes = len(laid.lanes)
+    lanes, pods = len(laid.lanes), chosen.pods
     spines = np.stack([int(tiers.first_spine[pod]) + laid.lanes for pod in pods])
     above = state.core_links
     cores = kernel.emptied_cores(spines, above.words, above.ports_above, tiers.first_core, tiers.end_core, leafs)
     gpus: list[int] = []
     rows: list[int] = []
     switches: list[int] = []
-    for pod, part, own in zip(pods, parts, laid.switches, strict=True):
+    for pod, part, own in zip(pods, chosen.parts, laid.switches, strict=True):
         first = int(tiers.first_leaf[pod])
         left = {ends: iter(some) for ends, some in own.items()}
         for leaf in np.flatnonzero(part.leafs).tolist():
@@ -231,11 +190,11 @@ def _explained(plant: PodOpticalPlant, gpus: int, undecided: ProgramUndecided | 
         text = f"{gpus} GPUs have no equal split over leafs and pods of {plant.name}"
         return Waiting(Reason.NETWORK_FRAGMENTATION, text + (", even when it is empty" if never else ""), never=never)
     text = (
-        f"no circuits inside one pod join {gpus} GPUs, and no pods have the leafs, fibres and cores of a shape "
-        f"(pods×leafs×spines: {said})"
+        f"no circuits inside one pod join {gpus} GPUs, and no pods were found with the leafs, fibres and cores of a "
+        f"shape (pods×leafs×spines: {said})"
     )
     if undecided:
-        text += " that was tried, and an integer program was too large or stopped at its limit"
+        text += "; a search or an integer program was too large or stopped at its limit"
     return Waiting(Reason.NETWORK_FRAGMENTATION, text, tier="spine")
 
 

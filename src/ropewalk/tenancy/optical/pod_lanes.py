@@ -62,7 +62,7 @@ def exact_pod_lanes(
     node_limit: int = NODE_LIMIT,
     most: int = MOST_CIRCUITS,
 ) -> PodLanes | ProgramUndecided | None:
-    """The integer program over all pods together; None where there is no way.
+    """The integer program over all pods together; None where it has no solution.
 
     y[j] says that lane j is taken, and `count` of them are; a leaf with m virtual leafs has m y[j] circuits to the
     spine of lane j in its pod; no fibre is used twice. Lanes with few free fibres are preferred.
