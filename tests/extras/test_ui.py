@@ -5,75 +5,75 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from tests.reference.browser import CHROMIUM, needs_browser
+from browser import CHROMIUM, PATIENCE_S, needs_browser
+from slurm_machine import free_ports
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install 'ropewalk[web]'")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core: pip install 'ropewalk[web]'")
 
 pytestmark = needs_browser
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-WAIT_S = 90
+PATIENT = Path(__file__).parents[1] / "reference" / "patient_ropewalk.py"
 
 
 @contextmanager
 def running(*words, folder):
     """A command that listens; answers its address."""
     environment = os.environ | {"XDG_STATE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "ropewalk", *words]
-    with subprocess.Popen(
-        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as one:
+    log = folder / f"{words[0]}.log"
+    with (
+        open(log, "w") as written,
+        subprocess.Popen(
+            [sys.executable, str(PATIENT), *words], env=environment, stderr=written, stdout=subprocess.DEVNULL
+        ) as one,
+    ):
         try:
-            for line in one.stderr:
-                if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-                    break
-            else:
-                pytest.fail("it ended before it listened")
-            wait_for(found[0] + "/ui")
-            yield found[0]
+            url = address(one, log)
+            with urllib.request.urlopen(url + "/ui", timeout=PATIENCE_S) as reply:
+                reply.read()
+            yield url
         finally:
             one.terminate()
-            one.wait(20)
+            one.wait(PATIENCE_S)
 
 
-def wait_for(url):
-    end = time.monotonic() + WAIT_S
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=5) as reply:
-                return reply.read()
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.2)
+def address(one, log):
+    """Where a command says that it listens: its socket is bound by then."""
+    end = time.monotonic() + PATIENCE_S
+    while (found := re.search(r"http://127\.0\.0\.1:\d+(?=\D)", log.read_text())) is None:
+        assert one.poll() is None, f"it ended before it listened: {log.read_text()[-2000:]}"
+        assert time.monotonic() < end, log.read_text()[-2000:]
+        time.sleep(0.05)
+    return found[0]
 
 
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as started:
-        made = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        made = started.chromium.launch(executable_path=CHROMIUM, args=QUIET, timeout=PATIENCE_S * 1000)
         yield made
         made.close()
 
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory):
-    with running("ui", "--no-open", "--port", "0", folder=tmp_path_factory.mktemp("ui")) as url:
+    with running("ui", "--no-open", "--port", "0", "--time-limit", "1h", folder=tmp_path_factory.mktemp("ui")) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serve")
-    words = ("--fabric", "leaf-spine:4x4x8", "--gpus-per-server", "4", "--no-auth", "--port", "0")
+    words = ("--fabric", "leaf-spine:4x4x8", "--gpus-per-server", "4", "--no-auth", "--port", "0", "--timeout", "15min")
     with running("serve", "--database", f"sqlite:///{folder / 'serve.db'}", *words, folder=folder) as url:
         yield url
 
@@ -83,7 +83,7 @@ def opened(browser, url, *, expected="", **options):
     """A page without errors on its console, other than those that have this text."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **options)
     page = context.new_page()
-    page.set_default_timeout(WAIT_S * 1000)
+    page.set_default_timeout(PATIENCE_S * 1000)
     said = []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -99,7 +99,7 @@ def estimates(page):
 
 def until(page, met, said="#problem"):
     """Wait for a condition; its policy forbids the page to run conditions that are sent as text."""
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + PATIENCE_S
     while not met():
         assert time.monotonic() < end, page.inner_text(said)
         page.wait_for_timeout(50)
@@ -126,10 +126,30 @@ def seriously_inaccessible(page):
     return [(one["id"], one["nodes"][0]["target"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
+ALONE = "model=gpt2&device=h100&servers=2&batch=64&seq=1024&speed=400"
+
+
+@contextmanager
+def quiet(browser, planner, *, background=False, **options):
+    """A page of a browser in which nothing is searched in the background unless asked for."""
+    with opened(browser, f"{planner}/ui/compare", **options) as page:
+        page.evaluate("value => { localStorage.background = value }", "on" if background else "off")
+        yield page
+
+
+@contextmanager
+def estimated(browser, planner, query=ALONE, *, background=False, **options):
+    """The planner with its first estimate."""
+    with quiet(browser, planner, background=background, **options) as page:
+        page.goto(f"{planner}/ui/plan?{query}")
+        estimate_number(page, 1)
+        yield page
+
+
 def test_plan_move_sliders_prove_compare_export_reload(browser, planner):
-    start = f"{planner}/ui/plan?model=llama3-70b&device=h100&servers=64&speed=400&batch=1024&seq=8192"
-    with opened(browser, start) as page:
-        first = estimate_number(page, 1)
+    start = "model=llama3-70b&device=h100&servers=64&speed=400&batch=1024&seq=8192"
+    with estimated(browser, planner, start) as page:
+        first = page.inner_text("#headline")
         assert re.match(r"1\d\.\d+ s per step", first)
         seen = {first}
         for slider, key in (("#servers", "ArrowLeft"), ("#speed", "ArrowLeft"), ("#batch", "ArrowRight")):
@@ -140,11 +160,9 @@ def test_plan_move_sliders_prove_compare_export_reload(browser, planner):
         assert "servers=32" in again
         page.goto(again)
         assert estimate_number(page, 1) in seen
-    small = f"{planner}/ui/plan?model=gpt2&device=h100&servers=2&batch=64&seq=1024&speed=400"
     keys = []
-    for url in (small, small.replace("speed=400", "speed=100")):
-        with opened(browser, url) as page:
-            estimate_number(page, 1)
+    for query in (ALONE, ALONE.replace("speed=400", "speed=100")):
+        with estimated(browser, planner, query) as page:
             page.click("#prove")
             page.wait_for_selector("#proved:not([hidden])")
             keys.append(page.get_attribute("#links a", "href").rpartition("/")[2])
@@ -164,19 +182,6 @@ def test_plan_move_sliders_prove_compare_export_reload(browser, planner):
         assert seriously_inaccessible(page) == []
 
 
-ALONE = "model=gpt2&device=h100&servers=2&batch=64&seq=1024&speed=400"
-
-
-@contextmanager
-def estimated(browser, planner, query=ALONE, *, background=False, **options):
-    """The planner with its first estimate; nothing is searched in the background unless asked for."""
-    with opened(browser, f"{planner}/ui/compare", **options) as page:
-        page.evaluate("value => { localStorage.background = value }", "on" if background else "off")
-        page.goto(f"{planner}/ui/plan?{query}")
-        estimate_number(page, 1)
-        yield page
-
-
 def test_dragging_selects_candidates_and_the_table_follows(browser, planner):
     with estimated(browser, planner) as page:
         canvas = page.locator("#cloud canvas")
@@ -187,7 +192,8 @@ def test_dragging_selects_candidates_and_the_table_follows(browser, planner):
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + box["height"] * 0.7, steps=4)
         page.mouse.up()
-        assert 0 < selected(page) < int(canvas.get_attribute("data-drawn"))
+        until(page, lambda: selected(page) > 0)
+        assert selected(page) < int(canvas.get_attribute("data-drawn"))
         assert f"{selected(page)} selected" in page.inner_text("#cloud .status")
         assert page.inner_text("#candidates-fastest tbody") != before
         canvas.focus()
@@ -264,8 +270,8 @@ def test_clusters_by_preset_with_thinner_uplinks_and_with_ports_to_wire(browser,
 
 
 def test_the_answer_is_that_of_the_command(browser, planner, tmp_path):
-    with opened(browser, f"{planner}/ui/plan?model=gpt2&device=h100&servers=1&batch=32&seq=512&speed=400") as page:
-        estimate_number(page, 1)
+    query = "model=gpt2&device=h100&servers=1&batch=32&seq=512&speed=400"
+    with estimated(browser, planner, query) as page:
         shown = page.evaluate("document.getElementById('headline').textContent")
     words = "plan --batch 32 --seq 512 --dtype bf16 --cluster 1x8 --device h100 --bandwidth 400Gbps --fabric rails gpt2"
     done = subprocess.run(
@@ -301,9 +307,12 @@ def test_what_is_wrong_is_said_where_it_was_typed(browser, planner):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/ui/", "/ui/plan", "/ui/ask/plan", "/ui/compare"])
 def test_pages_fit_a_phone_and_can_be_read_by_everybody(browser, planner, path, scheme):
-    with opened(browser, planner + path, color_scheme=scheme) as page:
+    with quiet(browser, planner, color_scheme=scheme) as page:
         page.set_viewport_size({"width": 420, "height": 900})
-        page.wait_for_timeout(1500)
+        page.goto(planner + path)
+        page.wait_for_load_state("networkidle")
+        if path == "/ui/plan":
+            estimate_number(page, 1)
         assert page.evaluate("document.documentElement.scrollWidth") <= 420
         assert seriously_inaccessible(page) == []
 
@@ -332,7 +341,7 @@ def test_submit_watch_drain_and_end_on_the_live_page(browser, cluster):
 def test_speed_promised_and_measured_load_of_links_and_the_day(browser, cluster):
     def post(path, body):
         sent = urllib.request.Request(cluster + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(sent, timeout=10) as reply:
+        with urllib.request.urlopen(sent, timeout=PATIENCE_S) as reply:
             return json.loads(reply.read())
 
     name = "<img src=x onerror=alert(1)>"
@@ -354,13 +363,11 @@ def test_speed_promised_and_measured_load_of_links_and_the_day(browser, cluster)
 
 
 def test_a_service_that_comes_back_is_followed_again_and_the_page_says_so(browser, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_ports(1)[0])
     words = ("serve", "--database", f"sqlite:///{tmp_path / 'serve.db'}", "--no-auth", "--port", port)
     context = browser.new_context()
     page = context.new_page()
-    page.set_default_timeout(WAIT_S * 1000)
+    page.set_default_timeout(PATIENCE_S * 1000)
     with running(*words, "--fabric", "leaf-spine:4x4x8", "--gpus-per-server", "4", folder=tmp_path) as url:
         page.goto(f"{url}/ui/cluster")
         page.wait_for_selector("#connection:has-text('live')")
@@ -380,8 +387,15 @@ def test_a_full_queue_says_when_to_come_back(browser, planner):
             status=429, headers={"Retry-After": "2"}, content_type="application/json",
             body=json.dumps({"error": {"code": "too-many", "message": "200 people wait", "remedy": "ask in 2 s"}}),
         ), times=1)  # fmt: skip
+        page.evaluate(
+            """() => {
+              const problem = document.getElementById("problem");
+              window.said = [];
+              new MutationObserver(() => said.push(problem.textContent)).observe(problem, { childList: true });
+            }"""
+        )
         page.focus("#batch")
         page.keyboard.press("ArrowLeft")
-        page.wait_for_selector("#problem:has-text('200 people wait')")
         until(page, lambda: len(estimates(page)) >= 2)  # it has asked again by itself
+        assert any("200 people wait" in text for text in page.evaluate("window.said"))
         assert not page.is_visible("#problem")

@@ -18,6 +18,9 @@ QUIET = (
     "--virtual-time-budget=4000",
 )  # fmt: skip
 
+PATIENCE_S = 900.0
+"""Before a browser, or what a page waits for, is taken for lost: the machine may be busy with other things."""
+
 needs_browser = [
     pytest.mark.extras,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: install the package chromium"),
@@ -29,7 +32,7 @@ def browse(html: str, folder: Path, *options: str) -> tuple[str, list[str]]:
     page = folder / "page.html"
     page.write_text(html, encoding="utf-8")
     command = [str(CHROMIUM), *QUIET, f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
 

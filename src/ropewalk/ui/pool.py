@@ -108,9 +108,9 @@ class WorkerPool:
         return self._known.get(key)
 
     def ask(self, asked: Asked, user: str, extra: tuple[str, ...] = ()) -> QueuedQuestion:
-        """Queue a question, unless the same one is on its way or was answered."""
+        """Queue a question, unless the same one was answered or is on its way and wanted: not about to be ended."""
         known = self._known.get(asked.key)
-        if known is not None and known.state in ("waiting", "running", "done"):
+        if known is not None and known.users and known.state in ("waiting", "running", "done"):
             known.users.add(user)
             return known
         self._check_room(user)
@@ -131,7 +131,8 @@ class WorkerPool:
         if work.users:
             return True
         if work.task is not None:
-            work.task.cancel()
+            # Not before it has begun: it would end without giving its worker back.
+            asyncio.get_running_loop().call_soon(work.task.cancel)
         else:
             for line in self._waiting.values():
                 if work in line:

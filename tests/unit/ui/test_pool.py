@@ -127,6 +127,20 @@ def test_whoever_no_longer_wants_it_stops_it_unless_others_do(module):
     with_pool(module, scenario)
 
 
+def test_a_question_that_is_asked_again_while_it_is_ended_is_worked_on_anew(module):
+    async def scenario(pool):
+        work = pool.ask(asked("sleep", "900"), "a")
+        assert pool.cancel(work.asked.key, "a")
+        assert work.state == "running"  # its process has not heard of it yet
+        again = pool.ask(asked("sleep", "900"), "a")
+        assert (await ended(work)).state == "cancelled"
+        while again.state == "waiting":
+            await again.changed.wait()
+        assert again.state == "running"
+
+    with_pool(module, scenario)
+
+
 def test_users_take_turns(module):
     async def scenario(pool):
         works = [pool.ask(asked("a", str(number)), "greedy") for number in range(4)]

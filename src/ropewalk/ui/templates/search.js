@@ -14,15 +14,17 @@ const search = (() => {
     at("stop").hidden = true;
     at("prove").disabled = false;
     ui.showProgress(null);
-    if (work) ui.ask(`/v1/ui/questions/${work.id}/cancel`, {}, options).catch(() => {});
+    return work && ui.ask(`/v1/ui/questions/${work.id}/cancel`, {}, options).catch(() => {});
   };
   // Asks, follows and shows; whoever did not ask for it is not told that it was refused, and not moved to the answer.
   const begin = async (question, exports, quiet) => {
-    cancel();
+    const ending = cancel();
     const turn = state.turn;
     if (!quiet) ui.complain(null);
     at("prove").disabled = !quiet;
     try {
+      await ending; // the same question, asked while the search before it still runs, would end with it
+      if (turn !== state.turn) return;
       const asked = await ui.ask("/v1/ui/questions", question);
       if (turn !== state.turn) return;
       if (asked.state !== "done") state.work = asked;
