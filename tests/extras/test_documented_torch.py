@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from slurm_machine import free_ports
 
 pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]"')
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.extras
 
 ROOT = Path(__file__).parents[2]
 RANKS = 4
-PATIENCE_S = 120
+PATIENCE_S = 900
 
 
 def examples(page: str) -> list[str]:
@@ -28,9 +28,7 @@ def examples(page: str) -> list[str]:
 
 def run_by_all_ranks(script: Path) -> list[str]:
     """What a script prints, line by line, started once for each rank as torchrun does; nothing leaves this machine."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
+    port = str(free_ports(1)[0])
     told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(RANKS), "GLOO_SOCKET_IFNAME": "lo",
             "OMP_NUM_THREADS": "1"}  # fmt: skip
     started = [

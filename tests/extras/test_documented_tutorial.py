@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]
 pytestmark = pytest.mark.extras
 
 PAGE = "docs/tutorial.md"
-PATIENCE_S = 300
+PATIENCE_S = 1800
 PROGRAMS = {
     "ropewalk": [sys.executable, "-m", "ropewalk"],
     "torchrun": [sys.executable, "-m", "torch.distributed.run"],

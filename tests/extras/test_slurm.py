@@ -37,7 +37,7 @@ def machine(site):
         at=str(site / "files"),
         run=str(site / "jobs"),
         state=str(site),
-        wait_s=10,
+        wait_s=30,
         pause_s=2,
         rules_wait_s=2,
     )

@@ -78,8 +78,8 @@ def test_ranks_with_different_plans_refuse_to_begin(processes_of_two, links):
 
 
 @pytest.mark.parametrize("links", jobs.LINKS)
-def test_a_rank_that_stands_still_ends_the_others_in_the_time_that_is_allowed(processes_of_two, links):
-    told = processes_of_two.call(jobs.one_rank_stands_still, [(links, 1)] * 2)
+def test_a_rank_that_stands_still_ends_the_others_in_the_time_that_is_allowed(processes_of_two, links, tmp_path):
+    told = processes_of_two.call(jobs.one_rank_stands_still, [(links, 1, str(tmp_path / "told"))] * 2)
     assert told[1] == "slept"
     assert "rank 0 waited 1 s for the average of fifth: check the other ranks" in told[0]
 

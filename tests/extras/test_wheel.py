@@ -48,7 +48,7 @@ MOST_BYTES = 1_000_000
 
 def ran(*command, **options):
     answer = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, timeout=10 * MINUTES, **options
+        list(map(str, command)), capture_output=True, text=True, check=False, timeout=60 * MINUTES, **options
     )
     assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr[-4000:]}"
     return answer.stdout

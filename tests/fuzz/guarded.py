@@ -112,7 +112,7 @@ def _cases(attempt, first, count, log, most_s):
 def _outcome(attempt, case, most_s):
     begun = time.perf_counter()
     signal.setitimer(signal.ITIMER_PROF, most_s)
-    signal.setitimer(signal.ITIMER_REAL, 60 * most_s)  # what waits for ever takes no processor
+    signal.setitimer(signal.ITIMER_REAL, max(600.0, 6 * most_s))  # what waits for ever takes no processor
     try:
         attempt(case)
     except InputError as refusal:

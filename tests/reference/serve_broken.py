@@ -17,7 +17,7 @@ def _write_too_early(self: writer.Writer, batch: list[PendingOperation]) -> None
         known = transaction.answers({one.key for one in batch if one.key is not None})
         changes, results = self._core.carry_out(batch, known, self._clock())
         writer._acknowledge(batch, results)
-        time.sleep(0.002)  # answers leave before the commit, as they would under load
+        time.sleep(0.05)  # answers leave before the commit, as they would under load
         transaction.write(changes)
     self._publish(changes, batch)
 

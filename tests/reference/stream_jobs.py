@@ -170,16 +170,20 @@ def one_rank_is_killed(rank: int, ranks: int, links: str, killed: int, meeting: 
     os._exit(0)
 
 
-def one_rank_stands_still(links: str, still: int) -> str:
-    """What the others are told when a rank neither ends nor goes on."""
+def one_rank_stands_still(links: str, still: int, told: str) -> str:
+    """What the others are told when a rank neither ends nor goes on before it sees that file."""
     module = Leaves()
     scheduled = schedule(module, Descent, chunked(0), links=LINKS[links], timeout_s=1.0)
     if dist.get_rank() == still:
-        time.sleep(1.5)
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline and not Path(told).exists():
+            time.sleep(0.02)
         return "slept"
     try:
         module({name: _gradient(0, dist.get_rank(), name) for name in SIZES}).backward()
         scheduled.finish()
     except RopewalkError as problem:
         return str(problem)
+    finally:
+        Path(told).touch()
     return "trained"
