@@ -90,5 +90,6 @@ def test_a_breadth_first_schedule_takes_what_is_foreseen_within_a_factor_of_two(
         )
         return np.array(done.stdout.split(), float)
 
+    peak(2, 2, 2)  # compiles kernels where none are kept, which takes memory, too
     foreseen, taken = peak(8, 8, 16) - peak(2, 2, 2)
     assert foreseen / 2 < taken < foreseen * 2, (foreseen, taken)

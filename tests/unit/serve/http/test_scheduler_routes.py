@@ -9,11 +9,14 @@ from served import PATIENCE_S
 
 from ropewalk.serve.http.scheduler_routes import SCHEDULER_ROUTES
 from ropewalk.serve.kubernetes.routes import handlers as kubernetes_handlers
+from ropewalk.serve.slurm import routes
 from ropewalk.serve.slurm.bridge import Bridge, SlurmSettings
 from ropewalk.serve.slurm.commands import SlurmCommands
 from ropewalk.serve.slurm.routes import handlers as slurm_handlers
+from ropewalk.serve.slurm.seen import Patience
 
 FORM = "application/vnd.ropewalk.form"
+PATIENT = Patience(PATIENCE_S, PATIENCE_S)
 RECORDED = Path(__file__).parents[3] / "data" / "kubernetes" / "extender-v1.json"
 
 
@@ -28,7 +31,7 @@ class Slurm:
     def beside(self, writer):
         names = writer.read(lambda controller: controller.state.plant.server_names).result()
         self.pretend = PretendSlurm(names)
-        self.bridge = Bridge(writer, SlurmSettings(("batch",), 0.2, commands=SlurmCommands(run=self.pretend.run)))
+        self.bridge = Bridge(writer, SlurmSettings(("batch",), 0.2, PATIENT, SlurmCommands(run=self.pretend.run)))
         return [*slurm_handlers, *kubernetes_handlers], {"slurm": self.bridge.start()}
 
     def __enter__(self):
@@ -50,7 +53,8 @@ class Slurm:
 
 
 @pytest.fixture
-def slurm(serving):
+def slurm(serving, monkeypatch):
+    monkeypatch.setattr(routes, "LONGEST_WAIT_S", PATIENCE_S)
     with Slurm(serving) as found:
         yield found
 
@@ -77,7 +81,7 @@ def test_a_start_waits_for_the_round_that_finds_the_job(slurm):
     nodes = tuple(f"server{number}" for number in range(2))
     job = slurm.pretend.submit(2, comment=answer["comment"], required=nodes)
     slurm.pretend.schedule()
-    started = slurm.lines("/v1/slurm/started", f"job={job.id}&wait=5")
+    started = slurm.lines("/v1/slurm/started", f"job={job.id}&wait={PATIENCE_S:.0f}")
     assert started == {"job": "j1", "guarantee": "contention-free", "rules": "none"}
     assert slurm.lines("/v1/slurm/started", "job=999&wait=1")["job"] == "none"
     slurm.pretend.finish(job)

@@ -16,6 +16,9 @@ from ropewalk.serve.service import open_writer
 from ropewalk.serve.store import open_store
 from ropewalk.tenancy.plant import plant
 
+PATIENCE_S = 300.0
+"""Before something is taken for lost: the machine may be busy with other things."""
+
 
 def pod(phase, job="train"):
     labels = {"ropewalk.io/job": job, "ropewalk.io/pods": "2"}
@@ -66,13 +69,13 @@ def test_an_answer_that_is_nested_without_end_is_no_answer(api):
         deep = [deep]
     api.pods = [deep]
     with pytest.raises(ApiServerFailed, match="nested too deeply"):
-        list(ApiServer(api.url).pods())
+        list(ApiServer(api.url, timeout_s=PATIENCE_S).pods())
 
 
 def test_a_binding_as_the_api_server_takes_it(api, tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
-    server = ApiServer(api.url, token)
+    server = ApiServer(api.url, token, timeout_s=PATIENCE_S)
     server.bind(Binding("ml", "train-2", "uid-2", "server3"))
     path, body = api.bindings[0]
     assert path == "/api/v1/namespaces/ml/pods/train-2/binding"
@@ -128,7 +131,7 @@ def test_a_job_ends_with_its_pods(api, tmp_path):
     try:
         writer.submit(Submit("train", 16, labels={"kubernetes": "ml/train"}), actor="kubernetes").result()
         writer.submit(Submit("by-hand", 8, labels={"kubernetes": "ml/train"}), actor="mallory/x").result()
-        watch = PodWatch(writer, ApiServer(api.url), "nvidia.com/gpu", print, patience_s=60.0)
+        watch = PodWatch(writer, ApiServer(api.url, timeout_s=PATIENCE_S), "nvidia.com/gpu", print, patience_s=60.0)
         api.pods = [pod("Running"), pod("Succeeded")]
         assert watch.once() == {}
         api.pods = [pod("Succeeded"), pod("Succeeded")]
