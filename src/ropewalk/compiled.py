@@ -168,6 +168,15 @@ def kept() -> Path:
     return Path(AppDirs(appname="ropewalk", appauthor=False).user_cache_dir) / "kernels"
 
 
+def code_digest() -> str:
+    """All sources of the package, and what kernels are compiled for here, in a few letters."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256(repr(KernelTarget.here()).encode())
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 class _Kept(FunctionCache):  # type: ignore[misc]
     """A kernel as it was compiled here, unless it or something that it is made of has changed since."""
 

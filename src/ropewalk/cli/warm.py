@@ -121,13 +121,9 @@ class _Asked:
 
     @classmethod
     def before(cls) -> _Asked:
-        from ropewalk.compiled import KernelTarget, kept
+        from ropewalk.compiled import code_digest, kept
 
-        package = Path(__file__).parents[1]
-        digest = hashlib.sha256(repr(KernelTarget.here()).encode())
-        for path in sorted(package.rglob("*.py")):
-            digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
-        return cls(kept() / "asked", digest.hexdigest())
+        return cls(kept() / "asked", code_digest())
 
     def has(self, question: str) -> bool:
         return self._note(question).exists()
