@@ -80,7 +80,13 @@ def transformers_config(name: str) -> tuple[Any, str]:
             hidden_size=2048, num_hidden_layers=layers, num_attention_heads=32, num_key_value_heads=4, head_dim=128,
             num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768, vocab_size=151936,
         ), "causal"  # fmt: skip
+    if family == "qwen3-8b":
+        return T.Qwen3Config(
+            hidden_size=4096, num_hidden_layers=layers, num_attention_heads=32, num_key_value_heads=8, head_dim=128,
+            intermediate_size=12288, vocab_size=151936, tie_word_embeddings=False,
+        ), "causal"  # fmt: skip
     causal = {
+        "gpt2-medium": lambda: T.GPT2Config(n_embd=1024, n_layer=layers or 24, n_head=16),
         "gpt2-large": lambda: T.GPT2Config(n_embd=1280, n_layer=layers or 36, n_head=20),
         "gpt2-xl": lambda: T.GPT2Config(n_embd=1600, n_layer=layers or 48, n_head=25),
         "mixtral-8x7b": lambda: T.MixtralConfig(num_hidden_layers=layers),

@@ -1,6 +1,6 @@
 """Training steps of every stack on the GPU at hand after seconds at full power, and parts of them, into one JSON file.
 
-    python benchmarks/gpu_sustained.py sustained.json [--seconds 460] [--only eager,updates]
+    python benchmarks/gpu_sustained.py sustained.json [--seconds 460] [--only eager,updates] [--later]
 
 Steps: transformers' models as they are (`eager`) and under `torch.compile` (`compiled`), a lean Llama with the blocks
 of torchtitan (`fsdp2`; `sharded`: under FSDP2 on one rank) and of Megatron-Core (`megatron`, bf16 and FP8), and with
@@ -80,6 +80,23 @@ CASES = (
 )
 """In the order in which they are measured: every stack early, so that a short loan has some of each. No step is of a
 size that was measured before."""
+LATER = (
+    Case("compiled", "qwen3-8b:layers=6", 2, 4096),
+    Case("compiled", "gpt2-medium", 16, 1024),
+    Case("megatron", "llama3-70b:layers=2", 2, 4096, precision="fp8"),
+    Case("compiled", "mixtral-8x7b:layers=2", 2, 4096),
+    Case("fsdp2", "llama3-70b:layers=2", 1, 8192),
+    Case("compiled", "bert-large", 48, 384),
+    Case("megatron", "llama2-13b:layers=4", 4, 2048),
+    Case("eager", "qwen3-8b:layers=6", 2, 4096),
+    Case("compiled", "qwen3-30b-a3b:layers=3", 2, 4096),
+    Case("fsdp2", "llama-7b:layers=6", 4, 4096),
+    Case("megatron", "llama2-13b:layers=4", 4, 2048, precision="fp8"),
+    Case("compiled", "llama3-8b:layers=6", 4, 2048),
+    Case("eager", "gpt2-medium", 32, 1024),
+    Case("megatron", "llama3-70b:layers=2", 2, 4096),
+)
+"""Steps of a second day (`--later`): sizes and a model that no step before had, predicted before they were measured."""
 QUICK = (
     Case("fsdp2", "tiny:layers=1", 2, 16, ALL), Case("megatron", "tiny:layers=1", 2, 16, precision="fp8"),
     Case("fsdp2", "tiny:layers=1", 2, 16, sharded=True),
@@ -185,9 +202,9 @@ class File:
         beside.replace(self.path)
 
 
-def jobs(case_list: tuple[Case, ...]) -> Iterator[tuple[str, float, Any]]:
+def jobs(case_list: tuple[Case, ...], part_list: dict[str, Any]) -> Iterator[tuple[str, float, Any]]:
     """Parts and steps in turn: name, about how long it takes, and what is measured."""
-    parts = iter(PARTS.items())
+    parts = iter(part_list.items())
     for at, case in enumerate(case_list):
         if at % 2 == 0 and (part := next(parts, None)):
             yield part[0], PART_S[part[0]], part[1]
@@ -201,12 +218,14 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="the JSON file that is written")
     parser.add_argument("--seconds", type=float, default=460.0, help="what would end later is left out")
     parser.add_argument("--only", default="", help="names that a step or part must contain one of, with commas between")
+    parser.add_argument("--later", action="store_true", help="the steps of the second day, and no parts")
     parser.add_argument("--quick", action="store_true", help="tiny sizes on the CPU: whether all of it runs")
     options = parser.parse_args()
     device = "cpu" if options.quick else "cuda"
     torch.set_float32_matmul_precision("high")
     begin, watch, file = time.perf_counter(), Stopwatch(device), File(options.file, device)
-    for name, takes_s, what in jobs(QUICK if options.quick else CASES):
+    cases = QUICK if options.quick else LATER if options.later else CASES
+    for name, takes_s, what in jobs(cases, {} if options.later else PARTS):
         if options.only and not any(word in name for word in options.only.split(",")):
             continue
         if time.perf_counter() - begin + takes_s > options.seconds:
