@@ -5,6 +5,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests benchmarks recipes
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ropewalk
 
+# Which tests failed is kept in the folder KEEP, if one is named; with AGAIN only those run.
+KEPT = $(if $(KEEP),-p cacheprovider -o cache_dir=$(KEEP) $(if $(AGAIN),--last-failed --last-failed-no-failures none))
+
 # Byte code is kept, whatever the shell says: tests start a thousand processes.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -39,10 +42,10 @@ run-sync: .venv/.run ## the synchronisation study: a table here, a page in out/s
 	$(BIN)/ropewalk sync --page out/sync.html
 
 test: setup ## all tests but those that need the heavy extras
-	$(BIN)/python -m pytest -m "not extras" --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m "not extras" --numprocesses auto --dist loadfile $(KEPT)
 
 test-extras: .venv/.extras ## the tests that need torch, ray, a browser, Slurm, PostgreSQL or FRR (as root it installs Debian's if absent)
-	$(BIN)/python -m pytest -m extras $(if $(UNTIL),--until $(UNTIL))
+	$(BIN)/python -m pytest -m extras $(if $(UNTIL),--until $(UNTIL)) $(KEPT)
 
 DEBIAN := chromium slurm-wlm lua-socket lua5.1 curl shellcheck postgresql frr
 
