@@ -103,6 +103,8 @@ class Device:
     host_factor: float
     """Time of the host's launches against the host of the shipped measurements."""
     source: str
+    interpreter_factor: float | None = None
+    """The same of what Python's interpreter runs between calls of PyTorch; None: as much as of launches."""
     scans: float = 1.0
     """What a multiprocessor does of scans of Mamba-2 layers in the time of one of an H200."""
     short_heads: float = 1.0

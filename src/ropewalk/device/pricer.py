@@ -202,7 +202,12 @@ class Pricer:
         """Seconds of the host for calls in sequence."""
         times = self._host.backward if backward else self._host.forward
         in_a_model = times.get("network", 1.0) * MODEL_CODE["backward" if backward else "forward"]
-        return self.device.host_factor * in_a_model * sum(self._call(times, call) for call in calls)
+        return in_a_model * sum(self._slower(call) * self._call(times, call) for call in calls)
+
+    def _slower(self, call: str) -> float:
+        """Time of a call against the host of the shipped measurements."""
+        interpreted = self.device.interpreter_factor if call == INTERPRETER or call in CORE_CODE else None
+        return self.device.host_factor if interpreted is None else interpreted
 
     def _call(self, times: dict[str, float], call: str) -> float:
         if call == INTERPRETER:

@@ -24,7 +24,7 @@ from ropewalk.task.lower.moves import (
     recompute_moves,
     weight_moves,
 )
-from ropewalk.task.lower.paced import away_s, launched
+from ropewalk.task.lower.paced import again, away_s, launched
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange, Meeting
 from ropewalk.workload.operator import GATHER, RING, part
@@ -262,7 +262,7 @@ def _time(table: LayerTable, row: int, at: int, variants: list[Share], strategy:
     launch[LaunchColumn.WAITS] = host.waits
     for kind, variant in enumerate(variants):
         again_s = away_s(again_moves(variant, strategy, pace), share.split, prices.inside)
-        _launch(launch, LaunchColumn.again(kind), prices.forward(computed_again(variant)), again_s)
+        _launch(launch, LaunchColumn.again(kind), again(variant, prices), again_s)
         moves = recompute_moves(variant, strategy, pace) if variant.recompute == "full" else []
         seconds[Seconds.AGAIN + kind] = _computed(moves) if moves else pace.forward(computed_again(variant))
         _count(met[PassColumn.AGAIN + kind], moves)

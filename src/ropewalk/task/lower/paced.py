@@ -5,6 +5,7 @@ so only what it needs beyond that stretches a step. Where nothing makes it wait,
 for all of a step than the GPU does. Routers that drop no tokens make it wait in every layer: how many tokens each
 expert gets must be known before they are sent (`cudaEventSynchronize`, or the same inside of DeepEP and HybridEP). Then
 what it is ahead is lost in every forward pass, and forward and backward passes each take as long as the slower of both.
+Tokens of all ranks must be there, so it is the slowest host that counts (`slowest`).
 Passes side by side wait for each other's counts: they are one stretch, in which the work of one hides what the other
 exchanges. What tensor ranks exchange gives a host time too; that is not counted, as the host of the A100 was calibrated
 without it.
@@ -23,6 +24,10 @@ from ropewalk.task.lower.taken import sent_s
 from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.operator import Operator, Split
+
+SLOWEST_OF_TWO, SLOWEST_OF_MORE = 1.07, 1.16
+"""How much longer the slowest host of several ranks takes for milliseconds of launches than that of a rank alone:
+measured with two, four and eight ranks of a server (`benchmarks/gpu_hosts.py`); still more count as eight."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,23 @@ def launched(share: Share, listed: KeptPrices, forward: Iterable[Move], backward
     operators = share.layer.operators
     computed = tuple(operator for operator in operators if not isinstance(operator, Exchange))
     return Launched(
-        listed.forward(computed), listed.backward(computed) + listed.forward(computed_again(share)),
+        slowest(share, listed.forward(computed)), slowest(share, listed.backward(computed)) + again(share, listed),
         away_s(forward, share.split, listed.inside), away_s(backward, share.split, listed.inside),
         waits_for_counts(operators),
     )  # fmt: skip
+
+
+def again(share: Share, listed: KeptPrices) -> Work:
+    """What of a layer is computed once more before its backward pass."""
+    return slowest(share, listed.forward(computed_again(share)))
+
+
+def slowest(share: Share, work: Work) -> Work:
+    """Work of a layer on that of its ranks whose host is the slowest, where all wait for it."""
+    ranks = share.split.expert
+    if ranks == 1 or not waits_for_counts(share.layer.operators):
+        return work
+    return Work(work.gpu_s, (SLOWEST_OF_TWO if ranks == 2 else SLOWEST_OF_MORE) * work.host_s)
 
 
 def away_s(moves: Iterable[Move], split: Split, inside: Inside | None) -> float:

@@ -11,10 +11,21 @@ from hypothesis import strategies as st
 from ropewalk.device.pricer import pricer
 from ropewalk.device.work import Work
 from ropewalk.strategy.prices import Inside, KeptPrices, Pace
-from ropewalk.strategy.shares import shares_of
+from ropewalk.strategy.shares import Share, shares_of
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.task.lower.moves import backward_moves, forward_moves
-from ropewalk.task.lower.paced import Launched, away_s, launched, stretched_s, together, waits_for_counts
+from ropewalk.task.lower.paced import (
+    SLOWEST_OF_MORE,
+    SLOWEST_OF_TWO,
+    Launched,
+    away_s,
+    launched,
+    stretched_s,
+    together,
+    waits_for_counts,
+)
+from ropewalk.workload.exchange import Exchange
+from ropewalk.workload.operator import Operator
 from ropewalk.workload.zoo import build
 
 SECONDS = st.floats(0.01, 10.0)
@@ -100,3 +111,20 @@ def test_a_layer_is_away_while_its_tokens_travel() -> None:
     slots, hidden = 512 * 8, 2048
     assert away(data=8, expert=8)[0] == pytest.approx(2 * slots * hidden * 2 * 7 / 8 / 400e9)
     assert away(tensor=2) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("ranks", "factor"), [(1, 1.0), (2, SLOWEST_OF_TWO), (8, SLOWEST_OF_MORE)])
+def test_where_hosts_wait_in_every_layer_the_slowest_counts(ranks: int, factor: float) -> None:
+    listed = KeptPrices(pricer("h100", "bf16"), Inside(8, 400e9, 0.0, across_bytes_s=50e9))
+    strategy = Strategy(data=8, expert=ranks)
+
+    def host_s(options: str) -> float:
+        share = shares_of(build(SMALL + options, 1, 512), strategy)[1]
+        return launched(share, listed, [], []).forward.host_s / listed.forward(computed_by(share)).host_s
+
+    assert host_s("") == pytest.approx(factor)
+    assert host_s(",capacity=1") == pytest.approx(1.0)
+
+
+def computed_by(share: Share) -> tuple[Operator, ...]:
+    return tuple(operator for operator in share.layer.operators if not isinstance(operator, Exchange))
