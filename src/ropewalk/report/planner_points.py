@@ -140,8 +140,8 @@ def cloud_of(
     log = bool(shown.max() > LOG_FROM * shown.min())
     data = {
         "columns": [_embedded(column) for column in points.columns],
-        "time": _short(points.seconds, 6),
-        "memory": _short(points.memory_bytes / 1e9, 5),
+        "time": _short(points.seconds, 8),
+        "memory": _short(points.memory_bytes / 1e9, 4),
         "simulated": np.flatnonzero(points.simulated).tolist(),
         "named": [{"name": one.name, "memory": one.memory_bytes / 1e9, "seconds": one.seconds} for one in named],
         "capacity": capacity,

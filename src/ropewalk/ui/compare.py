@@ -11,7 +11,7 @@ LESS_IS_BETTER = ("_s", "_bytes", "gap")
 
 def compare(first: dict[str, Any], second: dict[str, Any], answers: tuple[Any, Any]) -> dict[str, Any]:
     """The difference of two questions and of the numbers of their answers; strands where both have them."""
-    before, after = numbers(answers[0]), numbers(answers[1])
+    before, after = (numbers(_taken(answer)) for answer in answers)
     shared = [name for name in before if name in after]
     return {
         "asked": {"first": first["command_line"], "second": second["command_line"], "differs": differs(first, second)},
@@ -26,6 +26,13 @@ def compare(first: dict[str, Any], second: dict[str, Any], answers: tuple[Any, A
         ],
         "strands": _strands(*answers),
     }  # fmt: skip
+
+
+def _taken(answer: Any) -> Any:
+    """Of an answer for several networks that for the one to take."""
+    if not isinstance(answer, dict) or "networks" not in answer:
+        return answer
+    return next((one for one in answer["networks"] if one["network"] == answer.get("pick")), answer)
 
 
 def numbers(answer: Any, prefix: str = "") -> dict[str, float]:

@@ -8,9 +8,11 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ropewalk.collectives.choice import PURPOSES
 from ropewalk.documents import parse_foreign_json
 from ropewalk.errors import InputError
 from ropewalk.files import write_whole
@@ -84,7 +86,7 @@ class Desk:
         form = self.form(" ".join(asked.command))
         extra = ["--json"]
         extra += ["--page", PAGE] if form.writes_page else []
-        extra += ["--plan", PLAN] if form.writes_plan and "--network" not in asked.arguments else []
+        extra += ["--plan", PLAN] if form.writes_plan and _makes_plan(asked) else []
         return self.pool.ask(asked, user, tuple(extra))
 
     def export(self, key: str, to: str, user: str) -> QueuedQuestion:
@@ -92,8 +94,9 @@ class Desk:
         path = self.shelf.plan(key)
         if path is None:
             raise InputError("this answer has no plan: export one of plan, simulate, pipeline, overlap or collective")
-        words = (PLAN, "--to", to, "--output", EXPORTED + SUFFIXES.get(to, ""))
-        return self.pool.ask(Asked(("export",), words, {PLAN: path.read_bytes()}), user)
+        # Where it goes is no value of a user: a script may be written here, and none is read.
+        extra = ("--output", EXPORTED + SUFFIXES.get(to, ""))
+        return self.pool.ask(Asked(("export",), (PLAN, "--to", to), {PLAN: path.read_bytes()}), user, extra)
 
     def _finish(self, work: QueuedQuestion, reply: dict[str, Any], folder: Path) -> None:
         if reply["code"] == 0:
@@ -105,6 +108,14 @@ class Desk:
             except InputError:
                 answer = json.dumps({"text": answer})
             self.shelf.keep(work.asked, answer, folder, reply["seconds"])
+
+
+def _makes_plan(asked: Asked) -> bool:
+    """A collective is part of a plan only where it was asked for one of its groups."""
+    if asked.command != ("collective",):
+        return True
+    groups = (after for word, after in pairwise(asked.arguments) if word == "--group")
+    return any(group.partition(":")[0] in PURPOSES for group in groups)
 
 
 def _command(root: Any, path: list[str]) -> Any:

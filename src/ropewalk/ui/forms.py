@@ -34,6 +34,12 @@ class Field:
     choices: tuple[str, ...] = ()
     required: bool = False
     several: bool = False
+    title: str = ""
+    """What an argument is called in the usage of its command."""
+
+    @property
+    def label(self) -> str:
+        return self.flag or self.title or self.name
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def _field(one: Any) -> Field | None:
     return Field(
         one.name, one.opts[0] if option else "", one.secondary_opts[0] if one.secondary_opts else "", kind,
         one.help or "", getattr(one, "rich_help_panel", None) or OTHER, _shown(one.default), choices, one.required,
-        bool(one.multiple if option else one.nargs != 1),
+        bool(one.multiple if option else one.nargs != 1), "" if option else (one.metavar or "").strip("[].").lower(),
     )  # fmt: skip
 
 

@@ -53,3 +53,9 @@ def test_what_a_form_does_not_have_is_refused(desk, values, said):
 def test_a_form_that_does_not_exist_is_refused_with_those_that_do(desk):
     with pytest.raises(InputError, match="no form for 'serve': use one of plan, simulate"):
         desk.form("serve")
+
+
+def test_a_form_calls_its_arguments_as_the_usage_of_the_command_does(desk):
+    labels = [one.label for one in desk.form("collective").fields]
+    assert labels[:2] == ["kind", "fabric"]
+    assert "--group" in labels

@@ -74,7 +74,7 @@ const pointCloud = (() => {
         paper.fillText(written(at * 1e9), look.gutter - 10, y);
       }
       paper.textAlign = "center";
-      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 80)))) {
+      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 64)))) {
         const x = look.x(at);
         paper.fillStyle = grid;
         paper.fillRect(Math.round(x), TOP, 1, HEIGHT - AXIS - TOP);
@@ -156,8 +156,8 @@ const pointCloud = (() => {
         paper.beginPath();
         paper.arc(x, y, 7.5, 0, 2 * Math.PI);
         paper.stroke();
-        const left = x + 14 + paper.measureText(name).width < look.width ? x + 13 : x - 13 - paper.measureText(name).width;
         paper.font = "600 " + font;
+        const left = x + 14 + paper.measureText(name).width < look.width ? x + 13 : x - 13 - paper.measureText(name).width;
         onPaper(name, left, y);
         paper.font = font;
       }

@@ -20,7 +20,7 @@
   const one = async (key) => {
     const found = await ui.ask(`/v1/ui/answers/${key}`);
     at("asked").replaceChildren(code(found.command_line));
-    at("when").textContent = `Asked ${new Date(found.asked_at * 1000).toLocaleString()}, answered in ${ui.seconds(found.seconds)} by ropewalk ${found.version}`;
+    at("when").textContent = `Asked ${new Date(found.asked_at * 1000).toLocaleString([], { hour12: false })}, answered in ${ui.seconds(found.seconds)} by ropewalk ${found.version}`;
     const copy = document.createElement("button");
     Object.assign(copy, { type: "button", className: "plain", textContent: "Copy the command" });
     copy.addEventListener("click", () => ui.copied(copy, found.command_line));
@@ -30,17 +30,26 @@
       const { exports } = await ui.ask("/v1/ui/choices");
       at("links").append(ui.download("Plan file", `/v1/ui/answers/${key}/plan`, "plan.json"), ui.exporter(key, exports));
     }
-    const told = found.answer ?? {};
+    const whole = found.answer ?? {};
+    const picked = whole.networks?.find((one) => one.network === whole.pick); // several networks: the one to take
+    const told = picked ?? whole;
     ui.facts(at("numbers"), [
-      ["Step", told.step_time_s && ui.seconds(told.step_time_s)], ["Tokens per second", told.tokens_per_s && ui.count(told.tokens_per_s)],
-      ["MFU", told.mfu && ui.percent(told.mfu)], ["Above the bound", told.bound && ui.percent(told.bound.gap)],
+      ["Network", picked && whole.pick], ["Step", told.step_time_s && ui.seconds(told.step_time_s)], ["Tokens per second", told.tokens_per_s && ui.count(told.tokens_per_s)],
+      ["MFU", told.mfu && ui.percent(told.mfu)],
+      ["Above the bound", told.bound ? ui.percent(told.bound.gap) : told.bound_s && ui.percent(told.step_time_s / told.bound_s - 1)],
     ].filter(([, value]) => value));
     at("page").hidden = !found.page;
     if (found.page) at("page").src = found.page;
     at("page-link").textContent = found.page ? new URL(found.page, location.href).href : "–";
     at("raw").hidden = false;
-    at("json").textContent = told.text ?? JSON.stringify(told, null, 1).slice(0, 200000);
+    at("raw").open = !found.page; // all that there is to see
+    at("json").textContent = whole.text ?? JSON.stringify(whole, null, 1).slice(0, 200000);
   };
   const key = at("answer")?.dataset.key;
-  (key ? one(key) : listed()).catch((problem) => (at("problem") ? ui.complain(problem) : console.warn(problem.message)));
+  const failed = (problem) => {
+    if (!at("problem")) return console.warn(problem.message);
+    if (problem.status === 404) at("asked").textContent = "There is no such answer";
+    return ui.complain(problem);
+  };
+  (key ? one(key) : listed()).catch(failed);
 })();

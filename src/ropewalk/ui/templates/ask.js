@@ -18,6 +18,7 @@
         else values[one.name] = "several" in one.dataset ? one.value.split(/\s+/) : one.value;
       }
     }
+    for (const file of at("files").files) files[file.name] = await ui.encoded(file);
     return { command: form.dataset.command, values, files };
   };
   form.addEventListener("submit", async (event) => {

@@ -5,6 +5,12 @@
   const since = (seconds) => day.lasted(Math.max(0, Date.now() / 1000 - seconds));
   const anchor = (job) => ui.link(job.name || job.id, `/ui/jobs/${encodeURIComponent(job.id)}`);
   const number = (text) => ({ className: "number", textContent: text });
+  const name = (job) => {
+    const made = ui.row([anchor(job)]).cells[0];
+    made.className = "name";
+    made.title = job.name || job.id;
+    return made;
+  };
   const nobody = (columns, text) => {
     const made = ui.row([text]);
     Object.assign(made.cells[0], { colSpan: columns, className: "nobody" });
@@ -25,10 +31,10 @@
     const parts = [...[...new Set(found.servers.flat())].slice(0, 500).map((name) => `server:${name}`), ...found.leafs.map((name) => `leaf:${name}`), ...found.spines.map((name) => `spine:${name}`), ...found.cores.map((name) => `core:${name}`)];
     at("parts").replaceChildren(...parts.map((name) => new Option(name)));
     const { waiting, held } = found.queue;
-    at("queue").replaceChildren(...[...waiting, ...held].map((one) => ui.row([anchor(one), number(one.gpus), { className: "wide", textContent: one.reason.message }, number(since(one.submitted_at))])));
+    at("queue").replaceChildren(...[...waiting, ...held].map((one) => ui.row([name(one), number(one.gpus), { className: "wide", textContent: one.reason.message }, number(since(one.submitted_at))])));
     if (!waiting.length && !held.length) at("queue").append(nobody(4, "No job waits."));
     at("running").replaceChildren(...found.jobs.slice(0, 200).map((one) => ui.row([
-      anchor(one), number(one.gpus), number(one.links.length + one.core_links.length), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" || one.stage === "leaf" ? "inside its leaf" : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
+      name(one), number(one.gpus), number(one.links.length + one.core_links.length), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" || one.stage === "leaf" ? "inside its leaf" : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
     ])));
     if (!found.jobs.length) at("running").append(nobody(6, "No job runs."));
   };
@@ -95,8 +101,10 @@
   at("operate").addEventListener("submit", async (event) => {
     event.preventDefault();
     const part = new FormData(event.target).get("part");
+    const act = event.submitter.value;
+    if (act === "failures" && !confirm(`${part} has failed: jobs on it lose what they hold there.`)) return;
     try {
-      const found = await ui.ask(`/v1/${event.submitter.value}`, { parts: [part] });
+      const found = await ui.ask(`/v1/${act}`, { parts: [part] });
       const touched = found.jobs ?? found.affected ?? [];
       at("done").textContent = `Done.${touched.length ? ` Jobs on it: ${touched.map((one) => one.id ?? one).join(", ")}.` : ""}`;
     } catch (problem) {

@@ -13,8 +13,9 @@
     if (!first || !second) return;
     const found = await ui.ask(`/v1/ui/compare?first=${first}&second=${second}`);
     at("asked").replaceChildren(...found.asked.differs.map((one) => ui.row([one.option, one.first ?? "–", one.second ?? "–"])));
-    if (!found.asked.differs.length) at("asked").append(ui.row(["nothing", "", ""]));
-    at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([one.name.replaceAll("_", " "), number(one.first), number(one.second), change(one)])));
+    if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both were asked alike.", colSpan: 3 }]));
+    if (!found.numbers.length) at("numbers").replaceChildren(ui.row([{ className: "nobody", textContent: "These answers share no numbers, or all are equal.", colSpan: 4 }]));
+    else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([one.name.replaceAll("_", " "), number(one.first), number(one.second), change(one)])));
     at("strands").hidden = !found.strands.length;
     at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, number(one.first), number(one.second), one.second_said ?? ""])));
   };

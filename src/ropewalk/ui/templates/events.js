@@ -54,7 +54,10 @@ const events = (() => {
   const line = (event) => {
     const made = document.createElement("li");
     const when = document.createElement("time");
-    when.textContent = new Date(event.at * 1000).toLocaleTimeString([], { hour12: false });
+    const at = new Date(event.at * 1000);
+    const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString()} `;
+    when.textContent = day + at.toLocaleTimeString([], { hour12: false });
+    when.dateTime = at.toISOString();
     made.append(when, " ");
     const who = event.name || event.job || (event.parts ?? []).join(", ");
     if (event.job) made.append(ui.link(who, `/ui/jobs/${encodeURIComponent(event.job)}`), " ");

@@ -4,10 +4,11 @@
   const { at } = ui;
   const id = at("job").dataset.job;
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
-  const button = (text, act) => {
+  const button = (text, act, warning) => {
     const made = document.createElement("button");
     Object.assign(made, { type: "button", className: "plain", textContent: text });
     made.addEventListener("click", async () => {
+      if (warning && !confirm(warning)) return;
       try {
         await ui.ask(`${path}/${act}`, {});
         await show();
@@ -47,6 +48,8 @@
     }));
     at("steps").setAttribute("aria-label", at("speed-said").textContent);
   };
+  // A long list by its two ends and its length.
+  const few = (names) => (names.length > 8 ? `${names.slice(0, 4).join(", ")}, … ${names.at(-1)} (${names.length})` : names.join(", "));
   const show = async () => {
     const job = await ui.ask(path);
     at("state").textContent = `${job.id} · ${job.state}${job.outcome ? `, ${job.outcome}` : ""}${job.user ? ` · ${job.user}` : ""}`;
@@ -68,15 +71,24 @@
     drawSpeed(job.speed);
     at("place").replaceChildren(...(held?.servers ?? []).map((one) => ui.row([one.name, one.gpus.join(", ")])));
     if (!held) at("place").append(ui.row([{ className: "nobody", textContent: "No place yet.", colSpan: 2 }]));
-    at("acts").replaceChildren(...(job.state === "running" ? [button("End it", "end")] : []), ...(job.state === "pending" ? [button("Cancel it", "cancel")] : []), ui.link("The cluster", "/ui/cluster", "plain"));
+    at("acts").replaceChildren(...(job.state === "running" ? [button("End it", "end", `End ${job.name || job.id}? Its ${ui.count(job.gpus)} GPUs and its links are given to others.`)] : []), ...(job.state === "pending" ? [button("Cancel it", "cancel")] : []), ui.link("The cluster", "/ui/cluster", "plain"));
     const rules = await ui.ask(`${path}/rules`);
-    at("routes").textContent = held ? `${(held.leafs ?? []).join(", ")}${held.spines?.length ? ` over ${held.spines.join(", ")}` : ": nothing leaves the leaf"}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "none yet";
+    at("routes").textContent = held ? `${few(held.leafs ?? [])}${held.spines?.length ? ` over ${few(held.spines)}` : ": nothing leaves the leaf"}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "none yet";
     at("rules").hidden = !rules.rules.length;
     at("rules").textContent = JSON.stringify(rules.rules.slice(0, 50), null, 1);
     return job;
   };
   const begin = async () => {
-    await show();
+    try {
+      await show();
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+      for (const one of [...at("job").children]) one.hidden = true;
+      for (const one of ["headline", "acts"]) at(one).hidden = false;
+      at("headline").textContent = `There is no job ${id}`;
+      at("acts").replaceChildren(ui.link("The cluster", "/ui/cluster", "plain"));
+      return;
+    }
     const { events: own, latest } = await ui.ask(`/v1/ui/jobs/${encodeURIComponent(id)}/events`);
     at("events").replaceChildren(...own.reverse().map(events.line));
     setInterval(() => show().catch(ui.complain), 15000); // reports of speed are no events

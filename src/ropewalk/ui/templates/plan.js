@@ -67,7 +67,7 @@
     at("printed").textContent = found.command_line;
     ui.facts(at("numbers"), [
       ["Tokens per second", ui.count(estimate.tokens_per_s)], ["MFU", ui.percent(estimate.mfu)],
-      ["Memory of the fullest GPU", `${ui.bytes(estimate.best.memory_bytes)} of ${ui.bytes(estimate.memory_capacity_bytes)}`],
+      [`Peak memory, of ${ui.bytes(estimate.memory_capacity_bytes)}`, ui.bytes(estimate.best.memory_bytes)],
       ["Strategies that fit", `${ui.count(estimate.counts.fit)} of ${ui.count(estimate.counts.possible)}`],
     ]);
     candidates.show(found, () => question(values()));

@@ -50,6 +50,7 @@ const search = (() => {
     at("page").src = found.page;
     at("page-link").textContent = new URL(found.page, location.href).href;
     at("printed").textContent = found.command_line;
+    if (answer.networks) showNetworks(answer);
     if (!answer.step_time_s) return;
     ui.headline(`${ui.seconds(answer.step_time_s)} per step`, ui.seconds(answer.step_time_s));
     at("copy").hidden = false;
@@ -61,8 +62,19 @@ const search = (() => {
     at("strategy").textContent = answer.best.said;
     ui.facts(at("numbers"), [
       ["Tokens per second", ui.count(answer.tokens_per_s ?? answer.samples_per_s)], ["MFU", answer.mfu === null ? "–" : ui.percent(answer.mfu)],
-      ["Memory of the fullest GPU", `${ui.bytes(answer.best.memory_bytes)} of ${ui.bytes(answer.memory_capacity_bytes)}`],
+      [`Peak memory, of ${ui.bytes(answer.memory_capacity_bytes)}`, ui.bytes(answer.best.memory_bytes)],
       ["Gain over the baseline", `${(answer.plain.step_time_s / answer.step_time_s).toFixed(2)}×`],
+    ]);
+  };
+  // Several networks: the one to take, and why.
+  const showNetworks = ({ networks, pick, verdict }) => {
+    const best = networks.find((one) => one.network === pick);
+    ui.headline(`${ui.seconds(best.step_time_s)} per step on ${pick}`, ui.seconds(best.step_time_s));
+    at("state").textContent = `Searched and simulated on ${ui.count(networks.length)} networks`;
+    at("strategy").textContent = `${verdict} There: ${best.strategy}.`;
+    ui.facts(at("numbers"), [
+      ["Tokens per second", ui.count(best.tokens_per_s ?? best.samples_per_s)], ["MFU", best.mfu === null ? "–" : ui.percent(best.mfu)],
+      ["Above the bound", ui.percent(best.step_time_s / best.bound_s - 1)],
     ]);
   };
   // Once nothing has changed for a while.

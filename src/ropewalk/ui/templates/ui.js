@@ -49,7 +49,8 @@ const ui = (() => {
     const [factor, unit] = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([factor]) => value >= factor) ?? [1, "B"];
     return `${digits(value / factor)} ${unit}`;
   };
-  const count = (value) => Math.round(value).toLocaleString("en-US");
+  // Groups of three behind narrow spaces, as pages of commands write them.
+  const count = (value) => Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
   const percent = (value) => `${(value * 100).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)} %`;
   // What a page is about; on a phone the short of it stays in sight above the sliders.
@@ -104,24 +105,31 @@ const ui = (() => {
     URL.revokeObjectURL(anchor.href);
   };
   // A plan for another tool: chosen, made by a worker, handed over.
+  const EXPORT = "Export as …";
   const exporter = (key, exports) => {
     const made = document.createElement("select");
     made.className = "plain";
     made.setAttribute("aria-label", "Export the plan");
-    made.append(new Option("Export as …", ""), ...exports.map((one) => new Option(one.name, one.name)));
+    made.append(new Option(EXPORT, ""), ...exports.map((one) => new Option(one.name, one.name)));
     made.addEventListener("change", async () => {
       const to = made.value;
       if (!to) return;
+      made.disabled = true;
+      complain(null);
       try {
         const work = await ask(`/v1/ui/answers/${key}/exports`, { to });
-        const found = await followed(work.id, () => {});
+        const found = await followed(work.id, ({ state, seconds }) => {
+          made.options[0].textContent = state === "waiting" ? "waiting for a free worker …" : `writing ${to} … ${Math.round(seconds)} s`;
+          made.selectedIndex = 0;
+        });
         if (found.state !== "done") throw new Error(found.failure || `it was ${found.state}`);
         await save(`/v1/ui/answers/${found.id}/export`, `${to}.zip`);
-        complain(null);
       } catch (problem) {
         complain(problem);
       }
+      made.options[0].textContent = EXPORT;
       made.value = "";
+      made.disabled = false;
     });
     return made;
   };
@@ -139,6 +147,7 @@ const ui = (() => {
     }
     return found;
   };
+  for (const one of document.querySelectorAll("header.bar nav a")) if (location.pathname.startsWith(one.pathname)) one.setAttribute("aria-current", "page");
   // Frames say how high they are.
   addEventListener("message", (event) => {
     const frame = at("page");

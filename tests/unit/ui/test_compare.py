@@ -1,0 +1,26 @@
+"""Two answers beside each other: numbers that both have, and of several networks those of the one to take."""
+
+from __future__ import annotations
+
+from ropewalk.ui.compare import compare
+
+
+def question(*words):
+    return {"command": ["plan"], "arguments": ["gpt2", *words], "command_line": "ropewalk plan gpt2"}
+
+
+def test_an_answer_for_several_networks_is_compared_by_the_one_to_take():
+    several = {
+        "pick": "wire",
+        "networks": [{"network": "own", "step_time_s": 3.0}, {"network": "wire", "step_time_s": 1.0}],
+    }
+    found = compare(question("--network", "own,wire"), question(), (several, {"step_time_s": 2.0}))
+    (number,) = found["numbers"]
+    assert (number["first"], number["second"], number["better"]) == (1.0, 2.0, False)
+    assert found["strands"] == []
+
+
+def test_answers_that_are_no_documents_share_nothing():
+    found = compare(question(), question(), ({"text": "a"}, [1, 2]))
+    assert found["numbers"] == found["strands"] == []
+    assert found["asked"]["differs"] == []
