@@ -296,6 +296,30 @@ def test_a_study_from_its_form_looks_as_its_file(browser, planner):
         assert seriously_inaccessible(page) == []
 
 
+def test_networks_beside_each_other_have_a_headline_a_plan_and_exports(browser, planner):
+    with estimated(browser, planner, f"{ALONE}&network=rail-only") as page:
+        page.click("#prove")
+        page.wait_for_selector("#proved:not([hidden])")
+        assert re.search(r"ms per step on (own|rail-only)$", page.inner_text("#headline"))
+        assert "is recommended" in page.inner_text("#strategy")
+        with page.expect_download() as waiting:
+            page.select_option("#links select", "pytorch")
+        with zipfile.ZipFile(waiting.value.path()) as archive:
+            assert archive.namelist() == ["exported.py"]
+
+
+def test_a_form_takes_the_files_that_its_values_name(browser, planner, tmp_path):
+    (tmp_path / "hall.yaml").write_text("servers:\n- {count: 2, gpus: 4, device: a100}\nnetwork: leaf-spine:2x2x4\n")
+    with opened(browser, f"{planner}/ui/ask/collective") as page:
+        page.fill("[name=kind]", "allreduce")
+        page.fill("[name=named]", "hall.yaml")
+        page.set_input_files("#files", tmp_path / "hall.yaml")
+        page.click("#ask .button")
+        page.wait_for_url("**/ui/answers/*")
+        page.wait_for_selector("#page:not([hidden])")
+        assert page.inner_text("#asked") == "ropewalk collective allreduce hall.yaml"
+
+
 def test_what_is_wrong_is_said_where_it_was_typed(browser, planner):
     with opened(browser, f"{planner}/ui/ask/sync") as page:
         page.fill("[name=logical]", "rong")
@@ -333,8 +357,35 @@ def test_submit_watch_drain_and_end_on_the_live_page(browser, cluster):
         page.click("#running a")
         page.wait_for_selector("#place tr")
         assert "dedicated links" in page.inner_text("#facts")
+        asked = []
+        page.once("dialog", lambda dialog: asked.append(dialog.message) or dialog.accept())
         page.click("text=End it")
         page.wait_for_selector("#state:has-text('ended')")
+        assert "16 GPUs" in asked[0]
+        assert seriously_inaccessible(page) == []
+
+
+def test_nothing_ends_or_fails_before_it_is_confirmed(browser, cluster):
+    with opened(browser, f"{cluster}/ui/cluster") as page:
+        page.wait_for_selector("#connection:has-text('live')")
+        asked = []
+        page.on("dialog", lambda dialog: asked.append(dialog.message) or dialog.dismiss())
+        sent = []
+        page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+        page.fill("#operate [name=part]", "server:server6")
+        page.click("[value=failures]")
+        assert asked == ["server:server6 has failed: jobs on it lose what they hold there."]
+        assert sent == []
+        page.click("[value=drain]")
+        page.wait_for_selector("#done:has-text('Done')")
+        page.click("[value=restore]")
+        until(page, lambda: len(sent) == 2)
+
+
+def test_a_job_that_there_is_none_of_is_said_in_the_headline(browser, cluster):
+    with opened(browser, f"{cluster}/ui/jobs/j999", expected="status of 404") as page:
+        page.wait_for_selector("#headline:has-text('There is no job j999')")
+        assert not page.is_visible("#place")
         assert seriously_inaccessible(page) == []
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,9 @@ from ropewalk.task.step import Act, Step
 from ropewalk.training.network import NetworkUse, expand_on
 
 SENDS = (Channel.SEND_ON, Channel.SEND_BACK)
+KEPT_PROBES = 1024
+KEPT_RANKS = 1024
+"""Ranks up to which a probe is kept: 250 bytes each."""
 
 
 class Layout(NamedTuple):
@@ -111,7 +115,7 @@ def layout_costs(
 
     Unless copies run `in_step`, one of them may be faster than all together, whatever the symmetry of the network.
     """
-    written = _Probe(layout, channels)
+    written = _probe(layout, channels)
     if not written.sort_of_operation.size:
         seconds = np.zeros((layout.pipeline, CHANNELS, 3))
         return LayoutCosts(seconds, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), True)
@@ -180,6 +184,12 @@ def _costs_of(
     return LayoutCosts(seconds, *terms, in_step and bool(together.size == used.size))
 
 
+def _probe(layout: Layout, channels: Collection[Channel]) -> _Probe:
+    """What is the same on every network is written once: a planner asks about many, one after the other."""
+    ranks = layout.pipeline * layout.data * layout.context * layout.tensor
+    return (_kept_probe if ranks <= KEPT_RANKS else _Probe)(layout, tuple(channels))
+
+
 class _Probe:
     """One byte of everything that the ranks of every stage communicate for."""
 
@@ -226,6 +236,9 @@ class _Probe:
         for stage, grid in enumerate(roster.grids):
             stage_of[grid.ravel()] = stage
         self.stage_of_rank = stage_of
+
+
+_kept_probe = lru_cache(maxsize=KEPT_PROBES)(_Probe)
 
 
 def _way(channel: Channel) -> int:

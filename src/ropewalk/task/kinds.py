@@ -5,8 +5,9 @@ Collectives of one kind are the same tasks between other hosts, so each kind is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 
 import numpy as np
@@ -18,6 +19,7 @@ from ropewalk.collectives.group import Group
 from ropewalk.collectives.nccl import Algorithm, ChosenRun, Library, chosen
 from ropewalk.collectives.nccl.embedded import Cycles, joined_directly, rings_along_links
 from ropewalk.collectives.over_servers import SEGMENTS, Servers
+from ropewalk.collectives.program import Program
 from ropewalk.collectives.table import Collective, beside
 from ropewalk.errors import GraphError
 from ropewalk.fabric import Fabric
@@ -236,8 +238,19 @@ def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[AlikeColle
     if record.own_paths:
         yield from _synthesised(act, record, met, use)
         return
-    template = MODES[use.mode](record.program(act, group), sat.servers, use.transport)
+    if alone:
+        template = MODES[use.mode](record.program(act, group), sat.servers, use.transport)
+    else:
+        template = _shared(record.program, act, group, use.mode, use.transport)
     yield AlikeCollectives(met.operation, met.row, sat.members, template, act, name)
+
+
+@lru_cache(maxsize=512)
+def _shared(
+    program: Callable[[Act, Group], Program], act: Act, group: Group, mode: str, transport: Transport
+) -> Template:
+    """What depends on the servers of a group alone, whichever network they are on."""
+    return MODES[mode](program(act, group), group.servers, transport)
 
 
 def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iterator[AlikeCollectives]:

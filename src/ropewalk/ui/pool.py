@@ -19,6 +19,7 @@ from typing import Any
 
 from ropewalk.ui.asked import Asked
 from ropewalk.ui.process import Limits, WorkerLost, WorkerProcess
+from ropewalk.ui.worker import BROKEN
 
 MOST_WAITING = 64
 MOST_OF_ONE = 8
@@ -176,7 +177,7 @@ class WorkerPool:
             request = {"words": words, "folder": str(folder), "shown": shown}
             reply = await worker.ask(request, self._limits, work.tell)
             self._finish(work, reply, folder)
-            if reply["code"] == 70:
+            if reply["code"] == BROKEN:
                 await worker.end()
             self._recent.append(time.monotonic() - work.began)
             self._end(work, "done" if reply["code"] == 0 else "failed", reply["err"] if reply["code"] else "")

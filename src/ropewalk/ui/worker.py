@@ -24,6 +24,9 @@ Run = Callable[[list[str]], int]
 """Runs a command line; answers its exit code."""
 BETWEEN_S = 0.1
 """Progress is told this often at most."""
+BROKEN = 70
+"""Exit code of a question that has hit a defect: its worker is not asked again."""
+DEFECT = "this is a defect of ropewalk, not of the question: report it with the command line and what follows"
 MOST_TEXT = 20_000
 """Characters of what a command wrote to standard error that are sent back."""
 
@@ -56,7 +59,8 @@ def answered(run: Run, words: list[str], folder: str, shown: list[str]) -> dict[
         code = 1
         err.write("ropewalk: there is not enough memory for this: ask for less")
     except Exception:  # a defect of ours: it is said, and the next question has a fresh worker
-        return {"code": 70, "out": "", "err": traceback.format_exc()[-MOST_TEXT:], "seconds": time.monotonic() - began}
+        said = f"{DEFECT}\n{traceback.format_exc()[-MOST_TEXT:]}"
+        return {"code": BROKEN, "out": "", "err": said, "seconds": time.monotonic() - began}
     finally:
         os.chdir(before)
         sys.argv = typed

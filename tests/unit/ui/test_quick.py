@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from ropewalk.errors import InputError
 from ropewalk.ui.asked import Asked
 from ropewalk.ui.process import Limits, WorkerLost
 from ropewalk.ui.quick import Estimates, Superseded
@@ -21,9 +22,10 @@ WORKER = """
     def run(words):
         with open(os.environ["SEEN"], "a") as seen: print(words[-1], file=seen)
         if words[-1] == "die": os._exit(9)
+        if words[-1] == "break": raise RuntimeError("a slip")
         if words[-1] == "wait":
             while not os.path.exists(os.environ["SEEN"] + ".go"): time.sleep(0.01)
-        print(json.dumps({"model": words[-1]}))
+        print(json.dumps({"model": words[-1]} | ({"pid": os.getpid()} if words[-1] == "pid" else {})))
         return 0
 
     if __name__ == "__main__":
@@ -41,9 +43,9 @@ def module(tmp_path, monkeypatch):
     return "small_estimator"
 
 
-def with_estimates(module, scenario):
+def with_estimates(module, scenario, workers=1):
     async def whole():
-        estimates = Estimates(module, 1, Limits(PATIENCE_S, 2e9))
+        estimates = Estimates(module, workers, Limits(PATIENCE_S, 2e9))
         await estimates.start()
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -54,8 +56,8 @@ def with_estimates(module, scenario):
     asyncio.run(whole())
 
 
-def asked(name: str) -> Asked:
-    return Asked(("plan",), (name,))
+def asked(name: str, *before: str) -> Asked:
+    return Asked(("plan",), (*before, name))
 
 
 async def begun(path, name):
@@ -94,6 +96,61 @@ def test_the_same_question_of_two_is_worked_on_once_even_if_the_first_goes_away(
 
     with_estimates(module, scenario)
     assert (tmp_path / "seen").read_text().split() == ["wait"]
+
+
+def test_whoever_moves_a_slider_on_keeps_the_place_in_the_queue(module, tmp_path):
+    async def scenario(estimates):
+        blocking = asyncio.create_task(estimates.ask(asked("wait"), "somebody"))
+        await begun(tmp_path / "seen", "wait")
+        waiting = [asyncio.create_task(estimates.ask(asked("old"), "me"))]
+        for name, user in (("yours", "you"), ("new", "me")):
+            await asyncio.sleep(0)
+            waiting.append(asyncio.create_task(estimates.ask(asked(name), user)))
+        await asyncio.sleep(0)
+        (tmp_path / "seen.go").touch()
+        await asyncio.gather(blocking, *waiting, return_exceptions=True)
+
+    with_estimates(module, scenario)
+    assert (tmp_path / "seen").read_text().split() == ["wait", "new", "yours"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_question_that_waits_twice_is_worked_on_once(module, tmp_path, workers):
+    async def scenario(estimates):
+        blocking = [
+            asyncio.create_task(estimates.ask(asked("wait", str(one)), f"somebody{one}")) for one in range(workers)
+        ]
+        while (tmp_path / "seen").read_text().split().count("wait") < workers:
+            await asyncio.sleep(0.01)
+        same = [asyncio.create_task(estimates.ask(asked("same"), user)) for user in "abc"]
+        await asyncio.sleep(0)
+        (tmp_path / "seen.go").touch()
+        assert [one["estimate"]["model"] for one in await asyncio.gather(*same)] == ["same"] * 3
+        await asyncio.gather(*blocking)
+
+    with_estimates(module, scenario, workers)
+    assert (tmp_path / "seen").read_text().split().count("same") == 1
+
+
+def test_another_batch_goes_to_the_process_that_knows_the_network(module):
+    async def scenario(estimates):
+        found = [await estimates.ask(asked("pid", "--batch", str(batch)), "me") for batch in range(4)]
+        assert len({one["estimate"]["pid"] for one in found}) == 1
+        other = await estimates.ask(asked("pid", "--cluster", "4x8"), "me")
+        assert other["estimate"]["pid"] != found[0]["estimate"]["pid"]
+
+    with_estimates(module, scenario, 2)
+
+
+def test_a_defect_is_said_to_be_one_and_the_next_question_has_a_fresh_process(module):
+    async def scenario(estimates):
+        before = await estimates.ask(asked("pid", "--seq", "1"), "me")
+        with pytest.raises(InputError, match="defect of ropewalk, not of the question: report it"):
+            await estimates.ask(asked("break"), "me")
+        after = await estimates.ask(asked("pid", "--seq", "2"), "me")
+        assert after["estimate"]["pid"] != before["estimate"]["pid"]
+
+    with_estimates(module, scenario)
 
 
 def test_whoever_goes_away_before_a_worker_was_free_is_not_worked_for(module, tmp_path):

@@ -81,7 +81,7 @@ const marks = (() => {
       x: middle ? box.x + box.width / 2 : box.x + box.width + PADDING,
       y: inside || across ? box.y + box.height / 2 : box.y - PADDING,
       "text-anchor": middle ? "middle" : "start", "dominant-baseline": inside || across ? "central" : "auto",
-      "font-size": size, fill: trace.textfont?.color,
+      "font-size": size, fill: of(trace.textfont?.color, number),
     }, text);
     if (!middle) keptInside(made);
   };

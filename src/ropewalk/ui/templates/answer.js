@@ -2,24 +2,19 @@
 (() => {
   "use strict";
   const { at } = ui;
-  const code = (text) => {
-    const made = document.createElement("code");
-    made.textContent = text;
-    return made;
-  };
   const listed = async () => {
     const { answers } = await ui.ask("/v1/ui/recent");
     at("nothing").hidden = answers.length > 0;
     at("answered").hidden = !answers.length;
     at("recent").replaceChildren(...answers.map((one) => {
       const anchor = ui.link("", `/ui/answers/${one.id}`);
-      anchor.append(code(one.command_line));
+      anchor.append(ui.command(one.command_line));
       return ui.row([anchor, { className: "number", textContent: ui.seconds(one.seconds) }, ui.link("compare", `/ui/compare?first=${one.id}`)]);
     }));
   };
   const one = async (key) => {
     const found = await ui.ask(`/v1/ui/answers/${key}`);
-    at("asked").replaceChildren(code(found.command_line));
+    at("asked").replaceChildren(ui.command(found.command_line));
     at("when").textContent = `Asked ${new Date(found.asked_at * 1000).toLocaleString([], { hour12: false })}, answered in ${ui.seconds(found.seconds)} by ropewalk ${found.version}`;
     const copy = document.createElement("button");
     Object.assign(copy, { type: "button", className: "plain", textContent: "Copy the command" });

@@ -3,7 +3,29 @@
   "use strict";
   const { at } = ui;
   const form = at("choose");
-  const number = (value) => ({ className: "number", textContent: value === null ? "–" : ui.digits(value) });
+  const number = (value, name = "") => ({ className: "number", textContent: value === null ? "–" : written(name, value) });
+  // A number of an answer has its unit in its name.
+  const written = (name, value) => {
+    if (/(mfu|gap|share|fraction)$/.test(name)) return ui.percent(value);
+    if (/(?<!per)_s$/.test(name) && value >= 0) return value ? ui.seconds(value) : "0 s";
+    if (/_bytes$/.test(name)) return ui.bytes(value);
+    return Number.isInteger(value) || Math.abs(value) >= 1000 ? ui.count(value) : ui.digits(value);
+  };
+  const named = (name) => name.replace(/(?<!per)(_s|_bytes)$/, "").replace(/per_s$/, "per_second").replaceAll("_", " ").replaceAll(".", ": ").replace(/\bmfu\b/, "MFU");
+  // What is asked about, then what tells it from others: numbers by the names of their options, names by themselves.
+  const short = ({ command, arguments: words }) => {
+    const [about, options] = [[], []];
+    for (let at = 0; at < words.length; at++) {
+      const value = words[at + 1];
+      if (!words[at].startsWith("--")) about.push(words[at]);
+      else if (value === undefined || value.startsWith("--")) options.push(words[at].slice(2));
+      else {
+        options.push(/^[\d.]+$/.test(value) ? `${words[at].slice(2)} ${value}` : value);
+        at += 1;
+      }
+    }
+    return `${[...command, ...about].join(" ")}${options.length ? `: ${options.join(", ")}` : ""}`.slice(0, 160);
+  };
   const change = (one) => ({
     className: `number ${one.better === null ? "" : one.better ? "good" : "bad"}`, textContent: one.change === null ? "–" : ui.signed(one.change),
   });
@@ -15,7 +37,7 @@
     at("asked").replaceChildren(...found.asked.differs.map((one) => ui.row([one.option, one.first ?? "–", one.second ?? "–"])));
     if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both were asked alike.", colSpan: 3 }]));
     if (!found.numbers.length) at("numbers").replaceChildren(ui.row([{ className: "nobody", textContent: "These answers share no numbers, or all are equal.", colSpan: 4 }]));
-    else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([one.name.replaceAll("_", " "), number(one.first), number(one.second), change(one)])));
+    else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([named(one.name), number(one.first, one.name), number(one.second, one.name), change(one)])));
     at("strands").hidden = !found.strands.length;
     at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, number(one.first), number(one.second), one.second_said ?? ""])));
   };
@@ -23,7 +45,7 @@
     const { answers } = await ui.ask("/v1/ui/recent");
     const asked = new URLSearchParams(location.search);
     for (const name of ["first", "second"]) {
-      form.elements[name].append(...answers.map((one) => new Option(one.command_line.slice(9, 120), one.id)));
+      form.elements[name].append(...answers.map((one) => new Option(short(one), one.id)));
       // The newest answer is put beside the one that was asked for, or beside the one before it.
       const [newest, before] = answers.filter((one) => one.id !== asked.get("first"));
       const wanted = asked.get(name) ?? (name === "first" ? before : newest)?.id;

@@ -8,6 +8,11 @@ const day = (() => {
   const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
   const lasted = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`);
 
+  // What can be read on a bar of this colour.
+  const ink = (paper) => {
+    const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(paper.slice(at, at + 2), 16) / 255) ** 2.2);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2 ? "#14161a" : "#ffffff";
+  };
   // Ticks at round times of the clock here.
   const timeAxis = (from, to, title) => {
     const step = STEPS_S.find((one) => (to - from) / one <= 9) ?? 21600;
@@ -55,7 +60,7 @@ const day = (() => {
     jobs.show(() => ui.tinted({
       data: [
         bar(waited, (job) => job.begin, (job) => job.started_at ?? job.end, 0.2, { marker: { color: waited.map((job) => colour(job.id)), opacity: 0.55 } }),
-        bar(ran, (job) => Math.max(job.started_at, from), (job) => job.end, 0.76, { marker: { color: ran.map((job) => colour(job.id)), cornerradius: 3 }, text: ran.map((job) => ui.escaped(job.name || job.id)), textposition: "inside", textfont: { size: 11, color: "#ffffff" } }),
+        bar(ran, (job) => Math.max(job.started_at, from), (job) => job.end, 0.76, { marker: { color: ran.map((job) => colour(job.id)), cornerradius: 3 }, text: ran.map((job) => ui.escaped(job.name || job.id)), textposition: "inside", textfont: { size: 11, color: ran.map((job) => ink(colour(job.id))) } }),
       ],
       layout: { height: 44 + lanes * 18, margin: { l: 64, r: 14, t: 4, b: 30 }, xaxis: timeAxis(from, found.now, ""), yaxis: ui.axis("", [lanes - 0.5, -0.5], { showticklabels: false, showgrid: false }) },
     }));

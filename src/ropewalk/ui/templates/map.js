@@ -3,7 +3,7 @@ const map = (() => {
   "use strict";
   const { at } = ui;
   const COLOURS = ["#2b77d5", "#1ba673", "#e09900", "#d93f3e", "#7b52c7", "#d4619b", "#8a6d3b", "#0f8a8a", "#b5541c", "#4b3aa8"];
-  const colour = (id) => COLOURS[(Number(id.slice(1)) - 1) % COLOURS.length]; // ids are numbered: neighbours differ
+  const colour = (id) => ui.tinted(COLOURS[(Number(id.slice(1)) - 1) % COLOURS.length]); // ids are numbered: neighbours differ
   const HEAT = [0, 0.5, 1, 1.5, 2];
   let [shown, byLoad] = [null, false];
 
@@ -89,6 +89,7 @@ const map = (() => {
     shown = found;
     return draw();
   };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shown && draw());
   for (const button of document.querySelectorAll("[data-cables]")) {
     button.addEventListener("click", () => {
       byLoad = button.dataset.cables === "load";

@@ -70,6 +70,10 @@ const ui = (() => {
   const row = (cells) => {
     const made = document.createElement("tr");
     for (const cell of cells) {
+      if (cell instanceof HTMLTableCellElement) {
+        made.append(cell);
+        continue;
+      }
       const one = document.createElement("td");
       if (cell instanceof Node) one.append(cell);
       else if (typeof cell === "object") Object.assign(one, cell);
@@ -82,6 +86,12 @@ const ui = (() => {
     const box = at("problem");
     box.hidden = !problem;
     box.textContent = problem ? String(problem.message ?? problem) : "";
+  };
+  // A command line breaks between words, not at the dashes of its options.
+  const command = (text) => {
+    const made = document.createElement("code");
+    for (const word of text.split(" ")) made.append(Object.assign(document.createElement("span"), { textContent: word }), " ");
+    return made;
   };
   const link = (text, href, name) => {
     const made = document.createElement("a");
@@ -175,5 +185,5 @@ const ui = (() => {
   const FONT = { size: 12, color: "#5b626e" };
   const axis = (title, range, more = {}) => ({ title: { text: title, font: FONT }, tickfont: FONT, gridcolor: "#e2e5e9", range, nticks: 7, fixedrange: true, ...more });
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, headline, facts, row, complain, link, download, exporter, copied, followed, showProgress };
+  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, headline, facts, row, complain, command, link, download, exporter, copied, followed, showProgress };
 })();
