@@ -180,6 +180,7 @@ SWEEPS = {
     "synthetic_trace_2048_gpus": Sweep("leaf-spine:64x32x32", 4, SIZES["histogram-10000"]),
     "synthetic_trace_8192_gpus": Sweep("leaf-spine:128x64x64", 4, SIZES["tpu-v4-slices"].up_to(512)),
     "synthetic_trace_32768_gpus": Sweep("leaf-spine:256x128x128", 8, SIZES["tpu-v4-slices"], jobs=10_000),
+    "synthetic_trace_32768_gpus_in_pods": Sweep("fat-tree:64,32", 8, SIZES["tpu-v4-slices"], jobs=10_000),
 }
 """Jobs last 1,000 to 100,000 s as on Helios, arrive as a Poisson process and train the published mix."""
 

@@ -29,7 +29,6 @@ from ropewalk.cli.screen import (
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.compared import Comparison
-    from ropewalk.tenancy.study import ClusterStudy
 
 
 @within_memory
@@ -114,7 +113,7 @@ def replay_command(
 
 def _print(found: Comparison, gpu_hour: float, page: Path | None) -> None:
     from ropewalk.report.cluster import circuits_said, patching_said
-    from ropewalk.report.cluster_verdict import against_common, headline
+    from ropewalk.report.cluster_verdict import against_common, headline, not_ranked
 
     say, study = console().print, found.first
     run = study.timelines[0]
@@ -122,9 +121,9 @@ def _print(found: Comparison, gpu_hour: float, page: Path | None) -> None:
         say(sentence, soft_wrap=True)
     print_warnings(study.warnings)
     say(headline(found), style="bold", soft_wrap=True)
-    more = against_common(found)
-    if more:
-        say(more, soft_wrap=True)
+    for more in (against_common(found), not_ranked(found)):
+        if more is not None:
+            say(more, soft_wrap=True)
     backfill = f"{run.backfill} backfill" if run.backfill != "none" else "no backfill"
     seeds = len(found.seeds)
     say(
@@ -133,32 +132,33 @@ def _print(found: Comparison, gpu_hour: float, page: Path | None) -> None:
         soft_wrap=True,
     )
     print_tables(found, gpu_hour)
-    _print_waits(study)
+    _print_waits(found)
+    of_seed = f" (seed {found.seeds[0].seed})" if seeds > 1 else ""
     for sentence in (*circuits_said(study), *patching_said(study)):
-        say(sentence, soft_wrap=True)
+        say(f"{sentence}{of_seed}", soft_wrap=True)
     for note in study.notes:
         say(f"note: {note}", style="dim", soft_wrap=True)
     if page is None:
         say("add --page cluster.html for the cluster over time, --json for numbers", style="dim")
 
 
-def _print_waits(study: ClusterStudy) -> None:
-    """What jobs of the first seed waited for, and which of them can never start."""
+def _print_waits(found: Comparison) -> None:
+    """What jobs waited for, over all seeds, and which of them can never start."""
     from ropewalk.report.cluster_words import duration, reason
 
     say = console().print
-    for policy, timeline in study.runs:
-        waits = sorted(timeline.waiting_causes().items(), key=lambda pair: -pair[1])
-        total = sum(seconds for _, seconds in waits)
+    for policy, timeline in found.first.runs:
+        waits = found.waits_s(policy.name)
+        total = sum(waits.values())
         if total:
             parts = ", ".join(
-                f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits if seconds / total >= 0.005
+                f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits.items() if seconds / total >= 0.005
             )
-            say(f"{policy.name}: a job waits {duration(total / len(timeline.jobs))}: {parts}", soft_wrap=True)
+            say(f"{policy.name}: a job waits {duration(total)}: {parts}", soft_wrap=True)
         if timeline.refused:
-            first = timeline.refused[0]
+            first, count = timeline.refused[0], len(timeline.refused)
             say(
-                f"{policy.name}: {len(timeline.refused)} jobs can never start and are excluded above, the first: "
-                f"{first.name}: {first.explanation}",
+                f"{policy.name}: {count} job{'s' * (count != 1)} can never start and {'are' if count != 1 else 'is'} "
+                f"excluded above, the first: {first.name}: {first.explanation}",
                 soft_wrap=True,
             )

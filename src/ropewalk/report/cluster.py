@@ -14,6 +14,7 @@ from ropewalk.report.cluster_verdict import (
     group_rows,
     headline,
     lost_money,
+    not_ranked,
     parts_rows,
     schedule_rows,
     time_with_spread,
@@ -81,7 +82,7 @@ def lead(found: Comparison) -> str:
     parts = [f"{duration(found.spread(one.name, 'mean_jct_s').mean)} under {one.name}" for one in found.policies]
     plant = found.first.plant
     where = f"{quantity.count(plant.gpus)} GPUs under {quantity.count(plant.leafs)} leafs"
-    more = against_common(found)
+    more = " ".join(one for one in (against_common(found), not_ranked(found)) if one)
     return f"Mean completion on {where}: {', '.join(parts)}." + (f" {more}" if more else "")
 
 
@@ -208,8 +209,8 @@ def _reading(found: Comparison) -> list[str]:
     study = found.first
     names = {policy.name for policy in study.policies}
     notes = [
-        "Intervals are 95 % intervals of the mean over seeds; differences are taken seed by seed. Charts, waits and "
-        "slowdowns by size and model are of the first seed.",
+        "Intervals are 95 % intervals of the mean over seeds; differences are taken seed by seed. Charts, "
+        "circuits, cables, the list of waiting jobs and that of jobs that never start are of the first seed.",
         "Lost GPU-hours: excess run time over an uncontended network, and idle GPUs that waiting jobs could have "
         "used by count. Fairness: Jain's index of completion time over uncontended run time.",
         "Scaling factor: time of one GPU over n times the time of n GPUs for the same arithmetic, mean over jobs.",

@@ -20,6 +20,7 @@ def comparison_as_json(found: Comparison, *, gpu_hour: float, jobs: bool = False
             "best": verdict.best,
             "runner_up": verdict.runner_up,
             "sooner": _spread(verdict.gain),
+            "not_ranked": list(verdict.unranked),
             "larger_than_spread": None if verdict.gain is None or len(found.seeds) < 2 else not verdict.is_level,
         },
         "seeds": [one.seed for one in found.seeds],
@@ -43,8 +44,9 @@ def _policy(found: Comparison, name: str, gpu_hour: float) -> dict[str, Any]:
             "scheduling": _spread(found.scheduling_part(name)),
             "both": _spread(found.both_parts(name)),
         },
-        "by_size": [asdict(group) for group in found.by_size[name]],
-        "by_model": [asdict(group) for group in found.by_model[name]],
+        "waits_s": found.waits_s(name),
+        "by_size": [asdict(group) for group in found.by_size(name)],
+        "by_model": [asdict(group) for group in found.by_model(name)],
     }
 
 

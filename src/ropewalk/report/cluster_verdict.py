@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from ropewalk.report import quantity
 from ropewalk.report.cluster_words import duration
-from ropewalk.tenancy.compared import IDEAL, NEARLY, Comparison
+from ropewalk.tenancy.compared import IDEAL, NEARLY, REFUSED, Comparison
 from ropewalk.tenancy.spread import Spread
 
 COMMON = "ecmp"
 """What everybody has: differences from it are said, too."""
+LEAST = 5e-5
+"""A half-width below this would be printed as 0.00 %."""
 
 
 def headline(found: Comparison) -> str:
@@ -21,7 +23,7 @@ def headline(found: Comparison) -> str:
         mean = found.spread(verdict.best, "mean_jct_s")
         return f"{quantity.count(jobs)} jobs complete in {duration(mean.mean)} on average under {verdict.best}"
     gain, count = verdict.gain, len(found.seeds)
-    if gain.mean < NEARLY:
+    if abs(gain.mean) < NEARLY:
         return f"Jobs take as long under {verdict.best} as under {verdict.runner_up}, and no policy is faster"
     if count == 1:
         return (
@@ -29,9 +31,10 @@ def headline(found: Comparison) -> str:
             f"{verdict.runner_up} (one seed, so no confidence interval)"
         )
     if verdict.is_level:
+        change = "sooner" if gain.mean >= 0 else "later"
         return (
-            f"{verdict.best} and {verdict.runner_up} are tied: jobs complete {percent(gain)} sooner under the first, "
-            f"within the spread of {count} seeds"
+            f"{verdict.best} and {verdict.runner_up} are tied: jobs complete {percent(gain, absolute=True)} {change} "
+            f"under the first, within the spread of {count} seeds"
         )
     return (
         f"Jobs complete soonest under {verdict.best}, {percent(gain)} sooner than under {verdict.runner_up}: more than "
@@ -39,15 +42,26 @@ def headline(found: Comparison) -> str:
     )
 
 
+def not_ranked(found: Comparison) -> str | None:
+    """Policies that some jobs can never start under: a mean over other jobs is not compared."""
+    names = found.verdict.unranked
+    if not names:
+        return None
+    jobs = len(found.first.timelines[0].jobs) + len(found.first.timelines[0].refused)
+    told = [f"{name} ({found.spread(name, REFUSED).mean:.4g} of {quantity.count(jobs)} jobs)" for name in names]
+    return f"Not ranked, because jobs that others start can never start under them: {', '.join(told)}."
+
+
 def against_common(found: Comparison) -> str | None:
     """The best policy against ECMP and against the ideal network, where they were replayed."""
     best, names = found.verdict.best, {policy.name for policy in found.policies}
     parts = []
-    if COMMON in names and best != COMMON:
+    said = found.verdict.runner_up == COMMON
+    if COMMON in names and best != COMMON and not said and found.starts_as_many(best, COMMON):
         gain = found.gain(best, COMMON)
         change = "sooner" if gain.mean >= 0 else "later"
         parts.append(f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}")
-    if IDEAL in names and best != IDEAL:
+    if IDEAL in names and best != IDEAL and found.starts_as_many(best, IDEAL):
         behind = found.gain(best, IDEAL)
         if abs(behind.mean) < NEARLY:
             parts.append("as soon as on an ideal network")
@@ -67,6 +81,8 @@ def percent(spread: Spread, *, absolute: bool = False) -> str:
     mean = abs(spread.mean) if absolute else spread.mean
     if len(spread.values) < 2:
         return quantity.percent(mean)
+    if mean and spread.half_width < LEAST:
+        return f"{_digits(100 * mean)} %"
     return f"{_digits(100 * mean)} ± {_digits(100 * spread.half_width)} %"
 
 
@@ -156,11 +172,11 @@ GroupRows = tuple[Sequence[str], list[tuple[str, int, list[str]]]]
 
 
 def group_rows(found: Comparison, groups: str, measure: str = "slowdown") -> GroupRows:
-    """Slowdown or scaling factor of the groups of `by_size` or `by_model` under every policy; first seed.
+    """Slowdown or scaling factor of the groups of `by_size` or `by_model` under every policy, over all seeds.
 
     A group that a policy cannot start at all has a dash there.
     """
-    table = getattr(found, groups)
+    table = {policy.name: getattr(found, groups)(policy.name) for policy in found.policies}
     names = [policy.name for policy in found.policies if policy.name != IDEAL or measure != "slowdown"]
     known = {policy: {group.name: group for group in table[policy]} for policy in names}
     most = max((table[policy.name] for policy in found.policies), key=lambda own: sum(group.jobs for group in own))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ropewalk.progress import Progress
 from ropewalk.tenancy.frozen import frozen_slowdowns
-from ropewalk.tenancy.measures import MEASURES, JobGroup, by_model, by_size
+from ropewalk.tenancy.measures import MEASURES, JobGroup, by_model, by_size, pooled
 from ropewalk.tenancy.placements.table import PACKED
 from ropewalk.tenancy.policies import POLICIES, Policy
 from ropewalk.tenancy.question import ClusterQuestion
@@ -28,6 +28,7 @@ from ropewalk.tenancy.timeline import Timeline
 IDEAL = "ideal"
 UNDISTURBED = 1 + 1e-9
 """A replay in which nobody is slowed down more than this is what it would be on an ideal network."""
+REFUSED = "refused_jobs"
 NEARLY = 5e-4
 """Below this part two means are the same."""
 Numbers = Mapping[str, float]
@@ -42,8 +43,13 @@ class OneSeed:
 
     seed: int
     policies: Mapping[str, Numbers]
+    by_size: Mapping[str, Sequence[JobGroup]]
+    by_model: Mapping[str, Sequence[JobGroup]]
+    waits_s: Mapping[str, Mapping[str, float]]
+    """Policy -> what a job waits for on average, by cause."""
     on_ideal: Mapping[str, float]
-    """Mean completion of jobs placed as a policy places them, on a network that never holds anybody up."""
+    """Mean completion of jobs placed as a policy places them, on a network that never holds anybody up; of policies
+    that start all jobs that packed servers start, because means over different jobs cannot be compared."""
     packed_on_ideal: float | None
     same_schedule: Mapping[str, Spread]
     """Routing -> slowdown of jobs that stand as packed on the ideal network: (mean, 99th of 100)."""
@@ -57,6 +63,8 @@ class Verdict:
     runner_up: str | None = None
     gain: Spread | None = None
     """By which part the best is below the runner-up, seed by seed."""
+    unranked: tuple[str, ...] = ()
+    """Policies that can never start some jobs that others start: their means are over other jobs."""
 
     @property
     def is_level(self) -> bool:
@@ -72,9 +80,6 @@ class Comparison:
     first: ClusterStudy
     """The first seed, with every job."""
     seeds: tuple[OneSeed, ...]
-    by_size: Mapping[str, tuple[JobGroup, ...]]
-    """Of the first seed, by policy."""
-    by_model: Mapping[str, tuple[JobGroup, ...]]
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -88,6 +93,24 @@ class Comparison:
         """By which part a number of one policy is below that of another."""
         return sooner(self.spread(policy, measure).values, self.spread(other, measure).values)
 
+    def by_size(self, policy: str) -> list[JobGroup]:
+        """Jobs of all seeds by their size."""
+        return pooled([one.by_size[policy] for one in self.seeds])
+
+    def by_model(self, policy: str) -> list[JobGroup]:
+        """Jobs of all seeds by what they train."""
+        return pooled([one.by_model[policy] for one in self.seeds])
+
+    def waits_s(self, policy: str) -> dict[str, float]:
+        """What a job waits for on average over all seeds, the longest first."""
+        causes = dict.fromkeys(why for one in self.seeds for why in one.waits_s[policy])
+        means = {why: sum(one.waits_s[policy].get(why, 0.0) for one in self.seeds) / len(self.seeds) for why in causes}
+        return dict(sorted(means.items(), key=lambda pair: -pair[1]))
+
+    def starts_as_many(self, policy: str, other: str) -> bool:
+        """Are the means of two policies over equally many jobs of every seed?"""
+        return self.spread(policy, REFUSED).values == self.spread(other, REFUSED).values
+
     def network_part(self, policy: str) -> Spread | None:
         """By which part jobs complete later than if no link had held anybody up, placed alike."""
         return self._later(lambda one: (one.policies[policy]["mean_jct_s"], one.on_ideal.get(policy)))
@@ -98,7 +121,9 @@ class Comparison:
 
     def both_parts(self, policy: str) -> Spread | None:
         """By which part jobs complete later than packed ones on an ideal network."""
-        return self._later(lambda one: (one.policies[policy]["mean_jct_s"], one.packed_on_ideal))
+        return self._later(
+            lambda one: (one.policies[policy]["mean_jct_s"], one.packed_on_ideal if policy in one.on_ideal else None)
+        )
 
     def same_schedule(self, routing: str) -> tuple[Spread, Spread] | None:
         """(mean, 99th of 100) of slowdowns under a network when everybody stands as packed on the ideal one."""
@@ -110,12 +135,24 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The best that anybody can have, and the one behind it."""
-        means = {one.name: self.spread(one.name, "mean_jct_s").mean for one in self.policies if one.buildable}
-        if not means:
+        """The best that anybody can have, and the one behind it, of those that start most jobs.
+
+        Seeds count alike, however long their jobs take: ranked are geometric means, as differences are ratios.
+        """
+        buildable = [one.name for one in self.policies if one.buildable]
+        if not buildable:
             return Verdict(self.policies[0].name)
-        best, *others = sorted(means, key=lambda name: (means[name], list(means).index(name)))
-        return Verdict(best, others[0], self.gain(best, others[0])) if others else Verdict(best)
+        refused = {name: self.spread(name, REFUSED).mean for name in buildable}
+        ranked = [name for name in buildable if refused[name] == min(refused.values())]
+        unranked = tuple(name for name in buildable if name not in ranked)
+        best, *others = sorted(ranked, key=lambda name: (self._geometric_mean(name), ranked.index(name)))
+        if not others:
+            return Verdict(best, unranked=unranked)
+        return Verdict(best, others[0], self.gain(best, others[0]), unranked)
+
+    def _geometric_mean(self, policy: str) -> float:
+        values = np.array(self.spread(policy, "mean_jct_s").values)
+        return float(np.exp(np.log(values).mean())) if (values > 0).all() else 0.0
 
     def _later(self, pair: Callable[[OneSeed], tuple[float | None, float | None]]) -> Spread | None:
         pairs = [pair(one) for one in self.seeds]
@@ -145,33 +182,42 @@ def compare(
         found.append(_one_seed(seed, question, study, apart=apart))
         first = study if first is None else first
     assert first is not None, "there is a first seed"
-    return Comparison(
-        first,
-        tuple(found),
-        {policy.name: tuple(by_size(run)) for policy, run in first.runs},
-        {policy.name: tuple(by_model(run)) for policy, run in first.runs},
-    )
+    return Comparison(first, tuple(found))
 
 
 def of_one(study: ClusterStudy, seed: int = 0) -> Comparison:
     """A single study as a comparison: nothing is known of its spread, nor of its parts."""
-    numbers = {policy.name: {one.name: one.of(run) for one in MEASURES} for policy, run in study.runs}
-    return Comparison(
-        study,
-        (OneSeed(seed, numbers, {}, None, {}),),
-        {policy.name: tuple(by_size(run)) for policy, run in study.runs},
-        {policy.name: tuple(by_model(run)) for policy, run in study.runs},
+    return Comparison(study, (_seen(seed, study),))
+
+
+def _seen(seed: int, study: ClusterStudy) -> OneSeed:
+    """Every policy's numbers, without the parts of its delay."""
+    runs = [(policy.name, run) for policy, run in study.runs]
+    return OneSeed(
+        seed,
+        policies={name: {one.name: one.of(run) for one in MEASURES} for name, run in runs},
+        by_size={name: by_size(run) for name, run in runs},
+        by_model={name: by_model(run) for name, run in runs},
+        waits_s={name: _per_job(run) for name, run in runs},
+        on_ideal={},
+        packed_on_ideal=None,
+        same_schedule={},
     )
 
 
+def _per_job(run: Timeline) -> dict[str, float]:
+    return {why: seconds / len(run.jobs) for why, seconds in run.waiting_causes().items()}
+
+
 def _one_seed(seed: int, question: ClusterQuestion, study: ClusterStudy, *, apart: bool) -> OneSeed:
-    numbers = {policy.name: {one.name: one.of(run) for one in MEASURES} for policy, run in study.runs}
+    seen = _seen(seed, study)
     if not apart:
-        return OneSeed(seed, numbers, {}, None, {})
+        return seen
     packed = _replayed(question, POLICIES[IDEAL], study)
     on_ideal = {
         policy.name: packed.mean_jct_s if policy.placement == PACKED else _on_ideal(question, policy, run).mean_jct_s
         for policy, run in study.runs
+        if len(run.refused) == len(packed.refused)
     }
     routings = dict.fromkeys(policy.routing for policy in study.policies if policy.shares)
     plant, conditions = question.plant, question.conditions
@@ -180,7 +226,7 @@ def _one_seed(seed: int, question: ClusterQuestion, study: ClusterStudy, *, apar
         for name in routings
         if not conditions.failures
     }
-    return OneSeed(seed, numbers, on_ideal, packed.mean_jct_s, frozen)
+    return replace(seen, on_ideal=on_ideal, packed_on_ideal=packed.mean_jct_s, same_schedule=frozen)
 
 
 def _on_ideal(question: ClusterQuestion, policy: Policy, run: Timeline) -> Timeline:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +102,32 @@ def by_model(run: Timeline) -> list[JobGroup]:
     sending = [job for job in run.jobs if job.gpus > 1]
     names = sorted({job.model for job in sending}, key=lambda name: (-sum(job.model == name for job in sending), name))
     return [_group(name or "not said", [job for job in sending if job.model == name]) for name in names[:MOST_MODELS]]
+
+
+def pooled(seeds: Sequence[Sequence[JobGroup]]) -> list[JobGroup]:
+    """The groups of several replays as one: means over the jobs of all of them, `jobs` as in one replay on average.
+
+    >>> one, two = JobGroup("8", 30, 1.0, 1.0, 60.0, 0.9), JobGroup("8", 10, 2.0, 3.0, 80.0, 0.5)
+    >>> pooled([[one], [two]])
+    [JobGroup(name='8', jobs=20, slowdown=1.25, worst_slowdown=3.0, jct_s=65.0, scaling_factor=0.8)]
+    """
+    kept: dict[str, list[JobGroup]] = {}
+    for groups in seeds:
+        for group in groups:
+            kept.setdefault(group.name, []).append(group)
+    return [_pooled(name, found, len(seeds)) for name, found in kept.items()]
+
+
+def _pooled(name: str, found: Sequence[JobGroup], seeds: int) -> JobGroup:
+    jobs = sum(group.jobs for group in found)
+
+    def mean(of: Callable[[JobGroup], float]) -> float:
+        return sum(group.jobs * of(group) for group in found) / jobs
+
+    return JobGroup(
+        name, max(round(jobs / seeds), 1), mean(lambda one: one.slowdown), max(one.worst_slowdown for one in found),
+        mean(lambda one: one.jct_s), mean(lambda one: one.scaling_factor),
+    )  # fmt: skip
 
 
 def size_class(gpus: int) -> str:

@@ -30,6 +30,11 @@ class Conditions:
     when_a_link_dies: str = "ecmp"
     """What a job with dedicated links does then: a name of `WHEN_A_LINK_DIES`."""
 
+    @property
+    def remedy(self) -> str:
+        """What to do where no policy applies."""
+        return "choose another policy" + ", or let a spine or leaf fail" * bool(self.failures)
+
 
 @dataclass(frozen=True, eq=False)
 class ClusterQuestion:

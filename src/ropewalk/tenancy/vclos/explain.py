@@ -98,6 +98,13 @@ def never_fits(plant: Plant, gpus: int) -> str:
             f"{gpus} GPUs do not fit one {kind} of {most}, and nothing connects the {kind}s of {plant.name}: ask for "
             f"{most} or fewer"
         )
+    up = plant.cables.sum(axis=1)
+    if not plant.cores and plant.rails == 1 and (gpus > up.sum() or size > up.max()):
+        return (
+            f"{gpus} GPUs do not fit one leaf of {most}, and over several every GPU needs an uplink of its own: leafs "
+            f"of {plant.name} have {int(up.max())}, {int(up.sum())} in all, and servers {size} GPUs: ask for {most} or "
+            "fewer, or share links (--isolate none --routing source)"
+        )
     otherwise = "" if plant.cores or plant.rails > 1 else ", or allocate by laas (--isolate laas)"
     return (
         f"{gpus} GPUs do not fit one {kind} of {most} and have no equal split into whole servers of {size} over "
