@@ -1,6 +1,7 @@
 """How much sooner than ECMP, how far from ideal: seven policies on four clusters, three traces, loads from 0.5 to 1.0.
 
 python recipes/cluster_sweep.py run [--to FOLDER] [--philly FILE] [--minutes 20] [--seeds 0,1,2] [--clusters 512]
+python recipes/cluster_sweep.py run --logs FILE,FILE [--published]     logs alone; with the published mix of models
 python recipes/cluster_sweep.py table [--to out/cluster_sweep]         Markdown
 python recipes/cluster_sweep.py chart [--to out/cluster_sweep] FILE    SVG
 
@@ -38,6 +39,7 @@ from ropewalk.tenancy.study import answer
 from ropewalk.tenancy.traces import (
     DURATIONS,
     SIZES,
+    Mix,
     Preparation,
     Synthetic,
     TraceJob,
@@ -70,6 +72,8 @@ CLUSTERS = {
 """Two tiers of switches with 32, 64, 128 and 256 ports; servers at random; half as many cables up as GPUs."""
 GPUS_PER_SERVER = 4
 LOADS = (0.5, 0.7, 0.9, 1.0)
+STRETCHES = 5
+"""Seeds of a log that have jobs of their own."""
 SHORTEST_S, LONGEST_S = 600.0, 6000.0
 """Durations are clipped to these, so that a trace lasts many times as long as its longest job."""
 SHARED = ("ecmp", "cassini", "crux", "source")
@@ -100,20 +104,28 @@ def tpu_slices(gpus: int, load: float, seed: int, jobs: int) -> Sequence[TraceJo
     return _arriving(_synthetic("tpu-v4-slices", gpus, load, seed, jobs), load, gpus, seed)
 
 
-def philly(file: Path) -> Drawn:
-    """Jobs of Philly as Muri's authors prepared them, with the network shares that they measured.
+def logged(file: Path, *, published: bool = False) -> Drawn:
+    """Jobs of a log, such as Philly's as Muri's authors prepared them, with the network shares that they measured.
 
-    A seed takes another stretch of the trace. Philly's largest job has 32 GPUs; on clusters above 512 GPUs all sizes
-    grow with the cluster (64 times on 32,768), because 5,755 jobs of 5 GPUs could not load them.
+    A seed takes another stretch of the log, none of which overlap: a fifth of it, or less where that is longer than
+    asked. Philly's largest job has 32 GPUs; on clusters above 512 GPUs all sizes grow with the cluster (64 times on
+    32,768), because 5,755 jobs of 5 GPUs could not load them. `published` forgets what jobs train, so that the
+    published mix is drawn for them.
     """
     whole = read_trace(file).jobs
 
     def drawn(gpus: int, load: float, seed: int, jobs: int) -> Sequence[TraceJob]:
-        first = seed * jobs % (len(whole) - jobs + 1)
-        clipped = prepare(whole[first : first + jobs], Preparation(SHORTEST_S, LONGEST_S))
-        return _arriving(_grown(clipped, gpus // 512), load, gpus, seed)
+        count = min(jobs, len(whole) // STRETCHES)
+        first = seed % STRETCHES * count
+        clipped = prepare(whole[first : first + count], Preparation(SHORTEST_S, LONGEST_S))
+        told = [_nameless(job) for job in clipped] if published else clipped
+        return _arriving(_grown(told, gpus // 512), load, gpus, seed)
 
     return drawn
+
+
+def _nameless(job: TraceJob) -> TraceJob:
+    return replace(job, model=None, batch=None, communication_share=None, iterations=None)
 
 
 def _synthetic(sizes: str, gpus: int, load: float, seed: int, jobs: int) -> Sequence[TraceJob]:
@@ -162,7 +174,7 @@ def replayed(
     """What every policy makes of the same jobs: all measures, by policy."""
     cluster = CLUSTERS[point.cluster]
     where = plant(cluster.fabric, GPUS_PER_SERVER)
-    jobs = jobs_of(drawn(where.gpus, point.load, point.seed, cluster.jobs), where, seed=point.seed)
+    jobs = jobs_of(drawn(where.gpus, point.load, point.seed, cluster.jobs), where, seed=point.seed, mix=Mix())
     policies = {
         name: sharing(ROUTINGS[name], cluster.placement) if name in SHARED else POLICIES.named(name) for name in names
     }
@@ -258,7 +270,8 @@ def read(folder: Path) -> list[Row]:
 
 def table(rows: Sequence[Row]) -> str:
     """Mean completion above that on the ideal network."""
-    heads = ["trace", "cluster", "load", "seeds", "in use", *(name for name in (*SWEPT, *ADDED) if name != "ideal")]
+    shown = [name for name in (*SWEPT, *ADDED) if name != "ideal" and any(row.has(name) for row in rows)]
+    heads = ["trace", "cluster", "load", "seeds", "in use", *shown]
     lines = [f"| {' | '.join(heads)} |", "|---|---|--:|--:|--:|" + "--:|" * (len(heads) - 5)]
     order = list(CLUSTERS)
     for row in sorted(rows, key=lambda row: (row.trace, order.index(row.cluster), row.load)):
@@ -300,6 +313,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--philly", type=Path, help="Philly's jobs as Muri's authors prepared them; left out unless given"
     )
+    parser.add_argument("--logs", default="", help="logs of jobs, read as `ropewalk cluster` does: these alone")
+    parser.add_argument("--published", action="store_true", help="logs with the published mix of models instead")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--again", default="", help="policies to replay anew, or to add, where points are there")
@@ -314,7 +329,11 @@ def main(arguments: Sequence[str]) -> None:
         return
     traces: dict[str, Drawn] = {"helios": helios, "tpu-slices": tpu_slices}
     if given.philly is not None:
-        traces["philly"] = philly(given.philly)
+        traces["philly"] = logged(given.philly)
+    if given.logs:
+        mixed = "-published" if given.published else ""
+        files = [Path(one) for one in given.logs.split(",")]
+        traces = {f"{one.stem}{mixed}": logged(one, published=given.published) for one in files}
     loads = [float(one) for one in given.loads.split(",")]
     seeds = [int(one) for one in given.seeds.split(",")]
     asked = list(points(list(traces), given.clusters.split(","), loads, seeds))

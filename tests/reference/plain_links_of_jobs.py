@@ -163,6 +163,13 @@ def nearest(state: Occupancy, leafs: int, spines: int) -> Nearest | None:
 
 def _never(plant: Plant, gpus: int) -> str:
     size, most = plant.gpus_per_server, int(plant.gpus_per_leaf.max())
+    up = [sum(row) for row in plant.cables.tolist()]
+    if sum(up) < gpus or max(up) < size:
+        return (
+            f"{gpus} GPUs do not fit one leaf of {most}, and over several every GPU needs an uplink of its own: leafs "
+            f"of {plant.name} have {max(up)}, {sum(up)} in all, and servers {size} GPUs: ask for {most} or "
+            "fewer, or share links (--isolate none --routing source)"
+        )
     return (
         f"{gpus} GPUs do not fit one leaf of {most} and have no equal split into whole servers of {size} over "
         f"the leafs of {plant.name}, even when it is empty: ask for another number, such as a power of two, "

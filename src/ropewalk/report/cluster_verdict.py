@@ -12,6 +12,8 @@ from ropewalk.tenancy.spread import Spread
 
 COMMON = "ecmp"
 """What everybody has: differences from it are said, too."""
+MOST_NAMED = 3
+"""Policies in a headline that are as fast as the best."""
 LEAST = 5e-5
 """A half-width below this would be printed as 0.00 %."""
 
@@ -24,7 +26,7 @@ def headline(found: Comparison) -> str:
         return f"{quantity.count(jobs)} jobs complete in {duration(mean.mean)} on average under {verdict.best}"
     gain, count = verdict.gain, len(found.seeds)
     if abs(gain.mean) < NEARLY:
-        return f"Jobs take as long under {verdict.best} as under {verdict.runner_up}, and no policy is faster"
+        return f"Jobs take as long under {verdict.best} as under {_some(verdict.as_fast)}, and no policy is faster"
     if count == 1:
         return (
             f"Jobs complete soonest under {verdict.best}, {quantity.percent(gain.mean)} sooner than under "
@@ -40,6 +42,16 @@ def headline(found: Comparison) -> str:
         f"Jobs complete soonest under {verdict.best}, {percent(gain)} sooner than under {verdict.runner_up}: more than "
         f"the spread of {count} seeds"
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of many names.
+
+    >>> _some(["source"]), _some(["source", "vclos"]), _some(["a", "b", "c", "d", "e"])
+    ('source', 'source and vclos', 'a, b, c and 2 more')
+    """
+    shown = [*names[:MOST_NAMED], *([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else [])]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 def not_ranked(found: Comparison) -> str | None:

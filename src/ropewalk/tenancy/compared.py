@@ -63,6 +63,8 @@ class Verdict:
     runner_up: str | None = None
     gain: Spread | None = None
     """By which part the best is below the runner-up, seed by seed."""
+    as_fast: tuple[str, ...] = ()
+    """Policies, the runner-up first, whose mean is that of the best."""
     unranked: tuple[str, ...] = ()
     """Policies that can never start some jobs that others start: their means are over other jobs."""
 
@@ -148,7 +150,9 @@ class Comparison:
         best, *others = sorted(ranked, key=lambda name: (self._geometric_mean(name), ranked.index(name)))
         if not others:
             return Verdict(best, unranked=unranked)
-        return Verdict(best, others[0], self.gain(best, others[0]), unranked)
+        gains = {name: self.gain(best, name) for name in others}
+        as_fast = tuple(name for name in others if abs(gains[name].mean) < NEARLY)
+        return Verdict(best, others[0], gains[others[0]], as_fast, unranked)
 
     def _geometric_mean(self, policy: str) -> float:
         values = np.array(self.spread(policy, "mean_jct_s").values)

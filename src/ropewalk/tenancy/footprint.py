@@ -82,6 +82,31 @@ class Footprint:
         return np.maximum(self.floor_s[phase], self.flow_s[phase] * self._company) / self.alone_s[phase]
 
     @cached_property
+    def wanted(self) -> NDArray[np.float64]:
+        """Part of its iteration that each of its `links` takes to carry its bytes."""
+        there = self.path >= 0
+        seconds = (self.flow_s[self.phase_of_flow][:, None] * self.share)[there]
+        place = np.searchsorted(self.links, self.path[there])
+        return np.asarray(np.bincount(place, seconds / self.alone_iteration_s, minlength=len(self.links)), np.float64)
+
+    @cached_property
+    def _hops_by_link(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """(where the hops over each of `links` begin, the phase of every hop, its share), flows in order."""
+        there = self.path >= 0
+        link = self.path[there]
+        order = np.argsort(link, kind="stable")
+        phase = np.broadcast_to(self.phase_of_flow[:, None], self.path.shape)[there]
+        begin = np.append(np.searchsorted(link[order], self.links), len(link))
+        return begin.astype(np.int64), phase[order], self.share[there][order]
+
+    def load_in_phases(self, link: int) -> NDArray[np.float64]:
+        """What every phase puts on one of its `links`."""
+        begin, phase, share = self._hops_by_link
+        at = int(np.searchsorted(self.links, link))
+        hops = slice(begin[at], begin[at + 1])
+        return np.asarray(np.bincount(phase[hops], share[hops], minlength=len(self.exchange)), np.float64)
+
+    @cached_property
     def busiest_link_s(self) -> float:
         """Seconds that its bytes of an iteration take on the link where they take longest."""
         there = self.path >= 0

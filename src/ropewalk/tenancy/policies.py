@@ -223,6 +223,10 @@ ocs-vclos, ocs-vclos-all-divisors, ocs-vclos-pods, topoopt, topoopt-one-panel, n
     """
     if name == SHARED:
         return gpus_only
+    if name in ROUTINGS:
+        raise ClusterError(
+            f"{name} is a routing of jobs that share links: use --isolate {SHARED}, and --routing {name} in replays"
+        )
     if name not in isolations():
         raise ClusterError(f"there is no isolation {name!r}: use one of {', '.join((*isolations(), SHARED))}")
     return POLICIES[name].make

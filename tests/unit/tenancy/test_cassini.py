@@ -13,7 +13,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.pacing import circle
 from ropewalk.tenancy.pacing.affinity import SharedLink, affinity
 from ropewalk.tenancy.pacing.circle import best_turns, mean_score, perimeter, score
-from ropewalk.tenancy.pacing.in_turns import shifts_of
+from ropewalk.tenancy.pacing.in_turns import _shared_links, shifts_of
 from ropewalk.tenancy.pacing.pace import Company
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.rates import SharedNetwork
@@ -148,6 +148,36 @@ def test_compatible_jobs_run_as_if_alone(jobs: list[tuple[float, float]]) -> Non
     works = [sending(*job) for job in jobs]
     assert slowdowns(works) == pytest.approx([1.0] * len(jobs))
     assert min(slowdowns(works, "ecmp")) > 1.02
+
+
+def test_what_jobs_want_of_links_is_what_their_flows_add_up_to() -> None:
+    where = plant("leaf-spine:4x4x4", gpus_per_server=2)
+    network = SharedNetwork(where, "ecmp", 3)
+    jobs = []
+    for number in range(2):
+        gpus = tuple(4 * leaf + 2 * number + at for leaf in range(4) for at in range(2))
+        held = Allocation(
+            job=f"j{number}", gpus=gpus, stage="shared", leafs=(0, 1, 2, 3), spines=(), links=(),
+            spine_of_gpu=(-1,) * 8, leaf_of_gpu=tuple(leaf for leaf in range(4) for _ in range(2)), guarantee="none",
+        )  # fmt: skip
+        work = Iteration(0.1, (JobExchange("all-to-all", 1e9), JobExchange("ring", 5e8)))
+        jobs.append(network.footprint(work, held))
+    one = jobs[0]
+    for place, link in enumerate(one.links.tolist()):
+        load, seconds = np.zeros(len(one.exchange)), 0.0
+        for flow, phase in enumerate(one.phase_of_flow.tolist()):
+            for hop in np.flatnonzero(one.path[flow] == link).tolist():
+                load[phase] += one.share[flow, hop]
+                seconds += one.flow_s[phase] * one.share[flow, hop]
+        assert one.load_in_phases(link) == pytest.approx(load)
+        assert one.wanted[place] == pytest.approx(seconds / one.alone_iteration_s)
+
+    def wanted(link: int) -> float:
+        return sum(float(job.wanted[np.searchsorted(job.links, link)]) for job in jobs)
+
+    ((together, busiest),) = _shared_links(jobs)
+    assert together == (0, 1)
+    assert wanted(busiest) == pytest.approx(max(map(wanted, set(one.links.tolist()) & set(jobs[1].links.tolist()))))
 
 
 def test_jobs_that_are_nearly_in_step_wait_for_each_other() -> None:

@@ -89,7 +89,7 @@ def _shifted(company: Company, step_s: float, periods: list[int], found: Affinit
 def shifts_of(company: Company) -> tuple[float, list[int], Affinity]:
     """(seconds of a step, steps of every job's iteration, the shift of every job that takes turns)."""
     footprints = company.footprints
-    shared = _shared_links(footprints, len(company.load))
+    shared = _shared_links(footprints)
     step_s = min(one.alone_iteration_s for one in footprints) / STEPS
     periods = _periods([one.alone_iteration_s / step_s for one in footprints], [jobs for jobs, _ in shared])
     links = []
@@ -125,10 +125,7 @@ def _periods(iterations: list[float], shared: list[tuple[int, ...]]) -> list[int
 
 def demand_of(footprint: Footprint, link: int, step_s: float, steps: int) -> Demand:
     """What a job wants of a link, round its iteration in steps: the part of capacity that it uses when alone."""
-    carried = np.zeros(len(footprint.exchange))
-    on_link = (footprint.path == link).any(axis=1)
-    shares = np.where(footprint.path == link, footprint.share, 0.0).sum(axis=1)
-    np.add.at(carried, footprint.phase_of_flow[on_link], shares[on_link])
+    carried = footprint.load_in_phases(link)
     used = np.divide(
         footprint.flow_s * carried, footprint.alone_s, out=np.zeros(len(carried)), where=footprint.alone_s > 0
     )  # fmt: skip
@@ -138,20 +135,21 @@ def demand_of(footprint: Footprint, link: int, step_s: float, steps: int) -> Dem
     return np.asarray(np.diff(np.interp(at, edges, area)) / step_s, np.float64)
 
 
-def _shared_links(footprints: Sequence[Footprint], links: int) -> list[tuple[tuple[int, ...], int]]:
+def _shared_links(footprints: Sequence[Footprint]) -> list[tuple[tuple[int, ...], int]]:
     """(jobs, one link) for every set of jobs that share links; of the links they share the one that they use most."""
-    uses = np.zeros((len(footprints), links), bool)
-    wanted = np.zeros((len(footprints), links))
+    links = np.unique(np.concatenate([one.links for one in footprints]))
+    uses = np.zeros((len(footprints), len(links)), bool)
+    wanted = np.zeros((len(footprints), len(links)))
     for job, footprint in enumerate(footprints):
-        there = footprint.path >= 0
-        seconds = (footprint.flow_s[footprint.phase_of_flow][:, None] * footprint.share)[there]
-        np.add.at(wanted[job], footprint.path[there], seconds / footprint.alone_iteration_s)
-        uses[job, footprint.links] = True
-    candidates = np.flatnonzero(uses.sum(axis=0) >= 2)
-    best: dict[tuple[int, ...], int] = {}
-    for link in candidates[np.argsort(-wanted[:, candidates].sum(axis=0), kind="stable")].tolist():
-        best.setdefault(tuple(np.flatnonzero(uses[:, link]).tolist()), link)
-    return list(best.items())
+        places = np.searchsorted(links, footprint.links)
+        uses[job, places] = True
+        wanted[job, places] = footprint.wanted
+    shared = np.flatnonzero(uses.sum(axis=0) >= 2)
+    ordered = shared[np.argsort(-wanted[:, shared].sum(axis=0), kind="stable")]
+    # Most links are shared by jobs that share busier ones as well: only the first of every set of jobs is looked at.
+    _, first = np.unique(np.packbits(uses[:, ordered], axis=0), axis=1, return_index=True)
+    chosen = ordered[np.sort(first)].tolist()
+    return [(tuple(np.flatnonzero(uses[:, at]).tolist()), int(links[at])) for at in chosen]
 
 
 def _near(footprints: Sequence[Footprint], links: int) -> NDArray[np.bool_]:
