@@ -173,6 +173,10 @@ def main() -> None:
     parser.add_argument("--three-tiers", action="store_true", help="fat-trees, which have no program here")
     given = parser.parse_args()
     plants = TREES if given.three_tiers else PLANTS
+    for policy in given.policies:
+        refused = POLICIES.refusal(policy, (), plant(plants[2048], gpus_per_server=8))
+        if refused is not None:
+            parser.error(refused if given.three_tiers else f"{refused}, or add --three-tiers")
     events, programs = (200, 2) if given.quick else (given.events, given.programs)
     asks = 0 if given.three_tiers else programs
     rows, slowest, differing, asked = [], {}, 0, 0

@@ -11,8 +11,8 @@ from ropewalk.cli.later import HELP, MARKUP, Later, group_of
 HERE = "ropewalk.cli.commands"
 LIVE = "A live cluster (`ropewalk serve`)"
 ABOUT_CLUSTER = (
-    "Many jobs on one leaf-spine cluster: `ropewalk cluster jobs.csv` replays a trace under ECMP, source routing, "
-    "vClos and OCS-vClos, and an ideal network."
+    "Many jobs on one cluster of two or three tiers, or of rails: `ropewalk cluster jobs.csv` replays a trace under "
+    "ECMP, source routing, vClos and OCS-vClos, and an ideal network."
 )
 ABOUT_SERVE = (
     "A controller for a live cluster: `ropewalk serve --cluster my.yaml` gives jobs GPUs and dedicated links, "

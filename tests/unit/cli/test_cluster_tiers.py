@@ -72,3 +72,46 @@ def test_fat_tree_alone_is_what_three_tiers_of_switches_hold(run):
     answer = run("allocate", "--fabric", "fat-tree", "--ports", 16, "--gpus", 1024, "--json")
     assert answer.code == 0, answer.stderr
     assert (answer.json["plant"], answer.json["pods"]) == ("fat-tree:16", 16)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "policy", "others"),
+    [
+        (("leaf-spine:4x8x8", 4), "ocs-vclos-pods", "use one of laas, vclos, vclos-all-divisors, ocs-vclos, ocs-vclos"),
+        (("rails:16x4x4", 8), "laas", "use one of vclos, vclos-all-divisors, topoopt, topoopt-one-panel, none"),
+        (("rails:16x4x4", 8), "ocs-vclos", "use one of vclos, vclos-all-divisors, topoopt, topoopt-one-panel, none"),
+        (("leaf-spine:4x8x8", 4), "crux", "use --isolate none, and --routing crux in replays"),
+    ],
+)
+def test_a_policy_that_does_not_know_the_cluster_is_refused_with_those_that_do(run, fabric, policy, others):
+    where = ("--fabric", fabric[0], "--gpus-per-server", fabric[1])
+    for asked in (("allocate",), ("explain",)):
+        answer = run(*asked, *where, "--gpus", 16, "--isolate", policy)
+        assert answer.code == 2
+        assert others in answer.stderr
+
+
+def test_a_job_with_more_gpus_than_there_are_uplinks_is_told_so(run):
+    where = ("--fabric", "leaf-spine:4x4x8", "--gpus-per-server", 8, "--gpus", 16)
+    answer = run("allocate", *where, "--isolate", "vclos")
+    assert answer.code == 4
+    assert "leafs of leaf-spine:4x4x8 have 4, 16 in all, and servers 8 GPUs" in answer.stdout
+    assert run("allocate", *where, "--isolate", "none").code == 0
+
+
+def test_the_headline_names_policies_that_are_as_fast_and_those_that_refuse_jobs(run, tmp_path):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(
+        "name,gpus,arrival_s,duration_s,model,communication_share\n"
+        "a,16,0,1000,vgg16,0.3\nb,8,10,100,vgg16,0.3\nc,24,20,2000,vgg16,0.3\n"
+    )
+    where = ("--fabric", "leaf-spine:4x4x8", "--gpus-per-server", 8, "--seeds", 2)
+    answer = run("replay", jobs, *where)
+    assert "Not ranked, because jobs that others start can never start under them: vclos (2 of 3 jobs)" in answer.stdout
+    assert answer.stdout.count("than under ecmp") == 1
+    found = run("replay", jobs, *where, "--json").json
+    assert found["verdict"]["not_ranked"] == ["vclos", "ocs-vclos"]
+    assert found["verdict"]["best"] == "source"
+    assert found["policies"]["vclos"]["later_than_packed_on_ideal"]["both"] is None
+    quiet = run("replay", jobs, "--fabric", "leaf-spine:4x8x8", "--gpus-per-server", 8, "--no-apart", "--seeds", 2)
+    assert "Jobs take as long under source as under vclos and ocs-vclos, and no policy is faster" in quiet.stdout
