@@ -9,15 +9,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
+from typing import TypeVar
 
 Progress = Callable[[int, int | None, str], None]
 """Called with (done, of how many, what is being done now); None where nobody knows of how many."""
 
 Count = Callable[[int, int], None]
 """Called by an engine with (done, of how many)."""
+
+T = TypeVar("T")
+AGAIN_S = 0.1
+"""Loops below studies tell no more often than this."""
 
 
 def silent(done: int, total: int | None, now: str) -> None:
@@ -33,8 +39,24 @@ _WATCHER: ContextVar[Progress] = ContextVar("watcher", default=silent)
 
 
 def watcher() -> Progress:
-    """Who else is told how far a command is, besides those in front of its screen."""
+    """Who is told how far a command is: its bar, and whoever else follows it."""
     return _WATCHER.get()
+
+
+def counted(items: Sequence[T], now: str) -> Iterator[T]:
+    """The items of a long loop below a study, while whoever watches the command sees how many are done.
+
+    >>> with watched_by(lambda done, total, now: print(f"{now}: {done} of {total}")):
+    ...     list(counted([3, 4], "growing trees"))
+    growing trees: 0 of 2
+    [3, 4]
+    """
+    tell, last = watcher(), -AGAIN_S
+    for done, item in enumerate(items):
+        if monotonic() - last >= AGAIN_S:
+            tell(done, len(items), now)
+            last = monotonic()
+        yield item
 
 
 @contextmanager

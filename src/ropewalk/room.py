@@ -1,4 +1,4 @@
-"""Memory that work may take: forecasts are said and checked before the work starts, and a limit holds in any case.
+"""What work takes: forecasts are said and checked before it starts, and a limit of memory holds in any case.
 
 >>> with memory_limited_to(1e9):
 ...     foresee("a table of all pairs", 4e9, "use fewer hosts")
@@ -20,8 +20,11 @@ from ropewalk.errors import InputError
 from ropewalk.units import show_size
 
 WORTH_SAYING = 1e9
-"""Less than this is not said."""
+"""Less memory than this is not said."""
+WORTH_SAYING_S = 20.0
+"""Less time than this is not said."""
 _LIMIT: ContextVar[float | None] = ContextVar("memory limit", default=None)
+_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("who is told of forecasts", default=None)
 
 
 def allowed_bytes() -> float:
@@ -30,25 +33,44 @@ def allowed_bytes() -> float:
     return _available() if given is None else given
 
 
-def foresee(what: str, needed_bytes: float, remedy: str, tell: Callable[[str], None] | None = None) -> None:
-    """Say what work is about to take, and refuse it where that is not allowed or not there."""
+def foresee(what: str, needed_bytes: float, remedy: str, *, seconds: float = 0.0) -> None:
+    """Say what work is about to take, and refuse it where so much memory is not allowed or not there.
+
+    `seconds` are those of one core of an ordinary machine, right to a factor of two or three.
+    """
     allowed = allowed_bytes()
     if needed_bytes > allowed:
         there = "allowed" if _LIMIT.get() is not None else "free on this machine"
         raise InputError(
             f"{what} takes about {show_size(needed_bytes)} of memory, and {show_size(allowed)} is {there}: {remedy}"
         )
-    if tell is not None and needed_bytes >= WORTH_SAYING:
-        tell(f"{what}: about {show_size(needed_bytes)} of memory")
+    tell = _TELL.get()
+    if tell is None or (needed_bytes < WORTH_SAYING and seconds < WORTH_SAYING_S):
+        return
+    long = [_about(seconds)] if seconds >= WORTH_SAYING_S else []
+    large = [f"{show_size(float(f'{needed_bytes:.1g}'))} of memory"] if needed_bytes >= WORTH_SAYING else []
+    tell(f"{what}: about {' and '.join(long + large)}. To take less, {remedy}")
+
+
+def _about(seconds: float) -> str:
+    """A duration as people say it before they know.
+
+    >>> _about(34.0), _about(200.0), _about(9000.0)
+    ('30 s', '3 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{round(seconds, -1):.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 @contextmanager
-def memory_limited_to(limit_bytes: float | None) -> Iterator[None]:
+def memory_limited_to(limit_bytes: float | None, tell: Callable[[str], None] | None = None) -> Iterator[None]:
     """While the block runs, refuse forecasts beyond the limit, and end what takes more without having foreseen it.
 
-    None: what the machine has. An allocation that fails is said as such, with a remedy.
+    None: what the machine has. An allocation that fails is said as such, with a remedy. `tell` is told of forecasts
+    that are worth waiting for.
     """
-    before = _LIMIT.set(limit_bytes)
+    before, told = _LIMIT.set(limit_bytes), _TELL.set(tell)
     try:
         with _held_to(limit_bytes):
             yield
@@ -62,6 +84,7 @@ def memory_limited_to(limit_bytes: float | None) -> Iterator[None]:
         raise InputError(said) from None
     finally:
         _LIMIT.reset(before)
+        _TELL.reset(told)
 
 
 @contextmanager

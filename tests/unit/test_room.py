@@ -15,12 +15,19 @@ from ropewalk.synthesis.question import CollectiveQuestion
 
 def test_what_is_foreseen_is_said_and_refused_beyond_the_limit():
     said = []
-    with memory_limited_to(4e9):
-        foresee("a table", 2e9, "use less", said.append)
-        foresee("a list", 2e6, "use less", said.append)
+    with memory_limited_to(4e9, said.append):
+        foresee("a table", 2.1e9, "use less")
+        foresee("a list", 2e6, "use less", seconds=3)
+        foresee("a search", 2e6, "use less", seconds=250)
+        foresee("a sort", 3e9, "use less", seconds=43)
         with pytest.raises(InputError, match="a table takes about 5 GB of memory, and 4 GB is allowed: use less"):
             foresee("a table", 5e9, "use less")
-    assert said == ["a table: about 2 GB of memory"]
+    foresee("nobody listens to this", 2e9, "use less")
+    assert said == [
+        "a table: about 2 GB of memory. To take less, use less",
+        "a search: about 4 minutes. To take less, use less",
+        "a sort: about 40 s and 3 GB of memory. To take less, use less",
+    ]
 
 
 def test_without_a_limit_the_memory_of_the_machine_counts():

@@ -12,7 +12,7 @@ from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.places import NAMED, fabric_named, plan_named
-from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, write_page
+from ropewalk.cli.screen import JSON, PAGE, console, print_json, require_outputs, shown_progress, write_page
 
 if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
@@ -41,8 +41,10 @@ def fabric_command(
     from ropewalk.fabric.checks import facts
 
     require_outputs(save, page, read=(named, place.cluster, place.fabric))
-    found = fabric_named(named, place, plan=plan_named(named), hosts=hosts)
-    known = facts(found)
+    with shown_progress("building the fabric") as progress:
+        found = fabric_named(named, place, plan=plan_named(named), hosts=hosts)
+        progress(0, None, "measuring it")
+        known = facts(found)
     if save is not None:
         from ropewalk.fabric.files import write_fabric
 

@@ -17,6 +17,10 @@ MEMORY_LIMIT = typer.Option(
 )
 
 
+def _said_first(forecast: str) -> None:
+    typer.echo(f"ropewalk: {forecast}", err=True)
+
+
 def within_memory(command: Callable[..., None]) -> Callable[..., None]:
     """A command that takes `--memory-limit` and keeps to it."""
     written = inspect.signature(command, eval_str=True)
@@ -24,7 +28,7 @@ def within_memory(command: Callable[..., None]) -> Callable[..., None]:
     def run(*, memory_limit: str | None, **given: Any) -> None:
         from ropewalk.room import memory_limited_to
 
-        with memory_limited_to(None if memory_limit is None else units.size(memory_limit)):
+        with memory_limited_to(None if memory_limit is None else units.size(memory_limit), _said_first):
             command(**given)
 
     added = inspect.Parameter(

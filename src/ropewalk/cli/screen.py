@@ -15,7 +15,7 @@ import typer
 from ropewalk.cli.interrupt import lasting_interrupts
 from ropewalk.errors import InputError
 from ropewalk.interrupts import unwrapped_interrupts
-from ropewalk.progress import watcher
+from ropewalk.progress import watched_by, watcher
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,7 +110,8 @@ def shown_progress(first: str = "starting", when_stopped: str = "nothing was wri
             bar.update(task, completed=done, total=total, description=now)
             tell(done, total, now)
 
-        yield show
+        with watched_by(show):
+            yield show
 
 
 def print_json(value: object) -> None:

@@ -45,6 +45,12 @@ def test_one_way_streets_are_named_by_direction():
         require_connected(drawn(["as", "sb", "sc", "sd"], duplex=False))
 
 
+def test_long_ways_round_take_few_passes():
+    """A walk of a link per pass would take 125,000 of them here."""
+    found = facts(Circulant(250_000, (1,)).build())
+    assert (found.diameter, found.mean_distance) == (125_000, pytest.approx(250_000**2 / 4 / 249_999, rel=1e-12))
+
+
 def test_facts_of_a_broken_fabric_say_so():
     found = facts(drawn(["ab", "cd"]))
     assert not found.connected
