@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TypeVar
 
+from ropewalk.units import show_roughly
+
 Progress = Callable[[int, int | None, str], None]
 """Called with (done, of how many, what is being done now); None where nobody knows of how many."""
 
@@ -24,6 +26,9 @@ Count = Callable[[int, int], None]
 T = TypeVar("T")
 AGAIN_S = 0.1
 """Loops below studies tell no more often than this."""
+PATIENCE_S = 2.0
+"""After so long, loops that will go on for longer than `WORTH_SAYING_S` tell how long."""
+WORTH_SAYING_S = 10.0
 
 
 def silent(done: int, total: int | None, now: str) -> None:
@@ -51,12 +56,24 @@ def counted(items: Sequence[T], now: str) -> Iterator[T]:
     growing trees: 0 of 2
     [3, 4]
     """
-    tell, last = watcher(), -AGAIN_S
+    tell, started = watcher(), monotonic()
+    last = started - AGAIN_S
     for done, item in enumerate(items):
-        if monotonic() - last >= AGAIN_S:
-            tell(done, len(items), now)
-            last = monotonic()
+        here = monotonic()
+        if here - last >= AGAIN_S:
+            last = here
+            tell(done, len(items), now + _left(here - started, done, len(items)))
         yield item
+
+
+def _left(spent_s: float, done: int, total: int) -> str:
+    """How much longer a loop takes that goes on as it began; nothing where that is soon, or not known yet.
+
+    >>> _left(30.0, 10, 30), _left(1.0, 1, 1000)
+    (', about 60 s left', '')
+    """
+    left = spent_s / done * (total - done) if done else 0.0
+    return f", about {show_roughly(left)} left" if spent_s >= PATIENCE_S and left >= WORTH_SAYING_S else ""
 
 
 @contextmanager

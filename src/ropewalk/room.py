@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ropewalk.documents.opening import beginning
 from ropewalk.errors import InputError
-from ropewalk.units import show_size
+from ropewalk.units import show_roughly, show_size
 
 WORTH_SAYING = 1e9
 """Less memory than this is not said."""
@@ -47,20 +47,9 @@ def foresee(what: str, needed_bytes: float, remedy: str, *, seconds: float = 0.0
     tell = _TELL.get()
     if tell is None or (needed_bytes < WORTH_SAYING and seconds < WORTH_SAYING_S):
         return
-    long = [_about(seconds)] if seconds >= WORTH_SAYING_S else []
+    long = [show_roughly(seconds)] if seconds >= WORTH_SAYING_S else []
     large = [f"{show_size(float(f'{needed_bytes:.1g}'))} of memory"] if needed_bytes >= WORTH_SAYING else []
     tell(f"{what}: about {' and '.join(long + large)}. To take less, {remedy}")
-
-
-def _about(seconds: float) -> str:
-    """A duration as people say it before they know.
-
-    >>> _about(34.0), _about(200.0), _about(9000.0)
-    ('30 s', '3 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{round(seconds, -1):.0f} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 @contextmanager

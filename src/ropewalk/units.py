@@ -136,6 +136,17 @@ def show_seconds(value: float) -> str:
     return _show(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
 
 
+def show_roughly(seconds: float) -> str:
+    """Write a duration that nobody knows yet, as people say it.
+
+    >>> show_roughly(34.0), show_roughly(200.0), show_roughly(9000.0)
+    ('30 s', '3 minutes', '2.5 hours')
+    """
+    if seconds < 95:
+        return f"{max(10, round(seconds, -1)):.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 def _show(value: float, scale: list[tuple[float, str]]) -> str:
     for factor, unit in scale:
         if abs(float(f"{value / factor:.4g}")) >= 1:  # 999.98 ms are written as 1 s

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
+from ropewalk.collectives.forest import all_gather_forest, size
+from ropewalk.collectives.optimum import network_of
 from ropewalk.errors import InputError
-from ropewalk.fabric import LeafSpine
+from ropewalk.fabric import LeafSpine, RandomRegular
 from ropewalk.room import allowed_bytes, foresee, memory_limited_to
 from ropewalk.synthesis.compared import rivals
 from ropewalk.synthesis.question import CollectiveQuestion
@@ -100,3 +103,25 @@ def test_a_breadth_first_schedule_takes_what_is_foreseen_within_a_factor_of_two(
     peak(2, 2, 2)  # compiles kernels where none are kept, which takes memory, too
     foreseen, taken = peak(8, 8, 16) - peak(2, 2, 2)
     assert foreseen / 2 < taken < foreseen * 2, (foreseen, taken)
+
+
+def test_a_forest_takes_what_is_foreseen_within_a_factor_of_two(monkeypatch):
+    """What a process keeps of its trees, beside what was foreseen for them."""
+    foreseen = []
+    monkeypatch.setattr(size, "foresee", lambda what, needed, remedy, seconds: foreseen.append((what, needed)))
+    network = network_of(RandomRegular(128, 4).build())
+    tracemalloc.start()
+    made = all_gather_forest(network)
+    _, taken = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    ((what, needed),) = foreseen
+    assert what.endswith(" trees over 128 ranks")
+    assert needed / 2 < taken < needed * 2, (needed, taken)
+    assert made.tree_count > 128
+
+
+def test_trees_that_would_take_too_much_are_refused_with_a_method_that_works(ropewalk):
+    asked = ("collective", "allreduce", "random-regular:200,4", "--sizes", "1MB", "--memory-limit", "50MB")
+    with memory_limited_to(50e6), pytest.raises(InputError, match="another method such as best-ring"):
+        all_gather_forest(network_of(RandomRegular(200, 4).build()))
+    assert ropewalk(*asked[:5], "--method", "best-ring", "--no-compare").code == 0

@@ -107,7 +107,8 @@ def shown_progress(first: str = "starting", when_stopped: str = "nothing was wri
         tell = watcher()
 
         def show(done: int, total: int | None, now: str) -> None:
-            bar.update(task, completed=done, total=total, description=now)
+            bar.tasks[0].total = total  # `update` would keep the last number where nobody knows of how many
+            bar.update(task, completed=done, description=now)
             tell(done, total, now)
 
         with watched_by(show):

@@ -60,7 +60,7 @@ def _from_first(fabric: Fabric) -> NDArray[np.int64]:
     while back.any():
         far += far[back]
         back = back[back]
-    return far[: fabric.hosts]
+    return np.asarray(far[: fabric.hosts], np.int64)
 
 
 def _spread(fabric: Fabric, sources: NDArray[np.int64]) -> tuple[int, int]:

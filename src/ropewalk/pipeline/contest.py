@@ -28,6 +28,8 @@ class Contest:
         self.best: Judged | None = None
         self.best_by_schedule: dict[str, Judged] = {}
         self.timed = 0
+        self.interrupted = False
+        """Did somebody end the search before it was over?"""
         self.unfit: dict[str, float] = {}
         """Reasons, each once, in the order in which they came up, and the memory of a GPU that would do."""
 

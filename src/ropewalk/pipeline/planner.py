@@ -13,6 +13,7 @@ from itertools import product
 from math import inf
 
 from ropewalk.errors import Findings, StrategyError
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.pipeline.alternatives import alternatives
 from ropewalk.pipeline.answer import PipelineAnswer, PipelineSearch
 from ropewalk.pipeline.contest import Contest, with_pieces
@@ -30,6 +31,7 @@ from ropewalk.pipeline.state_prices import PricedStates
 from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.twofold import twofold_plans
 from ropewalk.pipeline.width import Width, width_for
+from ropewalk.progress import counted
 
 
 def plan(
@@ -58,10 +60,17 @@ def plan(
         terms=terms,
         best=contest.best,
         alternatives=others,
-        searched=PipelineSearch(is_small(costs), contest.timed, () if is_small(costs) else chosen.restrictions(costs)),
+        searched=_how_far(contest, chosen),
         single_gpu_s=costs.prices.at(terms.global_batch).seconds,
         contenders=tuple(sorted(contest.best_by_schedule.values(), key=_step)),
     )
+
+
+def _how_far(contest: Contest, width: Width) -> PipelineSearch:
+    if contest.interrupted:
+        return PipelineSearch(False, contest.timed, ("interrupted: this is the best so far",))
+    exact = is_small(contest.costs)
+    return PipelineSearch(exact, contest.timed, () if exact else width.restrictions(contest.costs))
 
 
 def _check(costs: Costs) -> None:
@@ -79,19 +88,30 @@ def _check(costs: Costs) -> None:
 
 
 def searched(costs: Costs, width: Width | None = None) -> Contest:
-    """The contest after the planner's own search, without plans of others."""
+    """The contest after the planner's own search, without plans of others; interrupted, with the best so far."""
     contest = Contest(costs)
     chosen = width or width_for(costs)
-    sizes = _sizes(costs, chosen)
-    leaders = _straight(contest, chosen, sizes) + _twofold(contest, chosen, sizes)
+    try:
+        with unwrapped_interrupts():
+            _search(contest, chosen)
+    except KeyboardInterrupt:
+        if contest.best is None:
+            raise
+        contest.interrupted = True
+    return contest
+
+
+def _search(contest: Contest, width: Width) -> None:
+    costs = contest.costs
+    sizes = _sizes(costs, width)
+    leaders = _straight(contest, width, sizes) + _twofold(contest, width, sizes)
     if is_small(costs):
         search_all(contest)
     if FITTED in costs.terms.schedules:
         best = [contest.best] if contest.best else []
-        for judged in (*best, *sorted(leaders, key=_step)[: chosen.leaders]):
+        for judged in (*best, *sorted(leaders, key=_step)[: width.leaders]):
             if len(judged.plan.devices) == len(judged.plan.stages):
                 contest.judge(replace(judged.plan, schedule=FITTED))
-    return contest
 
 
 def _sizes(costs: Costs, width: Width) -> tuple[int, ...]:
@@ -101,7 +121,7 @@ def _sizes(costs: Costs, width: Width) -> tuple[int, ...]:
         return every
     groups = grouped(costs.profile, width.coarse.groups)
     promise: dict[int, float] = {}
-    for size, recompute in product(every, costs.terms.recompute):
+    for size, recompute in counted(tuple(product(every, costs.terms.recompute)), "choosing sizes of micro-batches"):
         best = min((value for value, _ in propose(costs, groups, size, recompute, width.coarse)), default=inf)
         promise[size] = min(best, promise.get(size, inf))
     return tuple(sorted(sorted(every, key=lambda size: (promise[size], size))[: width.sizes]))
@@ -114,7 +134,7 @@ def _straight(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Ju
     if not schedules:
         return []
     judged = []
-    for _, plan in _pool(costs, width, sizes):
+    for _, plan in counted(_pool(costs, width, sizes), "timing plans"):
         found = contest.enter(plan, schedules, contest.best_s * width.hope)
         if found is not None:
             judged.append(found)
@@ -126,7 +146,7 @@ def _pool(costs: Costs, width: Width, sizes: tuple[int, ...]) -> list[tuple[floa
     terms = costs.terms
     groups = grouped(costs.profile, width.groups)
     found = []
-    for size, recompute in product(sizes, terms.recompute):
+    for size, recompute in counted(tuple(product(sizes, terms.recompute)), "searching cuts, replicas and places"):
         proposals = propose(costs, groups, size, recompute, width)
         if not proposals and terms.memory_bytes is not None:
             proposals = propose(costs, groups, size, recompute, width, shallow=True)
@@ -157,7 +177,8 @@ def _twofold(contest: Contest, width: Width, sizes: tuple[int, ...]) -> list[Jud
     mirrored = tuple(name for name in terms.schedules if copies(name) > 1)
     for schedule in (*with_pieces(terms.schedules, 2), *mirrored):
         judged = []
-        for size, recompute in product(sizes, terms.recompute):
+        asked = tuple(product(sizes, terms.recompute))
+        for size, recompute in counted(asked, f"searching plans for {schedule}"):
             for plan in twofold_plans(costs, schedule, size, recompute):
                 found = contest.enter(plan, (schedule,), contest.best_s * width.hope)
                 if found is not None:
@@ -172,7 +193,8 @@ def _refined(contest: Contest, judged: list[Judged], schedules: tuple[str, ...],
     for found in sorted(judged, key=_step):
         leaders.setdefault((found.plan.micro_batch, tuple(len(stage.workers) for stage in found.plan.stages)), found)
     best = list(leaders.values())[: width.leaders]
-    return [refined(contest, found, schedules, width.moves) for found in best]
+    moved = counted(best, "moving the best plans about")
+    return [refined(contest, found, schedules, width.moves) for found in moved]
 
 
 def _step(judged: Judged) -> float:

@@ -126,6 +126,8 @@ def simulated(question: CollectiveQuestion, best: Made) -> float | None:
     if question.host_limits is not None:
         return None
     segments = max(1, best.segments_for(question.size_bytes))
+    if best.least_sends * segments > MOST_SENDS:  # nobody needs to write them down to know that they are too many
+        return None
     try:
         schedule = best.schedule(segments, equal_lanes=True)
     except InputError:

@@ -66,6 +66,11 @@ class Trees:
         segments = self.segments_for(size_bytes)
         return forest_seconds(size_bytes, self.algbw, self.depth, self.question.start_up_s, segments)
 
+    @property
+    def least_sends(self) -> int:
+        """Sends of a segment: a tree reaches every rank but its root, by a branch or more."""
+        return self.trees * (len(self.forest.network.members) - 1)
+
     @cached_property
     def _added(self) -> Fraction:
         """Buffers that the busiest rank adds up."""
@@ -88,6 +93,7 @@ class Paths:
     trees: int = 0
     approximation: None = None
     name: str = "paths"
+    least_sends: int = 0
 
     @property
     def forest(self) -> None:
@@ -126,6 +132,7 @@ class Rounds:
     network: Network
     trees: int = 0
     approximation: None = None
+    least_sends: int = 0
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ import pytest
 from plan_brute_force import brute_force
 
 from ropewalk.errors import StrategyError
+from ropewalk.pipeline import planner
 from ropewalk.pipeline.alternatives import of_stages
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
@@ -29,6 +30,20 @@ def test_heavy_weights_are_kept_on_one_gpu_and_the_rest_is_replicated():
     assert answer.best.plan.strategy == "3:1"
     assert answer.best.plan.stages[-1].first == 4
     assert answer.speedup_over_dp > 2
+
+
+def test_an_interrupted_search_gives_the_best_so_far(monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planner, "_twofold", stopped)
+    answer = plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, whole_samples=False))
+    assert answer.best.plan.strategy == "3:1"
+    assert answer.searched.restrictions == ("interrupted: this is the best so far",)
+    assert not answer.searched.exact
+    monkeypatch.setattr(planner, "_straight", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, whole_samples=False))
 
 
 def test_data_parallelism_wins_where_weights_are_light():

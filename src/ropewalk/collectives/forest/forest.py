@@ -16,6 +16,7 @@ from ropewalk.collectives.forest.demand import CapacityGraph, Path
 from ropewalk.collectives.forest.packing import Bundle
 from ropewalk.collectives.optimum.network import Network
 from ropewalk.errors import ProofError
+from ropewalk.progress import counted
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def forest_of(network: Network, wiring: CapacityGraph, bundles: Sequence[Bundle]
     def rate(amount: int) -> Fraction:
         return amount * wiring.unit
 
-    for bundle in bundles:
+    for bundle in counted(bundles, "giving trees their paths"):
         branches = tuple(
             Branch(x, y, tuple((path, rate(amount)) for path, amount in wiring.take((x, y), bundle.trees)))
             for x, y in bundle.arcs

@@ -8,6 +8,7 @@ broadcast of Zhao et al., NSDI 2025, at a given rate). It has no solution on eve
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,8 @@ from ropewalk.arrays import Ints
 from ropewalk.collectives.forest._layering import UNREACHED, brought, hops_from_all
 from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.forest.packing import Bundle, check_countable
+from ropewalk.collectives.forest.size import foresee_trees
+from ropewalk.progress import counted
 
 Brought = list[tuple[Ints, Ints]]
 """For every member the members that bring it trees, and how many of each root (rows) each of them (columns) does."""
@@ -36,11 +39,10 @@ def layered(wiring: CapacityGraph) -> list[Bundle] | None:
     for hops in _ways_to_count_hops(first, head, capacity, wanted):
         found = _all_brought(tail, head, capacity, wanted, hops)
         if found is not None:
-            return [
-                bundle
-                for root in np.flatnonzero(wanted)
-                for bundle in _trees_of(int(root), wanted, hops, found, members)
-            ]
+            roots = np.flatnonzero(wanted).tolist()
+            trees_of = partial(_trees_of, wanted=wanted, hops=hops, found=found, members=members)
+            foresee_trees(len(members), roots, trees_of)
+            return [bundle for root in counted(roots, "growing trees, root by root") for bundle in trees_of(root)]
     return None
 
 

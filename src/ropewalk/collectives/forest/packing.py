@@ -18,6 +18,7 @@ from ropewalk.arrays import Ints
 from ropewalk.collectives.forest.demand import CapacityGraph
 from ropewalk.collectives.optimum.maxflow import FlowNetwork
 from ropewalk.errors import ProgramError, ProofError
+from ropewalk.progress import watcher
 
 _LARGEST = 1 << 50
 """Trees and capacities are counted in 64 bits, with room for sums."""
@@ -53,9 +54,10 @@ def check_countable(wiring: CapacityGraph) -> None:
 
 def packed(wiring: CapacityGraph) -> list[Bundle]:
     """Bundles of trees that reach every member and together keep within the wiring's capacities."""
-    packing = _Packing(wiring)
+    packing, tell = _Packing(wiring), watcher()
     done = []
     while (bundle := packing.next_bundle()) is not None:
+        tell(len({one.root for one in done}), len(wiring.trees), "packing trees, root by root")
         done.append(packing.grown(bundle))
     return done
 

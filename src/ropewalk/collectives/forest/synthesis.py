@@ -31,6 +31,10 @@ class AllReduceForest:
     spreading: Forest
 
     @property
+    def network(self) -> Network:
+        return self.spreading.network
+
+    @property
     def algbw(self) -> Fraction:
         return self.spreading.algbw
 
