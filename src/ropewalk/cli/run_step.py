@@ -45,7 +45,7 @@ def run_model(question: TrainingQuestion, outputs: StepOutputs, before: Plan | N
     from ropewalk.training import TrainingAnswer, answer
     from ropewalk.training.planned import changes_since, plan_of
 
-    with shown_progress() as progress:
+    with shown_progress("pricing the model") as progress:
         found = _of_one_of_each(question, outputs) or answer(question, progress)
     promised = None if before is None else before.prediction
     if outputs.plan is not None:

@@ -61,6 +61,8 @@ class Colours:
         pair = np.arange(len(by_rank) + 1)
         link = np.zeros(int(hops.link.max(initial=-1)) + 1, np.uint64)
         weight = hashed(rounded(hops.load))
+        sorts, first, which = np.unique(self.sort, return_index=True, return_inverse=True)
+        alike, several = np.ones(len(sorts), np.bool_), np.bincount(which) > 1
         seen = (-1, -1)
         while True:
             on_link, on_rank = np.zeros(len(link), np.uint64), np.zeros(len(rank), np.uint64)
@@ -76,13 +78,13 @@ class Colours:
             operation = mix(operation, met)
             transfer = mix(transfer, operation[self.operation])
             # All else follows from links and ranks: where a sweep splits none of these, the next would split nothing.
+            # Nor does another sweep bring together what has been told apart.
             told = len(np.unique(link)), len(np.unique(rank))
-            if told == seen:
+            alike[which[operation != operation[first][which]]] = False
+            if told == seen or not (alike & several).any():
                 break
             seen = told
-        sorts, first, which = np.unique(self.sort, return_index=True, return_inverse=True)
-        differ = np.bincount(which, operation != operation[first][which], len(sorts))
-        return np.asarray(sorts[differ == 0], np.int64)
+        return np.asarray(sorts[alike], np.int64)
 
 
 def hashed(values: NDArray[np.generic]) -> Words:

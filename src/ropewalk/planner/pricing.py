@@ -27,6 +27,8 @@ from ropewalk.planner.layout import Layout, LayoutCosts, layout_costs
 from ropewalk.planner.sized import Sized, equal_runs, recompute_to_fit
 from ropewalk.planner.space import BLOCKS, Candidates, head_choices
 from ropewalk.planner.written import WrittenRows, written_rows
+from ropewalk.progress import counted
+from ropewalk.room import foresee
 from ropewalk.strategy._balance_kernel import balance
 from ropewalk.strategy.memory import ON_HOST, gradient_bytes, memory, state_bytes
 from ropewalk.strategy.prices import Inside, KeptPrices
@@ -49,6 +51,20 @@ LaidOut = dict[tuple[Layout, str, tuple[Channel, ...]], LayoutCosts]
 """What communication costs in layouts, by the collectives and what they are for: of one network, whatever the model."""
 RULES = {"1f1b": EARLY, "1f1b-deep": DEEP, "gpipe": GPIPE, "interleaved": INTERLEAVED}
 """Timetables whose rows are found by arithmetic; all others are written down."""
+
+
+LAYOUT_S, LAYOUT_GPUS, GROWTH = 0.19, 8192, 1.3
+"""To write the collectives of a layout of so many GPUs, and the power of their number by which that grows."""
+
+
+def foresee_layouts(layouts: int, gpus: int) -> None:
+    """Say what it takes to know the communication of so many layouts, before any strategy can be judged."""
+    foresee(
+        f"the communication of {layouts} layouts of {gpus:,} GPUs",
+        0.0,
+        "name degrees, such as --tp 8 --pp 4, or use fewer GPUs",
+        seconds=layouts * LAYOUT_S * (gpus / LAYOUT_GPUS) ** GROWTH,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +186,7 @@ class StrategyPrices:
         total, stages = recompute_to_fit(rows, np.flatnonzero(candidates.by_block), sized, width, self.room)
         candidates = candidates.recomputing(rows[:, Column.AGAIN] // width)
         fits = (total <= self.room) & self._fits_host(stages, usual)
-        network, symmetric = self._network(candidates, rows, fits, say)
+        network, symmetric = self._network(candidates, rows, fits)
         updates = self.priced_updates(stages, fits, usual)
         model = LayerArrays(table.seconds, table.launch, table.held, table.met, table.hidden, cuts, again)
         given = KernelInput(rows, model, written, network, settings, updates)
@@ -244,16 +260,14 @@ class StrategyPrices:
         return written_rows([timetable(candidates.space.schedules[name], *size) for name, *size in keys.tolist()])
 
     def _network(
-        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_], say: Callable[[str], None]
+        self, candidates: Candidates, rows: Ints, fits: NDArray[np.bool_]
     ) -> tuple[ReplayCosts, NDArray[np.bool_]]:
         """What communication costs in the layouts of candidates that fit."""
         layouts, which = candidates.layouts
         used = np.unique(which[fits])
+        foresee_layouts(len(used), self.fabric.hosts)
         self._lay_out([layouts[at] for at in used.tolist()])
-        found: list[LayoutCosts] = []
-        for at in used.tolist():
-            say(f"writing collectives, layout {len(found) + 1} of {len(used)}")
-            found.append(self.layout(layouts[at]))
+        found = [self.layout(layouts[at]) for at in counted(used.tolist(), "writing collectives, layout by layout")]
         found = found or [NO_NETWORK]
         place = np.zeros(len(layouts), np.int64)
         place[used] = np.arange(len(used))

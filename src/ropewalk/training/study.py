@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ropewalk.progress import Progress, counting, silent
+from ropewalk.room import foresee
 from ropewalk.sim.step import statistics
 from ropewalk.task.perturb import perturb
+from ropewalk.task.step import Step
 from ropewalk.training.answer import TrainingAnswer
 from ropewalk.training.collectives import collectives_of, notes_of, settled
 from ropewalk.training.network import expand_on, run_on
 from ropewalk.training.prepared import prepared
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.training.steady import changes_from_step_to_step, steady_step
+
+OPERATION_BYTES, OPERATION_S = 450.0, 3e-6
+"""Of memory and time for each operation of each rank, written out and simulated as flows."""
 
 
 def answer(question: TrainingQuestion, progress: Progress | None = None) -> TrainingAnswer:
@@ -29,6 +34,7 @@ def answer(question: TrainingQuestion, progress: Progress | None = None) -> Trai
     say(0, None, "writing the step")
     row = None if made.write_row is None else made.write_row()
     step = made.write() if row is None else row.step
+    _foresee(step)
     if asked.jitter or asked.stragglers:
         step = perturb(step, asked.network.seed, jitter=asked.jitter, stragglers=asked.stragglers)
     say(0, None, "writing its tasks")
@@ -58,3 +64,13 @@ def answer(question: TrainingQuestion, progress: Progress | None = None) -> Trai
         made.memory, made.prices, made.cost_source, run, found, tuple(notes),
         collectives_of(step, expansion), chosen, expansion, window,
     )  # fmt: skip
+
+
+def _foresee(step: Step) -> None:
+    operations = len(step.act)
+    foresee(
+        f"a step of {step.ranks:,} ranks, rank by rank",
+        operations * OPERATION_BYTES,
+        "use fewer GPUs or micro-batches, or ask for no file of all ranks",
+        seconds=operations * OPERATION_S,
+    )

@@ -55,7 +55,7 @@ def check_countable(wiring: CapacityGraph) -> None:
 def packed(wiring: CapacityGraph) -> list[Bundle]:
     """Bundles of trees that reach every member and together keep within the wiring's capacities."""
     packing, tell = _Packing(wiring), watcher()
-    done = []
+    done: list[Bundle] = []
     while (bundle := packing.next_bundle()) is not None:
         tell(len({one.root for one in done}), len(wiring.trees), "packing trees, root by root")
         done.append(packing.grown(bundle))

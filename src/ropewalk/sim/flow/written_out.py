@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ropewalk.arrays import Floats, Ints
 from ropewalk.errors import GraphError
+from ropewalk.progress import watcher
 from ropewalk.ragged import ranges
+from ropewalk.room import foresee
 from ropewalk.routing import Routes
 from ropewalk.sim.flow.layout import Copies, GangLayout
 from ropewalk.sim.flow.symmetry import Folding, fold
@@ -24,6 +26,10 @@ from ropewalk.task.lower.one_of_each import Key, one_of_each
 from ropewalk.task.lower.roster import Roster
 from ropewalk.task.passes.launched_once import starts_up
 from ropewalk.task.step import Step
+
+RANK_BYTES, KIND_BYTES = 2500.0, 170.0
+"""Of memory for each rank, and for each rank and kind of operation: measured on 16,000 to 800,000 ranks."""
+RANK_S = 45e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +59,26 @@ class WrittenOut:
         return _joined(self.keys, self.roster, self.kinds, self.folding.quotient, ranks)
 
 
+def foresee_ranks(ranks: int, kinds: int) -> None:
+    """Say or refuse what it takes to write out so many kinds of operations for all ranks."""
+    needed = ranks * (RANK_BYTES + kinds * KIND_BYTES)
+    foresee(f"a step of {ranks:,} ranks", needed, "use fewer GPUs", seconds=ranks * RANK_S)
+
+
 def written_out(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step], Use]) -> WrittenOut:
     """Expand one operation of each kind for all ranks, and fold them; `use_for` says with what a step is expanded."""
     from ropewalk.sim.flow.dominated import without_dominated_links
 
+    foresee_ranks(roster.ranks, len(keys))
+    tell = watcher()
+    tell(0, None, "writing collectives for all ranks")
     gang, place = one_of_each(keys)
     step = gang.step(roster, 0.0, {})
     use = use_for(step)
     if use.router is None:
         raise GraphError("a layout needs routes: expand its step with a router")
     expansion = Expansion.of(step, replace(use, settled=_settled(keys, gang, place, roster)))
+    tell(0, None, "routing what they send")
     routed, routes = expansion.routed(use.router)
     system = without_dominated_links(system_of(routed.graph, routes))
     terms = _delay_terms(expansion, routed, routes)
@@ -71,6 +87,7 @@ def written_out(keys: tuple[Key, ...], roster: Roster, use_for: Callable[[Step],
     for column in terms.T:
         values, rank = np.unique(column, return_inverse=True)
         code = code * len(values) + rank
+    tell(0, None, "looking for ranks that are alike")
     folding = fold(replace(system, delay=code))
     assert folding is not None
     ends = _tasks_of_copies(gang, place, roster, routed)
