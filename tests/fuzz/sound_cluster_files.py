@@ -158,14 +158,15 @@ def _replay(folder):
     from ropewalk.tenancy.job import Job
     from ropewalk.tenancy.plant import plant
     from ropewalk.tenancy.replay import replay
+    from ropewalk.tenancy.simulation import Rules
     from ropewalk.tenancy.work import Iteration, JobExchange
 
     small = plant("leaf-spine:2x4x4", gpus_per_server=4)
     jobs = [Job(f"j{n}", 4 + 4 * (n % 2), 2.0 * n, 10, Iteration(1.0, (JobExchange("ring", 1e10),))) for n in range(6)]
-    replay(small, jobs, allocate="vclos", routing="source", checkpoint=folder / "replay.json", checkpoint_every=7)
+    replay(small, jobs, allocate="vclos", rules=Rules("source"), checkpoint=folder / "replay.json", checkpoint_every=7)
 
     def read(place):
-        replay(small, jobs, allocate="vclos", routing="source", checkpoint=place / "replay.json", resume=True)
+        replay(small, jobs, allocate="vclos", rules=Rules("source"), checkpoint=place / "replay.json", resume=True)
 
     return read, resealed
 

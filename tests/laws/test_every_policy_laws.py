@@ -30,6 +30,7 @@ from ropewalk.tenancy.queue import ORDERS
 from ropewalk.tenancy.replay import replay
 from ropewalk.tenancy.shards.plant import PanelPlant
 from ropewalk.tenancy.shared import gpus_only
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.snapshot import SnapshotQuestion, answer
 from ropewalk.tenancy.snapshot.moment import moment_of_state
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -168,7 +169,9 @@ def test_nobody_starves_whatever_the_queue_and_the_network_prefer(name, queue, s
         )
         for number in range(12)
     ]  # fmt: skip
-    found = replay(policy.plant(SMALL), jobs, allocate=policy.make, routing=policy.routing, queue=queue, policy=name)
+    found = replay(
+        policy.plant(SMALL), jobs, allocate=policy.make, rules=Rules(policy.routing, queue=queue), policy=name
+    )
     assert len(found.jobs) + len(found.refused) == len(jobs)
     for refused in found.refused:
         assert isinstance(policy.make(policy.occupancy(SMALL), "x", refused.gpus), Waiting)

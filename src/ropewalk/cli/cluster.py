@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ropewalk.cli.cluster_comparison import SeedOptions, SharingOptions
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.cluster_screen import print_warnings
 from ropewalk.cli.cluster_tables import print_tables
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, about_seeds, conditions_of, read_jobs, with_seed
-from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import (
@@ -35,25 +35,9 @@ if TYPE_CHECKING:
 @with_options
 def replay_command(
     jobs: Path = JOBS,
-    isolate: str = typer.Option(
-        "vclos", help="Isolation policies: {policies.isolates}, none; separate several with commas."
-    ),
-    routing: str | None = typer.Option(
-        None, help="Routing of flows where jobs share links: {routings}; several with commas."
-    ),
-    placement: str = typer.Option(
-        "packed", help="Placement of jobs that share links: {placements}; several with commas."
-    ),
-    compare_: bool = typer.Option(True, "--compare/--no-compare", help="Also replay {policies.compared}."),
-    seeds: int = typer.Option(
-        5,
-        min=1,
-        help="Number of seeds to replay, starting at --seed. They vary hashes, phases, arrivals (--load) and --mix.",
-    ),
-    reorder: bool = typer.Option(True, help="For seeds after the first, shuffle blocks of the trace."),
-    apart: bool = typer.Option(
-        True, help="Also split the delay into network and scheduling, by replays on an ideal network."
-    ),
+    *,
+    sharing: SharingOptions,
+    seeds: SeedOptions,
     gpu_hour: float = typer.Option(2.0, min=0.0, help="Price of a GPU-hour in dollars, to price lost GPU time."),
     resume: Path | None = typer.Option(
         None,
@@ -63,7 +47,6 @@ def replay_command(
     details: bool = typer.Option(False, "--details", help="Include every job and the cluster over time in the JSON."),
     json: bool = JSON,
     page: Path | None = PAGE,
-    *,
     replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
@@ -72,23 +55,17 @@ def replay_command(
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """
     from ropewalk.tenancy.compared import compare
-    from ropewalk.tenancy.policies import policies_named
     from ropewalk.tenancy.question import ClusterQuestion
 
     require_outputs(page, resume, read=(jobs, cluster.cluster, cluster.fabric))
-    policies = policies_named(
-        not_empty(split(isolate), "--isolate"),
-        None if routing is None else split(routing),
-        compare=compare_,
-        placement=not_empty(split(placement), "--placement"),
-    )
+    policies = sharing.policies()
     plant = plant_of(cluster)
     failing = [f"{text} fails; policy for jobs that lose links: {replay.when_a_link_dies}" for text in replay.fail]
 
     def ask(seed: int) -> ClusterQuestion:
         asked = with_seed(replay, seed)
-        read = read_jobs(jobs, asked, plant, reorder=reorder and seed != replay.seed)
-        notes = (*read.notes, *failing, *about_seeds(seeds, reorder=reorder))
+        read = read_jobs(jobs, asked, plant, reorder=seeds.reorder and seed != replay.seed)
+        notes = (*read.notes, *failing, *about_seeds(seeds.seeds, reorder=seeds.reorder))
         return ClusterQuestion(
             plant, read.jobs, policies, conditions_of(asked, plant), jobs.name, tuple(read.said), tuple(read.warnings),
             notes,
@@ -97,8 +74,8 @@ def replay_command(
     conditions_of(replay, plant)
     stopped = "nothing was written" if resume is None else f"the same command continues from {resume}"
     with shown_progress("reading jobs", stopped) as progress:
-        chosen = range(replay.seed, replay.seed + seeds)
-        found = compare(ask, chosen, apart=apart, progress=progress, checkpoint=resume)
+        chosen = range(replay.seed, replay.seed + seeds.seeds)
+        found = compare(ask, chosen, apart=seeds.apart, progress=progress, checkpoint=resume)
     if page is not None:
         from ropewalk.report.cluster import cluster_page
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -11,6 +13,10 @@ from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, require_outputs
 from ropewalk.errors import InputError
+
+if TYPE_CHECKING:
+    from ropewalk.tenancy.plant import Plant
+    from ropewalk.tenancy.traces import TraceJob
 
 Value = TypeVar("Value")
 
@@ -78,10 +84,8 @@ def generate_command(
 
     Example: `ropewalk cluster generate jobs.csv --jobs 5000 --fabric leaf-spine:64x32x32 --load 0.9`
     """
-    from dataclasses import replace
-
     from ropewalk import units
-    from ropewalk.tenancy.traces import DURATIONS, SIZES, Synthetic, load_of, write_jobs
+    from ropewalk.tenancy.traces import DURATIONS, SIZES, Synthetic, write_jobs
 
     require_outputs(out)
     plant = plant_of(cluster)
@@ -104,6 +108,13 @@ def generate_command(
     )
     made = synthetic.build()
     write_jobs(made, out)
+    _say(out, made, plant, json=json)
+
+
+def _say(out: Path, made: Sequence[TraceJob], plant: Plant, *, json: bool) -> None:
+    """What was written, in a few figures."""
+    from ropewalk.tenancy.traces import load_of
+
     gap = made[-1].arrival_s / len(made)
     facts = {
         "file": str(out),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ropewalk.cli.change_options import ChangeOptions
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.option_groups import with_options
@@ -32,18 +33,13 @@ MOST_RANKS = 32
 
 @with_options
 def allocate_command(
+    *,
     gpus: int | None = typer.Option(None, min=1, help="GPUs of the job; not needed for --release, --drain or "
         "--restore alone."),
     job: str = typer.Option("job", help="Its name."),
     state: Path | None = STATE,
     isolate: str = ISOLATE_ONE,
-    release: list[str] = typer.Option([], metavar="JOB", help="First release this job. May be repeated."),
-    drain: list[str] = typer.Option(
-        [], metavar="PART", help="First take leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE out of service. May "
-        "be repeated.",
-    ),
-    restore: list[str] = typer.Option([], metavar="PART", help="First return a drained part to service. May be "
-        "repeated."),
+    changes: ChangeOptions,
     save: Path | None = typer.Option(
         None, metavar="FILE", help="Write the state with the job placed; without this option nothing changes."
     ),
@@ -54,7 +50,6 @@ def allocate_command(
         None, metavar="FILE", help="Write used, free and requested resources in Prometheus format."
     ),
     json: bool = JSON,
-    *,
     cluster: PlantOptions,
 ) -> None:  # fmt: skip
     """Leafs, spines, links and rank order that a job would get now, or why it waits.
@@ -63,24 +58,17 @@ def allocate_command(
 
     Example: `ropewalk cluster allocate --fabric leaf-spine:64x32x32 --state now.json --gpus 128 --save next.json`
     """
-    from ropewalk.tenancy.parts import drained_of
-
-    if gpus is None and not (release or drain or restore):
+    if gpus is None and not changes.given:
         raise InputError("there is nothing to do: give --gpus for a job, or --release, --drain or --restore")
     if gpus is None and prove is not None:
         raise InputError("--prove needs a job to place: add --gpus")
     require_outputs(save, metrics, read=(cluster.cluster, cluster.fabric))
     _refuse_to_forget(save)
     policy = policy_named(isolate)
-    plant = plant_for(cluster, state)
-    now = read_state(policy, plant, state)
-    for name in release:
-        now.release(name)
-    if restore:
-        now.restore(drained_of(now.plant, restore))
-    still = now.drain(drained_of(now.plant, drain)) if drain else ()
+    now = read_state(policy, plant_for(cluster, state), state)
+    still = changes.make(now)
     got = None if gpus is None else request(policy, now, job, gpus)
-    document: dict[str, Any] = {"plant": now.plant.name, "free_gpus": now.free, "released": release}
+    document: dict[str, Any] = {"plant": now.plant.name, "free_gpus": now.free, "released": changes.release}
     if got is not None:
         document = describe(now.plant, got, job, gpus or 0)
     document["still_on_drained_parts"] = list(still)

@@ -1,7 +1,7 @@
 """Options that belong together, each written once and added to every command that asks for them.
 
-A group is a data class; it may extend another. Each of its fields is the option whose constant stands in the same
-module, in capitals:
+A group is a data class; it may extend another, and hold others. Each of its fields that is no group is the option whose
+constant stands in the same module, in capitals:
 
     BUFFER = typer.Option(None, help="Shared buffer of every switch.")
 
@@ -33,9 +33,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     def run(**given: Any) -> None:
-        gathered = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
-        }
+        gathered = {name: _gathered(kind, given) for name, kind in groups.items()}
         command(**gathered, **given)
 
     # Typer reads options from the signature and their types from the annotations.
@@ -45,17 +43,32 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options(kind: type) -> list[inspect.Parameter]:
+def names_of(kind: type) -> list[str]:
+    """The parameters of a group and of those in it, as a command has them."""
+    return [option.name for option in _options(kind)]
+
+
+def _gathered(kind: Any, given: dict[str, Any]) -> Any:
+    """A group made of what was typed, which it takes out of `given`."""
     types = get_type_hints(kind)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(_module_of(kind, field.name), field.name.upper()),
-            annotation=types[field.name],
-        )
-        for field in fields(kind)
-    ]
+    inside = {field.name: types[field.name] for field in fields(kind)}
+    return kind(**{
+        name: _gathered(one, given) if is_dataclass(one) else given.pop(name) for name, one in inside.items()
+    })  # fmt: skip
+
+
+def _options(kind: Any) -> list[inspect.Parameter]:
+    types = get_type_hints(kind)
+    found = []
+    for field in fields(kind):
+        if is_dataclass(types[field.name]):
+            found += _options(types[field.name])
+            continue
+        constant = getattr(_module_of(kind, field.name), field.name.upper())
+        found.append(inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=constant, annotation=types[field.name]
+        ))  # fmt: skip
+    return found
 
 
 def _module_of(kind: type, name: str) -> ModuleType:

@@ -55,12 +55,7 @@ def pipeline_command(
     require_outputs(outputs.csv, outputs.page, outputs.plan, read=(model, place.cluster, place.fabric))
     refuse_plan(model, f"name a model, with --cluster {model}, or run it with `ropewalk simulate`")
     if outputs.plan is not None and pieces.profile_batch is not None:
-        named = Path(model).with_stem(f"{Path(model).stem}-pbs-{pieces.profile_batch}").name
-        raise InputError(
-            f"cannot write {outputs.plan}: a plan refers to a profile by its file name, and {Path(model).name} does "
-            "not contain "
-            f"its batch size: rename it to {named} and leave --profile-batch out"
-        )
+        _refuse_unnamed_batch(Path(model), pieces.profile_batch, outputs.plan)
     refuse_without_packets(context, (talk.level,))
     cluster = place.read(USUAL_CLUSTER)
     cut.check(cluster.gpus)
@@ -95,6 +90,15 @@ def pipeline_command(
         # Whatever cannot be written is refused before anything is.
         timetable = None if outputs.csv is None else _timetable(found, question.costs, outputs.csv)
     _finish(found, timetable, outputs)
+
+
+def _refuse_unnamed_batch(profile: Path, batch: int, plan: Path) -> None:
+    """A plan names its profile and nothing besides, so the file has to say what its batch is."""
+    named = profile.with_stem(f"{profile.stem}-pbs-{batch}").name
+    raise InputError(
+        f"cannot write {plan}: a plan refers to a profile by its file name, and {profile.name} does not contain its "
+        f"batch size: rename it to {named} and leave --profile-batch out"
+    )
 
 
 def _finish(found: PipelineAnswer, timetable: tuple[str, str] | None, outputs: PipelineOutputs) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,8 @@ from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import split
 from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.model_options import ModelOptions
-from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
+from ropewalk.cli.option_groups import names_of, with_options
+from ropewalk.cli.packet_options import refuse_without_packets
 from ropewalk.cli.places import refuse_plan
 from ropewalk.cli.plan_networks import compare_networks
 from ropewalk.cli.plan_options import (
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from ropewalk.codesign.question import PlanQuestion
     from ropewalk.sim.level import LevelUse
 
-OF_A_RERUN = {field.name for group in (Outputs, PlanRunOptions, PacketChoices) for field in fields(group)} | {"engine"}
+OF_A_RERUN = {*names_of(Outputs), *names_of(PlanRunOptions), "engine"}
 """Options beside `--from`: what is written, where the search runs and how finely its answer is simulated."""
 OF_PORTS = ("servers", "degree", "duplex", "single_panel")
 """Options that say that ports are to be wired."""
-OF_NETWORKS = ("optimiser", *(field.name for group in (SpaceOptions, StackOptions) for field in fields(group)))
+OF_NETWORKS = ("optimiser", *names_of(SpaceOptions), *names_of(StackOptions))
 OF_WIRING = ("prime_only", "selection", "budget", "chains", "rounds", "compare", "prices", "patch", "tables")
 OF_ONE_NETWORK = (*OF_PORTS, *(name for name in OF_WIRING if name != "prices"), "explain")
 """Options that are about the one network of a cluster, or about its ports."""
@@ -67,7 +67,6 @@ def plan_command(
     against: ComparisonOptions,
     networks: NetworkOptions,
     run: PlanRunOptions,
-    packets: PacketChoices,
     outputs: Outputs,
 ) -> None:
     """What should I do? The best strategy for a model on a cluster, with a bound on what is left to gain.
@@ -84,7 +83,7 @@ def plan_command(
     if (model is None) == (outputs.again is None):
         raise InputError("name either a model to plan for, or a plan to rerun with --from")
     refuse_without_packets(context, (run.level,))
-    level = packets.use(run.level)
+    level = run.use()
     if model is None:
         assert outputs.again is not None
         decided = given(context, (name for name in context.params if name not in OF_A_RERUN))
@@ -98,25 +97,27 @@ def plan_command(
         refuse(given(context, OF_ONE_NETWORK), "it does not apply to several networks or sizes: leave it out")
         question = _question(model, what, stack, place, space, search, level).question
         compare_networks(context, question, ports, networks, search.engine, outputs)
-        return
-    if given(context, OF_PORTS) or _has_ports(place):
+    elif given(context, OF_PORTS) or _has_ports(place):
         refuse(given(context, ("fabric", "rails")), "the planner wires the ports itself: leave it out")
-        refuse(
-            given(context, OF_NETWORKS), "it applies to a given network, and here ports are to be wired: leave it out"
-        )
+        reason = "it applies to a given network, and here ports are to be wired: leave it out"
+        refuse(given(context, OF_NETWORKS), reason)
         wire(_wiring_question(model, what, place, ports, search, against), search.engine, level, outputs)
+    else:
+        reason = "it applies to ports to be wired: leave it out, or give --servers and --degree"
+        refuse(given(context, OF_WIRING), reason)
+        _for_one_network(context, _question(model, what, stack, place, space, search, level), search, outputs)
+
+
+def _for_one_network(context: typer.Context, asked: ExplainedRequest, search: SearchOptions, outputs: Outputs) -> None:
+    """The plan for a cluster as it is, or with `--quick` an estimate of it."""
+    if not search.quick:
+        find_best(asked, outputs)
         return
-    refuse(given(context, OF_WIRING), "it applies to ports to be wired: leave it out, or give --servers and --degree")
-    asked = _question(model, what, stack, place, space, search, level)
-    if search.quick:
-        refuse(
-            given(context, NOT_ESTIMATED),
-            "--quick gives an estimate, which is neither simulated at a level nor "
-            "a plan: leave out this option or --quick",
-        )
-        estimate_best(asked, json=outputs.json)
-        return
-    find_best(asked, outputs)
+    refuse(
+        given(context, NOT_ESTIMATED),
+        "--quick gives an estimate, which is neither simulated at a level nor a plan: leave out this option or --quick",
+    )
+    estimate_best(asked, json=outputs.json)
 
 
 def _has_ports(place: ClusterOptions) -> bool:

@@ -11,10 +11,12 @@ import typer
 from ropewalk.cli import step_options
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.lists import not_empty, split
+from ropewalk.cli.packet_options import PacketChoices
 from ropewalk.cli.step_outputs import FILES, PlanOutputs
 
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
+    from ropewalk.sim.level import LevelUse
 
 PORTS, SEARCH, AGAINST = "Ports and cables", "Search", "Comparison"
 USUAL_SERVERS = 16
@@ -155,6 +157,11 @@ class PlanRunOptions:
     """How finely the network of the plan that was found is simulated; the search itself looks at flows."""
 
     level: str
+    packets: PacketChoices
+
+    def use(self) -> LevelUse:
+        """The level, checked."""
+        return self.packets.use(self.level)
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,13 @@ import typer
 from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.idle_options import given, refuse_idle_options
 from ropewalk.cli.memory_limit import within_memory
-from ropewalk.cli.model_options import ModelOptions
 from ropewalk.cli.models import Subject, subject_of
 from ropewalk.cli.option_groups import with_options
-from ropewalk.cli.order_options import OrderOptions
 from ropewalk.cli.overhead_options import OverheadOptions
 from ropewalk.cli.packet_options import PacketChoices, refuse_without_packets
 from ropewalk.cli.run_graph import GraphRun, run_graph
 from ropewalk.cli.run_step import run_chakra, run_model
-from ropewalk.cli.stack_options import StackOptions
-from ropewalk.cli.step_options import GraphOptions, SplitOptions, TalkOptions, WhatIfOptions
+from ropewalk.cli.step_options import GraphOptions, SplitOptions, TalkOptions, TrainingOptions, WhatIfOptions
 from ropewalk.cli.step_outputs import StepOutputs
 from ropewalk.errors import InputError
 
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from ropewalk.fabric import Fabric
     from ropewalk.hardware import Cluster
     from ropewalk.plans import Plan
+    from ropewalk.sim.level import LevelUse
     from ropewalk.training import NetworkUse, TrainingQuestion
 
 
@@ -41,10 +39,7 @@ def simulate_command(
         "--plan wrote, the prefix of a Chakra trace, or a task graph (.yaml, .json, .npz).",
     ),
     *,
-    model: ModelOptions,
-    split: SplitOptions,
-    stack: StackOptions,
-    gradients: OrderOptions,
+    training: TrainingOptions,
     place: ClusterOptions,
     graph: GraphOptions,
     talk: TalkOptions,
@@ -73,33 +68,33 @@ def simulate_command(
     level = packets.use(talk.level)
     if subject is Subject.TASK_GRAPH:
         symmetry = what_if.symmetry is not False
-        run_graph(
-            GraphRun(Path(what), talk.routing, what_if.seed, symmetry, level, outputs), _fabric(place, graph.hosts)
-        )
+        run = GraphRun(Path(what), talk.routing, what_if.seed, symmetry, level, outputs)
+        run_graph(run, _fabric(place, graph.hosts))
         return
+    use = _use(talk, what_if, level, record_rates=outputs.trace is not None)
 
-    from ropewalk.training import NetworkUse
+    def on(cluster: Cluster) -> NetworkUse:
+        return replace(use, transport=overheads.transport(cluster, talk.algorithm))
 
-    use = NetworkUse(
-        talk.routing, talk.algorithm, talk.collectives, seed=what_if.seed, symmetry=bool(what_if.symmetry),
-        record_rates=outputs.trace is not None, level=level,
-    )  # fmt: skip
     if subject is Subject.PLAN:
         from ropewalk.plans import read_plan
 
         plan = read_plan(what)
         run_model(_planned(context, plan, use, what_if), outputs, plan)
     elif subject is Subject.CHAKRA:
-        run_chakra(
-            what,
-            lambda ranks: place.of_gpus(ranks, ranks),
-            lambda cluster: replace(use, transport=overheads.transport(cluster, talk.algorithm)),
-            outputs,
-        )
+        run_chakra(what, lambda ranks: place.of_gpus(ranks, ranks), on, outputs)
     else:
-        cluster = place.of_gpus(split.gpus, _gpus_of(split))
-        use = replace(use, transport=overheads.transport(cluster, talk.algorithm))
-        run_model(_wired(_question(what, model, split, stack, gradients, cluster, use, what_if)), outputs)
+        cluster = place.of_gpus(training.split.gpus, _gpus_of(training.split))
+        run_model(_wired(_question(what, training, cluster, on(cluster), what_if)), outputs)
+
+
+def _use(talk: TalkOptions, what_if: WhatIfOptions, level: LevelUse, *, record_rates: bool) -> NetworkUse:
+    from ropewalk.training import NetworkUse
+
+    return NetworkUse(
+        talk.routing, talk.algorithm, talk.collectives, seed=what_if.seed, symmetry=bool(what_if.symmetry),
+        record_rates=record_rates, level=level,
+    )  # fmt: skip
 
 
 def _gpus_of(split: SplitOptions) -> int:
@@ -109,19 +104,13 @@ def _gpus_of(split: SplitOptions) -> int:
 
 
 def _question(
-    what: str,
-    model: ModelOptions,
-    split: SplitOptions,
-    stack: StackOptions,
-    gradients: OrderOptions,
-    cluster: Cluster,
-    use: NetworkUse,
-    what_if: WhatIfOptions,
+    what: str, training: TrainingOptions, cluster: Cluster, use: NetworkUse, what_if: WhatIfOptions
 ) -> TrainingQuestion:
     from ropewalk.strategy.by_stack import as_run_by
     from ropewalk.training import TrainingQuestion
     from ropewalk.workload.zoo.stacks import stack_in
 
+    model, split, stack = training.model, training.split, training.stack
     asked = TrainingQuestion(
         model.named(what, cluster),
         cluster,
@@ -142,7 +131,7 @@ def _question(
             schedule=split.schedule or ("interleaved" if split.interleave > 1 else "1f1b"),
             interleave=split.interleave,
             recompute=split.recompute,
-            order=replace(gradients.read(), overlap=stack.overlap_grad_reduce),
+            order=replace(training.gradients.read(), overlap=stack.overlap_grad_reduce),
             optimiser=model.optimiser,
         ),
         precision=model.dtype,
@@ -153,7 +142,7 @@ def _question(
         stragglers=_stragglers(what_if),
         memory_check=what_if.memory_check,
     )
-    settled = as_run_by(stack_in(str(asked.model)), asked.strategy(), order_given=gradients.given)
+    settled = as_run_by(stack_in(str(asked.model)), asked.strategy(), order_given=training.gradients.given)
     return replace(asked, usual=replace(asked.usual, gradient_bytes=settled.gradient_bytes, order=settled.order))
 
 

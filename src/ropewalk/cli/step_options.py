@@ -8,6 +8,9 @@ import typer
 
 from ropewalk.cli import model_options
 from ropewalk.cli.cluster_options import PLACE
+from ropewalk.cli.model_options import ModelOptions
+from ropewalk.cli.order_options import OrderOptions
+from ropewalk.cli.stack_options import StackOptions
 
 SPLIT, TALK, WHAT_IF = "Parallelism", "Communication", "What if"
 
@@ -73,6 +76,16 @@ class SplitOptions:
     interleave: int
     recompute: str
     rank_order: str | None
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What is trained, how it is spread over GPUs, what runs it, and the order of its gradients."""
+
+    model: ModelOptions
+    split: SplitOptions
+    stack: StackOptions
+    gradients: OrderOptions
 
 
 HOSTS = typer.Option(None, min=1, help="Number of hosts of the fabric of a task graph.", rich_help_panel=PLACE)

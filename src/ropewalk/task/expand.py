@@ -188,17 +188,7 @@ def _written(step: Step, use: Use, kinds: list[CollectiveKind]) -> Expansion:
         raise GraphError(f"the step has {tasks:.3g} tasks, more than fit in one graph: expand with mode fluid")
     first = np.cumsum(size) - size
     owner = np.repeat(np.arange(step.operations, dtype=np.int32), size)
-    draft = _Draft(
-        kind=np.full(tasks, TaskKind.MARKER, np.int8),
-        place=np.full(tasks, -1, np.int32),
-        peer=np.full(tasks, -1, np.int32),
-        amount=np.zeros(tasks),
-        start_up=np.zeros(tasks),
-        rate_cap=np.full(tasks, np.inf),
-        route=np.broadcast_to(np.int32(-1), tasks)
-        if all(kind.template.paths is None for kind in kinds)
-        else np.full(tasks, -1, np.int32),
-    )
+    draft = _Draft.of_markers(tasks, routed=any(kind.template.paths is not None for kind in kinds))
     launch = np.zeros(step.operations)
     for transport, sends in _transports_of_sends(step, use):
         _write_sends(step, draft, first, use, transport, sends)
@@ -256,6 +246,19 @@ class _Draft:
     start_up: NDArray[np.float64]
     rate_cap: NDArray[np.float64]
     route: NDArray[np.int32]
+
+    @staticmethod
+    def of_markers(tasks: int, *, routed: bool) -> _Draft:
+        """Before anything is filled in; `routed` where transfers may be given routes of their own."""
+        return _Draft(
+            kind=np.full(tasks, TaskKind.MARKER, np.int8),
+            place=np.full(tasks, -1, np.int32),
+            peer=np.full(tasks, -1, np.int32),
+            amount=np.zeros(tasks),
+            start_up=np.zeros(tasks),
+            rate_cap=np.full(tasks, np.inf),
+            route=np.full(tasks, -1, np.int32) if routed else np.broadcast_to(np.int32(-1), tasks),
+        )
 
 
 def _transports_of_sends(step: Step, use: Use) -> Iterator[tuple[Transport, NDArray[np.int64]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +109,22 @@ class TaskGraph:
         return np.flatnonzero(np.diff(self.dep_start) == 0)
 
 
+class OtherColumns(TypedDict, total=False):
+    """Columns that most graphs leave as they are everywhere."""
+
+    stream: ArrayLike
+    start_up: ArrayLike
+    priority: ArrayLike
+    rate_cap: ArrayLike
+    label: ArrayLike
+    route: ArrayLike
+
+
+USUAL: OtherColumns = {
+    "stream": 0, "start_up": 0.0, "priority": 0, "rate_cap": np.inf, "label": 0, "route": -1
+}  # fmt: skip
+
+
 def make_graph(
     kind: ArrayLike,
     place: ArrayLike,
@@ -116,16 +133,12 @@ def make_graph(
     dep_start: ArrayLike,
     dep: ArrayLike,
     *,
-    stream: ArrayLike = 0,
-    start_up: ArrayLike = 0.0,
-    priority: ArrayLike = 0,
-    rate_cap: ArrayLike = np.inf,
-    label: ArrayLike = 0,
     labels: Sequence[str] = ("task",),
-    route: ArrayLike = -1,
+    **others: Unpack[OtherColumns],
 ) -> TaskGraph:
     """A TaskGraph from columns; scalars are spread over all tasks."""
     tasks = len(np.atleast_1d(kind))
+    given = USUAL | others
 
     def column(values: ArrayLike, dtype: type) -> NDArray[np.generic]:
         return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype), (tasks,)))
@@ -134,16 +147,16 @@ def make_graph(
         kind=column(kind, np.int8),  # type: ignore[arg-type]
         place=column(place, np.int32),  # type: ignore[arg-type]
         peer=column(peer, np.int32),  # type: ignore[arg-type]
-        stream=column(stream, np.int16),  # type: ignore[arg-type]
+        stream=column(given["stream"], np.int16),  # type: ignore[arg-type]
         amount=column(amount, np.float64),  # type: ignore[arg-type]
-        start_up=column(start_up, np.float64),  # type: ignore[arg-type]
-        priority=column(priority, np.int32),  # type: ignore[arg-type]
-        rate_cap=column(rate_cap, np.float64),  # type: ignore[arg-type]
-        label=column(label, np.int32),  # type: ignore[arg-type]
+        start_up=column(given["start_up"], np.float64),  # type: ignore[arg-type]
+        priority=column(given["priority"], np.int32),  # type: ignore[arg-type]
+        rate_cap=column(given["rate_cap"], np.float64),  # type: ignore[arg-type]
+        label=column(given["label"], np.int32),  # type: ignore[arg-type]
         labels=tuple(labels),
         dep_start=np.asarray(dep_start, np.int64),
         dep=np.asarray(dep, np.int32),
-        route=np.broadcast_to(np.asarray(route, np.int32), (tasks,)),
+        route=np.broadcast_to(np.asarray(given["route"], np.int32), (tasks,)),
     )
 
 

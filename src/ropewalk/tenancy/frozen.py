@@ -19,10 +19,10 @@ def frozen_slowdowns(plant: Plant, jobs: Sequence[Job], run: Timeline, routing: 
     """Of every job of a replay, by how much it is slowed down where it was: iterations over quiet ones, mean over time.
 
     >>> from ropewalk.tenancy.plant import plant
-    >>> from ropewalk.tenancy.replay import replay
+    >>> from ropewalk.tenancy.replay import Rules, replay
     >>> from ropewalk.tenancy.work import Iteration
     >>> where, alone = plant("leaf-spine:2x4x4", gpus_per_server=4), [Job("a", 8, 0.0, 10, Iteration(1.0))]
-    >>> frozen_slowdowns(where, alone, replay(where, alone, allocate="none", routing="ideal"), "ecmp", 0)
+    >>> frozen_slowdowns(where, alone, replay(where, alone, allocate="none", rules=Rules("ideal")), "ecmp", 0)
     [1.0]
     """
     network = SharedNetwork(plant, routing, seed)

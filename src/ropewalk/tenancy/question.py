@@ -11,6 +11,7 @@ from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import Policy
+from ropewalk.tenancy.simulation import Rules
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Conditions:
     def remedy(self) -> str:
         """What to do where no policy applies."""
         return "choose another policy" + ", or let a spine or leaf fail" * bool(self.failures)
+
+    def rules(self, routing: str) -> Rules:
+        """How a cluster with this routing is run under them."""
+        backfill = self.backfill or "none"
+        return Rules(routing, self.queue, backfill, self.seed, self.when_a_link_dies, self.rule_delay_s)
 
 
 @dataclass(frozen=True, eq=False)

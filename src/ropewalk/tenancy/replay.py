@@ -28,6 +28,7 @@ from ropewalk.tenancy.simulation import Rules, Simulation
 from ropewalk.tenancy.timeline import Curves, Timeline
 
 EVENTS_BETWEEN_CHECKPOINTS = 1000
+USUAL = Rules()
 
 
 def replay(
@@ -35,14 +36,9 @@ def replay(
     jobs: Sequence[Job],
     *,
     allocate: Allocate | str,
-    routing: str = "ecmp",
-    queue: str = "fifo",
-    backfill: str | None = None,
-    seed: int = 0,
+    rules: Rules = USUAL,
     policy: str | None = None,
     failures: Sequence[Failure] = (),
-    when_a_link_dies: str = "ecmp",
-    rule_delay_s: float = 0.0,
     state: Occupancy | None = None,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
@@ -52,24 +48,23 @@ def replay(
 ) -> Timeline:
     """Run a trace from its first arrival to its last finish.
 
-    `allocate` is a policy or its name; `state` is where it starts from (empty unless given), and is not changed. Under
-    an isolating policy use the routing `source`: it follows the reserved spines. `checkpoint` names a file that is
-    written every so many events; with `resume` the replay goes on from there, to the same bytes. `check_every_event`
-    proves all invariants of the state each time, which is for tests.
+    `allocate` is a policy or its name; `rules` say how the cluster is run; `state` is where it starts from (empty
+    unless given), and is not changed. Under an isolating policy use the routing `source`: it follows the reserved
+    spines. `checkpoint` names a file that is written every so many events; with `resume` the replay goes on from there,
+    to the same bytes. `check_every_event` proves all invariants of the state each time, which is for tests.
 
     >>> from ropewalk.tenancy.plant import plant
     >>> from ropewalk.tenancy.work import Iteration
     >>> jobs = [Job(name, 8, arrival, 10, Iteration(1.0)) for name, arrival in (("a", 0.0), ("b", 4.0))]
-    >>> found = replay(plant("leaf-spine:2x4x4", gpus_per_server=4), jobs, allocate="none", routing="ideal")
+    >>> found = replay(plant("leaf-spine:2x4x4", gpus_per_server=4), jobs, allocate="none", rules=Rules("ideal"))
     >>> [(job.start_s, job.finish_s, job.main_reason) for job in found.jobs]
     [(0.0, 10.0, None), (10.0, 20.0, 'gpu-shortage')]
     """
     check_jobs(jobs, plant)
     check_failures(failures, plant)
-    check_policy(when_a_link_dies)
+    check_policy(rules.when_a_link_dies)
     known = allocator_named(allocate) if isinstance(allocate, str) else allocate
     name = policy or (allocate if isinstance(allocate, str) else str(getattr(allocate, "__name__", "policy")))
-    rules = Rules(routing, queue, backfill or "none", seed, when_a_link_dies, rule_delay_s)
     begin = Occupancy(plant) if state is None else state.copy()
     simulation = Simulation(jobs, begin, known, rules, failures)
     question = on_disk.fingerprint(plant, jobs, name, rules, failures)
@@ -81,13 +76,7 @@ def replay(
         raise ClusterError("there is no checkpoint to resume from: name its file")
     while simulation.advance():
         if check_every_event:
-            simulation.state.check()
-            if isinstance(plant, OpticalPlant):
-                check_circuits(simulation.state)
-            if isinstance(plant, CoreOpticalPlant):
-                check_core_circuits(simulation.state)
-            if isinstance(plant, PodOpticalPlant):
-                check_pod_circuits(simulation.state)
+            _check(simulation.state)
         if checkpoint is not None and simulation.events % checkpoint_every == 0:
             on_disk.write(checkpoint, simulation, question)
         if progress is not None:
@@ -96,6 +85,17 @@ def replay(
     if checkpoint is not None:
         on_disk.write(checkpoint, simulation, question)
     return _timeline(simulation, name, failures)
+
+
+def _check(state: Occupancy) -> None:
+    """All invariants of a state, with those of its circuits."""
+    state.check()
+    if isinstance(state.plant, OpticalPlant):
+        check_circuits(state)
+    if isinstance(state.plant, CoreOpticalPlant):
+        check_core_circuits(state)
+    if isinstance(state.plant, PodOpticalPlant):
+        check_pod_circuits(state)
 
 
 def _timeline(simulation: Simulation, policy: str, failures: Sequence[Failure]) -> Timeline:

@@ -17,6 +17,7 @@ from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES, policies_named
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.spread import Spread, sooner
 from ropewalk.tenancy.study import answer
 from ropewalk.tenancy.traces import TraceJob, reordered
@@ -92,7 +93,7 @@ def test_nobody_is_slowed_down_by_others_where_everybody_stands_alone(found: Com
 def test_a_frozen_schedule_under_its_own_network_has_the_slowdowns_of_the_replay() -> None:
     """Without a queue nothing else moves: the replay under ECMP, frozen and looked at under ECMP again."""
     jobs = [Job(f"j{number}", 8, 0.0, 10 + number, CHATTY) for number in range(2)]
-    run = replay(WHERE, jobs, allocate="none", routing="ecmp", seed=3)
+    run = replay(WHERE, jobs, allocate="none", rules=Rules("ecmp", seed=3))
     frozen = frozen_slowdowns(WHERE, jobs, run, "ecmp", 3)
     # The replay counts iterations and the frozen schedule time, so means differ where the pace changes.
     assert frozen[0] == pytest.approx(run.jobs[0].slowdown, rel=1e-9)

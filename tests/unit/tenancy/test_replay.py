@@ -22,6 +22,7 @@ from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.record import BEHIND_HEAD, JobRecord
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.timeline import Timeline
 from ropewalk.tenancy.work import Iteration, JobExchange
 
@@ -51,7 +52,7 @@ def eight() -> Plant:
 
 def test_head_of_line_blocking_keeps_a_job_waiting_that_would_fit(eight: Plant) -> None:
     jobs = [Job("a", 6, 0.0, 10, SECOND), Job("b", 6, 1.0, 10, SECOND), Job("c", 2, 2.0, 1, SECOND)]
-    found = replay(eight, jobs, allocate="none", routing="ideal")
+    found = replay(eight, jobs, allocate="none", rules=Rules("ideal"))
     assert times(found) == [(0.0, 10.0), (10.0, 20.0), (10.0, 11.0)]
     assert found.jobs[1].waited_s == {"gpu-shortage": 9.0}
     assert found.jobs[2].waited_s == {BEHIND_HEAD: 8.0}
@@ -64,7 +65,7 @@ def test_head_of_line_blocking_keeps_a_job_waiting_that_would_fit(eight: Plant) 
 @pytest.mark.parametrize("backfill", ["easy", "conservative"])
 def test_backfill_starts_what_does_not_delay_the_head(eight: Plant, backfill: str) -> None:
     jobs = [Job("a", 6, 0.0, 10, SECOND), Job("b", 6, 1.0, 10, SECOND), Job("c", 2, 2.0, 1, SECOND)]
-    found = replay(eight, jobs, allocate="none", routing="ideal", backfill=backfill)
+    found = replay(eight, jobs, allocate="none", rules=Rules("ideal", backfill=backfill))
     assert times(found) == [(0.0, 10.0), (10.0, 20.0), (2.0, 3.0)]
 
 
@@ -76,7 +77,7 @@ def test_queues_start_waiting_jobs_in_their_own_order(eight: Plant) -> None:
         Job("late", 8, 3.0, 1, SECOND),
     ]
     starts = {
-        queue: [job.start_s for job in replay(eight, jobs, allocate="none", routing="ideal", queue=queue).jobs[1:]]
+        queue: [job.start_s for job in replay(eight, jobs, allocate="none", rules=Rules("ideal", queue=queue)).jobs[1:]]
         for queue in ("fifo", "smallest", "edf", "shortest")
     }
     assert starts == {
@@ -91,7 +92,7 @@ def test_one_gpu_jobs_on_one_server_are_a_single_server_queue() -> None:
     """Deterministic service of 4 s, arrivals every 3 s: the n-th job waits n seconds (Lindley's recursion)."""
     one = Plant("one", 1, np.array([0]), np.array([[1]]))
     jobs = [Job(f"j{number}", 1, 3.0 * number, 4, SECOND) for number in range(6)]
-    found = replay(one, jobs, allocate="none", routing="ideal")
+    found = replay(one, jobs, allocate="none", rules=Rules("ideal"))
     assert [job.jwt_s for job in found.jobs] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert found.gpu_utilisation == pytest.approx(1.0)
     assert found.mean_jct_s == pytest.approx(4 + 2.5)
@@ -104,7 +105,7 @@ def test_exponential_queue_matches_its_closed_form() -> None:
     arrivals = np.cumsum(random.exponential(2.0, 4000))
     service = random.exponential(1.0, 4000)
     jobs = [Job(f"j{n}", 1, float(arrivals[n]), float(service[n]), SECOND) for n in range(4000)]
-    found = replay(one, jobs, allocate="none", routing="ideal")
+    found = replay(one, jobs, allocate="none", rules=Rules("ideal"))
     assert found.mean_jct_s == pytest.approx(2.0, rel=0.12)
     assert found.gpu_utilisation == pytest.approx(0.5, rel=0.05)
 
@@ -118,7 +119,7 @@ def test_half_a_round_alone_then_a_sharer_leaves_one_whole_round_time() -> None:
         return on(where, name, [0, 2] if name == "a" else [1, 3])
 
     jobs = [Job("a", 2, 0.0, 1, work), Job("b", 2, 5.0, 10, work)]
-    found = replay(where, jobs, allocate=allocate, routing="ecmp", policy="by hand")  # type: ignore[arg-type]
+    found = replay(where, jobs, allocate=allocate, rules=Rules("ecmp"), policy="by hand")  # type: ignore[arg-type]
     assert found.jobs[0].finish_s == pytest.approx(15.0)
     assert found.jobs[1].finish_s == pytest.approx(15.0 + 95.0)
     assert found.jobs[0].quiet_s == pytest.approx(10.0)
@@ -159,7 +160,7 @@ def sixty_four() -> Plant:
 def test_invariants_hold_after_every_event_of_a_busy_trace(sixty_four: Plant, policy: str, queue: str) -> None:
     routing = "ecmp" if policy == "none" else "source"
     jobs = mixed_trace(60)
-    found = replay(sixty_four, jobs, allocate=policy, routing=routing, queue=queue, check_every_event=True)
+    found = replay(sixty_four, jobs, allocate=policy, rules=Rules(routing, queue=queue), check_every_event=True)
     assert len(found.jobs) == 60
     assert all(job.start_s >= job.arrival_s for job in found.jobs)
     assert all(sum(job.waited_s.values()) == pytest.approx(job.jwt_s) for job in found.jobs)
@@ -170,10 +171,10 @@ def test_invariants_hold_after_every_event_of_a_busy_trace(sixty_four: Plant, po
 
 def test_isolated_jobs_run_at_quiet_speed_and_wait_for_spines(sixty_four: Plant) -> None:
     jobs = mixed_trace(80)
-    isolated = replay(sixty_four, jobs, allocate="vclos", routing="source")
+    isolated = replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"))
     for job in isolated.jobs:
         assert job.jrt_s == pytest.approx(job.quiet_s)
-    shared = replay(sixty_four, jobs, allocate="none", routing="ecmp")
+    shared = replay(sixty_four, jobs, allocate="none", rules=Rules("ecmp"))
     assert shared.mean_slowdown > 1.02
     assert shared.contention_ratio > 0.1
     assert shared.network_fragmentation_events == 0
@@ -181,7 +182,7 @@ def test_isolated_jobs_run_at_quiet_speed_and_wait_for_spines(sixty_four: Plant)
 
 def test_a_job_that_can_never_start_is_refused_and_blocks_nobody(sixty_four: Plant) -> None:
     jobs = [Job("prime", 11, 0.0, 5, SECOND), Job("next", 4, 1.0, 5, SECOND)]
-    found = replay(sixty_four, jobs, allocate="vclos", routing="source")
+    found = replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"))
     assert [job.name for job in found.jobs] == ["next"]
     assert [refusal.name for refusal in found.refused] == ["prime"]
     assert found.refused[0].explanation
@@ -203,17 +204,17 @@ def test_bad_jobs_are_all_named_at_once(sixty_four: Plant) -> None:
 def test_ocs_vclos_charges_a_job_with_circuits_its_mirrors_once_and_others_nothing() -> None:
     where = OpticalPlant.of_plant(plant("leaf-spine:4x4x4", gpus_per_server=2), reconfiguration_s=3.0)
     jobs = [Job("wide", 8, 0.0, 10, ring_work(0.5, 0.5, 8)), Job("near", 4, 0.0, 10, SECOND)]
-    found = replay(where, jobs, allocate="ocs-vclos", routing="source", check_every_event=True)
+    found = replay(where, jobs, allocate="ocs-vclos", rules=Rules("source"), check_every_event=True)
     assert [job.allocation.stage for job in found.jobs] == ["ocs", "leaf"]
     assert times(found) == [(0.0, pytest.approx(13.0)), (0.0, 10.0)]
     assert found.settings["circuit_delay_s"] == 3.0
     with pytest.raises(ClusterError, match="has no optical switches"):
-        replay(plant("leaf-spine:4x4x4", gpus_per_server=2), jobs, allocate="ocs-vclos", routing="source")
+        replay(plant("leaf-spine:4x4x4", gpus_per_server=2), jobs, allocate="ocs-vclos", rules=Rules("source"))
 
 
 def test_every_try_of_a_head_that_failed_is_written_down(eight: Plant) -> None:
     jobs = [Job("a", 6, 0.0, 10, SECOND), Job("b", 6, 1.0, 10, SECOND), Job("c", 2, 2.0, 1, SECOND)]
-    found = replay(eight, jobs, allocate="none", routing="ideal")
+    found = replay(eight, jobs, allocate="none", rules=Rules("ideal"))
     assert [(one.job, one.at_s, one.reason) for one in found.blocked] == [("b", 1.0, "gpu-shortage")]
     assert [head and head.name for head in map(found.head_at, (0.5, 1.0, 9.9, 10.0))] == [None, "b", "b", None]
 
@@ -225,7 +226,7 @@ def test_a_dead_leaf_sends_its_job_to_the_head_of_the_line(eight: Plant) -> None
     where = plant("leaf-spine:2x4x4", gpus_per_server=4)
     jobs = [Job("a", 4, 0.0, 10, SECOND), Job("b", 4, 0.0, 10, SECOND), Job("c", 4, 1.0, 10, SECOND)]
     failure = Failure(4.5, Drained(leafs=[0]), until_s=100.0)
-    found = replay(where, jobs, allocate="none", routing="ideal", failures=[failure], check_every_event=True)
+    found = replay(where, jobs, allocate="none", rules=Rules("ideal"), failures=[failure], check_every_event=True)
     a, b, c = found.jobs
     assert b.finish_s == 10.0
     assert spans(a) == [(0.0, 4.5), (10.0, 16.0)]  # four whole iterations stay done
@@ -260,7 +261,7 @@ def test_failing_over_to_ecmp_keeps_the_job_running_and_breaks_isolation() -> No
     failure = Failure(10.0, Drained(links=[(0, 1)]))
     slowed = set()
     for seed in range(12):
-        found = replay(where, jobs, allocate=neighbours, routing="source", failures=[failure], seed=seed)
+        found = replay(where, jobs, allocate=neighbours, rules=Rules("source", seed=seed), failures=[failure])
         a, b = found.jobs
         assert a.restarts == 0
         assert a.stretches[0].start_s == 0.0
@@ -270,11 +271,11 @@ def test_failing_over_to_ecmp_keeps_the_job_running_and_breaks_isolation() -> No
 
 def test_re_placing_stops_the_job_and_gives_it_links_that_live() -> None:
     where, jobs = vclos_pair()
-    held = replay(where, jobs, allocate="vclos", routing="source").jobs[0].allocation
+    held = replay(where, jobs, allocate="vclos", rules=Rules("source")).jobs[0].allocation
     dead = held.links[0]
     failure = Failure(10.2, Drained(links=[dead]))
     found = replay(
-        where, jobs[:1], allocate="vclos", routing="source", failures=[failure], when_a_link_dies="re-place",
+        where, jobs[:1], allocate="vclos", rules=Rules("source", when_a_link_dies="re-place"), failures=[failure],
         check_every_event=True,
     )  # fmt: skip
     (job,) = found.jobs
@@ -287,10 +288,14 @@ def test_re_placing_stops_the_job_and_gives_it_links_that_live() -> None:
 def test_a_drained_spine_takes_no_new_jobs_and_leaves_running_ones_alone() -> None:
     where, jobs = vclos_pair()
     jobs = [jobs[0], replace(jobs[1], arrival_s=20.0)]
-    first = replay(where, jobs[:1], allocate="vclos", routing="source").jobs[0]
+    first = replay(where, jobs[:1], allocate="vclos", rules=Rules("source")).jobs[0]
     drained = first.allocation.spines[0]
     found = replay(
-        where, jobs, allocate="vclos", routing="source", failures=[Failure(10.0, Drained(spines=[drained]), drain=True)]
+        where,
+        jobs,
+        allocate="vclos",
+        rules=Rules("source"),
+        failures=[Failure(10.0, Drained(spines=[drained]), drain=True)],
     )
     assert found.jobs[0].finish_s == first.finish_s
     assert drained not in found.jobs[1].allocation.spines
@@ -299,7 +304,7 @@ def test_a_drained_spine_takes_no_new_jobs_and_leaves_running_ones_alone() -> No
 def test_jobs_that_a_lasting_failure_leaves_no_room_for_are_refused_at_the_end() -> None:
     where = plant("leaf-spine:2x4x4", gpus_per_server=4)
     jobs = [Job("a", 8, 0.0, 10, SECOND), Job("b", 4, 1.0, 10, SECOND)]
-    found = replay(where, jobs, allocate="none", routing="ideal", failures=[Failure(5.0, Drained(leafs=[1]))])
+    found = replay(where, jobs, allocate="none", rules=Rules("ideal"), failures=[Failure(5.0, Drained(leafs=[1]))])
     assert [refusal.name for refusal in found.refused] == ["a"]
     assert times(found) == [(5.0, 15.0)]
 
@@ -314,7 +319,7 @@ def test_failures_of_parts_that_do_not_exist_or_fail_twice_are_refused(eight: Pl
     with pytest.raises(ClusterError, match="a later end"):
         replay(eight, jobs, allocate="none", failures=[Failure(2.0, Drained(spines=[0]), until_s=1.0)])
     with pytest.raises(ClusterError, match="not 'hope'"):
-        replay(eight, jobs, allocate="none", when_a_link_dies="hope")
+        replay(eight, jobs, allocate="none", rules=Rules(when_a_link_dies="hope"))
 
 
 # Checkpoints.
@@ -327,24 +332,22 @@ class Killed(Exception):
 @pytest.mark.parametrize(
     ("policy", "routing", "queue", "backfill"),
     [
-        ("none", "ecmp", "fifo", None),
+        ("none", "ecmp", "fifo", "none"),
         ("none", "balanced", "shortest", "easy"),
-        ("vclos", "source", "smallest", None),
+        ("vclos", "source", "smallest", "none"),
         ("vclos", "source", "edf", "conservative"),
     ],
 )
 def test_a_killed_replay_resumes_to_the_same_bytes(
-    sixty_four: Plant, tmp_path: Path, policy: str, routing: str, queue: str, backfill: str | None
+    sixty_four: Plant, tmp_path: Path, policy: str, routing: str, queue: str, backfill: str
 ) -> None:
     jobs = mixed_trace(50, seed=3)
     failures = [Failure(30.0, Drained(links=[(0, 0)]), until_s=90.0), Failure(40.0, Drained(leafs=[2]), until_s=80.0)]
     file = tmp_path / "replay.json"
 
     def run(**more: object) -> Timeline:
-        return replay(
-            sixty_four, jobs, allocate=policy, routing=routing, queue=queue, backfill=backfill, failures=failures,
-            seed=5, **more,  # type: ignore[arg-type]
-        )  # fmt: skip
+        rules = Rules(routing, queue=queue, backfill=backfill, seed=5)
+        return replay(sixty_four, jobs, allocate=policy, rules=rules, failures=failures, **more)  # type: ignore[arg-type]
 
     whole = run().as_json()
     for kill_at in (7, 40, 85):
@@ -367,7 +370,7 @@ def test_a_replay_over_circuits_goes_on_after_a_kill(sixty_four: Plant, tmp_path
     where, jobs, file = OpticalPlant.of_plant(sixty_four), mixed_trace(40, seed=3), tmp_path / "replay.json"
 
     def run(**more: object) -> Timeline:
-        return replay(where, jobs, allocate="ocs-vclos", routing="source", **more)  # type: ignore[arg-type]
+        return replay(where, jobs, allocate="ocs-vclos", rules=Rules("source"), **more)  # type: ignore[arg-type]
 
     def die(done: int, total: int, now_s: float) -> None:
         if done == 20:
@@ -378,7 +381,7 @@ def test_a_replay_over_circuits_goes_on_after_a_kill(sixty_four: Plant, tmp_path
     assert run(checkpoint=file, resume=True).as_json() == run().as_json()
     slower = OpticalPlant.of_plant(sixty_four, reconfiguration_s=1.0)
     with pytest.raises(ClusterError, match="another cluster"):
-        replay(slower, jobs, allocate="ocs-vclos", routing="source", checkpoint=file, resume=True)
+        replay(slower, jobs, allocate="ocs-vclos", rules=Rules("source"), checkpoint=file, resume=True)
 
 
 def test_a_process_that_is_killed_leaves_a_file_from_which_another_goes_on(sixty_four: Plant, tmp_path: Path) -> None:
@@ -387,20 +390,20 @@ def test_a_process_that_is_killed_leaves_a_file_from_which_another_goes_on(sixty
     program = f"""
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_replay import mixed_trace, plant, replay
+from test_replay import Rules, mixed_trace, plant, replay
 def die(done, total, now_s):
     if done == 30:
         os.kill(os.getpid(), signal.SIGKILL)
 where = plant({sixty_four.name!r}, gpus_per_server={sixty_four.gpus_per_server})
-replay(where, mixed_trace(40, seed=3), allocate="vclos", routing="source", checkpoint={str(file)!r},
+replay(where, mixed_trace(40, seed=3), allocate="vclos", rules=Rules("source"), checkpoint={str(file)!r},
        checkpoint_every=7, progress=die)
 """
     died = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
     assert 0 < len(json.loads(file.read_text())["records"]) <= 30
     jobs = mixed_trace(40, seed=3)
-    whole = replay(sixty_four, jobs, allocate="vclos", routing="source")
-    resumed = replay(sixty_four, jobs, allocate="vclos", routing="source", checkpoint=file, resume=True)
+    whole = replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"))
+    resumed = replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"), checkpoint=file, resume=True)
     assert resumed.as_json() == whole.as_json()
 
 
@@ -412,7 +415,7 @@ def test_a_checkpoint_of_another_question_or_a_broken_one_is_refused(sixty_four:
         replay(sixty_four, jobs, allocate="none", resume=True)
     replay(sixty_four, jobs, allocate="none", checkpoint=file)
     with pytest.raises(ClusterError, match="other jobs, another cluster or other rules"):
-        replay(sixty_four, jobs, allocate="none", seed=1, checkpoint=file, resume=True)
+        replay(sixty_four, jobs, allocate="none", rules=Rules(seed=1), checkpoint=file, resume=True)
     document = json.loads(file.read_text())
     del document["curve"]
     file.write_text(json.dumps(document))
@@ -427,7 +430,7 @@ def test_a_checkpoint_of_another_question_or_a_broken_one_is_refused(sixty_four:
 
 
 def test_the_document_says_everything_a_table_needs(sixty_four: Plant) -> None:
-    found = replay(sixty_four, mixed_trace(20), allocate="vclos", routing="source")
+    found = replay(sixty_four, mixed_trace(20), allocate="vclos", rules=Rules("source"))
     document = json.loads(found.as_json())
     for key in (
         "jobs", "mean_jct_s", "p99_jct_s", "mean_jrt_s", "mean_jwt_s", "contention_ratio", "gpu_utilisation",
@@ -442,7 +445,8 @@ def test_rules_of_a_job_with_links_of_its_own_take_the_time_they_take():
     where = plant("leaf-spine:2x4x4", gpus_per_server=4)
     jobs = [Job("wide", 8, 0.0, 10, Iteration(1.0)), Job("near", 4, 100.0, 10, Iteration(1.0))]
     runs = {
-        delay: replay(where, jobs, allocate="vclos", routing="source", rule_delay_s=delay).jobs for delay in (0.0, 3.0)
+        delay: replay(where, jobs, allocate="vclos", rules=Rules("source", rule_delay_s=delay)).jobs
+        for delay in (0.0, 3.0)
     }
     assert [job.jrt_s for job in runs[0.0]] == [10.0, 10.0]
     assert [job.jrt_s for job in runs[3.0]] == [13.0, 10.0]

@@ -12,6 +12,7 @@ from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.question import Conditions
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.snapshot.answer import answer
 from ropewalk.tenancy.snapshot.moment import moment_of_replay
 from ropewalk.tenancy.snapshot.question import SnapshotQuestion
@@ -43,7 +44,7 @@ def per_server(shape: str) -> int:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_invariants_hold_after_every_event(shape, policy):
     where, one = plant(shape, gpus_per_server=per_server(shape)), POLICIES[policy]
-    found = replay(where, jobs(25, 1), allocate=one.make, routing=one.routing, check_every_event=True)
+    found = replay(where, jobs(25, 1), allocate=one.make, rules=Rules(one.routing), check_every_event=True)
     assert len(found.jobs) + len(found.refused) == 25
     assert all(job.slowdown >= 1 - 1e-9 for job in found.jobs)
     if policy in ("vclos", "ideal"):
@@ -56,7 +57,7 @@ def test_hashing_over_pods_costs_and_isolation_does_not():
     means = {}
     for name in ("ecmp-polarised", "ecmp", "source", "vclos"):
         one = POLICIES[name]
-        found = replay(where, trace, allocate=one.make, routing=one.routing)
+        found = replay(where, trace, allocate=one.make, rules=Rules(one.routing))
         means[name] = np.mean([job.slowdown for job in found.jobs])
     assert means["ecmp-polarised"] > means["ecmp"] > 1.2
     assert means["vclos"] == pytest.approx(1.0)
@@ -69,8 +70,8 @@ def test_a_job_that_loses_a_core_goes_on_another_way(when):
     work = Iteration(0.2, (JobExchange("all-to-all", 2e9),))
     failures = [Failure(1.0, Drained(cores=[0]), 50.0), Failure(2.0, Drained(core_links=[(5, 5)]), 40.0)]
     (job,) = replay(
-        where, [Job("a", 32, 0.0, 10, work)], allocate="vclos", routing="source", failures=failures,
-        when_a_link_dies=when, check_every_event=True,
+        where, [Job("a", 32, 0.0, 10, work)], allocate="vclos", rules=Rules("source", when_a_link_dies=when),
+        failures=failures, check_every_event=True,
     ).jobs  # fmt: skip
     assert job.restarts == (0 if when == "ecmp" else len(job.stretches) - 1)
     assert (when == "re-place") == bool(job.restarts)

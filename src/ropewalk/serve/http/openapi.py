@@ -9,6 +9,7 @@ import msgspec
 
 from ropewalk import __version__
 from ropewalk.serve.endpoints import ENDPOINTS, Endpoint
+from ropewalk.serve.http.described_routes import DESCRIBED_ROUTES
 from ropewalk.serve.http.scheduler_routes import SCHEDULER_ROUTES
 from ropewalk.serve.http.shapes import ANSWERS, ProblemShape
 from ropewalk.serve.operation import KINDS
@@ -172,83 +173,16 @@ def _refusal(status: int) -> dict[str, Any]:
 
 
 def _own() -> list[tuple[str, str, dict[str, Any]]]:
-    """Routes that are not in the table."""
-    after = _parameter("after", "query", {"type": "integer"}, "The last event seen.")
-    limit = _parameter("limit", "query", *QUERY["limit"])
-    last = _parameter("Last-Event-ID", "header", {"type": "integer"}, "Sent by browsers when they reconnect.")
-    job = _parameter("job", "path", {"type": "string"}, "The id of a job.")
-    event = 'id: 42\nevent: job-started\ndata: {"seq": 42, "kind": "job-started", "job": "j17"}\n\n'
-    history = {"events": [{"seq": 42, "at": 0.0, "kind": "job-started", "job": "j17"}], "next": None}
-    return [
-        (
-            "/v1/events",
-            "get",
-            _plain(
-                "get-events",
-                "Events as they happen (server-sent events).",
-                "events",
-                "read",
-                "text/event-stream",
-                event,
-                [after, last],
-            ),
-        ),
-        (
-            "/v1/history",
-            "get",
-            _plain("get-history", "Past events, in pages.", "events", "read", JSON, history, [after, limit]),
-        ),
-        (
-            "/v1/jobs/{job}/rules",
-            "get",
-            _plain(
-                "get-jobs-job-rules",
-                "Rules of a job on devices.",
-                "jobs",
-                "read",
-                JSON,
-                {"id": "j17", "driver": None, "rules": []},
-                [job],
-            ),
-        ),
-        (
-            "/v1/reconcile",
-            "post",
-            _plain(
-                "post-reconcile",
-                "Compare rules wanted and present now, and repair.",
-                "plant",
-                "operate",
-                JSON,
-                {"added": 0, "removed": 0, "repaired": 0, "failed": 0},
-                [],
-            ),
-        ),
-        (
-            "/healthz",
-            "get",
-            _plain("get-healthz", "Liveness.", "service", None, JSON, {"status": "alive"}, []),
-        ),
-        ("/readyz", "get", _plain("get-readyz", "Readiness.", "service", None, JSON, {"status": "ready"}, [])),
-        (
-            "/metrics",
-            "get",
-            _plain(
-                "get-metrics",
-                "Metrics for Prometheus.",
-                "service",
-                "read",
-                "text/plain",
-                'ropewalk_gpus{state="free"} 448\n',
-                [],
-            ),
-        ),
-        (
-            "/openapi.json",
-            "get",
-            _plain("get-openapi", "This document.", "service", None, JSON, {"openapi": "3.1.0"}, []),
-        ),
-    ]
+    """Routes that are not in the table of endpoints."""
+    found = []
+    for one in DESCRIBED_ROUTES:
+        parameters = [
+            _parameter(name, where, *(QUERY[name] if described is None else described))
+            for name, where, described in one.parameters
+        ]
+        operation = _plain(one.name, one.summary, one.tag, one.role, one.media, one.example, parameters)
+        found.append((one.path, one.method, operation))
+    return found
 
 
 def _of_schedulers() -> list[tuple[str, str, dict[str, Any]]]:

@@ -170,14 +170,18 @@ def run_system(
         elif not is_over:
             log = engine.make_rate_log(len(log.time), log)
     if done < tasks:
-        stuck = int(np.flatnonzero(np.isnan(state.end))[0])
-        raise PhysicsError(
-            f"{tasks - done} of {tasks} tasks never finish (the first is task {stuck}): a flow of low priority is "
-            "starved forever, or a link has no capacity"
-        )
+        raise _stuck(state.end, tasks - done)
     if not record_rates:
         return Times(state.start, state.end, state.bound_by, steps)
     return Times(state.start, state.end, state.bound_by, steps, log.time[:logged], log.flow[:logged], log.rate[:logged])
+
+
+def _stuck(end: NDArray[np.float64], left: int) -> PhysicsError:
+    first = int(np.flatnonzero(np.isnan(end))[0])
+    return PhysicsError(
+        f"{left} of {len(end)} tasks never finish (the first is task {first}): a flow of low priority is starved "
+        "forever, or a link has no capacity"
+    )
 
 
 def _own(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:

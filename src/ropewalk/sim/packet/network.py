@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from ropewalk.fabric import Fabric
 from ropewalk.routing import Routes
 from ropewalk.sim.flow.order import turn_round
 from ropewalk.sim.packet import world as w
-from ropewalk.sim.packet.flows import Flows, opposite_links, spread_out, ways_of
+from ropewalk.sim.packet.flows import Flows, Ways, opposite_links, spread_out, ways_of
 from ropewalk.sim.packet.possible import check_fabric, check_pauses_return, check_transfers
 from ropewalk.sim.packet.rounding import PS_PER_S, picoseconds, wire_times
 from ropewalk.sim.packet.settings import Completion, PacketSettings, PathSpread
@@ -35,10 +37,7 @@ def build_world(
     size = np.maximum(np.ceil(graph.amount[transfer]), 1).astype(np.int64)
     spread, order = spread_out(routes, pair, size, settings.spread, settings.seed)
     ways = ways_of(routes, ack_routes)
-    paths = np.zeros(routes.paths, w.PATH)
-    for name in ("first", "last", "back_first", "back_last"):
-        paths[name] = getattr(ways, name)[order]
-
+    paths = _paths(ways, order)
     lane = _lanes(graph.priority[transfer], settings.most_classes)
     classes = 1 + int(lane.max(initial=1))
     links, wire = _links(fabric, settings)
@@ -58,7 +57,6 @@ def build_world(
     pool["next"] = np.arange(1, FIRST_POOL + 1)
     clock[w.FREE_COUNT] = FIRST_POOL
     seen = (FIRST_POOL, MOST_HOPS_SEEN, 4) if settings.transport.telemetry else (0, 0, 4)
-    tasks_room, far_room, streams = max(graph.tasks, 1), max(far, 1), max(streams, 1)
     return w.World(
         clock=clock,
         knobs=knobs,
@@ -75,30 +73,52 @@ def build_world(
         wire=wire,
         follow_first=next_first,
         follower=follower,
-        stack=np.zeros(tasks_room, np.int32),
-        near_slots=np.full(2 * slots, -1, np.int32).view(w.SLOT),
-        near=np.zeros(2 * fabric.links, w.NEAR),
-        near_bits=np.zeros(slots // 64, np.uint64),
-        near_words=np.zeros(-(-slots // 4096), np.uint64),
-        far_heap=np.zeros(far_room, np.int32),
-        far_place=np.full(far_room, -1, np.int32),
-        far_time=np.zeros(far_room, np.int64),
-        far_order=np.zeros(far_room, np.int64),
+        **_calendar(fabric.links, slots, max(far, 1)),
         ready=np.zeros(max(words, 1), np.uint64),
         slots=np.zeros(max(len(flows), 1), np.int32),
-        stream_busy=np.zeros(streams, np.int32),
-        picking=np.zeros(streams, np.int32),
-        pile_root=np.full(streams, -1, np.int64),
-        pile_left=np.full(tasks_room, -1, np.int64),
-        pile_right=np.full(tasks_room, -1, np.int64),
-        pile_first=np.zeros(tasks_room),
-        pile_second=np.zeros(tasks_room),
+        **_piles(max(streams, 1), max(graph.tasks, 1)),
         numbers=np.zeros((len(flows), settings.transport.numbers)),
         counts=np.zeros((len(flows), settings.transport.counts), np.int64),
         constants=settings.transport.constants().astype(np.float64),
         telemetry=np.zeros(seen),
         received=np.zeros(fabric.nodes, np.int64),
     )
+
+
+def _paths(ways: Ways, order: NDArray[np.int64]) -> NDArray[np.void]:
+    """Where the hops of every path begin and end, there and back."""
+    paths = np.zeros(len(order), w.PATH)
+    for name in ("first", "last", "back_first", "back_last"):
+        paths[name] = getattr(ways, name)[order]
+    return paths
+
+
+def _calendar(links: int, slots: int, far: int) -> dict[str, NDArray[Any]]:
+    """Nothing is due yet: the wheel of what happens soon, and the heap of what happens later."""
+    return {
+        "near_slots": np.full(2 * slots, -1, np.int32).view(w.SLOT),
+        "near": np.zeros(2 * links, w.NEAR),
+        "near_bits": np.zeros(slots // 64, np.uint64),
+        "near_words": np.zeros(-(-slots // 4096), np.uint64),
+        "far_heap": np.zeros(far, np.int32),
+        "far_place": np.full(far, -1, np.int32),
+        "far_time": np.zeros(far, np.int64),
+        "far_order": np.zeros(far, np.int64),
+    }
+
+
+def _piles(streams: int, tasks: int) -> dict[str, NDArray[Any]]:
+    """Streams without work: a pile of ready tasks for each of them."""
+    return {
+        "stack": np.zeros(tasks, np.int32),
+        "stream_busy": np.zeros(streams, np.int32),
+        "picking": np.zeros(streams, np.int32),
+        "pile_root": np.full(streams, -1, np.int64),
+        "pile_left": np.full(tasks, -1, np.int64),
+        "pile_right": np.full(tasks, -1, np.int64),
+        "pile_first": np.zeros(tasks),
+        "pile_second": np.zeros(tasks),
+    }
 
 
 def _tags(flows: int, paths: NDArray[np.void], settings: PacketSettings) -> NDArray[np.int64]:

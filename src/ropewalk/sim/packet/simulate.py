@@ -60,9 +60,7 @@ def simulate_packets(
     graph.check()
     world = build_world(graph, routes, settings, ack_routes)
     sampler = None if settings.sample_every_s is None else Sampler(picoseconds(settings.sample_every_s), routes.fabric)
-    least_free = int((routes.fabric.link_src < routes.fabric.hosts).sum()) + LEAST_LEFT
-    if settings.host_queue:
-        least_free += min(len(world.flows) * int(getattr(settings.transport, "buffer_segments", 1)), MOST_HANDED_OVER)
+    least_free = _least_free(world, routes, settings)
     while world.clock[w.FREE_COUNT] < least_free:
         world = grown_pool(world)
     engine.start(world)
@@ -84,6 +82,21 @@ def simulate_packets(
     if progress is not None:
         progress(graph.tasks, graph.tasks)
     check_world(world)
+    return _trace(world, graph, routes, settings, sampler)
+
+
+def _least_free(world: w.World, routes: Routes, settings: PacketSettings) -> int:
+    """Packets that must be free before an event: as many as hosts may need within one."""
+    least = int((routes.fabric.link_src < routes.fabric.hosts).sum()) + LEAST_LEFT
+    if not settings.host_queue:
+        return least
+    return least + min(len(world.flows) * int(getattr(settings.transport, "buffer_segments", 1)), MOST_HANDED_OVER)
+
+
+def _trace(
+    world: w.World, graph: TaskGraph, routes: Routes, settings: PacketSettings, sampler: Sampler | None
+) -> PacketTrace:
+    """What a run has left behind."""
     links, tasks = world.links, world.tasks
     return PacketTrace(
         graph=graph,

@@ -41,12 +41,15 @@ class Leg:
     """The layer whose weights are gathered."""
 
 
+LegsOfPass = dict[Pass, tuple[Leg, ...]]
+
+
 @dataclass(frozen=True)
 class Passes:
     """What a stage does for one micro-batch of one piece, by kind of pass."""
 
-    plain: dict[Pass, tuple[Leg, ...]]
-    reducing: dict[Pass, tuple[Leg, ...]] = field(default_factory=dict)
+    plain: LegsOfPass
+    reducing: LegsOfPass = field(default_factory=dict)
     """Passes that also reduce gradients: those of the last micro-batch, or all where gradients are shared out (ZeRO-2
     and up); and the first forward pass, where it gathers weights that were updated."""
 
@@ -168,6 +171,11 @@ def passes_of(
         # Gradients of weights need no weights: nothing is gathered for them.
         plain[Pass.WEIGHT] = _legs(late, nothing, nothing, f"{backward} weights", join)
         reducing[Pass.WEIGHT] = _legs(late, nothing, reduces, f"{backward} weights", join)
+    return _slowed(plain, reducing, strategy, walks)
+
+
+def _slowed(plain: LegsOfPass, reducing: LegsOfPass, strategy: Strategy, walks: Walks) -> Passes:
+    """The passes with what computations lose to the exchanges that run beside them."""
     plain, reducing = (
         {kind: beside_exchanges(legs, strategy, walks.prices) for kind, legs in some.items()}
         for some in (plain, reducing)

@@ -17,7 +17,7 @@ from ropewalk.tenancy.policies import Policy
 from ropewalk.tenancy.question import Conditions
 from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.running import Running
-from ropewalk.tenancy.simulation import Rules, Simulation
+from ropewalk.tenancy.simulation import Simulation
 from ropewalk.tenancy.snapshot.tenant import Moment, Tenant
 from ropewalk.tenancy.work import Iteration
 
@@ -73,15 +73,7 @@ def _begun(policy: Policy, plant: Plant, jobs: Sequence[Job], conditions: Condit
     place = policy.plant(plant, conditions.circuit_delay_s, conditions.patch_delay_s)
     check_jobs(jobs, place)
     check_failures(conditions.failures, place)
-    rules = Rules(
-        policy.routing,
-        conditions.queue,
-        conditions.backfill or "none",
-        conditions.seed,
-        conditions.when_a_link_dies,
-        conditions.rule_delay_s,
-    )
-    return Simulation(jobs, Occupancy(place), policy.make, rules, conditions.failures)
+    return Simulation(jobs, Occupancy(place), policy.make, conditions.rules(policy.routing), conditions.failures)
 
 
 def _go_on(simulation: Simulation, policy: Policy, until_s: float, progress: Progress | None) -> None:

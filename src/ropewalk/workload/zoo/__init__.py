@@ -48,8 +48,9 @@ __all__ = ["ALIASES", "ZOO", "TransformerFamily", "ZooEntry", "build", "family_o
 PICTURE: dict[str, Option] = {"side": 224, "classes": 1000}
 
 
-def _entries() -> list[ZooEntry]:
-    images = [
+def _images() -> list[ZooEntry]:
+    """Classifiers of images."""
+    return [
         ZooEntry("alexnet", vgg.alexnet, "AlexNet image classifier", options=PICTURE),
         *(ZooEntry(name, vgg.vgg, "VGG image classifier", options=PICTURE) for name in vgg.STAGES),
         *(ZooEntry(name, resnet.resnet, "ResNet image classifier", options=PICTURE) for name in resnet.DEPTHS),
@@ -69,7 +70,11 @@ def _entries() -> list[ZooEntry]:
             for depth in (18, 36)
         ),
     ]  # fmt: skip
-    texts = [
+
+
+def _texts() -> list[ZooEntry]:
+    """Transformers of published sizes."""
+    return [
         entry(name, about, shape, style)
         for style, about, shapes in (
             ("gpt", "GPT language model", gpt.SHAPES),
@@ -83,28 +88,22 @@ def _entries() -> list[ZooEntry]:
         )
         for name, shape in shapes.items()
     ]
-    experts = [
-        mixture_entry(name, "mixture-of-experts language model", *shapes) for name, shapes in mixture.SHAPES.items()
-    ]
-    scans = [
-        hybrid_entry(
-            name, "Mamba-2 language model" if name.startswith("mamba") else "hybrid of Mamba-2 and attention", *shapes
-        )
-        for name, shapes in hybrid.SHAPES.items()
-    ]
-    pairs = [vision_language.entry(name, *shapes) for name, shapes in vision_language.SHAPES.items()]
-    any_size = [
-        entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, name)
-        for name, style in STYLES.items()
-    ]
-    translators = [
+
+
+def _translators() -> list[ZooEntry]:
+    """Recurrent networks that translate."""
+    return [
         ZooEntry(
             f"gnmt-{depth}", partial(gnmt.gnmt, layers=depth), "GNMT translation model", sequence=50,
             options={"layers": depth, "hidden": 1024, "vocabulary": 36548, "dropout": True},
         )
         for depth in (8, 16)
     ]  # fmt: skip
-    tables = [
+
+
+def _tables() -> list[ZooEntry]:
+    """Recommendation and tables: their weights are mostly embeddings, or layers without blocks."""
+    return [
         ZooEntry(
             "dlrm", recommendation.dlrm, "recommendation model",
             options={
@@ -124,7 +123,25 @@ def _entries() -> list[ZooEntry]:
             options={"towers": (4096,) * 8, "dense": (4096,) * 4},
         ),
     ]  # fmt: skip
-    return [*images, *texts, *experts, *scans, *pairs, *any_size, *translators, *tables, *topoopt.entries()]
+
+
+def _entries() -> list[ZooEntry]:
+    experts = [
+        mixture_entry(name, "mixture-of-experts language model", *shapes) for name, shapes in mixture.SHAPES.items()
+    ]
+    scans = [
+        hybrid_entry(
+            name, "Mamba-2 language model" if name.startswith("mamba") else "hybrid of Mamba-2 and attention", *shapes
+        )
+        for name, shapes in hybrid.SHAPES.items()
+    ]
+    pairs = [vision_language.entry(name, *shapes) for name, shapes in vision_language.SHAPES.items()]
+    any_size = [
+        entry(name, f"{name} of any size: layers=, hidden=, heads=, …", style.start, name)
+        for name, style in STYLES.items()
+    ]
+    blocks = [*_texts(), *experts, *scans, *pairs, *any_size]
+    return [*_images(), *blocks, *_translators(), *_tables(), *topoopt.entries()]
 
 
 ZOO = Choices("model", _entries(), error=WorkloadError)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any
 
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer
@@ -23,7 +23,7 @@ from ropewalk.workload.zoo import (
 )
 from ropewalk.workload.zoo.entry import DEFAULT_STACK, Option, ZooEntry
 from ropewalk.workload.zoo.graphs import graphs_named
-from ropewalk.workload.zoo.parts import Run
+from ropewalk.workload.zoo.parts import Operators, Run
 from ropewalk.workload.zoo.shape import SIDE_BY_SIDE, TRAITS, Transformer
 from ropewalk.workload.zoo.stacks import STACKS, Stack
 from ropewalk.workload.zoo.wide_parts import LATENT, kept_wide, wide_named
@@ -140,30 +140,59 @@ HANDLING = ("masked", "glued", "router_pads", "router_fusion", "dispatch", "doma
 """Options of mixtures that say how experts are run."""
 
 
+@dataclass(frozen=True)
+class Treatment:
+    """Options of mixtures and of models with states that say how they are run, whatever their sizes are."""
+
+    attention: str = "fused"
+    stack: str = DEFAULT_STACK
+    loss_fusion: bool = True
+    lora: int = 0
+    mtp: int = 0
+    graphs: str = ""
+    wide: str = ""
+    wide_layers: int = 0
+
+    def run(self, name: str, batch: int, length: int) -> Run:
+        runner = running(name, self.stack, tuple(STACKS), loss_fusion=self.loss_fusion)
+        attention = known(name, self.attention)
+        return Run(batch, length, attention, dropout=False, stack=runner, graphs=graphs_named(self.graphs))
+
+    def finished(
+        self, name: str, layers: list[Layer], shape: Transformer, run: Run, block: Operators = ()
+    ) -> list[Layer]:
+        """The layers with those that predict further tokens, numbers that stay wide, and adapters."""
+        layers = prediction.added(name, layers, shape, run, self.mtp, block)
+        return adapters.added(kept_wide(layers, wide_named(self.wide), self.wide_layers), self.lora, run.stack)
+
+
+def _taken(given: dict[str, Option], names: Iterable[str]) -> dict[str, Any]:
+    """Those of the options, which are taken out of what was given."""
+    return {name: given.pop(name) for name in names if name in given}
+
+
+TREATED = tuple(field.name for field in fields(Treatment))
+
+
 def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mixture) -> TransformerEntry:
     """A mixture of experts of the zoo."""
+    usual = Treatment(mtp=experts.mtp)
 
     def make(
-        name: str, batch: int, length: int, *, attention: str = "fused", experts_per_layer: int = experts.experts,
-        choices: int = experts.choices, expert_ffn: int = experts.ffn, stack: str = DEFAULT_STACK,
-        loss_fusion: bool = True, lora: int = 0, mtp: int = experts.mtp, graphs: str = "", wide: str = "",
-        wide_layers: int = 0, **given: Option,
+        name: str, batch: int, length: int, *, experts_per_layer: int = experts.experts,
+        choices: int = experts.choices, expert_ffn: int = experts.ffn, **given: Option,
     ) -> list[Layer]:  # fmt: skip
-        handling = {trait: given.pop(trait) for trait in HANDLING if trait in given}
-        sizes, changed = given, cast(dict[str, Any], handling)
-        chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, **changed)
+        treatment = replace(usual, **_taken(given, TREATED))
+        handling = _taken(given, HANDLING)
+        chosen = replace(experts, experts=experts_per_layer, choices=choices, ffn=expert_ffn, **handling)
         chosen.check(name)
-        runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
-        made = resized(name, shape, sizes)
-        layers = prediction.added(name, mixture.layers(made, chosen, run), made, run, mtp)
-        return adapters.added(kept_wide(layers, wide_named(wide), wide_layers), lora, run.stack)
+        run = treatment.run(name, batch, length)
+        made = resized(name, shape, given)
+        return treatment.finished(name, mixture.layers(made, chosen, run), made, run)
 
     own: dict[str, Option] = {
-        "attention": "fused", "experts_per_layer": experts.experts, "choices": experts.choices,
-        "expert_ffn": experts.ffn, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0, "mtp": experts.mtp,
-        "graphs": "", "wide": "", "wide_layers": 0,
-        **{trait: getattr(experts, trait) for trait in HANDLING},
+        "attention": usual.attention, "experts_per_layer": experts.experts, "choices": experts.choices,
+        "expert_ffn": experts.ffn, **vars(usual), **{trait: getattr(experts, trait) for trait in HANDLING},
     }  # fmt: skip
     sizes = {size: getattr(shape, size) for size in (SIZES if experts.latent else SIZES + TRAITS)}
     return TransformerEntry(
@@ -174,30 +203,24 @@ def mixture_entry(name: str, about: str, shape: Transformer, experts: mixture.Mi
 
 def hybrid_entry(name: str, about: str, shape: Transformer, states: hybrid.Hybrid) -> TransformerEntry:
     """A model of layers in a pattern, some of them with states; its pattern says how many there are."""
+    usual = Treatment()
 
     def make(
-        name: str, batch: int, length: int, *, attention: str = "fused", pattern: str = states.pattern,
-        stack: str = DEFAULT_STACK, loss_fusion: bool = True, lora: int = 0, mtp: int = 0, graphs: str = "",
-        wide: str = "", wide_layers: int = 0, **sizes: Option,
+        name: str, batch: int, length: int, *, pattern: str = states.pattern, **given: Option
     ) -> list[Layer]:  # fmt: skip
-        own = {size: value for size, value in sizes.items() if size not in (*STATES, *HANDLING)}
-        changed = cast(dict[str, Any], {STATES[size]: sizes[size] for size in STATES if size in sizes})
+        treatment = replace(usual, **_taken(given, TREATED))
+        handling = _taken(given, HANDLING)
+        changed: dict[str, Any] = {STATES[size]: value for size, value in _taken(given, STATES).items()}
         if states.experts is not None:
-            handling = cast(dict[str, Any], {trait: sizes[trait] for trait in HANDLING if trait in sizes})
-            changed["experts"] = replace(states.experts, wide_latent=LATENT in wide_named(wide), **handling)
+            wide_latent = LATENT in wide_named(treatment.wide)
+            changed["experts"] = replace(states.experts, wide_latent=wide_latent, **handling)
         kept = replace(states, pattern=pattern, **changed)
         kept.check(name)
-        runner = running(name, stack, tuple(STACKS), loss_fusion=loss_fusion)
-        run = Run(batch, length, known(name, attention), dropout=False, stack=runner, graphs=graphs_named(graphs))
-        made = resized(name, shape, {**own, "layers": len(pattern)})
-        block = hybrid.predicting(made, kept, run)
-        layers = prediction.added(name, hybrid.layers(made, kept, run), made, run, mtp, block)
-        return adapters.added(kept_wide(layers, wide_named(wide), wide_layers), lora, run.stack)
+        run = treatment.run(name, batch, length)
+        made = resized(name, shape, {**given, "layers": len(pattern)})
+        return treatment.finished(name, hybrid.layers(made, kept, run), made, run, hybrid.predicting(made, kept, run))
 
-    own: dict[str, Option] = {
-        "attention": "fused", "pattern": states.pattern, "stack": DEFAULT_STACK, "loss_fusion": True, "lora": 0,
-        "mtp": 0, "graphs": "", "wide": "", "wide_layers": 0,
-    }  # fmt: skip
+    own: dict[str, Option] = {"attention": usual.attention, "pattern": states.pattern, **vars(usual)}
     sizes = {size: getattr(shape, size) for size in SIZES if size not in ("layers", "positions")}
     scanned = {option: getattr(states, size) for option, size in STATES.items()}
     if states.experts is not None:

@@ -29,6 +29,7 @@ from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.optical.sequence import changes_of, turned
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.timeline import Timeline
 from ropewalk.tenancy.vclos.policy import vclos
 from ropewalk.tenancy.work import Iteration
@@ -170,7 +171,7 @@ def test_a_replay_counts_circuits_charges_each_start_once_and_moves_jobs_off_a_d
     policy = POLICIES["ocs-vclos-pods"]
     dead = Failure(1.5, Drained(core_links=[(0, 0)]))
     found = replay(
-        policy.plant(TREE), JOBS, allocate=policy.make, routing="source", check_every_event=True, failures=[dead]
+        policy.plant(TREE), JOBS, allocate=policy.make, rules=Rules("source"), check_every_event=True, failures=[dead]
     )
     counts = turned(changes_of(PLANT, found.jobs))
     starts = [one for job in found.jobs for one in job.stretches if one.allocation.has_circuits]
@@ -194,7 +195,7 @@ def test_a_replay_goes_on_after_a_kill_and_only_on_the_same_plant(tmp_path: Path
 
     def run(delay_s: float = 0.05, **more: object) -> Timeline:
         where = PodOpticalPlant.of_plant(TREE, reconfiguration_s=delay_s)
-        return replay(where, JOBS, allocate=policy.make, routing="source", **more)  # type: ignore[arg-type]
+        return replay(where, JOBS, allocate=policy.make, rules=Rules("source"), **more)  # type: ignore[arg-type]
 
     def die(done: int, total: int, now_s: float) -> None:
         if done == 3:

@@ -18,6 +18,7 @@ from ropewalk.tenancy.optical.clos import ClosShape, over_clos
 from ropewalk.tenancy.optical.fibres import free_fibres
 from ropewalk.tenancy.optical.sequence import CircuitLog, changes_of, turned
 from ropewalk.tenancy.replay import replay
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.work import Iteration
 
 PLANT = optical_plant(leafs=6, spines=3, gpus_per_leaf=4, gpus_per_server=2)
@@ -60,7 +61,7 @@ def test_a_replay_changes_circuits_at_every_start_and_never_those_of_running_job
     random = np.random.default_rng(1)
     sizes = random.choice([4, 8, 12], 60).tolist()
     jobs = [Job(f"j{n}", size, float(n), int(random.integers(1, 8)), Iteration(1.0)) for n, size in enumerate(sizes)]
-    found = replay(PLANT, jobs, allocate="ocs-vclos", routing="source", check_every_event=True)
+    found = replay(PLANT, jobs, allocate="ocs-vclos", rules=Rules("source"), check_every_event=True)
     changes = changes_of(PLANT, found.jobs)  # refuses to touch a circuit of a running job
     crossing = {job.name: job for job in found.jobs if job.allocation.stage == "ocs"}
     starts = sorted(crossing.values(), key=lambda job: (job.start_s, found.jobs.index(job)))

@@ -17,6 +17,7 @@ from ropewalk.tenancy.question import ClusterQuestion, Conditions
 from ropewalk.tenancy.replay import replay
 from ropewalk.tenancy.shards.allocate import shard
 from ropewalk.tenancy.shards.plant import PanelPlant
+from ropewalk.tenancy.simulation import Rules
 from ropewalk.tenancy.study import answer
 from ropewalk.tenancy.timeline import Timeline
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -25,9 +26,9 @@ RACKS = plant("leaf-spine:4x4x8", gpus_per_server=4)
 WORK = Iteration(1.0, (JobExchange("hierarchical-ring", 1e8),))
 
 
-def run(jobs: list[Job], policy: str = "topoopt", **asked: object) -> Timeline:
-    one = POLICIES[policy]
-    return replay(one.plant(RACKS), jobs, allocate=one.make, routing="source", policy=policy, check_every_event=True,
+def run(jobs: list[Job], policy: str = "topoopt", backfill: str = "none", **asked: object) -> Timeline:
+    one, rules = POLICIES[policy], Rules("source", backfill=backfill)
+    return replay(one.plant(RACKS), jobs, allocate=one.make, rules=rules, policy=policy, check_every_event=True,
                   **asked)  # type: ignore[arg-type]  # fmt: skip
 
 
@@ -122,7 +123,7 @@ def test_promises_are_servers_of_one_island_those_that_are_free_first() -> None:
     islands = PanelPlant.of_plant(RACKS, panel_ports=4)
     assert islands.islands == 2
     jobs = [whole("a", 0.0, 9000.0, 12), whole("b", 0.0, 3000.0, 12), whole("c", 5.0, 1000.0, 16)]
-    found = replay(islands, jobs, allocate=shard, routing="source", policy="topoopt", check_every_event=True)
+    found = replay(islands, jobs, allocate=shard, rules=Rules("source"), policy="topoopt", check_every_event=True)
     at = {job.name: {gpu // 4 for gpu in job.allocation.gpus} for job in found.jobs}
     assert at == {"a": {0, 1, 2}, "b": {4, 5, 6}, "c": {4, 5, 6, 7}}
     assert found.patching is not None
