@@ -89,7 +89,7 @@ def group_of(table: Mapping[str, Later], default: str | None = None, *, alone: b
     runs where nothing is typed behind the group.
     """
 
-    class Group(TyperGroup):
+    class LaterGroup(TyperGroup):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **{**options, "commands": LaterCommands(table)})
 
@@ -99,11 +99,11 @@ def group_of(table: Mapping[str, Later], default: str | None = None, *, alone: b
         def format_help(self, ctx: Any, formatter: Any) -> None:
             shown = copy(self)
             shown.commands = {word: later.listed(word) for word, later in table.items()}
-            super(Group, shown).format_help(ctx, formatter)
+            super(LaterGroup, shown).format_help(ctx, formatter)
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             if default is not None and (args or alone) and (not args or args[0] not in (*self.commands, *HELP)):
                 args = [default, *args]
             return super().parse_args(ctx, args)
 
-    return Group
+    return LaterGroup

@@ -54,20 +54,20 @@ class Actor:
     def take(self, step: steps.Step) -> None:
         takes: dict[type[Any], Callable[[Any], None]] = {
             steps.Remark: self._remark,
-            steps.Hold: self._hold,
+            steps.HoldInSlurm: self._hold,
             steps.PutBack: self._put_back,
             steps.Take: self._adopt,
             steps.Start: self._start,
             steps.Enrol: self._enrol,
             steps.LetGo: self._let_go,
-            steps.Cancel: self._cancel,
+            steps.CancelInSlurm: self._cancel,
         }
         takes[type(step)](step)
 
     def _remark(self, step: steps.Remark) -> None:
         self._slurm.mark(step.slurm.target, step.mark)
 
-    def _hold(self, step: steps.Hold) -> None:
+    def _hold(self, step: steps.HoldInSlurm) -> None:
         self._slurm.hold(step.slurm.target, step.mark)
 
     def _put_back(self, step: steps.PutBack) -> None:
@@ -116,7 +116,7 @@ class Actor:
         if step.slurm.held and step.slurm.mark.hold:
             self._slurm.release(step.slurm.target)
 
-    def _cancel(self, step: steps.Cancel) -> None:
+    def _cancel(self, step: steps.CancelInSlurm) -> None:
         self._slurm.cancel(step.slurm.target)
 
     def _ask(self, operation: Operation) -> Future[Answer]:

@@ -20,7 +20,7 @@ from ropewalk.serve.slurm.commands import SlurmCommands
 from ropewalk.serve.slurm.decide import decide, missing
 from ropewalk.serve.slurm.seen import Patience, Seen
 from ropewalk.serve.slurm.servers import KINDS, drained_for_slurm, sync_servers
-from ropewalk.serve.slurm.steps import Attach, Finish, Step, told
+from ropewalk.serve.slurm.steps import WORDS, Attach, Finish, Step, told
 from ropewalk.serve.slurm.view import view_of
 from ropewalk.serve.writer import Writer
 
@@ -155,7 +155,7 @@ class Bridge:
         }
 
     def _take(self, step: Step, do: Callable[[], object]) -> None:
-        kind = type(step).__name__.lower()
+        kind = WORDS[type(step)]
         try:
             do()
         except RopewalkError as problem:

@@ -16,10 +16,10 @@ from ropewalk.serve.slurm.request import JobRequest, NotOurs, of_job
 from ropewalk.serve.slurm.seen import Ours, Patience, Seen
 from ropewalk.serve.slurm.steps import (
     Attach,
-    Cancel,
+    CancelInSlurm,
     Enrol,
     Finish,
-    Hold,
+    HoldInSlurm,
     LetGo,
     Outcome,
     PutBack,
@@ -29,7 +29,7 @@ from ropewalk.serve.slurm.steps import (
     Take,
 )
 
-ORDER = (Finish, Attach, Cancel, Hold, PutBack, Take, Remark, LetGo, Start, Enrol)
+ORDER = (Finish, Attach, CancelInSlurm, HoldInSlurm, PutBack, Take, Remark, LetGo, Start, Enrol)
 TASKS_AT_ONCE = 8
 """Tasks of one job array that wait in the controller's queue at a time."""
 
@@ -101,7 +101,7 @@ def _finished(this: _Round, slurm: SlurmJob, job: Ours | None) -> None:
 def _active(this: _Round, slurm: SlurmJob, job: Ours | None) -> None:
     if job is None:
         if _was_cancelled(this, slurm):
-            this.add(Cancel(slurm))
+            this.add(CancelInSlurm(slurm))
         return
     known = set(_known(this, slurm))
     if job.state == "running" and slurm.completing and known <= set(job.servers):
@@ -141,7 +141,7 @@ PHASES = {"finished": _finished, "active": _active, "pending": _pending}
 def _waits_unknown(this: _Round, slurm: SlurmJob) -> None:
     """A pending job that the controller does not know: it is asked, as soon as the job could start."""
     if _was_cancelled(this, slurm):
-        this.add(Cancel(slurm))
+        this.add(CancelInSlurm(slurm))
         return
     if slurm.mark.left:
         return
@@ -193,8 +193,8 @@ def _take_running(this: _Round, pairs: Mapping[int, Ours]) -> None:
         this.add(*(_held_again(waiting[job]) for job in in_the_way), Take(slurm, known, tuple(in_the_way)))
 
 
-def _held_again(slurm: SlurmJob) -> Hold:
-    return Hold(slurm, Mark(slurm.mark.token, hold=True))
+def _held_again(slurm: SlurmJob) -> HoldInSlurm:
+    return HoldInSlurm(slurm, Mark(slurm.mark.token, hold=True))
 
 
 def _known(this: _Round, slurm: SlurmJob) -> tuple[str, ...]:

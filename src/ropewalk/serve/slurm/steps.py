@@ -38,7 +38,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Hold:
+class HoldInSlurm:
     """Keep a pending Slurm job from starting, without nodes of its own."""
 
     slurm: SlurmJob
@@ -90,13 +90,27 @@ class LetGo:
 
 
 @dataclass(frozen=True)
-class Cancel:
+class CancelInSlurm:
     """Cancel a Slurm job, because somebody cancelled it in the controller."""
 
     slurm: SlurmJob
 
 
-Step = Finish | Attach | Remark | Hold | PutBack | Take | Start | Enrol | LetGo | Cancel
+Step = Finish | Attach | Remark | HoldInSlurm | PutBack | Take | Start | Enrol | LetGo | CancelInSlurm
+
+WORDS: dict[type[Step], str] = {
+    Finish: "finish",
+    Attach: "attach",
+    Remark: "remark",
+    HoldInSlurm: "hold",
+    PutBack: "putback",
+    Take: "take",
+    Start: "start",
+    Enrol: "enrol",
+    LetGo: "letgo",
+    CancelInSlurm: "cancel",
+}
+"""What metrics and logs call them."""
 
 
 def told(step: Step) -> dict[str, str]:

@@ -15,17 +15,17 @@ import numpy as np
 from ropewalk.choices import Choice, Choices
 from ropewalk.errors import ClusterError
 
-Trained = tuple[str, int | None]
+MixedModel = tuple[str, int | None]
 """(model, samples a step and GPU)."""
 
-PUBLISHED_MODELS: dict[Trained, float] = {
+PUBLISHED_MODELS: dict[MixedModel, float] = {
     **{("vgg16", batch): 1.0 for batch in (4, 8, 16, 32, 64, 96)},
     **{("resnet50", batch): 1.0 for batch in (16, 32, 64, 96, 128)},
     **{("resnet101", batch): 1.0 for batch in (16, 32, 64, 96)},
     **{("bert", batch): 1.0 for batch in (16, 32)},
 }
 """The models and batches whose shares of communication are published, each as likely as the others."""
-PUBLISHED_EXPERTS: dict[Trained, float] = {("pangu", None): 1.0}
+PUBLISHED_EXPERTS: dict[MixedModel, float] = {("pangu", None): 1.0}
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Mix:
 
     halving_doubling: float = 0.5
     ring: float = 0.2
-    models: Mapping[Trained, float] = field(default_factory=lambda: PUBLISHED_MODELS)
+    models: Mapping[MixedModel, float] = field(default_factory=lambda: PUBLISHED_MODELS)
     """What jobs with an all-reduce train, with weights."""
-    experts: Mapping[Trained, float] = field(default_factory=lambda: PUBLISHED_EXPERTS)
+    experts: Mapping[MixedModel, float] = field(default_factory=lambda: PUBLISHED_EXPERTS)
     """What jobs with an all-to-all train, with weights."""
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Mix:
             if not weights or min(weights.values()) < 0 or not sum(weights.values()) > 0:
                 raise ClusterError(f"the {what} of a mix need weights of 0 or more, and one above: fix them")
 
-    def draw(self, seed: int, number: int, gpus: int) -> tuple[str, Trained]:
+    def draw(self, seed: int, number: int, gpus: int) -> tuple[str, MixedModel]:
         """(collective, what is trained) of one job.
 
         >>> Mix().draw(0, 5, gpus=24)[0]
@@ -65,7 +65,7 @@ class Mix:
         return "all-to-all", _pick(self.experts, which)
 
 
-def _pick(weights: Mapping[Trained, float], at: float) -> Trained:
+def _pick(weights: Mapping[MixedModel, float], at: float) -> MixedModel:
     names = list(weights)
     sums = np.cumsum([weights[name] for name in names])
     return names[int(np.searchsorted(sums, at * sums[-1], side="right"))]

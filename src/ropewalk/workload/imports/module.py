@@ -113,7 +113,7 @@ DECOMPOSITIONS = 3
 def _with_loss(module: Any, loss: Loss) -> Any:
     from torch import nn
 
-    class Trained(nn.Module):  # type: ignore[misc]
+    class WithLoss(nn.Module):  # type: ignore[misc]
         """The module and its loss as one module, so that both are traced together."""
 
         def __init__(self) -> None:
@@ -123,7 +123,7 @@ def _with_loss(module: Any, loss: Loss) -> Any:
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return loss(self.module(*args, **kwargs))
 
-    return Trained()
+    return WithLoss()
 
 
 def _owners(module: Any) -> dict[str, str]:
