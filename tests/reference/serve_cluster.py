@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from serve_invariants import check
 
 from ropewalk.serve import operation as asked
 from ropewalk.serve.controller import Controller
-from ropewalk.serve.invariants import check
 from ropewalk.serve.outcome import Outcome, Refused
 from ropewalk.serve.settings import Settings
 from ropewalk.tenancy.plant import plant

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from serve_invariants import check
 from sqlalchemy import select
 
 from ropewalk.serve.encoding import decode
-from ropewalk.serve.invariants import check
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.restored import restored
 from ropewalk.serve.store import open_store

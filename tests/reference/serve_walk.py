@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from serve_invariants import check
+
 from ropewalk.serve import operation as asked
 from ropewalk.serve.controller import Controller
 from ropewalk.serve.encoding import decode, encode
-from ropewalk.serve.invariants import check
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.outcome import Outcome, Refused
 from ropewalk.serve.settings import Settings

@@ -207,11 +207,6 @@ def isolations() -> tuple[str, ...]:
     return tuple(name for name, one in POLICIES.items() if one.isolates)
 
 
-def routings() -> tuple[str, ...]:
-    """Names of the policies under which jobs share links."""
-    return tuple(ROUTINGS)
-
-
 def allocator_named(name: str) -> Allocate:
     """What gives jobs GPUs, by the name of an isolation; `none` shares every link.
 

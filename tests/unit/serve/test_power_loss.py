@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import sqlite_syncs
+from serve_invariants import check
 
-from ropewalk.serve.invariants import check
 from ropewalk.serve.operation import End, Submit
 from ropewalk.serve.restored import restored
 from ropewalk.serve.service import open_writer

@@ -8,9 +8,9 @@ from threading import Event, Thread
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from serve_invariants import check
 
 from ropewalk.errors import ClusterError, InputError
-from ropewalk.serve.invariants import check
 from ropewalk.serve.operation import End, Submit
 from ropewalk.serve.restored import restored
 from ropewalk.serve.service import open_writer

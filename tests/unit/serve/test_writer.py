@@ -8,11 +8,11 @@ from threading import Event
 from typing import Any
 
 import pytest
+from serve_invariants import check
 
 from ropewalk.errors import ClusterError
 from ropewalk.serve import answers, state
 from ropewalk.serve.controller import STEPS
-from ropewalk.serve.invariants import check
 from ropewalk.serve.operation import Cancel, End, Submit
 from ropewalk.serve.outcome import Refused
 from ropewalk.serve.service import open_writer

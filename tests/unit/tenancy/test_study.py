@@ -8,8 +8,9 @@ from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import plant
-from ropewalk.tenancy.policies import POLICIES, Policy, isolations, policies_named, routings
+from ropewalk.tenancy.policies import POLICIES, Policy, isolations, policies_named
 from ropewalk.tenancy.question import ClusterQuestion, Conditions
+from ropewalk.tenancy.routings import ROUTINGS
 from ropewalk.tenancy.shared import gpus_only
 from ropewalk.tenancy.study import answer, state_at
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -26,7 +27,7 @@ def jobs():
 
 def test_every_policy_that_isolates_routes_by_source():
     assert all(POLICIES[name].routing == "source" for name in isolations())
-    assert all(POLICIES[name].routing == name for name in routings())
+    assert all(POLICIES[name].routing == name for name in ROUTINGS)
 
 
 def test_policies_follow_what_was_asked_and_nothing_else():

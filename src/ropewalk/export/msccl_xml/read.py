@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ropewalk.documents.from_xml import Element, parse_xml, read_xml
+from ropewalk.documents import read_bytes
+from ropewalk.documents.from_xml import Element, parse_xml
 from ropewalk.documents.numbers import whole
 from ropewalk.errors import ProgramError
 from ropewalk.export.msccl_xml.algo import NOBODY, RECEIVING, SENDING, STEPS, Algo, XmlGpu, XmlStep, XmlThreadBlock
@@ -16,15 +17,12 @@ BUFFERS = ("i", "o", "s")
 def read_msccl_xml(path: str | Path) -> Algo:
     """Read an algorithm file; raises `ProgramError` for what its readers would refuse."""
     subject = f"MSCCL file {path}"
-    return _algo(read_xml(Path(path), subject, ProgramError), subject)
+    return parse_algo(read_bytes(Path(path), subject, ProgramError), subject)
 
 
-def parse_algo(text: str, subject: str) -> Algo:
-    """An algorithm from the text of its file."""
-    return _algo(parse_xml(text, subject, ProgramError), subject)
-
-
-def _algo(root: Element, subject: str) -> Algo:
+def parse_algo(content: bytes | str, subject: str) -> Algo:
+    """An algorithm from what is in its file."""
+    root = parse_xml(content, subject, ProgramError)
     top = _Element(root, subject, "algo")
     if root.name != "algo":
         raise top.wrong(f"the outermost element is {root.name!r}: give an algo")

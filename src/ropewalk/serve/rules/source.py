@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ropewalk.errors import ClusterError
 from ropewalk.export.cluster.addresses import AddressPlan
@@ -29,25 +29,6 @@ Made = dict[tuple[str, int], tuple[Rule, ...]]
 """Rules by job and generation."""
 
 
-class Source(Protocol):
-    """Whoever knows what is wanted."""
-
-    def wanted(self) -> WantedRules:
-        """All rules of the committed state, of one moment."""
-
-    def ready(self, job: str, generation: int) -> None:
-        """All rules of an allocation are in place."""
-
-    def gone(self, job: str, generation: int) -> None:
-        """No rule of an allocation that is over is left anywhere."""
-
-    def dead(self, links: Iterable[Link]) -> None:
-        """Devices see these links down."""
-
-    def note(self, kind: str, device: str, note: str) -> None:
-        """Something happened that people want to know."""
-
-
 @dataclass(frozen=True)
 class _Moment:
     """What one look at the controller saw."""
@@ -68,6 +49,7 @@ class ControllerSource:
         self._by_source = False
 
     def wanted(self) -> WantedRules:
+        """All rules of the committed state, of one moment."""
         moment = self._writer.read(_moment).result(ANSWER_S)
         if moment.plant.spine_names != self._plant.spine_names:
             raise ClusterError(
@@ -86,17 +68,21 @@ class ControllerSource:
         return WantedRules(running, tuple(over))
 
     def ready(self, job: str, generation: int) -> None:
+        """All rules of an allocation are in place."""
         self._submit(NoteRules("rules-ready", "all rules are in place", job, generation))
 
     def gone(self, job: str, generation: int) -> None:
+        """No rule of an allocation that is over is left anywhere."""
         self._submit(RulesGone(job, generation))
 
     def dead(self, links: Iterable[Link]) -> None:
+        """Devices see these links down."""
         parts = tuple(sorted(f"link:{leaf}-{spine}" for leaf, spine in links))
         if parts:
             self._submit(Fail(parts, "its leaf reports it down"))
 
     def note(self, kind: str, device: str, note: str) -> None:
+        """Something happened that people want to know."""
         self._submit(NoteRules(kind, note, device=device))
 
     def failed_links(self) -> frozenset[Link]:

@@ -30,21 +30,6 @@ def perimeter(demands: Sequence[Demand]) -> int | None:
     return steps if steps <= MOST_STEPS else None
 
 
-def score(demands: Sequence[Demand], turns: Sequence[int]) -> float:
-    """How compatible jobs are that are turned by so many steps each.
-
-    >>> half = np.array([1.0, 1.0, 0.0, 0.0])
-    >>> score([half, half], [0, 2]), score([half, half], [0, 0])
-    (1.0, 0.5)
-    """
-    steps = perimeter(demands)
-    assert steps is not None, "there is a unified circle"
-    total = np.zeros(steps)
-    for demand, turn in zip(demands, turns, strict=True):
-        total += np.tile(np.roll(demand, turn), steps // len(demand))
-    return 1.0 - float(np.maximum(total - 1.0, 0.0).mean())
-
-
 def mean_score(demands: Sequence[Demand]) -> float:
     """The score of jobs that are not in step: the mean over all their rotations, by what is on the link at a moment."""
     spread = {0.0: 1.0}
