@@ -6,7 +6,7 @@ SOURCES := src tests benchmarks recipes
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ropewalk
 
 # Which tests failed is kept in the folder KEEP, if one is named; with AGAIN only those run.
-KEPT = $(if $(KEEP),-p cacheprovider -o cache_dir=$(KEEP) $(if $(AGAIN),--last-failed --last-failed-no-failures none))
+KEPT = $(if $(KEEP),-o cache_dir=$(KEEP) $(if $(AGAIN),--last-failed --last-failed-no-failures none),-p no:cacheprovider)
 
 # Byte code is kept, whatever the shell says: tests start a thousand processes.
 unexport PYTHONDONTWRITEBYTECODE
