@@ -104,7 +104,7 @@ def test_where_no_wheel_brought_kernels_there_is_no_target(tmp_path):
 def test_kernels_of_another_source_are_not_taken(brought, call):
     assert call("installed", brought) == (6.0, 1)
     source = brought.parent / "installed" / "summing.py"
-    changed = KERNEL.replace("0.0", "1.0")
+    changed = KERNEL.replace("0.0", "1.00")  # of another length: Python itself tells sources apart by second and length
     assert changed != KERNEL
     command = [sys.executable, "-c", CALL, str(brought)]
     source.write_text(changed)
