@@ -139,7 +139,10 @@ def _met(line: SyncLine) -> str:
         return ""
     counts = (("pause frames", facts.pauses), ("packets dropped", facts.drops), ("timeouts", facts.timeouts))
     found = ", ".join(f"{number:,} {what}" for what, number in counts if number)
-    return f"{line.best_known.logical} with {line.transport}: {found}" if found else ""
+    if not found:
+        return ""
+    spread = [f"\n   {kind}: {nodes}" for kind, nodes in facts.pauses_over_nodes().items() if nodes.paused]
+    return f"{line.best_known.logical} with {line.transport}: {found}{''.join(spread)}"
 
 
 def _title(question: SyncQuestion, size: int, bandwidth: float) -> str:

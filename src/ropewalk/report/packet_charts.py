@@ -15,6 +15,7 @@ from ropewalk.report.packet_strips import Course, StripMeasure, strips
 from ropewalk.sim.level import LevelRun
 
 CHOOSE = "Shown for"
+BY_KIND, OVER_NODES = "Pause frames by kind of node", "Pause frames over nodes"
 BITS = 8
 THROUGHPUT = StripMeasure(
     "payload received",
@@ -44,12 +45,13 @@ def network_section(run: LevelRun | None) -> NetworkSection:
         return NetworkSection(tuple(run.sentences()), facts=tuple(facts))
     found = run.packet
     course = Course("", found, colours.ACCENT)
+    one = [("", [course])]
     charts = (
-        throughput_over_time("packet-throughput", [("", [course])]),
-        queues_over_time("packet-queues", [("", [course])]),
-        *((pauses_by_node("packet-pauses", [("", [course])]),) if found.pauses else ()),
+        throughput_over_time("packet-throughput", one),
+        queues_over_time("packet-queues", one),
+        *((pauses_by_node("packet-pauses", one), pauses_of_nodes("packet-nodes", one)) if found.pauses else ()),
     )
-    names = (f"Throughput at host {found.watched}", "Longest switch queue", "Pause frames by node")
+    names = (f"Throughput at host {found.watched}", "Longest switch queue", BY_KIND, OVER_NODES)
     facts += [
         ("Pause frames", quantity.count(found.pauses)),
         ("Marked packets", quantity.count(found.marks)),
@@ -102,6 +104,76 @@ def pauses_by_node(key: str, views: Views) -> Chart:
     )  # fmt: skip
 
 
+def pauses_of_nodes(key: str, views: Views) -> Chart:
+    """How pause frames spread over nodes: every node stands where its number of frames is."""
+    kinds = colours.of_names((kind for _, courses in views for one in courses for kind in one.facts.node_kind), {})
+    figures = [View(label, _spread(courses, kinds)) for label, courses in views]
+    legend = tuple(Swatch(kind, colour) for kind, colour in kinds.items())
+    return Chart(
+        key, "Pause frames of every node, by run and kind of node", tuple(figures), legend, CHOOSE,
+        "Each mark is a node, or several of one kind with equally many pause frames; hover for their names.",
+    )  # fmt: skip
+
+
+def _spread(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
+    traces = []
+    for place, (kind, colour) in enumerate(kinds.items()):
+        x, y, told = [], [], []
+        for row, one in enumerate(courses):
+            names, pauses = np.array(one.facts.node_name), one.facts.node_pauses
+            mine = np.array(one.facts.node_kind) == kind
+            for frames in np.unique(pauses[mine]).tolist():
+                nodes = names[mine & (pauses == frames)].tolist()
+                x.append(frames)
+                y.append(row + ROW * ((place + 0.5) / len(kinds) - 0.5))
+                told.append(f"{plain(one.label)} {kind}: {quantity.count(frames)} each at {_some(nodes)}")
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": kind,
+                "x": x,
+                "y": y,
+                "marker": {"color": colour.light, "size": 7},
+                "customdata": told,
+                "hovertemplate": "%{customdata}<extra></extra>",
+                "cliponaxis": False,
+            }
+        )
+    most = max(float(one.facts.node_pauses.max(initial=0)) for one in courses)
+    return {
+        "data": traces,
+        "layout": layout(
+            max(30, 12 * len(kinds)) * len(courses) + 90,
+            xaxis=_frames_axis("pause frames per node", most),
+            yaxis=_rows_axis(courses),
+        ),
+    }
+
+
+ROW = 0.7
+"""Of the height of a row is used."""
+MOST_NAMES = 4
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {quantity.count(more)} more" if more > 0 else "")
+
+
+def _frames_axis(title: str, most: float) -> Figure:
+    return value_axis(title, [most or 1.0], lambda tick: quantity.count(round(tick)), log=False, room=0.1)
+
+
+def _rows_axis(courses: Sequence[Course]) -> Figure:
+    return axis(
+        range=[len(courses) - 0.4, -0.6],
+        showgrid=False,
+        tickvals=list(range(len(courses))),
+        ticktext=[plain(one.label) for one in courses],
+    )
+
+
 def _pauses(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
     traces = []
     for kind, colour in kinds.items():
@@ -121,7 +193,7 @@ def _pauses(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
                 "name": kind,
                 "x": counts,
                 "y": list(range(len(courses))),
-                "width": 0.7,
+                "width": ROW,
                 "marker": {"color": colour.light},
                 "customdata": told,
                 "hovertemplate": "%{customdata}<extra></extra>",
@@ -146,18 +218,7 @@ def _pauses(courses: Sequence[Course], kinds: Mapping[str, Colour]) -> Figure:
         "layout": layout(
             30 * len(courses) + 90,
             barmode="stack",
-            xaxis=value_axis(
-                "pause frames received",
-                [max(totals) or 1.0],
-                lambda tick: quantity.count(round(tick)),
-                log=False,
-                room=0.1,
-            ),
-            yaxis=axis(
-                range=[len(courses) - 0.4, -0.6],
-                showgrid=False,
-                tickvals=list(range(len(courses))),
-                ticktext=[plain(one.label) for one in courses],
-            ),
+            xaxis=_frames_axis("pause frames received", max(totals)),
+            yaxis=_rows_axis(courses),
         ),
     }

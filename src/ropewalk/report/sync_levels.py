@@ -11,7 +11,14 @@ from ropewalk.report import colours, quantity
 from ropewalk.report.axis import CLEAR, Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
 from ropewalk.report.combinations import Combination, at_the_largest
-from ropewalk.report.packet_charts import pauses_by_node, queues_over_time, throughput_over_time
+from ropewalk.report.packet_charts import (
+    BY_KIND,
+    OVER_NODES,
+    pauses_by_node,
+    pauses_of_nodes,
+    queues_over_time,
+    throughput_over_time,
+)
 from ropewalk.report.packet_strips import Course
 from ropewalk.sim.transports import TRANSPORTS
 
@@ -86,7 +93,8 @@ def packet_charts(found: Sequence[Combination]) -> list[tuple[str, str, Chart]]:
     ]
     paused = [(label, courses) for label, courses in views if any(course.facts.pauses for course in courses)]
     if paused:
-        charts.append(("Pause frames by kind of node", which.strip(), pauses_by_node("pauses", paused)))
+        charts.append((BY_KIND, which.strip(), pauses_by_node("pauses", paused)))
+        charts.append((OVER_NODES, which.strip(), pauses_of_nodes("pauses-of-nodes", paused)))
     return charts
 
 

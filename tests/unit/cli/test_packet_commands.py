@@ -34,6 +34,7 @@ def test_sync_prints_levels_side_by_side_and_pauses():
         "dctcp",
         "ps with rdma-pfc",
         "pause frames",
+        "hosts: 3 of 4 paused, median",
         "fastest: ps on switch:4",
     ):
         assert word in answer.stdout

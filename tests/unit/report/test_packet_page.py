@@ -97,6 +97,17 @@ def test_pauses_are_cut_by_the_kind_of_node(answer, read_page):
     assert "Most pause frames: parameter server on switch:4" in page.text
 
 
+def test_every_node_stands_where_its_pause_frames_are(answer, read_page):
+    page = read_page(sync_page(answer))
+    row = next(row for row in answer.rows if (row.logical, row.level, row.transport) == ("ps", "packet", "rdma-pfc"))
+    (hosts,) = page.traces("pauses-of-nodes", "hosts")
+    received = row.packet.node_pauses[np.array(row.packet.node_kind) == "hosts"]
+    place = next(number for number, told in enumerate(hosts["customdata"]) if told.startswith("parameter server, rdma"))
+    line = hosts["y"][place]
+    assert sorted(x for x, y in zip(hosts["x"], hosts["y"], strict=True) if y == line) == sorted(set(received.tolist()))
+    assert "0 each at h0" in " ".join(hosts["customdata"])
+
+
 def test_the_same_study_gives_the_same_page(answer):
     assert sync_page(answer) == sync_page(answer)
 
@@ -108,7 +119,7 @@ def test_a_page_of_a_run_tells_what_packets_met(read_page):
     routes = shortest(IdealSwitch(4, latency=1e-6).build(), np.array([1, 2, 3]), np.zeros(3, int))
     run = run_at_level(sketch.graph(), routes, LevelUse("packet", "rdma-pfc", PacketOptions(buffer_bytes=300_000)))
     page = read_page(trace_page(run.trace, run))
-    assert {"packet-throughput", "packet-queues", "packet-pauses"} <= set(page.figure_keys)
+    assert {"packet-throughput", "packet-queues", "packet-pauses", "packet-nodes"} <= set(page.figure_keys)
     assert "Throughput at host h0" in page.text
     plain = read_page(trace_page(run.trace))
     assert "packet-queues" not in plain.figure_keys

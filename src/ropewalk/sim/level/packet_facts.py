@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,30 @@ CURVE_POINTS = 240
 """Of a run: samples are taken this often, going by what the flow level says about its length."""
 PACKETS_A_SAMPLE = 20
 """What a link carries from one sample to the next at least: with fewer packets a curve shows rounding, not rates."""
+
+
+class PausedNodes(NamedTuple):
+    """How pause frames spread over nodes of one kind."""
+
+    nodes: int
+    paused: int
+    """Nodes that received any."""
+    median: float
+    """Pause frames of the node in the middle, unpaused ones included."""
+    most: int
+    most_at: str | None
+    """The node that received most, the first of several; None where none received any."""
+
+    @classmethod
+    def of(cls, pauses: NDArray[np.int64], names: NDArray[np.str_]) -> PausedNodes:
+        first = int(pauses.argmax())
+        most_at = str(names[first]) if pauses[first] else None
+        return cls(len(pauses), int((pauses > 0).sum()), float(np.median(pauses)), int(pauses[first]), most_at)
+
+    def __str__(self) -> str:
+        if not self.paused:
+            return f"none of {self.nodes:,} paused"
+        return f"{self.paused:,} of {self.nodes:,} paused, median {self.median:,g}, most {self.most:,} ({self.most_at})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +61,7 @@ class PacketFacts:
     """Pause frames that each node received."""
     node_kind: tuple[str, ...] = field(repr=False)
     """Of each node: hosts, or the level of a switch."""
+    node_name: tuple[str, ...] = field(repr=False)
     watched: str
     """The host whose throughput is kept."""
     watched_capacity: float
@@ -62,6 +88,19 @@ class PacketFacts:
     def pauses(self) -> int:
         return int(self.node_pauses.sum())
 
+    def pauses_over_nodes(self) -> dict[str, PausedNodes]:
+        """How pause frames spread over the nodes of each kind."""
+        kinds = np.array(self.node_kind)
+        return {
+            kind: PausedNodes.of(self.node_pauses[kinds == kind], np.array(self.node_name)[kinds == kind])
+            for kind in dict.fromkeys(self.node_kind)
+        }
+
+    def most_paused(self) -> list[int]:
+        """Nodes that received pause frames, those with most first."""
+        order = np.argsort(-self.node_pauses, kind="stable")
+        return [int(node) for node in order if self.node_pauses[node]]
+
     def as_json(self) -> dict[str, object]:
         return {
             "transport": self.transport,
@@ -69,6 +108,11 @@ class PacketFacts:
             "packet_hops": self.hops,
             "wire_bytes": self.wire_bytes,
             "pauses": self.pauses_by_kind(),
+            "pauses_over_nodes": {kind: nodes._asdict() for kind, nodes in self.pauses_over_nodes().items()},
+            "paused_nodes": [
+                {"node": self.node_name[node], "kind": self.node_kind[node], "pauses": int(self.node_pauses[node])}
+                for node in self.most_paused()
+            ],
             "paused_s": self.paused_s,
             "marks": self.marks,
             "drops": self.drops,
@@ -96,6 +140,7 @@ def facts_of(trace: PacketTrace, host: int = 0) -> PacketFacts:
         float(trace.paused_ps.sum()) * 1e-12,
         trace.node_pauses(),
         tuple(node_kinds(fabric)),
+        tuple(fabric.node_names),
         fabric.node_names[host],
         float(fabric.bandwidth[fabric.link_dst == host].sum()),
         time,

@@ -63,7 +63,12 @@ class LevelRun:
         """What a reader should know about the level."""
         said = [] if self.why is None else [f"Level {self.level} with {self.transport}: {self.why}."]
         if self.packet is not None:
-            kinds = [f"{number:,} by {kind}" for kind, number in self.packet.pauses_by_kind().items() if number]
+            spread = self.packet.pauses_over_nodes()
+            kinds = [
+                f"{number:,} by {kind} ({spread[kind]})"
+                for kind, number in self.packet.pauses_by_kind().items()
+                if number
+            ]
             paused = f"pause frames received: {', '.join(kinds)}" if kinds else "no pauses"
             said.append(
                 f"At packet level with {self.transport}: {paused}; {self.packet.marks:,} packets marked, "

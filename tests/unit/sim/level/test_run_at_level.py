@@ -67,6 +67,25 @@ def test_facts_of_a_run_add_up():
     assert any("pause frames received" in sentence for sentence in run.sentences())
 
 
+def test_pause_frames_are_told_node_by_node():
+    """Three senders stop, the receiver never does."""
+    run = run_at_level(*_incast(3), LevelUse("packet", "rdma-pfc", PacketOptions(buffer_bytes=300_000)))
+    told = run.packet.as_json()
+    frames = {entry["node"]: entry["pauses"] for entry in told["paused_nodes"]}
+    assert set(frames) == {"h1", "h2", "h3"}
+    assert sum(frames.values()) == run.packet.pauses
+    assert [*frames.values()] == sorted(frames.values(), reverse=True)
+    hosts = told["pauses_over_nodes"]["hosts"]
+    most = max(frames.values())
+    assert (hosts["nodes"], hosts["paused"], hosts["most"]) == (4, 3, most)
+    assert hosts["median"] == np.median([0, *frames.values()])
+    assert frames[hosts["most_at"]] == most
+    assert told["pauses_over_nodes"]["level-1 switches"] == {
+        "nodes": 1, "paused": 0, "median": 0.0, "most": 0, "most_at": None
+    }  # fmt: skip
+    assert f"3 of 4 paused, median {hosts['median']:,g}, most {most:,}" in run.sentences()[0]
+
+
 def test_a_run_of_too_many_events_is_refused_and_an_unknown_level_too():
     with pytest.raises(InputError, match="raise --most-events"):
         run_at_level(*_incast(3), LevelUse("packet", most_events=1000))
