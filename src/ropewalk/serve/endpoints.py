@@ -163,8 +163,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "submit",
         "bind",
         "Bind the job to its name in another scheduler.",
-        body={"external": "slurm:123"},
-        shows=RUNS | {"external": "slurm:123", "version": 2},
+        body={"external": "pbs:123"},
+        shows=RUNS | {"external": "pbs:123", "version": 2},
     ),
     _change(
         "/jobs/{job}/progress",

@@ -50,7 +50,7 @@ class Submit:
     """Exactly these servers, by name; the controller's choice where empty."""
     labels: dict[str, str] = field(default_factory=dict)
     external: str | None = None
-    """What another scheduler calls it, such as slurm:123."""
+    """What another scheduler calls it, such as pbs:123."""
     hold: bool = False
     """Submit the job held, until it is released."""
     expires_s: float | None = None
@@ -200,7 +200,7 @@ class Bind:
         findings = Findings(ClusterError, f"binding of {self.job}")
         find_texts(findings, job=self.job, external=self.external)
         if not self.external:
-            findings.add("it is empty: give the job's name in the other scheduler, such as slurm:123")
+            findings.add("it is empty: give the job's name in the other scheduler, such as pbs:123")
         findings.raise_if_any()
 
 

@@ -35,7 +35,7 @@ class Refused(InputError):
 CODES = {
     "invalid": "an invalid value",
     "impossible": "a job that can never start on this plant",
-    "forbidden": "a job of somebody else, for a role that may change its own only",
+    "forbidden": "a job of somebody else or of Slurm, for a role that may change its own only",
     "not-found": "a job or part that does not exist",
     "wrong-state": "the job is in the wrong state for this",
     "conflict": "blocked at present",

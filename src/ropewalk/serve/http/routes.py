@@ -19,6 +19,7 @@ from ropewalk.serve.http.ask import AnyRequest, ahead, answered, body_of, change
 from ropewalk.serve.http.roles import Principal
 from ropewalk.serve.outcome import Refused
 from ropewalk.serve.problems import Problem, problem_bytes
+from ropewalk.serve.slurm.claims import refuse_claim
 
 ROLE = "role"
 LOGGER = logging.getLogger("litestar")
@@ -48,7 +49,10 @@ def handler_of(endpoint: Endpoint) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         asked = asked_of(request, endpoint.method)
         if endpoint.operation is not None:
-            done = await change(request, endpoint.operation_of(asked))
+            operation = endpoint.operation_of(asked)
+            if not principal_of(request).may("operate"):
+                refuse_claim(operation)
+            done = await change(request, operation)
             return answered(done.document, status_of_answer(endpoint, done.document), done.body)
         function = endpoint.answer
         assert function is not None

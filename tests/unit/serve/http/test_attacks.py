@@ -81,7 +81,7 @@ def test_a_role_too_small_gets_403_and_changes_nothing(shared, role, method, pat
 
 
 def test_a_job_of_somebody_else_is_not_changed_by_a_token_that_submits(served):
-    acts = {"end": {}, "cancel": {}, "resize": {"gpus": 4}, "hold": {}, "release": {}, "bind": {"external": "slurm:1"}}
+    acts = {"end": {}, "cancel": {}, "resize": {"gpus": 4}, "hold": {}, "release": {}, "bind": {"external": "pbs:1"}}
     job = served.ask("POST", "/v1/jobs", JOB, role="operate").json
     for act, body in (acts | {"progress": {"step": 1, "seconds": 1.0}}).items():
         reply = served.ask("POST", f"/v1/jobs/j1/{act}", body, role="submit")
@@ -135,6 +135,26 @@ def test_the_name_of_a_job_writes_no_line_of_the_metrics(served):
     ]  # fmt: skip
     (told,) = [line for line in lines if line.startswith("ropewalk_job_step_seconds{")]
     assert told.endswith(r'name="x\"} 1 ropewalk_gpus{state=\"free\\",what="promised"} 1.0')
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"external": "slurm:7"}, {"labels": {"slurm-token": "00c0ffee00c0ffee"}}, {"labels": {"slurm-array": "7"}}],
+)
+def test_a_token_that_submits_cannot_make_a_job_one_of_slurms(served, claim):
+    reply = served.ask("POST", "/v1/jobs", JOB | claim, role="submit")
+    assert (reply.status, reply.code, reply.json["error"]["details"]) == (403, "forbidden", {"needed": "operate"})
+    assert served.ask("GET", "/v1/jobs").json["jobs"] == []
+    assert served.ask("POST", "/v1/jobs", JOB | claim, role="operate").status == 201
+
+
+def test_a_token_that_submits_binds_its_job_to_other_schedulers_than_slurm(served):
+    served.ask("POST", "/v1/jobs", JOB, role="submit")
+    reply = served.ask("POST", "/v1/jobs/j1/bind", {"external": "slurm:7"}, role="submit")
+    assert (reply.status, reply.code) == (403, "forbidden")
+    assert served.ask("POST", "/v1/jobs/j1/bind", {"external": "pbs:7"}, role="submit").json["external"] == "pbs:7"
+    served.ask("POST", "/v1/jobs", JOB, role="submit")
+    assert served.ask("POST", "/v1/jobs/j2/bind", {"external": "slurm:7"}, role="operate").status == 200
 
 
 @pytest.mark.parametrize(
