@@ -108,7 +108,9 @@ class PacketFacts:
             "packet_hops": self.hops,
             "wire_bytes": self.wire_bytes,
             "pauses": self.pauses_by_kind(),
-            "pauses_over_nodes": {kind: nodes._asdict() for kind, nodes in self.pauses_over_nodes().items()},
+            "pauses_over_nodes": [
+                {"kind": kind, **nodes._asdict()} for kind, nodes in self.pauses_over_nodes().items()
+            ],
             "paused_nodes": [
                 {"node": self.node_name[node], "kind": self.node_kind[node], "pauses": int(self.node_pauses[node])}
                 for node in self.most_paused()

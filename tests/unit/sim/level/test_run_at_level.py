@@ -75,13 +75,13 @@ def test_pause_frames_are_told_node_by_node():
     assert set(frames) == {"h1", "h2", "h3"}
     assert sum(frames.values()) == run.packet.pauses
     assert [*frames.values()] == sorted(frames.values(), reverse=True)
-    hosts = told["pauses_over_nodes"]["hosts"]
+    hosts, switches = told["pauses_over_nodes"]
     most = max(frames.values())
-    assert (hosts["nodes"], hosts["paused"], hosts["most"]) == (4, 3, most)
+    assert (hosts["kind"], hosts["nodes"], hosts["paused"], hosts["most"]) == ("hosts", 4, 3, most)
     assert hosts["median"] == np.median([0, *frames.values()])
     assert frames[hosts["most_at"]] == most
-    assert told["pauses_over_nodes"]["level-1 switches"] == {
-        "nodes": 1, "paused": 0, "median": 0.0, "most": 0, "most_at": None
+    assert switches == {
+        "kind": "level-1 switches", "nodes": 1, "paused": 0, "median": 0.0, "most": 0, "most_at": None
     }  # fmt: skip
     assert f"3 of 4 paused, median {hosts['median']:,g}, most {most:,}" in run.sentences()[0]
 
