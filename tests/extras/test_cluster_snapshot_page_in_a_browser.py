@@ -29,7 +29,7 @@ def test_the_page_of_a_snapshot_draws_all_its_charts_within_the_window(tmp_path,
     options = ("--blink-settings=preferredColorScheme=0",) if scheme == "dark" else ()
     document, console = browse(page.replace("</body>", measure), tmp_path, "--window-size=1200,1400", *options)
     assert console == []
-    packets = {"packet-throughput", "packet-queues", "packet-pauses"}
+    packets = {"packet-throughput", "packet-queues", "packet-pauses", "packet-nodes"}
     assert plots(document) == {"slowdown", "course", "places", *packets}
     needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
     assert needed <= room == 1200
