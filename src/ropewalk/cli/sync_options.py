@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -12,6 +12,8 @@ from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_numb
 from ropewalk.cli.mix_options import MixOptions
 from ropewalk.cli.packet_options import PacketChoices
 from ropewalk.cli.sync_scale import usual_scale, with_comparison
+from ropewalk.documents.numbers import is_count
+from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.sync import SyncQuestion
@@ -26,6 +28,11 @@ PHYSICAL = typer.Option(
 )
 HOSTS = typer.Option(
     None, help="Hosts of each family; give several for a sweep: 16,64,256.  [default: 64; at packet level 16]"
+)
+AXES = typer.Option(
+    None,
+    help="k at the same number of hosts, for families with n^k of them: levels of bcube, axes of torus and mesh. "
+    "Give several for a sweep (1,2,3), or all.  [default: the usual shape of each family]",
 )
 SIZE = typer.Option(
     None, help="Bytes to all-reduce; give several for a sweep: 64MB,575MB.  [default: 575MB; at packet level 4MB]"
@@ -56,6 +63,7 @@ class SyncStudyOptions:
     logical: str
     physical: str
     hosts: str | None
+    axes: str | None
     size: str | None
     bandwidth: str
     latency: str
@@ -86,6 +94,7 @@ class SyncStudyOptions:
             logical=not_empty(split(self.logical), "--logical"),
             physical=not_empty(split_fabrics(self.physical), "--physical"),
             hosts=not_empty(each(scale["--hosts"], whole_number), "--hosts"),
+            axes=_axes(self.axes),
             sizes=not_empty(each(scale["--size"], units.size), "--size"),
             bandwidths=not_empty(each(self.bandwidth, units.bandwidth), "--bandwidth"),
             start_up_s=units.seconds(self.latency),
@@ -100,3 +109,12 @@ class SyncStudyOptions:
             most_events=packets.most_events,
             mixer=mixing.mixer() or FREE,
         )
+
+
+def _axes(text: str | None) -> tuple[int, ...] | Literal["all"] | None:
+    if text is None or text.strip() == "all":
+        return None if text is None else "all"
+    numbers = not_empty(split(text), "--axes")
+    if any(not is_count(number) or int(number) < 1 for number in numbers):
+        raise InputError(f"--axes {text}: write whole numbers from 1 on, such as --axes 1,2,3, or --axes all")
+    return tuple(dict.fromkeys(map(int, numbers)))

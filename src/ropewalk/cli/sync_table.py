@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ropewalk import units
 from ropewalk.cli.screen import console
+from ropewalk.cli.sync_axes import axes_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +35,15 @@ class SyncLine:
     def transport(self) -> str | None:
         return self.best_known.transport
 
+    @property
+    def closed_form(self) -> str:
+        """The closed form, with ≥ where it is a bound and ~ where rounds are counted."""
+        row = self.best_known
+        if row.closed_form_s is None:
+            return "–"
+        sign = "≥ " if row.closed_form_is_bound else "~ " if row.closed_form_edition == "counted" else ""
+        return sign + units.show_seconds(row.closed_form_s)
+
     def time(self, level: str) -> str:
         return units.show_seconds(self.rows[level].sync_time_s) if level in self.rows else "–"
 
@@ -54,6 +64,10 @@ def print_tables(answer: SyncStudy, page: Path | None) -> None:
                     out.print("\n".join(f" {sentence}" for sentence in met), style="dim", soft_wrap=True, end="\n\n")
         else:
             out.print(_table(answer.question, size, bandwidth, mine))
+    if answer.question.axes is not None:
+        for table in axes_tables(lines):
+            out.print()
+            out.print(table)
     for note in answer.notes:
         out.print(f"note: {note}", style="dim", soft_wrap=True)
     best = min((line.best_known for line in lines), key=lambda row: row.sync_time_s)
@@ -83,7 +97,7 @@ def side_by_side(rows: Iterable[SyncRow]) -> list[SyncLine]:
 
 def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[SyncLine]) -> Table:
     """Closed form beside flows."""
-    table = _empty(_title(question, size, bandwidth))
+    table = empty_table(_title(question, size, bandwidth))
     table.caption = (
         "error: flow against closed form (≥ a bound, ~ synchronised rounds) · hottest: load of the busiest link, in P/B"
     )
@@ -98,7 +112,7 @@ def _table(question: SyncQuestion, size: int, bandwidth: float, lines: list[Sync
             table.add_row(
                 place[number] if number < len(place) else "",
                 row.logical,
-                _closed_form(row),
+                line.closed_form,
                 line.time("flow"),
                 _deviation(row),
                 "–" if row.max_link_share is None else f"{row.max_link_share:.3f}",
@@ -114,7 +128,7 @@ def _packet_table(group: list[SyncLine], lines: list[SyncLine]) -> Table:
     levels = [level for level in ("flow", "wire", "packet") if any(level in line.rows for line in lines)]
     closed = any("closed" in line.rows for line in lines)
     row = group[0].best_known
-    table = _empty(f"{row.fabric}, {row.hosts} hosts, {row.routing}")
+    table = empty_table(f"{row.fabric}, {row.hosts} hosts, {row.routing}")
     table.padding = (0, 0, 0, 1)  # all columns fit into eighty characters
     logical = max(len(line.best_known.logical) for line in lines)
     transport = max(len(line.transport or "") for line in lines)
@@ -126,7 +140,7 @@ def _packet_table(group: list[SyncLine], lines: list[SyncLine]) -> Table:
         table.add_row(
             line.best_known.logical,
             line.transport or "",
-            *([_closed_form(line.best_known)] if closed else []),
+            *([line.closed_form] if closed else []),
             *(line.time(level) for level in levels),
         )
     return table
@@ -154,7 +168,7 @@ def _title(question: SyncQuestion, size: int, bandwidth: float) -> str:
     )
 
 
-def _empty(title: str) -> Table:
+def empty_table(title: str) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -173,13 +187,6 @@ def _by_place(lines: list[SyncLine]) -> list[list[SyncLine]]:
     for line in lines:
         groups.setdefault((line.best_known.fabric, line.best_known.routing), []).append(line)
     return list(groups.values())
-
-
-def _closed_form(row: SyncRow) -> str:
-    if row.closed_form_s is None:
-        return "–"
-    sign = "≥ " if row.closed_form_is_bound else "~ " if row.closed_form_edition == "counted" else ""
-    return sign + units.show_seconds(row.closed_form_s)
 
 
 def _deviation(row: SyncRow) -> str:

@@ -41,6 +41,8 @@ class Family(Choice[Callable[..., Builder]]):
     """Fewest and most numbers behind the colon."""
     tapered: Callable[[int, Fraction], Builder | None] | None = None
     """The same with so much oversubscription (`leaf-spine:2to1`), where the family has tiers that can be narrowed."""
+    cubic: Callable[[int, int], Builder | None] | None = None
+    """The member with so many hosts and k equal axes, where the family has axes (a BCube's are its levels)."""
 
     def facts(self) -> dict[str, str]:
         return {"example": self.example, "hosts": self.where}
@@ -53,6 +55,7 @@ def family(
     name: str, make: Callable[..., Builder], about: str, *, usage: str, example: str, sizes: str,
     sized: Callable[[int], Builder | None], numbers: tuple[int, int] = (1, 1),
     tapered: Callable[[int, Fraction], Builder | None] | None = None,
+    cubic: Callable[[int, int], Builder | None] | None = None,
 ) -> Family:  # fmt: skip
     """A family, which applies to the numbers of hosts that one of its members has."""
 
@@ -61,7 +64,7 @@ def family(
 
     return Family(
         name, make, about, has_such_a_size, sizes, usage=usage, example=example, sized=sized, numbers=numbers,
-        tapered=tapered,
+        tapered=tapered, cubic=cubic,
     )  # fmt: skip
 
 
@@ -103,11 +106,13 @@ FAMILIES = Choices(
                tapered=sizing.tapered_leaf_spine),
         family("bcube", BCube, "hosts with a port per level, and one level of switches per digit of a host's number",
                usage="PORTS,LEVELS", example="bcube:4,2", sizes="ports^levels, at least 2 levels",
-               sized=sizing.sized_bcube, numbers=(2, 2)),
+               sized=sizing.sized_bcube, numbers=(2, 2), cubic=sizing.cubic_bcube),
         family("torus", lambda *sides: Torus(sides), "a grid of hosts with wrap-around links",
-               usage="SIDExSIDE…", example="torus:8x8", sizes=_SIDES, sized=sizing.sized_torus, numbers=(1, MANY)),
+               usage="SIDExSIDE…", example="torus:8x8", sizes=_SIDES, sized=sizing.sized_torus, numbers=(1, MANY),
+               cubic=sizing.cubic_torus),
         family("mesh", lambda *sides: Mesh(sides), "a grid of hosts without wrap-around links",
-               usage="SIDExSIDE…", example="mesh:4x4", sizes=_SIDES, sized=sizing.sized_mesh, numbers=(1, MANY)),
+               usage="SIDExSIDE…", example="mesh:4x4", sizes=_SIDES, sized=sizing.sized_mesh, numbers=(1, MANY),
+               cubic=sizing.cubic_mesh),
         family("ring", Ring, "every host connected to the next, the last to the first",
                usage="HOSTS", example="ring:8", sizes=_TWO_OR_MORE, sized=sizing.sized_ring),
         family("hypercube", Hypercube, "hosts connected where their numbers differ in one bit",

@@ -87,6 +87,26 @@ def sized_mesh(hosts: int) -> Mesh | None:
     return Mesh(shape) if shape else None
 
 
+def cubic_bcube(hosts: int, levels: int) -> BCube | None:
+    """The one with so many levels.
+
+    >>> cubic_bcube(64, 3).expression
+    'bcube:4,3'
+    """
+    ports = exact_root(hosts, levels)
+    return BCube(ports, levels) if ports is not None and ports >= 2 else None
+
+
+def cubic_torus(hosts: int, axes: int) -> Torus | None:
+    side = exact_root(hosts, axes)
+    return Torus((side,) * axes) if side is not None and side >= 2 else None
+
+
+def cubic_mesh(hosts: int, axes: int) -> Mesh | None:
+    side = exact_root(hosts, axes)
+    return Mesh((side,) * axes) if side is not None and side >= 2 else None
+
+
 def sized_ring(hosts: int) -> Ring | None:
     return Ring(hosts) if hosts >= 2 else None
 
@@ -126,6 +146,16 @@ def exact_root(number: int, degree: int) -> int | None:
     """The whole number whose power it is, or None."""
     root = round(number ** (1 / degree))
     return next((near for near in (root - 1, root, root + 1) if near > 0 and near**degree == number), None)
+
+
+def whole_roots(number: int) -> dict[int, int]:
+    """Every k for which a whole n of 2 or more has n^k = number, with its n.
+
+    >>> whole_roots(64)
+    {1: 64, 2: 8, 3: 4, 6: 2}
+    """
+    roots = {degree: exact_root(number, degree) for degree in range(1, number.bit_length())}
+    return {degree: root for degree, root in roots.items() if root is not None and root >= 2}
 
 
 def as_power(number: int, smallest_base: int) -> tuple[int, int] | None:

@@ -47,6 +47,8 @@ class Combination:
     transport: str | None = None
     packet: PacketFacts | None = field(default=None, repr=False)
     chosen_because: str | None = None
+    axes: int | None = None
+    """k: levels of a BCube, axes of a torus or a mesh."""
 
     @property
     def flow_s(self) -> float | None:
@@ -110,7 +112,7 @@ def _merged(group: list[SyncRow], transport: str | None, routed: bool) -> Combin
         first.paper_form_s, first.lower_bound_s, first.max_link_share, first.rounds, first.transfers,
         next((row.classes for row in group if row.classes is not None), None), first.link_load, way, transport,
         next((row.packet for row in group if row.packet is not None), None),
-        next((row.chosen_because for row in group if row.chosen_because is not None), None),
+        next((row.chosen_because for row in group if row.chosen_because is not None), None), first.axes,
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def sync_page(study: SyncStudy) -> str:
     """
     found = combinations(study.rows)
     bars, loads = (sync_bars(found), load_chart(found)) if found else (None, None)
-    scaling = scaling_charts(found)
+    scaling = scaling_charts(found, over_axes=study.question.axes is not None)
     levels, packets = levels_chart(found), packet_charts(found)
     compared = at_the_largest(found)
     best = min(compared, key=lambda row: row.time_s, default=None)

@@ -26,10 +26,12 @@ class Sweep:
 
     key: str
     title: str
-    value: Callable[[Combination], float]
+    value: Callable[[Combination], float | None]
+    """None of a combination that has no such quantity: it is drawn level."""
     show: Callable[[float], str]
     fixed: tuple[Callable[[Combination], str], ...]
-    """The other quantities, in words: curves are drawn for one setting of them at a time."""
+    """The other quantities, in words: curves are drawn for one setting of them at a time. Empty where a combination
+    does not have one: it belongs to every setting."""
 
 
 def _hosts(row: Combination) -> str:
@@ -44,15 +46,26 @@ def _speed(row: Combination) -> str:
     return quantity.bandwidth(row.bandwidth)
 
 
+def _axes(row: Combination) -> str:
+    return f"k = {row.axes}" if row.axes is not None else ""
+
+
+def _whole(value: float) -> str:
+    return quantity.count(round(value))
+
+
 SWEEPS = (
-    Sweep("hosts", "hosts", lambda row: row.hosts, lambda value: quantity.count(round(value)), (_size, _speed)),
-    Sweep("size", "size of the all-reduce", lambda row: row.size_bytes, quantity.size, (_hosts, _speed)),
-    Sweep("bandwidth", "bandwidth of a link", lambda row: row.bandwidth, quantity.bandwidth, (_hosts, _size)),
+    Sweep("hosts", "hosts", lambda row: row.hosts, _whole, (_size, _speed, _axes)),
+    Sweep("axes", "k (n^k hosts)", lambda row: row.axes, _whole, (_hosts, _size, _speed)),
+    Sweep("size", "size of the all-reduce", lambda row: row.size_bytes, quantity.size, (_hosts, _speed, _axes)),
+    Sweep("bandwidth", "bandwidth of a link", lambda row: row.bandwidth, quantity.bandwidth, (_hosts, _size, _axes)),
 )
 
 
-def scaling_charts(found: Sequence[Combination]) -> list[tuple[str, Chart]]:
-    """(what varies, chart) for each quantity that the study sweeps over."""
+def scaling_charts(found: Sequence[Combination], over_axes: bool = False) -> list[tuple[str, Chart]]:
+    """(what varies, chart) for each quantity that the study sweeps over; k is one only where it was asked for."""
+    if not over_axes:
+        found = [replace(row, axes=None) for row in found]
     charts = []
     for sweep in SWEEPS:
         views = [View(label, _scaling(rows, sweep)) for label, rows in _settings(found, sweep)]
@@ -74,10 +87,15 @@ def scaling_charts(found: Sequence[Combination]) -> list[tuple[str, Chart]]:
 
 def _settings(found: Sequence[Combination], sweep: Sweep) -> list[tuple[str, list[Combination]]]:
     """The rows of each setting of the other quantities in which the swept one takes several values on some line."""
-    varied = [write for write in sweep.fixed if len({write(row) for row in found}) > 1]
-    settings: dict[str, list[Combination]] = {}
-    for row in found:
-        settings.setdefault(" · ".join(write(row) for write in varied), []).append(row)
+    varied = [write for write in sweep.fixed if len({write(row) for row in found} - {""}) > 1]
+    words = {row: tuple(write(row) for write in varied) for row in found}
+    whole = dict.fromkeys(label for label in words.values() if all(label))
+    settings = {
+        " · ".join(label): [
+            row for row in found if all(mine in ("", said) for mine, said in zip(words[row], label, strict=True))
+        ]
+        for label in whole
+    }
     return [
         (label, rows)
         for label, rows in settings.items()
@@ -98,8 +116,8 @@ def _scaling(rows: Sequence[Combination], sweep: Sweep) -> Figure:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     times = [row.time_s for row in rows]
-    stops = sorted({sweep.value(row) for row in rows})
-    traces = [_line(name, members, sweep, panels, rows) for name, members in _lines(rows).items()]
+    stops = sorted({value for row in rows if (value := sweep.value(row)) is not None})
+    traces = [_line(name, _points(members, sweep, stops), panels, rows) for name, members in _lines(rows).items()]
     axes: Figure = {}
     titles = []
     for number, panel in enumerate(panels):
@@ -139,24 +157,32 @@ def _panel_title(text: str, left: float, top: float) -> Figure:
     }
 
 
+def _points(members: list[Combination], sweep: Sweep, stops: list[float]) -> list[tuple[float, Combination]]:
+    """(value, combination) in order; one that has no such quantity stands at every stop."""
+    found: list[tuple[float, Combination]] = []
+    for row in members:
+        value = sweep.value(row)
+        found += [(stop, row) for stop in (stops if value is None else [value])]
+    return sorted(found, key=lambda point: (point[0], point[1].fabric))
+
+
 def _line(
-    name: tuple[str, str, str], members: list[Combination], sweep: Sweep, panels: list[str], rows: Sequence[Combination]
+    name: tuple[str, str, str], points: list[tuple[float, Combination]], panels: list[str], rows: Sequence[Combination]
 ) -> Figure:
     physical, logical, routing = name
     number = panels.index(physical)
     suffix = "" if number == 0 else str(number + 1)
-    members = sorted(members, key=lambda row: (sweep.value(row), row.fabric))
     colour = colours.of_logical(logical).light
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": plain(f"{colours.name_of_logical(logical)} on {physical}, {routing}"),
         "legendgroup": f"logical {logical}",
-        "x": [sweep.value(row) for row in members],
-        "y": [row.time_s for row in members],
+        "x": [value for value, _ in points],
+        "y": [row.time_s for _, row in points],
         "xaxis": f"x{suffix}",
         "yaxis": f"y{suffix}",
-        "customdata": [_point(row) for row in members],
+        "customdata": [_point(row) for _, row in points],
         "hovertemplate": "%{customdata}<extra></extra>",
         "line": {"color": colour, "width": _width(logical, rows), "dash": _dash(routing, rows)},
         "marker": {"color": colour, "size": 6},

@@ -14,6 +14,7 @@ from ropewalk.fabric import Fabric, builder, nearest
 from ropewalk.fabric.expression import fabric, has_open_size, is_path
 from ropewalk.fabric.families import FAMILIES
 from ropewalk.routing import DEFAULT, ROUTERS
+from ropewalk.sync.axes import check_axes, has_axes, members
 from ropewalk.sync.question import LEVELS, SyncQuestion
 from ropewalk.task.plausibility import LARGEST_TRANSFER, LONGEST_WAIT, link_slips
 from ropewalk.units import show_seconds, show_size
@@ -42,17 +43,11 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[StudiedF
             continue
         for hosts in question.hosts if has_open_size(name) else (None,):
             try:
-                if question.nearest and hosts is not None and name.partition(":")[0] in FAMILIES:
-                    record = nearest(name, hosts)
-                    if record.hosts != hosts:
-                        notes.append(f"{name} has no size of {hosts} hosts, {record.expression} has {record.hosts}")
-                    found = fabric(record.expression, bandwidth=bandwidth, latency=question.hop_latency_s)
-                else:
-                    found = builder(name, bandwidth, question.hop_latency_s, hosts).build()
+                for expression, size in _members(question, name, hosts, notes):
+                    found = builder(expression, bandwidth, question.hop_latency_s, size).build()
+                    places.append(StudiedFabric(name.partition(":")[0], found, bandwidth))
             except InputError as error:
                 findings.add(str(error))
-                continue
-            places.append(StudiedFabric(name.partition(":")[0], found, bandwidth))
     for name in filter(is_path, question.physical):
         try:
             found = fabric(name)
@@ -64,7 +59,26 @@ def places_of(question: SyncQuestion, findings: Findings) -> tuple[list[StudiedF
     return places, list(dict.fromkeys(notes))
 
 
+def _members(question: SyncQuestion, name: str, hosts: int | None, notes: list[str]) -> list[tuple[str, int | None]]:
+    """What a name stands for with so many hosts: expressions, with a size where they leave it open."""
+    if hosts is None or name.partition(":")[0] not in FAMILIES:
+        return [(name, hosts)]
+    if question.axes is not None and has_axes(name):
+        found = members(question, name, hosts)
+    elif question.nearest:
+        found = [nearest(name, hosts)]
+    else:
+        return [(name, hosts)]
+    notes += [
+        f"{name} has no size of {hosts} hosts, {record.expression} has {record.hosts}"
+        for record in found
+        if record.hosts != hosts
+    ]
+    return [(record.expression, None) for record in found]
+
+
 def check_question(question: SyncQuestion, findings: Findings) -> None:
+    check_axes(question, findings)
     for name in question.levels:
         if name not in LEVELS:
             findings.add(f"unknown level {name!r}: use one of {', '.join(LEVELS)}")

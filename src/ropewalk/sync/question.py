@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.sim.level import PacketOptions
@@ -22,6 +23,9 @@ class SyncQuestion:
     logical: tuple[str, ...] = DEFAULT_LOGICAL
     physical: tuple[str, ...] = DEFAULT_PHYSICAL
     hosts: tuple[int, ...] = (64,)
+    axes: tuple[int, ...] | Literal["all"] | None = None
+    """k: families with axes get so many equal ones, n^k hosts; `all` is every k of which n is whole, None the usual
+    shape of each family."""
     sizes: tuple[int, ...] = (575_000_000,)
     bandwidths: tuple[float, ...] = (5e9,)
     start_up_s: float = 10e-6

@@ -47,6 +47,8 @@ class SyncRow:
     """Where the level was chosen by `auto`: why."""
     packet: PacketFacts | None = field(default=None, repr=False)
     """What a packet-level run did to the network."""
+    axes: int | None = None
+    """k: levels of a BCube, axes of a torus or a mesh; None of other fabrics."""
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -54,6 +56,7 @@ class SyncRow:
             "physical": self.physical,
             "fabric": self.fabric,
             "hosts": self.hosts,
+            "axes": self.axes,
             "size_bytes": self.size_bytes,
             "bandwidth_bytes_per_s": self.bandwidth,
             "latency_s": self.start_up_s,

@@ -23,6 +23,7 @@ from ropewalk.progress import Progress
 from ropewalk.routing import ROUTERS, Routes, router_for
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
+from ropewalk.sync.axes import axes_of
 from ropewalk.sync.levels import PACKET_LEVELS, Packets, Timed
 from ropewalk.sync.places import MOST_HOSTS, StudiedFabric, check_places, check_question, places_of
 from ropewalk.sync.question import SyncQuestion
@@ -133,7 +134,7 @@ def _rows(
             paper.seconds(size, place.bandwidth, question.start_up_s) if paper and question.mixer.free else None,
             float(load.max()) if rounds.rounds else None,
             bound, rounds.rounds or (exact.rounds if exact else 0), rounds.transfers or None, timed.classes,
-            load[load > 0], transport, timed.chosen_because, timed.packet,
+            load[load > 0], transport, timed.chosen_because, timed.packet, axes_of(place.fabric.builder),
         )  # fmt: skip
 
 

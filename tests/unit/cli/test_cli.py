@@ -43,6 +43,18 @@ def test_sync_prints_rows_as_json():
     assert all(wanted <= set(row) for row in rows)
 
 
+def test_sync_over_k_has_a_row_per_k_and_k_in_its_json():
+    asked = ("sync", "--logical", "hips,ring", "--physical", "bcube,switch", "--hosts", 16, "--level", "closed")
+    words = [line.split() for line in run(*asked, "--axes", "all").stdout.splitlines()]
+    table = words[words.index(["physical", "k", "n", "hips", "ring"]) + 2 :]
+    assert [row[:3] for row in table if row][:4] == [
+        ["bcube", "1", "16"], ["2", "4", *table[1][2:3]], ["4", "2", *table[2][2:3]], ["switch", "–", "–"],
+    ]  # fmt: skip
+    rows = json.loads(run(*asked, "--axes", "2,4", "--json").stdout)["rows"]
+    found = {row["fabric"]: row["axes"] for row in rows}
+    assert found == {"bcube:4,2": 2, "bcube:2,4": 4, "switch:16": None}
+
+
 def test_sync_writes_the_same_page_twice(tmp_path):
     arguments = ("sync", "--logical", "ring", "--physical", "torus", "--hosts", 9, "--page")
     assert run(*arguments, tmp_path / "a.html").returncode == 0

@@ -117,6 +117,33 @@ def test_scalability_is_drawn_for_what_is_swept_and_for_nothing_else(small_study
         assert view["layout"]["xaxis"]["type"] == view["layout"]["yaxis"]["type"] == "log"
 
 
+def test_k_is_a_sweep_where_it_was_asked_for_and_fabrics_without_k_are_level(read_page):
+    asked = SyncQuestion(
+        logical=("hips",), physical=("bcube", "switch"), hosts=(16, 64), levels=("closed",), axes="all"
+    )  # fmt: skip
+    page = read_page(sync_page(sync.answer(asked)))
+    assert "scaling-axes" in page.figure_keys
+    views = page.figures("scaling-axes")
+    assert len(views) == 2  # one for each number of hosts
+    cube, switch = sorted(views[1]["data"], key=lambda line: line["name"])
+    assert cube["x"] == switch["x"] == [1, 2, 3, 6]
+    assert cube["y"] == sorted(cube["y"], reverse=True)
+    assert len(set(switch["y"])) == 1
+    # A sweep over hosts is drawn for one k at a time: those that both sizes have.
+    by_hosts = page.figures("scaling-hosts")
+    lines = {tuple(line["x"]) for view in by_hosts for line in view["data"] if " on bcube" in line["name"]}
+    assert lines == {(16, 64), (16,), (64,)}
+
+
+def test_k_is_no_sweep_where_families_have_their_usual_shapes(read_page):
+    """A torus of 64 hosts has two axes, one of 27 three: still one line over hosts."""
+    found = sync.answer(SyncQuestion(logical=("hips",), physical=("torus",), hosts=(27, 64), levels=("closed",)))
+    assert {row.axes for row in found.rows} == {2, 3}
+    page = read_page(sync_page(found))
+    assert "scaling-axes" not in page.figure_keys
+    assert [line["x"] for line in page.figures("scaling-hosts")[0]["data"]] == [[27, 64]]
+
+
 def test_few_link_loads_are_drawn_exactly(small_study, read_page):
     page = read_page(sync_page(small_study))
     row = next(row for row in small_study.rows if row.logical == "hips" and row.physical == "torus")

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from ropewalk import sync
@@ -84,3 +87,49 @@ def test_a_study_reports_its_progress():
     sync.answer(TINY, lambda done, total, now: seen.append((done, total)))
     assert seen[0] == (0, 8)
     assert seen[-1] == (8, 8)
+
+
+def test_k_at_a_fixed_number_of_hosts_follows_the_published_forms():
+    """HiPS: 2(N-1)/(kN) on BCube, (N-1)/(kN) on a torus of axes above two; mesh on BCube: 2(n-1)/n."""
+    question = SyncQuestion(
+        logical=("hips", "mesh"), physical=("bcube", "torus", "switch"), hosts=(64,), axes="all", start_up_s=0.0,
+        levels=("closed",),
+    )  # fmt: skip
+    rows = {(row.physical, row.logical, row.axes): row.sync_time_s / 0.115 for row in sync.answer(question).rows}
+    share = 2 * 63 / 64
+    hips = {k: share / k for k in (1, 2, 3, 6)}
+    assert {k: rows["bcube", "hips", k] for k in hips} == pytest.approx(hips)
+    # Two links along each axis, but one where an axis has two hosts.
+    assert {k: rows["torus", "hips", k] for k in hips} == pytest.approx(
+        hips | {1: share / 2, 2: share / 4, 3: share / 6}
+    )
+    assert {k: rows["bcube", "mesh", k] for k in hips} == pytest.approx({1: share, 2: 14 / 8, 3: 6 / 4, 6: 1})
+    assert rows["switch", "hips", None] == pytest.approx(share)
+
+
+def test_only_those_axes_are_taken_that_were_asked_for_and_the_nearest_power_where_that_was():
+    small = replace(TINY, physical=("torus",), axes=(2, 4), levels=("closed",))
+    assert [row.fabric for row in sync.answer(small).rows[::2]] == ["torus:4x4", "torus:2x2x2x2"]
+    near = sync.answer(replace(small, hosts=(10,), nearest=True))
+    assert [row.fabric for row in near.rows[::2]] == ["torus:3x3", "torus:2x2x2x2"]
+    assert near.notes == (
+        "torus has no size of 10 hosts, torus:3x3 has 9", "torus has no size of 10 hosts, torus:2x2x2x2 has 16",
+    )  # fmt: skip
+
+
+def test_an_expression_with_its_own_size_keeps_it_beside_axes():
+    found = sync.answer(replace(TINY, physical=("torus", "bcube:3,2"), axes=(1,), levels=("closed",)))
+    assert {(row.fabric, row.axes) for row in found.rows} == {("torus:16", 1), ("bcube:3,2", 2)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"axes": (3,)}, "--axes 3: 16 hosts are not n^3 of a whole n: use --axes 1,2,4, or --nearest"),
+        ({"axes": (99,)}, "--axes 99 is out of range"),
+        ({"axes": (2,), "physical": ("fat-tree", "torus:4x4")}, "name bcube, torus or mesh"),
+    ],
+)
+def test_axes_that_nothing_has_are_refused_with_those_that_exist(changes, expected):
+    with pytest.raises(InputError, match=re.escape(expected)):
+        sync.answer(replace(TINY, **changes))
