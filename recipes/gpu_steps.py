@@ -45,6 +45,8 @@ class MeasuredStep:
     predicted: StepCost
     sort: Sort
     code: str = "transformers"
+    day: str = ""
+    """The set that it belongs to: `first`, and those that were predicted before they were measured."""
 
     def error(self, part: str) -> float:
         """Predicted against measured, minus 1."""
@@ -133,4 +135,5 @@ def _beside(rows: Iterable[Mapping[str, Any]], device: str) -> Iterator[Measured
             step_cost(workload, prices, row.get("optimiser", "adamw")),
             sort_of(workload, prices.device, row["precision"]),
             row.get("code", "transformers"),
+            row.get("set", ""),
         )

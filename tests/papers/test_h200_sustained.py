@@ -6,7 +6,8 @@ a FLOP and of a byte come from the first file, masked attention from a profile o
 sizes, what a tensor costs AdamW in a loop from updates of 400 and 580 tensors by themselves; nothing else was fitted to
 them. Steps of the sets `unseen` and `later` were predicted before they were measured. Between the two days attention
 with dropout got prices from kernels that were measured by themselves, and from the profile of compiled GPT-2 large,
-which is unseen no more.
+which is unseen no more. After the second day attention that PyTorch cannot fuse was priced by the kernels that
+torch.compile makes of it; compiled BERT-large had shown that it was missing.
 """
 
 from __future__ import annotations
@@ -32,9 +33,6 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-SCORES_WRITTEN = ("compiled", "bert-large")
-"""torch.compile runs attention that looks both ways, with a mask and dropout, as products in float32 with their scores
-in memory (54 of 143 ms in its profile), which is not priced."""
 STACKS = [("eager", "bf16"), ("compiled", "bf16"), ("megatron", "bf16"), ("megatron", "fp8"), ("fsdp2", "bf16")]
 
 
@@ -45,9 +43,8 @@ def steps() -> list[MeasuredStep]:
 
 def under(steps: list[MeasuredStep], stack: str, precision: str) -> list[MeasuredStep]:
     found = [step for step in steps if (step.predicted.stack, step.predicted.precision) == (stack, precision)]
-    priced = [step for step in found if (step.predicted.stack, step.predicted.model) != SCORES_WRITTEN]
-    assert len(priced) >= 2
-    return priced
+    assert len(found) >= 2
+    return found
 
 
 @pytest.mark.parametrize("work", ["bf16 8192", "fp8 8192"])
@@ -94,18 +91,17 @@ def test_updates_one_tensor_at_a_time_are_seen_where_there_are_hundreds(steps: l
     assert waiting == {"gpt2-xl", "gpt2-large", "bert-large"}
 
 
-def test_steps_of_the_second_day_were_predicted_within_three_percent_in_the_median_and_nine_but_for_one(
+def test_steps_of_the_second_day_are_met_within_three_percent_in_the_median_and_nine_at_worst(
     steps: list[MeasuredStep],
 ) -> None:
-    """14 steps; the predictions made before are in docs/validation.md, and nothing that they rest on has changed."""
-    later = steps[-14:]
-    assert all(step.unseen for step in later)
+    """14 steps; the predictions made before are in docs/validation.md. Since then attention that PyTorch cannot fuse
+    and the random numbers of compiled dropout got prices, from other measurements: compiled BERT-large is unseen no
+    more, and compiled GPT-2 medium is now predicted 8 % too slow, not 6 %."""
+    later = [step for step in steps if step.day == "later"]
+    assert len(later) == 14
     errors = [abs(step.error("step_s")) for step in later]
     assert statistics.median(errors) < 0.03
-    assert sorted(errors)[-2] < 0.09
-    missed = max(later, key=lambda step: abs(step.error("step_s")))
-    assert (missed.predicted.stack, missed.predicted.model) == SCORES_WRITTEN
-    assert missed.error("step_s") == pytest.approx(-0.31, abs=0.01)
+    assert max(errors) < 0.09
 
 
 def test_the_slowest_of_several_ranks_takes_as_much_longer_as_was_measured() -> None:

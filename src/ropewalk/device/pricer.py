@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from math import ceil
 from pathlib import Path
 
-from ropewalk.device.device import DEVICES, Device, Precision, device, precision, unlimited
+from ropewalk.device.device import DEVICES, PRECISIONS, Device, Precision, device, precision, unlimited
 from ropewalk.device.numbers import Numbers
 from ropewalk.device.roofline import is_limited_by_memory, roofline
 from ropewalk.device.scans import scanned
@@ -49,6 +49,10 @@ EXPERT, WIDE_EXPERT = "expert", "wide_expert"
 EXPERT_S = 9.1e-6
 """Seconds of the host for it. Of 108 grouped products of Transformer Engine on a B200 (SimuMax, b200_bf16_ceperm.json)
 those of many experts with little to do take 9.1 to 9.2 µs for each expert, whatever the sizes."""
+DRAW_S = 3.9e-12
+"""Seconds of the H200 for a random number that is made by itself, all its multiprocessors drawing: one call of Philox
+makes four, of which torch.compile's kernels keep one. Fused attention, which keeps all four, takes 0.90 to 1.05 ps more
+for each pair of a query and a key where it drops scores (two sizes of `h200_parts.csv`, 75 and 105 million pairs)."""
 TABLE_SUFFIXES = (".csv", ".gz")
 SHORT_HEAD = 64
 """Numbers of a head up to which exponentials, not products, may hold attention back."""
@@ -95,13 +99,20 @@ class Pricer:
         even = evened(kernel)
         if even is not None:
             return self.device.uneven.get(even.form, 1.0) * self.alone(even)
-        numbers = self.precision.of(kernel)
+        numbers = self._numbers_of(kernel)
         ratio, best = self.table.ratio(kernel, numbers.measured_as), roofline(kernel, self.device, numbers)
         if kernel.kind in PRODUCTS:
             bent = self.device.short_heads if kernel.kind == "attention" and kernel.dims[5] <= SHORT_HEAD else 1.0
             clocked = bent * ratio * (self._waiting_for_loads(kernel, numbers) or best) / self.clock
             return clocked + self._apart(kernel)
-        return max(ratio * best, best + (ratio - 1) * self._on_as_many(kernel, numbers))
+        drawing_s = kernel.draws * DRAW_S * DEVICES[REFERENCE].make.multiprocessors / self.device.multiprocessors
+        return max(ratio * best, best + (ratio - 1) * self._on_as_many(kernel, numbers), drawing_s)
+
+    def _numbers_of(self, kernel: Kernel) -> Precision:
+        """The precision that a kernel runs in here: float32 is multiplied as TF32 where the device does that."""
+        if not kernel.wide or self.precision.element_bytes == WIDE_BYTES:
+            return self.precision.of(kernel)
+        return PRECISIONS["tf32" if "tf32" in self.device.peak_flops else "fp32"]
 
     def _apart(self, kernel: Kernel) -> float:
         """What products of experts take more because each is a launch of its own, at any clock."""
@@ -180,7 +191,7 @@ class Pricer:
         for operators in {id(layer.operators): layer.operators for layer in sized.layers}.values():
             times = alike[id(operators)]
             for kernel in self._in_both_passes(self._padded(operators)):
-                numbers = self.precision.of(kernel)
+                numbers = self._numbers_of(kernel)
                 joules += times * power.joules(kernel, numbers.name, numbers.element_bytes)
                 if kernel.kind in PRODUCTS:
                     clocked_s += times * (self.alone(kernel) - self._apart(kernel))

@@ -231,7 +231,7 @@ def _core_inputs(core: Operators) -> float:
     """Elements of the queries, keys and values that enter a core, with its result where the next product needs it."""
     first, last = bare(core[0]), bare(core[-1])
     if isinstance(first, FusedAttention):
-        return first.saved_elements()
+        return first.met_elements()
     values = last.count * last.columns * last.inner if isinstance(last, Product) and last is not first else 0.0
     return first.saved_elements() + values
 
@@ -240,5 +240,5 @@ def _queries_keys_values(core: Operators) -> float:
     """The same without the result."""
     first = bare(core[0])
     if isinstance(first, FusedAttention):
-        return first.saved_elements() - first.batch * first.heads * first.queries * first.size
+        return first.met_elements() - first.batch * first.heads * first.queries * first.size
     return _core_inputs(core)

@@ -1,12 +1,14 @@
-"""Attention, fused into one kernel."""
+"""Attention: fused into one kernel, or where PyTorch cannot fuse it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from ropewalk.workload import kernel as k
+from ropewalk.workload import unfused
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import RING, ULYSSES, Operator, Split, part
+from ropewalk.workload.unfused import Sizes
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,19 @@ class FusedAttention(Operator):
     """Queries and keys have more numbers than values; `size` is their mean."""
     dropped: bool = False
     """Some of the scores are dropped at random: a random number is made for every pair, in both passes."""
+    unfused: bool = False
+    """PyTorch falls back to products in float32 whose scores go to memory."""
 
     def forward(self) -> tuple[Kernel, ...]:
-        return (self._kernel("forward"),)
+        return unfused.forward(self._sizes) if self.unfused else (self._kernel("forward"),)
 
     def backward(self) -> tuple[Kernel, ...]:
-        return (self._kernel("backward"),)
+        return unfused.backward(self._sizes) if self.unfused else (self._kernel("backward"),)
+
+    @property
+    def _sizes(self) -> Sizes:
+        """All heads have keys of their own where attention is not fused: shared ones are repeated before it."""
+        return Sizes(self.batch * self.heads, self.queries, self.keys, self.size, self.dropped)
 
     def _kernel(self, form: str) -> Kernel:
         form, skips, window = (f"{form}_masked", False, 0) if self.masked else (form, self.causal, self.window)
@@ -45,8 +54,15 @@ class FusedAttention(Operator):
         return k.attention(form, *sizes, skips, window)
 
     def saved_elements(self) -> float:
+        return self.batch * self.heads * self.queries * self.size if self.unfused else self.met_elements()
+
+    def met_elements(self) -> float:
+        """Elements of queries, keys, values and results."""
         keys = self.kept_keys or self.keys
         return self.batch * self.size * (2 * self.heads * self.queries + 2 * self.kv_heads * keys)
+
+    def saved_bytes(self) -> float:
+        return unfused.kept_bytes(self._sizes) if self.unfused else 0.0
 
     def split(self, split: Split) -> FusedAttention:
         """Ranks that share a sequence have its parts of the queries each, or all of them for some of the heads."""

@@ -29,13 +29,19 @@ class Kernel:
     """Where products are narrow, the kernel before it hands it its operand narrow."""
     apart: bool = False
     """Each group of a grouped product is a launch of its own, as Transformer Engine multiplies experts."""
+    wide: bool = False
+    """A product of float32 numbers whatever the step's precision."""
+    draws: float = 0.0
+    """Random numbers that are made one by one, as torch.compile's kernels make them."""
 
     def moved_bytes(self, element_bytes: float) -> float:
         """Bytes that must cross the memory of the GPU at least."""
         return (self.elements_read + self.elements_written) * element_bytes + self.bytes_fixed
 
 
-def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1, *, exact: bool = False) -> Kernel:
+def matmul(
+    form: str, rows: int, columns: int, inner: int, count: int = 1, *, exact: bool = False, wide: bool = False
+) -> Kernel:
     """`count` products [rows, inner] x [inner, columns].
 
     The form says how the operands lie in memory, as the three products of a linear layer have them: `forward`
@@ -53,6 +59,7 @@ def matmul(form: str, rows: int, columns: int, inner: int, count: int = 1, *, ex
         read,
         count * rows * columns,
         exact=exact or count > 1,
+        wide=wide,
     )
 
 

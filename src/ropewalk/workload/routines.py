@@ -109,9 +109,12 @@ BIAS_DROPOUT_ADD = Routine(
 """The bias of a linear layer, dropout and the sum with the residual in one kernel (Megatron-LM)."""
 
 DROPOUT_ADD = Routine(
-    "dropout and residual", forward=(Launch(reads=2, mask=True),), backward=(Launch(mask=True), ADD), calls=("dropout",)
+    "dropout and residual",
+    forward=(Launch(reads=2, mask=True, draws=True),),
+    backward=(Launch(mask=True), ADD),
+    calls=("dropout",),
 )
-"""Dropout and the sum with the residual in one kernel, the bias added by the product before it."""
+"""Dropout and the sum with the residual in one kernel of torch.compile, the bias added by the product before it."""
 
 BIAS_ADD = Routine("bias and residual", forward=(ADD,), backward=(COLUMN_SUM, ADD), calls=("add",), weights=1)
 """The same without dropout."""

@@ -14,10 +14,10 @@ WIDE = 4.0
 """Bytes of a float32."""
 
 
-def pointwise(form: str, elements: int, reads: float = 1, writes: float = 1) -> Kernel:
+def pointwise(form: str, elements: int, reads: float = 1, writes: float = 1, *, draws: float = 0.0) -> Kernel:
     """Arithmetic on every element of float32 tensors."""
     dims = (elements, _ceiling(reads), _ceiling(writes))
-    return Kernel("pointwise", form, dims, elements, 0.0, 0.0, WIDE * elements * (reads + writes))
+    return Kernel("pointwise", form, dims, elements, 0.0, 0.0, WIDE * elements * (reads + writes), draws=draws)
 
 
 def rowwise(form: str, rows: int, width: int, reads: float, writes: float) -> Kernel:

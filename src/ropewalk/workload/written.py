@@ -32,6 +32,8 @@ class Launch:
     """It touches one number a row."""
     mask: bool = False
     """It reads or writes a mask too, a byte an element."""
+    draws: bool = False
+    """It makes a random number for every element by itself, as torch.compile's kernels do."""
 
     def kernel(self, rows: int, width: int) -> Kernel:
         elements = rows if self.per_row else max(1, round(rows * width * self.share))
@@ -42,7 +44,8 @@ class Launch:
             return make(self.form, rows, max(1, round(width * self.share)), self.reads, self.writes)
         if self.wide:
             return wide.pointwise(self.form, elements, self.reads, self.writes)
-        return k.pointwise(self.form, elements, self.reads, self.writes, elements if self.mask else 0.0)
+        made = k.pointwise(self.form, elements, self.reads, self.writes, elements if self.mask else 0.0)
+        return replace(made, draws=elements) if self.draws else made
 
 
 @dataclass(frozen=True, slots=True)

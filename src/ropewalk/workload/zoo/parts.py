@@ -173,19 +173,23 @@ def attended(
     dropout: bool,
     window: int = 0,
     uneven: bool = False,
+    masked: bool = True,
 ) -> Operators:
     """Attention of every head, from queries, keys and values to their weighted sums.
 
     Fused attention skips what lies outside of a window; scores that are written are all computed. Dropout inside of
-    fused attention is priced where PyTorch runs it, as measured; Transformer Engine's was not.
+    fused attention is priced where PyTorch runs it, as measured; Transformer Engine's was not. `masked`: the model's
+    code makes a mask for it; where nothing is hidden, a stack that has it in memory cannot fuse attention.
     """
     if run.attention == "fused":
         drops_scores = dropout and run.dropout and not run.stack.own_code
         sizes = run.samples, heads, kv_heads, run.length, run.length, size
         cudnn = uneven and run.stack.merged
+        hides = causal and run.stack.masked
+        unfused = masked and not causal and run.stack.masked
         return (
-            FusedAttention(*sizes, causal, causal and run.stack.masked, window, uneven=cudnn, dropped=drops_scores),
-        )
+            FusedAttention(*sizes, causal, hides, window, uneven=cudnn, dropped=drops_scores, unfused=unfused),
+        )  # fmt: skip
     count, scores = run.samples * heads, run.samples * heads * run.length**2
     drops = dropped(run, scores, Role.INSIDE) if dropout else ()
     softmax = Softmax(count * run.length, run.length)

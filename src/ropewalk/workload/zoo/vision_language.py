@@ -159,7 +159,7 @@ def _attention(encoder: Encoder, run: Run) -> Operators:
         *three,
         calls("view", "view", "transpose", "transpose", "module", "module"),
         interpreted(200, run),
-        *attended(run, encoder.heads, encoder.heads, wide // encoder.heads, causal=False, dropout=False),
+        *attended(run, encoder.heads, encoder.heads, wide // encoder.heads, causal=False, dropout=False, masked=False),
         *projected(run, wide, wide, bias=True),
         residual(elements),
     )

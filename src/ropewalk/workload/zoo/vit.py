@@ -100,7 +100,7 @@ def attend(shape: Vision, run: Run) -> Operators:
         turned(elements, forward=True),
         Linear(run.tokens, shape.hidden, 3 * shape.hidden, bias=False, role=Role.COLUMNS),
         Written(QKV, run.tokens, 3 * shape.hidden, Role.INSIDE),
-        *attended(run, shape.heads, shape.heads, size, causal=False, dropout=False),
+        *attended(run, shape.heads, shape.heads, size, causal=False, dropout=False, masked=False),
         *projected(run, shape.hidden, shape.hidden, bias=True),
         turned(elements, forward=False),
         calls("transpose", "view", "module", "module"),
