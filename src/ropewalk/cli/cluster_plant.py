@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from ropewalk.tenancy.policies import Policy
 
 WHERE = "The cluster"
-USUAL_GPUS, USUAL_BANDWIDTH, USUAL_SERVER_BANDWIDTH = 8, "100Gbps", "1000Gbps"
+USUAL_GPUS, USUAL_PORTS, USUAL_BANDWIDTH, USUAL_SERVER_BANDWIDTH = 8, 64, "100Gbps", "1000Gbps"
 """Where neither a cluster nor an option says otherwise."""
 BARE = "leaf-spine"
 """Without numbers: the largest two tiers that its switches allow."""
-FAT_TREE = "fat-tree"
-"""The same with three tiers."""
 
 CLUSTER = typer.Option(
     None,
@@ -34,16 +32,18 @@ CLUSTER = typer.Option(
 FABRIC = typer.Option(
     BARE, help="leaf-spine:LEAFSxSPINESxGPUS[xCABLES], by rail rails:LEAFSxSPINESxSERVERS, rail-only:UNITSxSERVERS, "
     "three tiers fat-tree:RADIX[,PODS[,UPLINKS]], or a file: Slurm topology.conf or .yaml, Volcano HyperNodes "
-    "(.yaml), a table of leafs (.csv). leaf-spine or fat-tree alone: the largest two- or three-tier network of "
-    "switches with --ports.",
+    "(.yaml), a table of leafs (.csv). leaf-spine, fat-tree, rails, rail-only alone, or with a ratio such as "
+    "leaf-spine:2to1: the largest of switches with --ports.",
     rich_help_panel=WHERE,
 )  # fmt: skip
 PORTS = typer.Option(
-    64, min=2, help="Ports per switch, for leaf-spine and fat-tree without numbers.", rich_help_panel=WHERE
-)
+    USUAL_PORTS, min=2, help="Ports per switch, for a --fabric without sizes, such as leaf-spine or fat-tree:2to1.",
+    rich_help_panel=WHERE,
+)  # fmt: skip
 GPUS_PER_SERVER = typer.Option(
-    None, min=1, help="GPUs per server, each with its own NIC.  [default: 8]", rich_help_panel=WHERE
-)
+    None, min=1, rich_help_panel=WHERE,
+    help="GPUs per server, each with its own NIC.  [default: 8, or fewer if leafs cannot hold whole servers of 8]",
+)  # fmt: skip
 BANDWIDTH = typer.Option(
     None, help="Bandwidth of one NIC per direction.  [default: that of the cluster, or 100Gbps]", rich_help_panel=WHERE
 )
@@ -85,7 +85,7 @@ class PlantOptions:
 
     cluster: str | None = None
     fabric: str = BARE
-    ports: int = 64
+    ports: int = USUAL_PORTS
     gpus_per_server: int | None = None
     bandwidth: str | None = None
     link_bandwidth: str | None = None
@@ -157,17 +157,24 @@ def _of_cluster(asked: PlantOptions) -> Plant:
 
 
 def _is_file(text: str) -> bool:
-    return text.partition(":")[0] != BARE and (bool(Path(text).suffix) or is_there(text))
+    from ropewalk.tenancy.plant_names import NAMES
+
+    return text.partition(":")[0] not in NAMES and (bool(Path(text).suffix) or is_there(text))
 
 
 def _built(asked: PlantOptions, nic: float, link: float, inside: float) -> Plant:
     from ropewalk.tenancy.plant import plant
-    from ropewalk.tenancy.sizing import rearrangeable
+    from ropewalk.tenancy.plant_names import complete, servers_of
 
     _refuse_options_of_files(asked, asked.fabric)
-    alone = {BARE: rearrangeable(asked.ports).expression, FAT_TREE: f"{FAT_TREE}:{asked.ports // 2 * 2}"}
-    text = alone.get(asked.fabric, asked.fabric)
-    found = plant(text, asked.gpus_per_server or USUAL_GPUS, bandwidth=nic, server_bandwidth=inside)
+    text = complete(asked.fabric, asked.ports, asked.gpus_per_server)
+    if text == asked.fabric and asked.ports != USUAL_PORTS:
+        raise InputError(f"--ports is for networks without sizes, and {text} has its own: leave it out")
+    each = asked.gpus_per_server or servers_of(text)
+    found = plant(text, each, bandwidth=nic, server_bandwidth=inside)
+    if asked.gpus_per_server is None and each != USUAL_GPUS:
+        plural = "s" * (each != 1)
+        typer.echo(f"servers of {each} GPU{plural}, which leafs of {text} hold whole (--gpus-per-server)", err=True)
     return found if found.link_bandwidth == link else replace(found, link_bandwidth=link)
 
 
@@ -179,6 +186,7 @@ def _refuse_options_of_files(asked: PlantOptions, named: str) -> None:
         "--nodes": asked.nodes,
         "--topology-format": asked.topology_format,
         "--join-pods": asked.join_pods or None,
+        "--cables": None if asked.cables == 1 else asked.cables,
     }
     for option, value in only_files.items():
         if value is not None:

@@ -220,7 +220,7 @@ def _save(now: Occupancy, path: Path) -> None:
 
     now.check()
     write_state(path, now.as_document())
-    typer.echo(f"state: {path} ({len(now.jobs)} jobs, {now.free} GPUs free)", err=True)
+    typer.echo(f"state: {path} ({len(now.jobs)} job{'s' * (len(now.jobs) != 1)}, {now.free} GPUs free)", err=True)
 
 
 def _refuse_to_forget(save: Path | None) -> None:

@@ -185,5 +185,6 @@ def _numbers(expression: str, name: str, rest: str, family: Family) -> list[int]
     fewest, most = family.numbers
     if not fewest <= len(numbers) <= most:
         wanted = str(fewest) if fewest == most else f"{fewest} or more" if most == MANY else f"{fewest} to {most}"
-        raise FabricError(f"{expression!r} has {len(numbers)} numbers, {name} takes {wanted}: {remedy}")
+        plural = "s" * (len(numbers) != 1)
+        raise FabricError(f"{expression!r} has {len(numbers)} number{plural}, {name} takes {wanted}: {remedy}")
     return numbers

@@ -215,6 +215,7 @@ class Occupancy:
         return {
             "plant": self.plant.name,
             "gpus": self.plant.gpus,
+            "gpus_per_server": self.plant.gpus_per_server,
             "jobs": [allocation.as_document() for allocation in self.jobs.values()],
             "drained": self.drained.as_document(),
         }
@@ -227,6 +228,12 @@ class Occupancy:
             raise ClusterError(
                 f"the snapshot is of {saved.gpus} GPUs, plant {plant.name} has {plant.gpus}: give the plant it was "
                 f"taken of, {saved.plant or 'which it does not name'} (--fabric)"
+            )
+        each = saved.gpus_per_server or plant.gpus_per_server
+        if each != plant.gpus_per_server:
+            raise ClusterError(
+                f"the snapshot is of servers with {each} GPUs, those of plant {plant.name} have "
+                f"{plant.gpus_per_server}: add --gpus-per-server {each}"
             )
         findings = Findings(ClusterError, "the snapshot")
         for job in saved.jobs:

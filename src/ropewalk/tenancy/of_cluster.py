@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -28,13 +31,16 @@ def plant_of_cluster(cluster: Cluster) -> Plant:
     if cluster.failed:
         findings.add(f"{', '.join(cluster.failed)} failed: describe the whole cluster, and drain what does not work")
     if each.nics != each.gpus:
-        findings.add(f"its servers have {each.nics} NICs for {each.gpus} GPUs: give every GPU a NIC")
+        findings.add(
+            f"its servers have {each.nics} NICs for {each.gpus} GPUs, and jobs are placed where every GPU has its own: "
+            f"describe servers with {each.gpus} NICs in a cluster file"
+        )
     if isinstance(shape, LeafSpine | FatTree):
         _check_leafs(cluster, shape, findings)
     elif not isinstance(shape, RailSwitches) and not cluster.failed:
         findings.add(
             f"its network {cluster.network} is not a leaf-spine, fat-tree or rail network: name one such as "
-            "leaf-spine:64x32x32"
+            f"{_leaf_spine_for(cluster)}"
         )
     findings.raise_if_any()
     if isinstance(shape, RailSwitches) or cluster.rails:
@@ -60,12 +66,28 @@ def _check_leafs(cluster: Cluster, shape: LeafSpine | FatTree, findings: Finding
             f"rails such as rails:{each.gpus}x{each.count}x{each.count}"
         )
     elif not cluster.rails and ports % each.gpus:
-        leafs = next(n for n in range(min(2, each.count), each.count + 1) if each.count % n == 0)
-        room = cluster.gpus // leafs
+        fitting = _leaf_spine_for(cluster, shape) if isinstance(shape, LeafSpine) else _fat_tree_for(cluster, shape)
         findings.add(
             f"{shape.expression} has {ports} ports on a leaf, which are not whole servers of {each.gpus} GPUs: name a "
-            f"network such as leaf-spine:{leafs}x{room}x{room}"
+            f"network such as {fitting}"
         )
+
+
+def _leaf_spine_for(cluster: Cluster, shape: LeafSpine | None = None) -> str:
+    """Two or more leafs with whole servers, as oversubscribed as a shape."""
+    each = cluster.equal
+    leafs = next(n for n in range(min(2, each.count), each.count + 1) if each.count % n == 0)
+    room = cluster.gpus // leafs
+    wanted = Fraction(1) if shape is None else Fraction(shape.spines * shape.cables, shape.hosts_per_leaf)
+    return LeafSpine(leafs, max(1, int(room * wanted)), room).expression
+
+
+def _fat_tree_for(cluster: Cluster, shape: FatTree) -> str:
+    """The smallest pods whose leafs hold whole servers, as many as needed, as oversubscribed as a shape."""
+    taper = shape.half // shape.uplinks
+    step = math.lcm(cluster.equal.gpus, taper)
+    half = next(half for half in itertools.count(step, step) if 2 * half**3 >= cluster.gpus)
+    return FatTree(2 * half, max(2, -(-cluster.gpus // half**2)), half // taper).expression
 
 
 def _on_rails(cluster: Cluster, shape: LeafSpine | RailSwitches) -> Plant:

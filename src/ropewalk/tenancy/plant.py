@@ -25,13 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import FabricError
 from ropewalk.fabric import Fabric, FatTree, LeafSpine
-from ropewalk.fabric.expression import builder
 from ropewalk.fabric.fabric import DEFAULT_BANDWIDTH
 from ropewalk.fabric.parameters import numbered
 from ropewalk.fabric.rails import RAIL_ONLY
 from ropewalk.tenancy.plant_checks import check_plant
 from ropewalk.tenancy.plant_fabric import fabric_of
-from ropewalk.tenancy.plant_shapes import RAILS, fat_tree, leaf_spine, rail_only
+from ropewalk.tenancy.plant_names import RAILS, shape_of
+from ropewalk.tenancy.plant_shapes import fat_tree, leaf_spine, rail_only
 from ropewalk.tenancy.tiers import Tiers
 
 DEFAULT_SERVER_BANDWIDTH = 125e9
@@ -239,21 +239,16 @@ def plant(
     leafs in a unit as a server has GPUs; three are `fat-tree:RADIX[,PODS[,UPLINKS]]`. `rail-only:UNITSxSERVERS` are
     rails without spines, so that units are islands.
     """
-    family, colon, numbers = expression.partition(":")
+    family, _, numbers = expression.partition(":")
     if family == RAIL_ONLY:
         return Plant(
             **rail_only(expression, numbers, gpus_per_server, bandwidth or DEFAULT_BANDWIDTH),
             server_bandwidth=server_bandwidth,
         )
-    shape = builder(f"leaf-spine{colon}{numbers}" if family == RAILS else expression, bandwidth)
+    shape = shape_of(expression, bandwidth)
     if isinstance(shape, LeafSpine):
         return Plant.of_leaf_spine(shape, gpus_per_server, rails=family == RAILS, server_bandwidth=server_bandwidth)
-    if isinstance(shape, FatTree):
-        return Plant.of_fat_tree(shape, gpus_per_server, server_bandwidth=server_bandwidth)
-    raise FabricError(
-        f"{expression!r} is neither a leaf-spine nor a fat-tree: write leaf-spine:64x32x32, rails:64x32x32 or "
-        "fat-tree:16, or read a topology file"
-    )
+    return Plant.of_fat_tree(shape, gpus_per_server, server_bandwidth=server_bandwidth)
 
 
 def _counted_before(cables: NDArray[np.int32]) -> NDArray[np.int64]:

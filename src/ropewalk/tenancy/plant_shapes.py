@@ -10,9 +10,7 @@ from ropewalk.documents.numbers import is_count
 from ropewalk.errors import FabricError
 from ropewalk.fabric import FatTree, LeafSpine
 from ropewalk.fabric.parameters import numbered_in_groups
-
-RAILS = "rails"
-"""What people write for a leaf-spine by rail, in place of its own name."""
+from ropewalk.tenancy.plant_names import RAILS
 
 
 def leaf_spine(shape: LeafSpine, gpus_per_server: int, *, rails: bool) -> dict[str, Any]:

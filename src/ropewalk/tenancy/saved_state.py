@@ -32,6 +32,8 @@ class SavedState:
     gpus: int
     jobs: tuple[Allocation, ...]
     drained: SavedDrained
+    gpus_per_server: int | None = None
+    """Not in files of before 2026-11."""
 
 
 def write_state(path: Path, document: dict[str, Any]) -> None:

@@ -74,6 +74,23 @@ def test_fat_tree_alone_is_what_three_tiers_of_switches_hold(run):
     assert (answer.json["plant"], answer.json["pods"]) == ("fat-tree:16", 16)
 
 
+def test_a_fat_tree_is_taken_as_it_is_and_its_servers_are_said(run):
+    answer = run("allocate", "--fabric", "fat-tree:8", "--gpus", 32, "--json")
+    assert answer.code == 0
+    assert "servers of 4 GPUs, which leafs of fat-tree:8 hold whole" in answer.stderr
+    assert (answer.json["plant"], answer.json["pods"]) == ("fat-tree:8", 2)
+    oversubscribed = run("allocate", "--fabric", "fat-tree:2to1", "--ports", 16, "--gpus", 8, "--json")
+    assert oversubscribed.json["plant"] == "fat-tree:16,16,4"
+    assert oversubscribed.stderr == ""
+
+
+def test_options_without_effect_on_a_network_are_refused(run):
+    for option, value in (("--ports", 32), ("--cables", 2)):
+        answer = run("allocate", "--fabric", "fat-tree:8", option, value, "--gpus", 4)
+        assert answer.code == 2
+        assert f"{option} is for" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("fabric", "policy", "others"),
     [

@@ -178,7 +178,7 @@ BAD = [
     ("torus:8x", None, "whole numbers after the colon"),
     ("torus:-8x8", None, "whole numbers after the colon"),
     ("torus:8.5x8", None, "whole numbers after the colon"),
-    ("bcube:4", None, "has 1 numbers, bcube takes 2: write bcube:PORTS,LEVELS, such as bcube:4,2"),
+    ("bcube:4", None, "has 1 number, bcube takes 2: write bcube:PORTS,LEVELS, such as bcube:4,2"),
     ("ring:4,4", None, "has 2 numbers, ring takes 1"),
     ("circulant:4", None, "takes 2 or more"),
     ("fat-tree:7", None, "give an even radix"),

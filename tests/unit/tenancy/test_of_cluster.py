@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import ClusterError
+from ropewalk.fabric import LeafSpine
+from ropewalk.fabric.expression import builder
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.tenancy.of_cluster import plant_of_cluster
 from ropewalk.tenancy.plant import plant
@@ -57,5 +59,28 @@ def test_clusters_stand_on_fat_trees_and_rails_as_the_other_commands_build_them(
     assert advised.units == 1
 
 
-def test_the_network_that_is_advised_works():
-    assert plant_of_cluster(read_cluster("4x8", Given(network="leaf-spine:2x16x16"))).servers == 4
+@pytest.mark.parametrize(
+    ("shape", "network"),
+    [
+        ("4x8", None),
+        ("4x8", "leaf-spine:2to1"),
+        ("8x8", "fat-tree"),
+        ("8x8", "fat-tree:8"),
+        ("8x8", "fat-tree:2to1"),
+        ("9x6", "fat-tree:8,4,2"),
+        ("8x8", "switch"),
+        ("8x8", "torus"),
+    ],
+)
+def test_the_network_that_is_advised_works(shape, network):
+    """And it is as oversubscribed as the one that was asked for."""
+    with pytest.raises(ClusterError, match="such as") as refused:
+        plant_of_cluster(read_cluster(shape, Given(network=network)))
+    advised = str(refused.value).rpartition("such as ")[2]
+    made = plant_of_cluster(read_cluster(shape, Given(network=advised)))
+    servers, gpus = (int(number) for number in shape.split("x"))
+    assert (made.servers, made.gpus_per_server) == (servers, gpus)
+    ports = int(made.cables.sum(axis=1).max())
+    found = builder(made.name)
+    room = found.hosts_per_leaf if isinstance(found, LeafSpine) else found.half
+    assert room // ports == (2 if network is not None and ("2to1" in network or network.endswith(",2")) else 1)
