@@ -12,6 +12,7 @@ from warm_up_rules import by_clock
 from ropewalk.export.torch_pipeline import compute_comms, compute_only, read_compute_comms, read_compute_only
 from ropewalk.timetable import automatic, early_backward, gpipe, interleaved, v_homes
 from ropewalk.timetable.clock import run, stage_times
+from ropewalk.timetable.kept import mean_kept
 from ropewalk.timetable.named import TIMETABLES, timetable
 from ropewalk.timetable.table import Pass
 
@@ -48,6 +49,34 @@ def times_of(draw, pieces):
 def worlds(draw):
     table = draw(tables())
     return table, draw(times_of(table.pieces))
+
+
+@given(worlds(), st.data())
+def test_the_average_kept_is_the_area_under_what_is_kept_and_never_above_the_peak(world, data):
+    table, times = world
+    every = len(table.device_of_piece)
+    sizes = st.lists(st.integers(0, 9), min_size=every, max_size=every).map(np.array)
+    kept, then, again = data.draw(sizes), data.draw(sizes), data.draw(sizes)
+    seen = run(table, times)
+    mean = mean_kept(seen, kept, then, again)
+    area = np.zeros(table.devices)
+    held: dict[tuple[int, int], tuple[float, float]] = {}  # (piece, micro-batch): bytes since when
+    for at in np.lexsort((np.arange(table.passes), seen.start)):
+        kind, piece, number = Pass(table.kind[at]), int(table.piece[at]), int(table.micro_batch[at])
+        device, start, end = table.device[at], seen.start[at], seen.end[at]
+        if kind == Pass.FORWARD:
+            held[piece, number] = kept[piece], start
+            continue
+        size, since = held.pop((piece, number))
+        if kind == Pass.INPUT:
+            change = start if then[piece] > kept[piece] else end
+            area[device] += size * (change - since)
+            held[piece, number] = then[piece], change
+        else:
+            area[device] += size * (end - since) + (again[piece] * (end - start) if kind == Pass.BACKWARD else 0)
+    assert not held
+    assert mean * seen.makespan == pytest.approx(area)
+    assert (mean <= table.peak_kept(kept, then, again) * (1 + 1e-12) + 1e-12).all()
 
 
 @given(worlds(), st.booleans())

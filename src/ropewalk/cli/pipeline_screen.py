@@ -57,9 +57,10 @@ def _stage_table(found: PipelineAnswer) -> Table:
 
     best = found.best
     memory = dict(zip(best.plan.devices, best.memory_bytes, strict=True))
+    average = dict(zip(best.plan.devices, best.average_memory_bytes, strict=True))
     times = best.run.times
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("stage", "layers", "gpus", "replicas", "forward", "backward", "sums", "memory"):
+    for name in ("stage", "layers", "gpus", "replicas", "forward", "backward", "all-reduce", "memory", "average"):
         table.add_column(name, justify="left" if name in ("layers", "gpus") else "right", no_wrap=True)
     numbers = list(range(len(best.plan.pieces)))
     if len(numbers) > MOST_STAGES:
@@ -75,6 +76,7 @@ def _stage_table(found: PipelineAnswer) -> Table:
             units.show_seconds(float(times.backward[number] + times.weight[number])),
             units.show_seconds(float(times.all_reduce[number])),
             units.show_size(memory[stage.workers]),
+            units.show_size(average[stage.workers]),
         )
     return table
 

@@ -171,6 +171,7 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
         for number, piece in enumerate(plan.pieces)
     ]
     memory = dict(zip(plan.devices, judged.memory_bytes, strict=True))
+    average = dict(zip(plan.devices, judged.average_memory_bytes, strict=True))
     return {
         "strategy": plan.strategy,
         "schedule": plan.schedule,
@@ -185,6 +186,7 @@ def _described(judged: Judged, profile: Profile) -> dict[str, Any]:
         "stages": rows[:count],
         **({"second_copy": rows[count:]} if rows[count:] else {}),
         "memory_bytes": [memory[stage.workers] for stage in plan.stages],
+        "average_memory_bytes": [average[stage.workers] for stage in plan.stages],
     }
 
 
@@ -204,5 +206,6 @@ def _alternative(other: PipelineAlternative, answer: PipelineAnswer) -> dict[str
         "schedule": other.judged.plan.schedule,
         "plan": str(other.judged.plan),
         "memory_bytes": max(other.judged.memory_bytes),
+        "average_memory_bytes": max(other.judged.average_memory_bytes),
         "bubble_share": other.judged.run.bubble,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -14,12 +15,23 @@ from ropewalk.pipeline.plan import PipelinePlan
 from ropewalk.pipeline.schedules import FITTED, homes, pieces_each, table_of, within
 from ropewalk.timetable.automatic import automatic
 from ropewalk.timetable.clock import TimetableRun, run
+from ropewalk.timetable.kept import mean_kept
 from ropewalk.timetable.named import TIMETABLES
 from ropewalk.timetable.stage_times import StageTimes
 from ropewalk.timetable.table import Timetable
 
 NEXT_TO_NOTHING = 1e-9
 """The part of its room that a device keeps of a micro-batch where it keeps nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldBytes:
+    """What a GPU holds: the state by device, and by piece what a micro-batch keeps and brings back."""
+
+    state: Floats
+    kept: Floats
+    until_weight: Floats
+    again: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +42,14 @@ class Judged:
     run: TimetableRun
     memory_bytes: tuple[float, ...]
     """By set of GPUs, in the order of `plan.devices`: on each GPU of it, at its fullest."""
+    held: HeldBytes
+
+    @cached_property
+    def average_memory_bytes(self) -> tuple[float, ...]:
+        """The same on average over the step."""
+        held = self.held
+        kept = mean_kept(self.run, held.kept, held.until_weight, held.again)
+        return tuple((held.state + kept).tolist())
 
     @property
     def step_s(self) -> float:
@@ -85,9 +105,10 @@ def judge(costs: Costs, plan: PipelinePlan, times: StageTimes | None = None) -> 
     table = _timetable(costs, plan, times, kept, again)
     if isinstance(table, Unfit):
         return table
-    held = state_bytes(costs, plan) + table.peak_kept(kept, kept + again, again)
-    over = _over(costs, held, plan)
-    return over or Judged(plan, run(table, times), tuple(held.tolist()))
+    held = HeldBytes(state_bytes(costs, plan), kept, kept + again, again)
+    full = held.state + table.peak_kept(held.kept, held.until_weight, held.again)
+    over = _over(costs, full, plan)
+    return over or Judged(plan, run(table, times), tuple(full.tolist()), held)
 
 
 def state_bytes(costs: Costs, plan: PipelinePlan) -> Floats:

@@ -43,6 +43,7 @@ class StageRow:
     backward_s: float
     all_reduce_s: float
     memory_bytes: float
+    average_memory_bytes: float
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def gpus_in_words(gpus: tuple[int, ...]) -> str:
 def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
     plan, times = answer.best.plan, answer.best.run.times
     memory = dict(zip(plan.devices, answer.best.memory_bytes, strict=True))
+    average = dict(zip(plan.devices, answer.best.average_memory_bytes, strict=True))
     names = answer.profile.names
     return [
         StageRow(
@@ -135,6 +137,7 @@ def stage_rows(answer: PipelineAnswer) -> list[StageRow]:
             float(times.backward[number] + times.weight[number]),
             float(times.all_reduce[number]),
             memory[stage.workers],
+            average[stage.workers],
         )
         for number, stage in enumerate(plan.pieces)
     ]

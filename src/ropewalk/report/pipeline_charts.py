@@ -147,17 +147,20 @@ def balance_chart(answer: PipelineAnswer) -> Chart:
 
 
 def stage_memory_chart(answer: PipelineAnswer, names: Sequence[str]) -> Chart:
-    """What a GPU of every device holds at its fullest; `names` says what devices are called."""
-    plan, terms = answer.best.plan, answer.terms
+    """What a GPU of every device holds at its fullest, and on average; `names` says what devices are called."""
+    best, plan, terms = answer.best, answer.best.plan, answer.terms
     bars = []
-    for name, gpus, total in zip(names, plan.devices, answer.best.memory_bytes, strict=True):
+    for name, gpus, total, average in zip(
+        names, plan.devices, best.memory_bytes, best.average_memory_bytes, strict=True
+    ):
         mine = [piece for piece in plan.pieces if piece.workers == gpus]
         if any(stage.tensor > 1 for stage in mine):
-            bars.append(MemoryBar(name, {"weights and activations": total}, terms.memory_bytes))
-            continue
-        weights = sum(answer.profile.parameters(stage.first, stage.last) for stage in mine)
-        parts = {"weights": weights, "gradients and optimiser": weights * (terms.state_multiple - 1)}
-        bars.append(MemoryBar(name, parts | {"activations": max(0.0, total - sum(parts.values()))}, terms.memory_bytes))
+            parts = {"weights and activations": total}
+        else:
+            weights = sum(answer.profile.parameters(stage.first, stage.last) for stage in mine)
+            parts = {"weights": weights, "gradients and optimiser": weights * (terms.state_multiple - 1)}
+            parts |= {"activations": max(0.0, total - sum(parts.values()))}
+        bars.append(MemoryBar(name, parts, terms.memory_bytes, average))
     return memory_chart(bars)
 
 

@@ -31,6 +31,8 @@ class MemoryBar:
     name: str
     parts: Mapping[str, float]
     capacity_bytes: float | None = None
+    average_bytes: float | None = None
+    """Over the step, where that is known: the parts are those of the fullest moment."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,27 @@ def memory_chart(bars: Sequence[MemoryBar]) -> Chart:
     if capacity:
         figure["layout"]["shapes"] = [_limit(capacity)]
         legend.append(Swatch(f"GPU memory, {quantity.size(capacity)}", palette.INK, "dash"))
+    averages = [(row, bar.average_bytes) for row, bar in enumerate(bars) if bar.average_bytes is not None]
+    if averages:
+        figure["data"].append(_averages(averages))
+        legend.append(Swatch("average over the step", palette.INK, "diamond", "average"))
     return Chart(
         "memory",
         f"Peak memory per GPU in each of {len(bars)} stages",
         (View("", figure),),
         tuple(legend),
-        caption="Peak memory of a GPU during the step.",
+        caption="Peak memory of a GPU during the step" + ("; diamonds are its average." if averages else "."),
     )
+
+
+def _averages(averages: Sequence[tuple[int, float]]) -> Figure:
+    return {
+        "type": "scatter", "mode": "markers", "name": "average", "legendgroup": "average",
+        "x": [size for _, size in averages], "y": [row for row, _ in averages],
+        "marker": {"symbol": "diamond", "size": 9, "color": palette.INK.light},
+        "customdata": [quantity.size(size) for _, size in averages],
+        "hovertemplate": "%{customdata} on average<extra></extra>",
+    }  # fmt: skip
 
 
 def _stacked(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.arrays import Floats, Ints
-from ropewalk.errors import StrategyError
 from ropewalk.timetable._proof import prove
+from ropewalk.timetable.kept import changes
 from ropewalk.timetable.passes import Entry as Entry
 from ropewalk.timetable.passes import Pass as Pass
 from ropewalk.timetable.passes import text
@@ -109,14 +109,7 @@ class Timetable:
         come back besides. Of two passes side by side the forward one takes before the other gives back. Rows alone
         decide this, whatever the passes take.
         """
-        every = len(self.device_of_piece)
-        if len(kept) != every:
-            raise StrategyError(f"{len(kept)} pieces keep something, the timetable has {every}: give one each")
-        ahead = np.asarray(kept, np.float64)
-        then = ahead if until_weight is None else np.asarray(until_weight, np.float64)
-        back = np.zeros(every) if again is None else np.asarray(again, np.float64)
-        change = np.stack((ahead, -ahead, then - ahead, -then))[self.kind, self.piece]
-        besides = np.where(self.kind == Pass.BACKWARD, back[self.piece], 0.0)
+        change, besides = changes(self, kept, until_weight, again)
         first = np.flatnonzero(self.paired)
         swapped = first[(change[first] < 0) & (change[first + 1] > 0)]
         for column in (change, besides):

@@ -4,6 +4,7 @@ import json
 from functools import partial
 from inspect import signature
 
+import numpy as np
 import pytest
 from tiny_profiles import profile_text, write_profile
 
@@ -29,6 +30,11 @@ def test_a_plan_comes_as_json_page_and_schedule_for_pytorch(tmp_path, run):
     assert answer.code == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert {"stages", "schedule", "step_time_s", "speedup_over_dp", "memory_bytes", "alternatives"} <= set(found)
+    for row in (found, *found["alternatives"]):
+        if "memory_bytes" in row:
+            average, peak = np.array(row["average_memory_bytes"]), np.array(row["memory_bytes"])
+            assert average.min() > 0
+            assert (average <= peak).all()
     # A head of 400 MB takes 10 Gbps a third of a second to add up, so the model is cut.
     assert [stage["gpus"] for stage in found["stages"]] == [[0], [1]]
     assert found["stages"][0]["layers"][1] + 1 == found["stages"][1]["layers"][0]

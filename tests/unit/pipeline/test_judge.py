@@ -31,6 +31,21 @@ def test_four_equal_stages_take_eleven_turns_and_keep_what_is_in_flight():
     assert gpipe.memory_bytes == (840, 840, 840, 840)
 
 
+def test_average_memory_counts_how_long_micro_batches_are_kept():
+    """Of 33 turns the last stage works 24, and keeps one micro-batch all the while."""
+    assert judged("1f1b").average_memory_bytes[3] == pytest.approx(40 + 100 * 24 / 33)
+    # GPipe: forward i of the last stage starts at 3 + i and its backward pass ends at 11 + 2 (i + 1) in some order.
+    assert judged("gpipe").average_memory_bytes[3] == pytest.approx(
+        40 + 100 * (sum(11 + 2 * (i + 1) for i in range(8)) - sum(3 + i for i in range(8))) / 33
+    )
+    # Computed again, only the input of the piece is kept meanwhile; it is empty here.
+    again = judged("1f1b", recompute=True)
+    assert again.average_memory_bytes[3] == pytest.approx(40 + 100 * again.run.busy[3] * 3 / 4 / again.step_s)
+    for name in ("1f1b", "gpipe", "zb-h1", "zb-h2"):
+        found = judged(name)
+        assert all(40 < mean <= most for mean, most in zip(found.average_memory_bytes, found.memory_bytes, strict=True))
+
+
 def test_the_bubble_shrinks_by_a_third_where_gradients_of_weights_are_put_off():
     assert judged("zb-h1").step_s == 27
 

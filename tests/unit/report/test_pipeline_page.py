@@ -67,8 +67,12 @@ def test_memory_is_weights_state_and_activations_up_to_what_was_judged(read_page
     answer = answered(memory_bytes=16e9)
     page = read_page(pipeline_page(answer))
     (figure,) = page.figures("memory")
-    total = [sum(trace["x"][row] for trace in figure["data"]) for row in range(len(answer.best.memory_bytes))]
+    bars = [trace for trace in figure["data"] if trace["type"] == "bar"]
+    total = [sum(trace["x"][row] for trace in bars) for row in range(len(answer.best.memory_bytes))]
     assert total == pytest.approx(list(answer.best.memory_bytes))
+    (average,) = page.traces("memory", "average")
+    assert average["x"] == list(answer.best.average_memory_bytes)
+    assert average["y"] == list(range(len(total)))
 
 
 def test_a_split_backward_pass_is_drawn_in_its_two_parts(read_page):
