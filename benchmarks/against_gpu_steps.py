@@ -1,31 +1,63 @@
 """Predicted against measured training steps of one H200, row by row: `python benchmarks/against_gpu_steps.py`.
 
 With a file that `benchmarks/gpu_sustained.py` wrote, against what is in it: steps after seconds at full power, stack by
-stack, and their parts.
+stack, and their parts. `--predict DAY FILE` writes what is predicted for the steps of a day, to be done before they are
+measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import statistics
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 
-from gpu_steps import PARTS, MeasuredPart, MeasuredStep, h200_steps, h200_sustained_steps, measured_now
+from gpu_days import DAYS, Case
+from gpu_steps import PARTS, SUSTAINED_ON, MeasuredPart, MeasuredStep, h200_steps, h200_sustained_steps, measured_now
+from ropewalk.device.cost import step_cost
+from ropewalk.device.pricer import pricer
+from ropewalk.workload.zoo import build
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, help="what benchmarks/gpu_sustained.py wrote")
+    parser.add_argument("--predict", type=int, choices=DAYS, help="the day whose predictions are written to the file")
     chosen = parser.parse_args()
-    if chosen.file:
+    if chosen.predict and not chosen.file:
+        parser.error("--predict wants the file that predictions are written to")
+    if chosen.predict:
+        write_predictions(chosen.predict, chosen.file)
+    elif chosen.file:
         steps, parts = measured_now(chosen.file)
         print_sustained(steps, max((len(step.name) for step in steps), default=0))
         print_parts(parts)
     else:
         print_shipped()
+
+
+def write_predictions(day: int, path: Path) -> None:
+    """What is predicted for every step of a day, with each of its optimisers."""
+    rows = [predicted(day, case, optimiser) for case in DAYS[day] for optimiser in case.optimisers]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def predicted(day: int, case: Case, optimiser: str) -> dict[str, object]:
+    """One step, under the power limit of an H200."""
+    workload = build(case.model, case.batch, case.sequence, stack=case.stack)
+    found = step_cost(workload, pricer(SUSTAINED_ON, case.precision).sustained(workload), optimiser)
+    return {
+        "day": day, "code": case.code, "stack": case.stack, "precision": case.precision, "model": case.model,
+        "batch": case.batch, "sequence": case.sequence, "optimiser": optimiser,
+        "forward_backward_s": f"{found.forward_backward_s:.5g}", "step_s": f"{found.step_s:.5g}",
+        "parameters": found.parameters,
+    }  # fmt: skip
 
 
 def print_parts(parts: list[MeasuredPart]) -> None:

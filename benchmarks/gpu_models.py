@@ -43,10 +43,17 @@ class Shape:
 LLAMAS = {
     "llama-7b": (4096, 11008, 32, 32, 32000),
     "llama2-13b": (5120, 13824, 40, 40, 32000),
+    "llama-30b": (6656, 17920, 52, 52, 32000),
     "llama3-8b": (4096, 14336, 32, 8, 128256),
     "llama3-70b": (8192, 28672, 64, 8, 128256),
+    "llama-3.2-1b": (2048, 8192, 32, 8, 128256),
+    "llama-3.2-3b": (3072, 8192, 24, 8, 128256),
     "tiny": (32, 64, 4, 2, 97),
 }
+TIED = ("llama-3.2-1b", "llama-3.2-3b")
+"""Llamas whose head over words is their embedding; a lean one has both."""
+QWEN3 = {"qwen3-8b": (4096, 12288, 32), "qwen3-14b": (5120, 17408, 40)}
+"""Width, neurons, heads."""
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -70,7 +77,10 @@ def transformers_config(name: str) -> tuple[Any, str]:
         return T.LlamaConfig(
             vocab_size=shape.words, hidden_size=shape.hidden, intermediate_size=shape.ffn, num_hidden_layers=layers,
             num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads, max_position_embeddings=8192,
+            tie_word_embeddings=family in TIED,
         ), "causal"  # fmt: skip
+    if family == "bert-base":
+        return T.BertConfig(num_hidden_layers=layers or 12), "masked"
     if family == "bert-large":
         return T.BertConfig(
             hidden_size=1024, num_hidden_layers=layers or 24, num_attention_heads=16, intermediate_size=4096
@@ -80,17 +90,28 @@ def transformers_config(name: str) -> tuple[Any, str]:
             hidden_size=2048, num_hidden_layers=layers, num_attention_heads=32, num_key_value_heads=4, head_dim=128,
             num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768, vocab_size=151936,
         ), "causal"  # fmt: skip
-    if family == "qwen3-8b":
+    if family in QWEN3:
+        width, neurons, heads = QWEN3[family]
         return T.Qwen3Config(
-            hidden_size=4096, num_hidden_layers=layers, num_attention_heads=32, num_key_value_heads=8, head_dim=128,
-            intermediate_size=12288, vocab_size=151936, tie_word_embeddings=False,
+            hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=8, head_dim=128,
+            intermediate_size=neurons, vocab_size=151936, tie_word_embeddings=False,
+        ), "causal"  # fmt: skip
+    if family == "qwen2.5-7b":
+        return T.Qwen2Config(
+            hidden_size=3584, num_hidden_layers=layers, num_attention_heads=28, num_key_value_heads=4,
+            intermediate_size=18944, vocab_size=152064, max_position_embeddings=32768, tie_word_embeddings=False,
         ), "causal"  # fmt: skip
     causal = {
         "gpt2-medium": lambda: T.GPT2Config(n_embd=1024, n_layer=layers or 24, n_head=16),
         "gpt2-large": lambda: T.GPT2Config(n_embd=1280, n_layer=layers or 36, n_head=20),
         "gpt2-xl": lambda: T.GPT2Config(n_embd=1600, n_layer=layers or 48, n_head=25),
+        "gpt3-1.3b": lambda: T.GPT2Config(n_embd=2048, n_layer=layers or 24, n_head=16, n_positions=2048),
         "mixtral-8x7b": lambda: T.MixtralConfig(num_hidden_layers=layers),
-    }
+        "mixtral-8x22b": lambda: T.MixtralConfig(
+            hidden_size=6144, intermediate_size=16384, num_attention_heads=48, vocab_size=32768,
+            num_hidden_layers=layers,
+        ),
+    }  # fmt: skip
     return causal[family](), "causal"
 
 

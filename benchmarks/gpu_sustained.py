@@ -1,22 +1,24 @@
 """Training steps of every stack on the GPU at hand after seconds at full power, and parts of them, into one JSON file.
 
-    python benchmarks/gpu_sustained.py sustained.json [--seconds 460] [--only eager,updates] [--later]
+    python benchmarks/gpu_sustained.py sustained.json [--seconds 460] [--only eager,updates] [--day 3]
 
 Steps: transformers' models as they are (`eager`) and under `torch.compile` (`compiled`), a lean Llama with the blocks
 of torchtitan (`fsdp2`; `sharded`: under FSDP2 on one rank) and of Megatron-Core (`megatron`, bf16 and FP8), and with
-those of Transformer Engine where it can be imported. Parts: `gpu_parts.py`. What fails or does not fit into the time is
-said in the file; `python benchmarks/against_gpu_steps.py sustained.json` sets predictions beside it.
+those of Transformer Engine where it can be imported; `gpu_days.py` lists them. Parts: `gpu_parts.py`. Whatever fails,
+runs out of memory or does not fit into the time is said in the file, which is written after every row;
+`python benchmarks/against_gpu_steps.py sustained.json` sets predictions beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import platform
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,91 +26,27 @@ import torch
 from torch import nn
 
 from gpu_clock import Stopwatch
+from gpu_days import BOTH_S, DAYS, QUICK, STEP_S, Case
 from gpu_models import Loss, engine_llama, lean_llama, text_model, transformers_config
 from gpu_parts import PARTS, UPDATES, Row
 
-BOTH_S, STEP_S = 3.0, 6.0
-"""How long both passes, and whole steps with each optimiser, run."""
-COMPILING_S = {"eager": 2.0, "compiled": 30.0, "fsdp2": 14.0, "megatron": 14.0, "engine": 5.0}
-"""Seconds until the first step, about."""
 PART_S = {"updates": 40.0, "windows": 45.0, "scans": 40.0, "products": 40.0, "dropouts": 15.0}
+"""How long each part takes, about."""
 LONGEST = 40
 """Kernels of a step that are listed."""
+NUMBERS = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "tf32": torch.float32}
+"""The numbers that weights are kept in, by precision; products of float32 are rounded to TF32."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A step to measure: who runs which model at what size, and the optimisers that update it in turn."""
-
-    stack: str
-    model: str
-    batch: int
-    sequence: int
-    optimisers: tuple[str, ...] = ("adamw_fused",)
-    precision: str = "bf16"
-    sharded: bool = False
-    engine: bool = False
-
-    @property
-    def code(self) -> str:
-        if self.engine:
-            return "transformer_engine"
-        return "transformers" if self.stack in ("eager", "compiled") else "lean"
-
-    @property
-    def takes_s(self) -> float:
-        begins = COMPILING_S["engine" if self.engine else self.stack]
-        return begins + BOTH_S + STEP_S * len(self.optimisers) + 3.0
-
-
-ALL = ("adamw", "adamw_fused", "adamw_loop")
-CASES = (
-    Case("eager", "llama2-13b:layers=6", 2, 4096, ("adamw",)),
-    Case("fsdp2", "llama3-8b:layers=4", 2, 8192),
-    Case("compiled", "llama2-13b:layers=4", 2, 4096),
-    Case("eager", "gpt2-large", 16, 1024, ALL),
-    Case("megatron", "llama3-8b:layers=6", 4, 4096, precision="fp8"),
-    Case("fsdp2", "llama3-8b:layers=4", 2, 8192, sharded=True),
-    Case("megatron", "llama3-8b:layers=4", 2, 4096, engine=True),
-    Case("megatron", "llama3-8b:layers=4", 2, 4096, precision="fp8", engine=True),
-    Case("eager", "qwen3-30b-a3b:layers=2", 4, 4096, ("adamw",)),
-    Case("compiled", "gpt2-large:layers=12", 16, 1024),
-    Case("eager", "bert-large", 48, 384, ("adamw", "adamw_loop")),
-    Case("megatron", "llama3-8b:layers=6", 4, 4096),
-    Case("eager", "mixtral-8x7b:layers=2", 2, 4096, ("adamw",)),
-    Case("fsdp2", "llama2-13b:layers=4", 4, 2048),
-)
-"""In the order in which they are measured: every stack early, so that a short loan has some of each. No step is of a
-size that was measured before."""
-LATER = (
-    Case("compiled", "qwen3-8b:layers=6", 2, 4096),
-    Case("compiled", "gpt2-medium", 16, 1024),
-    Case("megatron", "llama3-70b:layers=2", 2, 4096, precision="fp8"),
-    Case("compiled", "mixtral-8x7b:layers=2", 2, 4096),
-    Case("fsdp2", "llama3-70b:layers=2", 1, 8192),
-    Case("compiled", "bert-large", 48, 384),
-    Case("megatron", "llama2-13b:layers=4", 4, 2048),
-    Case("eager", "qwen3-8b:layers=6", 2, 4096),
-    Case("compiled", "qwen3-30b-a3b:layers=3", 2, 4096),
-    Case("fsdp2", "llama-7b:layers=6", 4, 4096),
-    Case("megatron", "llama2-13b:layers=4", 4, 2048, precision="fp8"),
-    Case("compiled", "llama3-8b:layers=6", 4, 2048),
-    Case("eager", "gpt2-medium", 32, 1024),
-    Case("megatron", "llama3-70b:layers=2", 2, 4096),
-)
-"""Steps of a second day (`--later`): sizes and a model that no step before had, predicted before they were measured."""
-QUICK = (
-    Case("fsdp2", "tiny:layers=1", 2, 16, ALL), Case("megatron", "tiny:layers=1", 2, 16, precision="fp8"),
-    Case("fsdp2", "tiny:layers=1", 2, 16, sharded=True),
-)  # fmt: skip
-"""Too small to mean anything: whether all of it runs, also on a CPU."""
+class OutOfTime(Exception):
+    """What was to be measured has not ended in the time that is left."""
 
 
 def made(case: Case, device: str, backend: str) -> tuple[nn.Module, Loss]:
     """The model of a case, and its loss on random words."""
     if case.code == "transformers":
         config, kind = transformers_config(case.model)
-        model, loss = text_model(config, case.batch, case.sequence, torch.bfloat16, kind)
+        model, loss = text_model(config, case.batch, case.sequence, NUMBERS[case.precision], kind)
         if case.stack == "compiled":
             model.compile()
         return model, loss
@@ -116,7 +54,8 @@ def made(case: Case, device: str, backend: str) -> tuple[nn.Module, Loss]:
     if case.engine:
         lean = engine_llama(case.model, case.sequence, fp8)
     else:
-        lean = lean_llama(case.model, device, backend, merged=case.stack == "megatron", fp8=fp8)
+        merged = case.stack == "megatron"
+        lean = lean_llama(case.model, device, backend, NUMBERS[case.precision], merged=merged, fp8=fp8)
     if case.sharded:
         shard(lean, device)
     words = torch.randint(lean.words.num_embeddings, (case.batch, case.sequence), device=device)
@@ -208,41 +147,56 @@ def jobs(case_list: tuple[Case, ...], part_list: dict[str, Any]) -> Iterator[tup
     for at, case in enumerate(case_list):
         if at % 2 == 0 and (part := next(parts, None)):
             yield part[0], PART_S[part[0]], part[1]
-        yield f"{case.stack} {case.code} {case.precision} {case.model}", case.takes_s, case
+        yield case.name, case.takes_s, case
     for name, part in parts:
         yield name, PART_S[name], part
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, help="the JSON file that is written")
-    parser.add_argument("--seconds", type=float, default=460.0, help="what would end later is left out")
-    parser.add_argument("--only", default="", help="names that a step or part must contain one of, with commas between")
-    parser.add_argument("--later", action="store_true", help="the steps of the second day, and no parts")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes on the CPU: whether all of it runs")
-    options = parser.parse_args()
+    options = told()
     device = "cpu" if options.quick else "cuda"
     torch.set_float32_matmul_precision("high")
     begin, watch, file = time.perf_counter(), Stopwatch(device), File(options.file, device)
-    cases = QUICK if options.quick else LATER if options.later else CASES
-    for name, takes_s, what in jobs(cases, {} if options.later else PARTS):
+    cases = QUICK if options.quick else DAYS[options.day]
+    signal.signal(signal.SIGALRM, _out_of_time)
+    for name, takes_s, what in jobs(cases, PARTS if options.day == 1 else {}):
         if options.only and not any(word in name for word in options.only.split(",")):
             continue
-        if time.perf_counter() - begin + takes_s > options.seconds:
+        left_s = options.seconds - (time.perf_counter() - begin)
+        if takes_s > left_s:
             file.add("skipped", name)
             continue
+        signal.setitimer(signal.ITIMER_REAL, left_s)
         try:
             rows = (measured if isinstance(what, Case) else run_part)(what, watch, device, quick=options.quick)
             for row in rows:
                 file.add("rows", row)
-                print(
-                    f"{time.perf_counter() - begin:6.1f}", *(str(row[key])[:24] for key in list(row)[:12]), flush=True
-                )
+                said = (str(row[key])[:24] for key in list(row)[:12])
+                print(f"{time.perf_counter() - begin:6.1f}", *said, flush=True)
         except Exception as problem:  # one that does not run must not cost the others
             file.add("failed", {"name": name, "why": repr(problem)[:500]})
             print(f"{time.perf_counter() - begin:6.1f} {name} failed: {problem!r:.200}", flush=True)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        gc.collect()  # a model and its compiled code hold each other
         if device == "cuda":
             torch.cuda.empty_cache()
+
+
+def told() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, help="the JSON file that is written")
+    parser.add_argument("--seconds", type=float, default=460.0, help="what would end later is left out or cut off")
+    parser.add_argument("--only", default="", help="names that a step or part must contain one of, with commas between")
+    parser.add_argument(
+        "--day", type=int, choices=DAYS, default=1, help="whose steps are measured; those of the first day with parts"
+    )
+    parser.add_argument("--quick", action="store_true", help="tiny sizes on the CPU: whether all of it runs")
+    return parser.parse_args()
+
+
+def _out_of_time(number: int, frame: object) -> None:
+    raise OutOfTime("it had not ended when the time was over: give more --seconds")
 
 
 def run_part(part: Any, watch: Stopwatch, device: str, *, quick: bool) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -59,13 +60,54 @@ def test_a_run_without_time_says_what_it_skipped(tmp_path):
     assert "updates" in found["skipped"]
 
 
-def test_every_step_that_is_measured_can_be_predicted_and_has_as_many_parameters(scripts):
+@pytest.mark.parametrize("day", [1, 2, 3])
+def test_every_step_that_is_measured_can_be_predicted_and_has_as_many_parameters(scripts, day):
     models, _, sustained = scripts
-    for case in sustained.CASES:
+    for case in sustained.DAYS[day]:
         workload = build(case.model, case.batch, case.sequence, stack=case.stack)
         if case.code == "lean":
             lean = models.lean_llama(case.model, "meta", "eager", merged=case.stack == "megatron")
             assert sum(weight.numel() for weight in lean.parameters()) == workload.parameters()
+
+
+def test_a_step_that_does_not_run_is_said_and_does_not_cost_the_others(scripts, tmp_path, monkeypatch):
+    _, _, sustained = scripts
+    path = tmp_path / "sustained.json"
+    unknown = sustained.Case("fsdp2", "nonesuch:layers=1", 2, 16)
+    monkeypatch.setattr(sustained, "QUICK", (unknown, sustained.Case("fsdp2", "tiny:layers=1", 2, 16)))
+    monkeypatch.setattr(sys, "argv", ["gpu_sustained.py", str(path), "--quick", "--only", "lean"])
+    sustained.main()
+    found = json.loads(path.read_text())
+    assert [one["name"] for one in found["failed"]] == [unknown.name]
+    assert "nonesuch" in found["failed"][0]["why"]
+    assert [row["model"] for row in found["rows"]] == ["tiny:layers=1"]
+
+
+def test_what_has_not_ended_when_the_time_is_over_is_cut_off(scripts, tmp_path, monkeypatch):
+    _, _, sustained = scripts
+    path = tmp_path / "sustained.json"
+
+    def never_ends(*_, **__):
+        while True:
+            pass
+
+    monkeypatch.setattr(sustained, "measured", never_ends)
+    monkeypatch.setattr(sustained.Case, "takes_s", 0.0)
+    monkeypatch.setattr(sustained, "QUICK", (sustained.Case("eager", "tiny:layers=1", 2, 16),))
+    monkeypatch.setattr(sys, "argv", ["gpu_sustained.py", str(path), "--quick", "--only", "tiny", "--seconds", "1"])
+    sustained.main()
+    found = json.loads(path.read_text())
+    assert "OutOfTime" in found["failed"][0]["why"]
+
+
+@pytest.mark.parametrize("day", [3])
+def test_steps_of_a_day_stand_in_the_table_of_predictions(scripts, day):
+    _, _, sustained = scripts
+    with (BENCHMARKS.parent / "tests" / "data" / "h200_predicted_steps.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["day"] == str(day)]
+    listed = [(row["stack"], row["precision"], row["model"], int(row["batch"]), int(row["sequence"])) for row in rows]
+    cases = [(one.stack, one.precision, one.model, one.batch, one.sequence) for one in sustained.DAYS[day]]
+    assert listed == cases
 
 
 def test_measured_rows_are_set_beside_predictions(tmp_path):

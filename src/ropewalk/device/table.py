@@ -23,7 +23,7 @@ from ropewalk.documents import read_text
 from ropewalk.documents.from_csv import table_rows
 from ropewalk.documents.numbers import finite, whole
 from ropewalk.errors import DeviceError
-from ropewalk.workload.kernel import Kernel, rebuilt, undropped, windowed_span
+from ropewalk.workload.kernel import MASKED, Kernel, rebuilt, undropped, windowed_span
 
 NEIGHBOURS = 12
 CLOSE = 0.02
@@ -36,6 +36,9 @@ FACTS = "device"
 
 DROPPED_AS = {"fp32": "tf32"}
 """Precisions whose dropout inside of attention is that of another: both read and write float32."""
+MASKED_AS_SEEN = ("tf32", "fp32")
+"""Precisions whose attention runs in the same kernels with a mask in memory as without one: PyTorch has one fused
+kernel for float32, which adds the mask to its scores."""
 
 Row = tuple[str, str, str, str, str]
 """A line of a table: precision, kind, form, sizes, seconds (or a value)."""
@@ -80,8 +83,10 @@ class CostTable:
     def _own(self, kernel: Kernel, measured_as: str) -> float:
         """Time against roofline, or against that without dropout, as the neighbours of its own form have it."""
         key = (measured_as, kernel.kind, kernel.form)
+        if key not in self._rows and measured_as in MASKED_AS_SEEN:
+            key = (measured_as, kernel.kind, kernel.form.replace(MASKED, ""))
         if key not in self._rows and measured_as in DROPPED_AS and undropped(kernel):
-            key = (DROPPED_AS[measured_as], kernel.kind, kernel.form)
+            key = (DROPPED_AS[measured_as], *key[1:])
         if key not in self._sets:
             if key not in self._rows:
                 raise DeviceError(

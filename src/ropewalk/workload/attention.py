@@ -47,7 +47,7 @@ class FusedAttention(Operator):
         return Sizes(self.batch * self.heads, self.queries, self.keys, self.size, self.dropped)
 
     def _kernel(self, form: str) -> Kernel:
-        form, skips, window = (f"{form}_masked", False, 0) if self.masked else (form, self.causal, self.window)
+        form, skips, window = (form + k.MASKED, False, 0) if self.masked else (form, self.causal, self.window)
         form += k.DROPPED if self.dropped else k.UNEVEN if self.uneven else ""
         window = window if window < self.keys else 0
         sizes = self.batch, self.heads, self.kv_heads, self.queries, self.keys, self.size

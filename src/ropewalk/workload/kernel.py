@@ -222,6 +222,8 @@ def windowed_span(kernel: Kernel) -> int:
     return kernel.dims[7] + ATTENTION_TILE if len(kernel.dims) > 7 else 0
 
 
+MASKED = "_masked"
+"""What forms of attention have in their names that read a mask and skip nothing that it hides."""
 DROPPED = "_dropped"
 """How forms of attention end that drop scores at random."""
 UNEVEN = "_uneven"

@@ -77,3 +77,15 @@ def test_a_rank_has_its_heads_of_it() -> None:
     assert isinstance(mine, FusedAttention)
     assert (mine.heads, mine.unfused) == (4, True)
     assert mine.saved_bytes() == UNFUSED.saved_bytes() / 4
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp32"])
+@pytest.mark.parametrize("model", ["llama-7b:layers=1", "gpt2:layers=1", "bert-base:layers=1"])
+def test_models_in_float32_can_be_priced_under_a_compiler(model: str, precision: str) -> None:
+    eager, compiled = (build(model, 1, 512, stack=stack) for stack in ("eager", "compiled"))
+    prices = pricer("h200", precision)
+    seconds = [
+        sum(prices.gpu(op.forward()) + prices.gpu(op.backward()) for op in one.layers[1].operators)
+        for one in (eager, compiled)
+    ]
+    assert 0.3 * seconds[0] < seconds[1] < 1.5 * seconds[0]
