@@ -1,9 +1,9 @@
 """The networks that a plan is compared with, each at its price.
 
 Switched networks are given the best routing there is (packets sprayed over all shortest ways); `fat-tree-ecmp` is the
-cost-equivalent tree again with one hashed path per pair, which is what most clusters run. SiP-ML and circuits that
-change inside the step take over the strategy that was found for the ideal switch, as in the published comparison; all
-others have a search of their own.
+cost-equivalent tree again with one hashed path per pair, which is what most clusters run. Circuits, whether they change
+inside the step or are set once for one matrix, take over the strategy that was found for the ideal switch, as in the
+published comparison; all others have a search of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from functools import cache, partial
 
 from ropewalk import units
 from ropewalk.choices import Choice, Choices
+from ropewalk.codesign.demands import Demands
 from ropewalk.codesign.network import StepNetwork, one_ring
+from ropewalk.codesign.one_matrix import laid_from_one_matrix
 from ropewalk.codesign.permutations import select_jumps
 from ropewalk.codesign.reconfigure import CircuitSwitch
 from ropewalk.codesign.sprayed import sprayed_fat_tree, sprayed_leaf_spine
@@ -78,7 +80,9 @@ class Baseline:
     cost: float
     """Dollars a server."""
     network: StepNetwork | None = None
-    """None where circuits change while the step runs."""
+    """None where circuits change while the step runs, or depend on what it sends."""
+    laid_for: Callable[[Demands], StepNetwork] | None = None
+    """The network for what a step sends."""
     circuits: CircuitSwitch | None = None
     strategy_of: str | None = None
     """The baseline whose strategy is taken over; None: it has a search of its own."""
@@ -153,6 +157,23 @@ def torus(site: Site) -> Baseline:
     )
 
 
+def one_matrix(site: Site) -> Baseline:
+    """Circuits that are set once, for all-reduces and pairs added into one matrix."""
+    if site.degree < 2 < site.servers:
+        raise InputError(
+            f"one circuit per server cannot connect {site.servers} servers: give 2 ports or more, or leave "
+            "one-matrix out"
+        )
+    lay = partial(laid_from_one_matrix, degree=site.degree, bandwidth=site.bandwidth, latency=site.latency)
+    return Baseline(
+        "one-matrix",
+        "circuits set once for one matrix of all-reduces and pairs together; servers relay traffic",
+        site.on_ports(OCS_PORT),
+        laid_for=lay,
+        strategy_of="ideal-switch",
+    )
+
+
 def sip_ml(site: Site) -> Baseline:
     """Circuits of silicon photonics between those that talk, and no relays."""
     switch = CircuitSwitch(site.degree, site.bandwidth, delay_s=SIP_ML_DELAY_S, forwarding=False, latency=site.latency)
@@ -188,11 +209,13 @@ BASELINES: Choices[Choice[Callable[[Site], Baseline]]] = Choices(
         Choice("oversubscribed", oversubscribed_fat_tree, "a fat-tree with half the uplinks on the first tier"),
         Choice("expander", expander, "the same ports as a fixed random graph"),
         Choice("torus", torus, "the same ports as a torus", where="a number of servers with sides of 3 or more"),
+        Choice("one-matrix", one_matrix, "circuits set once for one matrix of all-reduces and pairs together",
+               where="servers with 2 ports or more"),
         Choice("sip-ml", sip_ml, "silicon-photonics circuits between communicating servers, without relaying"),
         Choice("ocs-reconfig", reconfigured, "optical circuits reconfigured during the step"),
         Choice("ocs-reconfig-no-relay", partial(reconfigured, forwarding=False), "the same circuits, without relaying"),
     ),
-)
+)  # fmt: skip
 """Every network to compare with. Adding one is a function that makes it and a line here."""
 
 

@@ -104,6 +104,7 @@ def test_circuits_reuse_the_strategy_of_the_ideal_switch():
     reused = {one.name: one.strategy_of for one in made if one.strategy_of}
     assert reused == {
         "fat-tree-ecmp": "fat-tree",
+        "one-matrix": "ideal-switch",
         "sip-ml": "ideal-switch",
         "ocs-reconfig": "ideal-switch",
         "ocs-reconfig-no-relay": "ideal-switch",
