@@ -167,13 +167,13 @@ def _never(plant: Plant, gpus: int) -> str:
     if sum(up) < gpus or max(up) < size:
         return (
             f"{gpus} GPUs do not fit one leaf of {most}, and over several every GPU needs an uplink of its own: leafs "
-            f"of {plant.name} have {max(up)}, {sum(up)} in all, and servers {size} GPUs: ask for {most} or "
-            "fewer, or share links (--isolate none --routing source)"
+            f"of {plant.name} have {max(up)}, {sum(up)} in all, and servers {size} GPUs; with shared "
+            "links it starts (--isolate none)"
         )
+    whole = all(row >= most for row, most in zip(up, plant.gpus_per_leaf.tolist(), strict=True))
     return (
         f"{gpus} GPUs do not fit one leaf of {most} and have no equal split into whole servers of {size} over "
-        f"the leafs of {plant.name}, even when it is empty: ask for another number, such as a power of two, "
-        "or allocate by laas (--isolate laas)"
+        f"the leafs of {plant.name}, even when it is empty{'; laas takes it (--isolate laas)' * whole}"
     )
 
 
@@ -292,7 +292,7 @@ def _waiting(state: Occupancy, gpus: int, *, never: bool) -> Waiting:
     return Waiting(
         Reason.NETWORK_FRAGMENTATION,
         f"no leaf has {-(-gpus // size)} idle servers, and no R·A + B = {gpus} with A a multiple of {size} was found "
-        f"whose leafs share A free spines, B of them with the last leaf",
+        f"whose leafs share A free spines, B of them with the last leaf{', even when it is empty' * never}",
         blocking,
         never=never,
         nearest_leafs=near.leafs if near is not None else (),

@@ -122,6 +122,7 @@ def _print(found: Comparison, gpu_hour: float, page: Path | None) -> None:
 def _print_waits(found: Comparison) -> None:
     """What jobs waited for, over all seeds, and which of them can never start."""
     from ropewalk.report.cluster_words import duration, reason
+    from ropewalk.tenancy.other_sizes import ask_for, sizes_that_start
 
     say = console().print
     for policy, timeline in found.first.runs:
@@ -134,8 +135,9 @@ def _print_waits(found: Comparison) -> None:
             say(f"{policy.name}: a job waits {duration(total)}: {parts}", soft_wrap=True)
         if timeline.refused:
             first, count = timeline.refused[0], len(timeline.refused)
+            advice = ask_for(sizes_that_start(policy.make, policy.plant(found.first.plant), first.gpus))
             say(
                 f"{policy.name}: {count} job{'s' * (count != 1)} can never start and {'are' if count != 1 else 'is'} "
-                f"excluded above, the first: {first.name}: {first.explanation}",
+                f"excluded above, the first: {first.name}: {first.explanation}{f': {advice}' * bool(advice)}",
                 soft_wrap=True,
             )

@@ -11,7 +11,7 @@ import typer
 
 from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import print_warnings, some
-from ropewalk.cli.cluster_state import describe, policy_named, request
+from ropewalk.cli.cluster_state import describe, explained, policy_named, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.live_options import LiveOptions, asked, job_named
 from ropewalk.cli.live_screen import print_explained
@@ -61,7 +61,7 @@ def explain_command(
             raise InputError("explain needs a job: give a trace and --job, or --gpus with --state")
         now = read_state(policy, plant, state)
         name = job or _new_name(now)
-        document = describe(now.plant, request(policy, now, name, gpus), name, gpus)
+        document = describe(now.plant, request(policy, now, name, gpus), name, gpus, policy)
     else:
         if job is None:
             raise InputError(f"explain needs a job of {jobs}: give --job NAME")
@@ -103,12 +103,14 @@ class _Story:
     def of(self, name: str, at: str | None) -> dict[str, Any]:
         """One job at a moment: where it runs, or what it and the head of the queue lack; and all that it waited for."""
         from ropewalk import units
+        from ropewalk.tenancy.other_sizes import sizes_that_start
 
         refused = next((one for one in self.timeline.refused if one.name == name), None)
         if refused is not None:
             return {
                 "job": name, "gpus": refused.gpus, "plant": self.plant.name, "placed": False, "never": True,
                 "reason": refused.reason, "explanation": refused.explanation, "blocking_spines": [],
+                "sizes_that_start": list(sizes_that_start(self.policy.make, self._plant(), refused.gpus)),
             }  # fmt: skip
         record = self.timeline.job(name)
         assert record is not None  # the caller has looked it up
@@ -121,7 +123,11 @@ class _Story:
         held = record.place_at(when)
         head = self.timeline.head_at(when)
         return (
-            (self._asked(record, when) if held is None else describe(self._plant(), held, name, record.gpus))
+            (
+                self._asked(record, when)
+                if held is None
+                else describe(self._plant(), held, name, record.gpus, self.policy)
+            )
             | {"at_s": when, "running": held is not None, "ahead_in_queue": self._ahead(record, when)}
             | {"head_of_queue": None if head is None else self._asked(head, when)}
             | {"when_it_was_head": self._as_head(record)}
@@ -145,7 +151,8 @@ class _Story:
         now = state_at(
             self.policy, self.plant, self.timeline, when, without=record.name, failures=self.conditions.failures
         )
-        return describe(now.plant, self.policy.make(now, record.name, record.gpus), record.name, record.gpus)
+        got = self.policy.make(now, record.name, record.gpus)
+        return describe(now.plant, got, record.name, record.gpus, self.policy)
 
     def _as_head(self, record: JobRecord) -> list[dict[str, Any]]:
         """What it lacked when it was tried and could not start: the first moment of every reason, in order."""
@@ -174,8 +181,8 @@ def _print(document: dict[str, Any]) -> None:
         verdict = f"could start, but waits behind {len(ahead)} before it" if ahead else "can start"
         _bold(f"{name} {verdict}")
     else:
-        never = ", and it can never start here" if document["never"] else ""
-        _bold(f"{name} waits: {reason(document['reason'])}{never}")
+        verdict = "can never start here" if document["never"] else "waits"
+        _bold(f"{name} {verdict}: {reason(document['reason'])}")
         _lack(document)
     if ahead:
         say(f"ahead in the queue: {some(ahead)}", soft_wrap=True)
@@ -208,6 +215,6 @@ def _bold(text: str) -> None:
 def _lack(document: dict[str, Any]) -> None:
     """What stands in the way of a job that cannot start."""
     say = console().print
-    say(f"  {document['explanation']}", soft_wrap=True)
+    say(f"  {explained(document)}", soft_wrap=True)
     if document["blocking_spines"]:
         say(f"  blocking spines: {some(document['blocking_spines'])}", soft_wrap=True)

@@ -196,13 +196,12 @@ def _refuse_options_of_files(asked: PlantOptions, named: str) -> None:
 def read_state(policy: Policy, plant: Plant, path: Path | None) -> Occupancy:
     """The state in a file, or the empty plant; refused where the policy does not know such a plant."""
     from ropewalk.tenancy.occupancy import Occupancy
-    from ropewalk.tenancy.policies import POLICIES, SHARED, isolations
+    from ropewalk.tenancy.policies import instead_of
     from ropewalk.tenancy.saved_state import read_state_document
 
     refused = policy.applies((), plant)
     if refused is not None:
-        fitting = [name for name in isolations() if POLICIES[name].applies((), plant) is None]
-        raise ClusterError(f"policy {policy.name} {refused}: use one of {', '.join((*fitting, SHARED))}")
+        raise ClusterError(f"policy {policy.name} {refused}: {instead_of(policy, (), plant)}")
     if path is None:
         return policy.occupancy(plant)
     return Occupancy.from_document(policy.plant(plant), read_state_document(path))

@@ -70,7 +70,7 @@ def allocate_command(
     got = None if gpus is None else request(policy, now, job, gpus)
     document: dict[str, Any] = {"plant": now.plant.name, "free_gpus": now.free, "released": changes.release}
     if got is not None:
-        document = describe(now.plant, got, job, gpus or 0)
+        document = describe(now.plant, got, job, gpus or 0, policy)
     document["still_on_drained_parts"] = list(still)
     if prove is not None and document["placed"]:
         document["proof"] = _proof(now, got, prove)
@@ -126,9 +126,10 @@ def policy_named(isolate: str) -> Policy:
     return policy
 
 
-def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> dict[str, Any]:
-    """An answer by the names of the plant."""
+def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int, policy: Policy) -> dict[str, Any]:
+    """An answer by the names of the plant; a job that can never start is told which sizes near it can."""
     from ropewalk.tenancy.allocation import Waiting
+    from ropewalk.tenancy.other_sizes import sizes_that_start
 
     asked = {"job": job, "gpus": gpus, "plant": plant.name}
     if isinstance(got, Waiting):
@@ -138,6 +139,7 @@ def describe(plant: Plant, got: Allocation | Waiting, job: str, gpus: int) -> di
             "explanation": got.explanation,
             "blocking_spines": [plant.spine_names[spine] for spine in got.blocking_spines],
             "never": got.never,
+            **({"sizes_that_start": list(sizes_that_start(policy.make, plant, gpus))} if got.never else {}),
             **_waits_above(plant, got),
         }
     cables = got.cables or (0,) * len(got.links)
@@ -245,12 +247,20 @@ def _write_metrics(now: Occupancy, got: Allocation | Waiting | None, path: Path)
     write_whole(path, metrics(now, [got] if isinstance(got, Waiting) else ()))
 
 
+def explained(document: dict[str, Any]) -> str:
+    """Why a job does not start, and what to ask for instead if it never does."""
+    from ropewalk.tenancy.other_sizes import ask_for
+
+    advice = ask_for(document.get("sizes_that_start", ()))
+    return f"{document['explanation']}. {advice[0].upper()}{advice[1:]}" if advice else str(document["explanation"])
+
+
 def _print(document: dict[str, Any]) -> None:
     say = console().print
     if not document["placed"]:
-        never = " It can never start here." if document["never"] else ""
-        say(f"{document['job']} waits: {document['reason']}", style="bold")
-        say(f"{document['explanation']}.{never}", soft_wrap=True)
+        verdict = "can never start here" if document["never"] else "waits"
+        say(f"{document['job']} {verdict}: {document['reason']}", style="bold")
+        say(explained(document), soft_wrap=True)
         for kind in ("spines", "cores"):
             if document.get(f"blocking_{kind}"):
                 say(f"blocking {kind}: {some(document[f'blocking_{kind}'])}", soft_wrap=True)

@@ -207,6 +207,15 @@ def isolations() -> tuple[str, ...]:
     return tuple(name for name, one in POLICIES.items() if one.isolates)
 
 
+def instead_of(policy: Policy, failures: Sequence[Failure], plant: Plant) -> str:
+    """Advice where a policy does not apply to a plant and its failures: those of its kind that do, by their option."""
+    same = [one for one in _SHARING if not policy.isolates] or [POLICIES[name] for name in isolations()]
+    names = [one.routing if one.shares else one.name for one in same if one.applies(failures, plant) is None]
+    if policy.isolates:
+        return f"use one of {', '.join((*names, SHARED))} (--isolate)"
+    return f"use one of {', '.join(names)} (--routing)"
+
+
 def allocator_named(name: str) -> Allocate:
     """What gives jobs GPUs, by the name of an isolation; `none` shares every link.
 

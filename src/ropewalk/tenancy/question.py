@@ -10,7 +10,7 @@ from ropewalk.tenancy.failure import Failure
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.optical.plant import DEFAULT_RECONFIGURATION_S
 from ropewalk.tenancy.plant import Plant
-from ropewalk.tenancy.policies import Policy
+from ropewalk.tenancy.policies import Policy, instead_of
 from ropewalk.tenancy.simulation import Rules
 
 
@@ -31,10 +31,9 @@ class Conditions:
     when_a_link_dies: str = "ecmp"
     """What a job with dedicated links does then: a name of `WHEN_A_LINK_DIES`."""
 
-    @property
-    def remedy(self) -> str:
-        """What to do where no policy applies."""
-        return "choose another policy" + ", or let a spine or leaf fail" * bool(self.failures)
+    def remedy(self, policy: Policy, plant: Plant) -> str:
+        """What to do where a policy does not apply."""
+        return instead_of(policy, self.failures, plant)
 
     def rules(self, routing: str) -> Rules:
         """How a cluster with this routing is run under them."""

@@ -87,7 +87,7 @@ def answer(
     policies = [policy for policy in question.policies if refused[policy.name] is None]
     left_out = [f"policy {name} {reason}" for name, reason in refused.items() if reason is not None]
     if not policies:
-        raise ClusterError(f"{'; '.join(left_out)}: {conditions.remedy}")
+        raise ClusterError(f"{'; '.join(left_out)}: {conditions.remedy(question.policies[0], plant)}")
     timelines = []
     for number, policy in enumerate(policies):
         file = None if checkpoint is None else checkpoint_of(checkpoint, policy)

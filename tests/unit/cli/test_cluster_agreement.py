@@ -32,4 +32,4 @@ def test_policies_without_a_hash_are_compared_without_another_one(ropewalk):
 def test_a_moment_without_links_says_what_to_do(ropewalk):
     answer = ropewalk("cluster", "agreement", EXAMPLE, "--fabric", "leaf-spine:2x64x64", "--at", "100s")
     assert answer.code == 2
-    assert "smaller --fabric" in answer.stderr
+    assert "or a --fabric with smaller leafs" in answer.stderr

@@ -116,6 +116,36 @@ def test_a_job_with_more_gpus_than_there_are_uplinks_is_told_so(run):
     assert run("allocate", *where, "--isolate", "none").code == 0
 
 
+@pytest.mark.parametrize("asked", ["allocate", "explain"])
+def test_a_job_that_can_never_start_is_told_what_does(run, asked):
+    where = ("--fabric", "fat-tree:16,2,4", "--gpus-per-server", 4)
+    refused = run(asked, *where, "--gpus", 120)
+    assert "can never start here" in refused.stdout
+    advised = run(asked, *where, "--gpus", 120, "--json").json["sizes_that_start"]
+    assert f"Ask for {advised[0]} GPUs" in refused.stdout
+    for size in advised:
+        assert run("allocate", *where, "--gpus", size).code == 0
+    assert "with shared links it starts (--isolate none)" in refused.stdout
+    assert run("allocate", *where, "--gpus", 120, "--isolate", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"),
+    [(("--isolate", "laas"), "--isolate"), (("--isolate", "none", "--routing", "adaptive"), "--routing")],
+)
+def test_a_replay_that_no_policy_can_have_names_those_that_can(run, tmp_path, policy, option):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,gpus,arrival_s,duration_s,communication_share\na,4,0,100,0.3\n")
+    fabric = "rails:8x4x4" if option == "--isolate" else "fat-tree:8"
+    where = (jobs, "--fabric", fabric, "--gpus-per-server", 4, "--seeds", 1, "--no-compare", "--no-apart")
+    refused = run("replay", *where, *policy)
+    assert refused.code == 2
+    assert refused.stderr.strip().endswith(f"({option})")
+    for name in refused.stderr.rpartition("use one of ")[2].split(" (")[0].split(", "):
+        chosen = ("--isolate", name) if option == "--isolate" else ("--isolate", "none", "--routing", name)
+        assert run("replay", *where, *chosen).code == 0
+
+
 def test_the_headline_names_policies_that_are_as_fast_and_those_that_refuse_jobs(run, tmp_path):
     jobs = tmp_path / "jobs.csv"
     jobs.write_text(

@@ -174,11 +174,19 @@ def answer(question: AgreementQuestion, progress: Progress | None = None) -> Agr
         else:
             empty.append(at_s)
     if not found:
-        raise ClusterError(
-            f"no job of {question.trace} uses a link between switches at {len(times)} moments: take others, or a "
-            "smaller --fabric"
-        )
+        raise ClusterError(_nothing_above(question, len(times)))
     return Agreement(question, tuple(found), tuple(empty))
+
+
+def _nothing_above(question: AgreementQuestion, moments: int) -> str:
+    """No job sends over links between switches: there is nothing of which replay and packets could differ."""
+    plant, when = question.plant, "at that moment" if moments == 1 else f"at any of {moments} moments"
+    if not plant.spines:
+        return f"{plant.name} has no links between switches, so jobs never meet: compare on a fabric with spines"
+    return (
+        f"no job of {question.trace} uses a link between switches {when}: take others (--at, --moments), or a "
+        "--fabric with smaller leafs"
+    )
 
 
 def _compared(question: AgreementQuestion, at_s: float, moment: Moment) -> MomentCompared:

@@ -123,7 +123,8 @@ def _explained(
         text = (
             f"no two leafs can be connected, no spine has {gpus} ports free, and {gpus} GPUs have no other equal split"
         )
-        return Waiting(Reason.NETWORK_FRAGMENTATION, text + " over idle servers", never=never)
+        text += " over idle servers" + ", even when all are idle" * never
+        return Waiting(Reason.NETWORK_FRAGMENTATION, text, never=never)
     missing, shape, blocking = nearest
     fact = f"spines are short of {missing} virtual ones" if missing else "no choice of switches connects all of them"
     if undecided:

@@ -24,6 +24,7 @@ from ropewalk.tenancy.optical.pod_lanes import PodLanes, exact_pod_lanes, quick_
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.vclos.compact import BRANCH_BUDGET, decide_leafs
+from ropewalk.tenancy.vclos.explain import never_fits
 from ropewalk.tenancy.vclos.search import NODE_BUDGET, Found, Undecided, search_leafs
 from ropewalk.tenancy.vclos.shapes import doubling, over_pods
 from ropewalk.tenancy.vclos.subtree import FoundTree, search_subtree
@@ -186,9 +187,11 @@ def _allocation(state: Occupancy, job: str, chosen: PodChoice, laid: PodLanes, l
 def _explained(plant: PodOpticalPlant, gpus: int, undecided: ProgramUndecided | None, *, never: bool) -> Waiting:
     """Why no pods hold the job."""
     said = ", ".join(f"{pods}×{leafs}×{lanes}" for pods, leafs, lanes in list(over_pods(plant, gpus, doubling))[:4])
-    if never or not said:
-        text = f"{gpus} GPUs have no equal split over leafs and pods of {plant.name}"
-        return Waiting(Reason.NETWORK_FRAGMENTATION, text + (", even when it is empty" if never else ""), never=never)
+    if never:
+        return Waiting(Reason.NETWORK_FRAGMENTATION, never_fits(plant, gpus), never=True)
+    if not said:
+        fact = f"{gpus} GPUs have no equal split over leafs and pods of {plant.name}"
+        return Waiting(Reason.NETWORK_FRAGMENTATION, fact)
     text = (
         f"no circuits inside one pod join {gpus} GPUs, and no pods were found with the leafs, fibres and cores of a "
         f"shape (pods×leafs×spines: {said})"

@@ -26,6 +26,7 @@ from ropewalk.tenancy.optical.home import over_home_circuits
 from ropewalk.tenancy.optical.lanes import STRAIGHT, CoreLanes, exact_lanes, quick_lanes
 from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.vclos.compact import BRANCH_BUDGET, decide_leafs
+from ropewalk.tenancy.vclos.explain import never_fits
 from ropewalk.tenancy.vclos.rows import servers_of
 from ropewalk.tenancy.vclos.search import NODE_BUDGET, Found, search_leafs
 from ropewalk.tenancy.vclos.search import Undecided as Unsearched
@@ -211,9 +212,10 @@ def _explained(
     """Why no pods hold the job: leafs and spines, or circuits between them."""
     reason, plant = Reason.NETWORK_FRAGMENTATION, behind_cores(state)
     told = list(over_pods(plant, gpus, shapes))
-    if never or not told:
-        text = f"{gpus} GPUs have no equal split over leafs and pods of {plant.name}"
-        return Waiting(reason, text + (", even when it is empty" if never else ""), never=never)
+    if never:
+        return Waiting(reason, never_fits(plant, gpus), never=True)
+    if not told:
+        return Waiting(reason, f"{gpus} GPUs have no equal split over leafs and pods of {plant.name}")
     fibres = free_core_fibres(state)
     for pods, leafs, spines in told:
         if len(leafs_of_pods(state, fibres, leafs, spines)) >= pods:

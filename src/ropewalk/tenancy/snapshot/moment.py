@@ -69,7 +69,7 @@ def moments_of_replay(
 def _begun(policy: Policy, plant: Plant, jobs: Sequence[Job], conditions: Conditions) -> Simulation:
     refused = policy.applies(conditions.failures, plant)
     if refused is not None:
-        raise ClusterError(f"policy {policy.name} {refused}: {conditions.remedy}")
+        raise ClusterError(f"policy {policy.name} {refused}: {conditions.remedy(policy, plant)}")
     place = policy.plant(plant, conditions.circuit_delay_s, conditions.patch_delay_s)
     check_jobs(jobs, place)
     check_failures(conditions.failures, place)

@@ -45,13 +45,12 @@ def wires_of(moment: Moment, hop_latency_s: float = 0.0) -> Wires:
         plain = ", ".join(name for name, one in ROUTINGS.items() if one.simulated)
         raise ClusterError(
             f"a snapshot runs flows on fixed paths with equal priority, which {moment.policy.name} does not: use one "
-            "of "
-            f"{plain}"
+            f"of {plain} (--routing)"
         )
     if moment.policy.panels:
         raise ClusterError(
             f"under {moment.policy.name} every job has cables of its own, along which its exchanges run: nobody meets "
-            "anybody, and there is nothing to simulate together; choose another policy (--isolate vclos)"
+            "anybody, and there is nothing to simulate together: choose another policy, such as --isolate vclos"
         )
     if isinstance(plant, OpticalPlant):
         wires = _circuits(plant, moment)

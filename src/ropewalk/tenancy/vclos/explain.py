@@ -90,23 +90,22 @@ def some_names(names: Sequence[str], numbers: Sequence[int], more: str | None = 
 
 
 def never_fits(plant: Plant, gpus: int) -> str:
+    """Why not even the empty plant holds a job; other numbers of GPUs that it holds are for `other_sizes`."""
     size, most = plant.gpus_per_server, int(plant.gpus_per_unit.max())
     kind = "leaf" if plant.rails == 1 else "unit"
     where = f"{kind}s" if not plant.cores else f"{kind}s and pods"
     if not plant.spines:
-        return (
-            f"{gpus} GPUs do not fit one {kind} of {most}, and nothing connects the {kind}s of {plant.name}: ask for "
-            f"{most} or fewer"
-        )
+        return f"{gpus} GPUs do not fit one {kind} of {most}, and nothing connects the {kind}s of {plant.name}"
     up = plant.cables.sum(axis=1)
-    if not plant.cores and plant.rails == 1 and (gpus > up.sum() or size > up.max()):
+    if gpus > up.sum() or size // plant.rails > up.max():
         return (
-            f"{gpus} GPUs do not fit one leaf of {most}, and over several every GPU needs an uplink of its own: leafs "
-            f"of {plant.name} have {int(up.max())}, {int(up.sum())} in all, and servers {size} GPUs: ask for {most} or "
-            "fewer, or share links (--isolate none --routing source)"
+            f"{gpus} GPUs do not fit one {kind} of {most}, and over several every GPU needs an uplink of its own: "
+            f"leafs of {plant.name} have {int(up.max())}, {int(up.sum())} in all, and servers {size} GPUs; with shared "
+            "links it starts (--isolate none)"
         )
-    otherwise = "" if plant.cores or plant.rails > 1 else ", or allocate by laas (--isolate laas)"
+    whole = not plant.cores and plant.rails == 1 and bool((up >= plant.gpus_per_leaf).all())
+    otherwise = "; laas takes it (--isolate laas)" if whole else ""
     return (
         f"{gpus} GPUs do not fit one {kind} of {most} and have no equal split into whole servers of {size} over "
-        f"the {where} of {plant.name}, even when it is empty: ask for another number, such as a power of two{otherwise}"
+        f"the {where} of {plant.name}, even when it is empty{otherwise}"
     )

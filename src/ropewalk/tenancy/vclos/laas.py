@@ -125,10 +125,15 @@ def _waiting(state: Occupancy, gpus: int, *, never: bool) -> Waiting:
     told = [(gpus // each, each) for each in range(most, 0, -size) if gpus // each > 1] or [(2, size)]
     near = nearest(state, *told[0])
     blocking = near.blocking if near is not None else ()
+    pod = int(np.bincount(state.plant.tiers.pod_of_leaf, state.plant.gpus_per_leaf).max())
+    if gpus > pod:
+        fact = f"laas keeps a job in one pod, and those of {state.plant.name} have {pod} GPUs, not {gpus}"
+        return Waiting(Reason.NETWORK_FRAGMENTATION, fact, never=never)
+    where, always = "of one pod " * bool(state.plant.cores), ", even when it is empty" * never
     return Waiting(
         Reason.NETWORK_FRAGMENTATION,
         f"no leaf has {-(-gpus // size)} idle servers, and no R·A + B = {gpus} with A a multiple of {size} was found "
-        f"whose leafs {'of one pod ' * bool(state.plant.cores)}share A free spines, B of them with the last leaf",
+        f"whose leafs {where}share A free spines, B of them with the last leaf{always}",
         blocking,
         never=never,
         nearest_leafs=() if near is None else near.leafs,
