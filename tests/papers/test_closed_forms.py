@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 
 from ropewalk.collectives.cost import closed_form, closed_forms
-from ropewalk.fabric import BCube, FatTree, Torus
+from ropewalk.fabric import BCube, FatTree, IdealSwitch, Torus
 
 LINK = 5e9
 ALPHA = 10e-6
@@ -159,3 +159,18 @@ def test_hips_on_a_torus_takes_a_quarter_of_a_ring_on_a_fat_tree():
     shards = milliseconds(closed_form("mesh", BCube(16, 2), "dimension"), 575e6)
     assert 1 - hips / ring == pytest.approx(0.75, abs=0.01)
     assert 1 - hips / shards == pytest.approx(0.73, abs=0.01)
+
+
+@pytest.mark.parametrize("side", range(3, 17))
+def test_the_order_of_fabrics_for_a_mesh_turns_round_between_36_and_64_hosts(side):
+    """n^2 hosts: a torus is fastest up to 6 x 6, even with BCube at 7 x 7, and behind both from 8 x 8 on."""
+    torus = closed_form("mesh", Torus((side, side)), "dimension-rotated").bandwidth_term
+    cube = closed_form("mesh", BCube(side, 2), "dimension-rotated").bandwidth_term
+    tree = closed_form("mesh", IdealSwitch(side**2), "shortest").bandwidth_term  # as a fat-tree: full bisection
+    assert cube < tree
+    if side < 7:
+        assert torus < cube
+    elif side == 7:
+        assert torus == cube
+    else:
+        assert torus > tree
