@@ -1,4 +1,4 @@
-"""`ropewalk cluster submit|end|cancel|resize|status|queue|what-if`: jobs of a live cluster, by a service or a file.
+"""Jobs of a live cluster, by a service or a file: `ropewalk cluster submit|end|cancel|hold|release|resize|status|…`.
 
 Exit codes: 0 started or done, 3 queued, 4 impossible, 2 bad input, 1 the service cannot be reached.
 """
@@ -95,6 +95,28 @@ def resize_command(job: str = JOB, gpus: int = GPUS, json: bool = JSON, *, live:
     """
     whom = live.open()
     found = asked(whom, "POST", f"/v1/jobs/{job_named(whom, job)}/resize", {"gpus": gpus}).document
+    _show(found, json, live_screen.print_job)
+
+
+@with_options
+def hold_command(
+    job: str = JOB, note: str = typer.Option("", help="Reason, shown with the job."), json: bool = JSON,
+    *, live: LiveOptions,
+) -> None:  # fmt: skip
+    """Hold a waiting job until it is released.
+
+    Example: `ropewalk cluster hold train --note "data is not ready"`
+    """
+    whom = live.open()
+    found = asked(whom, "POST", f"/v1/jobs/{job_named(whom, job)}/hold", {"note": note} if note else {}).document
+    _show(found, json, live_screen.print_job)
+
+
+@with_options
+def release_command(job: str = JOB, json: bool = JSON, *, live: LiveOptions) -> None:
+    """Release a held job to its place in the queue."""
+    whom = live.open()
+    found = asked(whom, "POST", f"/v1/jobs/{job_named(whom, job)}/release", {}).document
     _show(found, json, live_screen.print_job)
 
 

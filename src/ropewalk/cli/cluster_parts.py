@@ -12,6 +12,7 @@ from ropewalk.cli import live_screen
 from ropewalk.cli.live_options import LiveOptions, asked
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, print_json
+from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.serve.client import Client
@@ -88,10 +89,12 @@ def events_command(
 
     Example: `ropewalk cluster events --follow`
     """
+    if follow and live.state is not None:
+        raise InputError("a state file changes only by commands: --follow is for a service")
     whom = live.open()
     show = (lambda event: typer.echo(json_module.dumps(event))) if json else live_screen.print_event
     last = after
-    for event in _past(whom, after, limit):
+    for event in _latest(whom, limit) if after is None else _past(whom, after, limit):
         show(event)
         last = event["seq"]
     if not follow:
@@ -103,17 +106,19 @@ def events_command(
         raise typer.Exit(0) from None
 
 
-def _past(whom: Client | StateFile, after: int | None, limit: int) -> list[dict[str, Any]]:
-    """Events of the past, page by page; the last of them where no beginning is given."""
+def _latest(whom: Client | StateFile, limit: int) -> list[dict[str, Any]]:
+    """The last events; their numbers have no gaps."""
+    last = asked(whom, "GET", "/v1/history", query={"latest": "true", "limit": 1}).document["events"]
+    return _past(whom, max(0, last[0]["seq"] - limit), limit) if last else []
+
+
+def _past(whom: Client | StateFile, after: int, limit: int) -> list[dict[str, Any]]:
+    """Events of the past, page by page."""
     found: list[dict[str, Any]] = []
-    at: int | None = after or 0
-    while at is not None:
-        size = 1000 if after is None else min(1000, limit - len(found))
-        page = asked(whom, "GET", "/v1/history", query={"after": at, "limit": size}).document
+    at: int | None = after
+    while at is not None and len(found) < limit:
+        query = {"after": at, "limit": min(1000, limit - len(found))}
+        page = asked(whom, "GET", "/v1/history", query=query).document
         found += page["events"]
         at = page["next"]
-        if after is None:
-            found = found[-limit:]
-        elif len(found) >= limit:
-            break
     return found

@@ -125,6 +125,8 @@ CLUSTER = {
     ),
     "end": _at("cluster_live", "end_command", "A job is over: what it held is free, and others start.", LIVE),
     "cancel": _at("cluster_live", "cancel_command", "Cancel a waiting or running job.", LIVE),
+    "hold": _at("cluster_live", "hold_command", "Hold a waiting job until it is released.", LIVE),
+    "release": _at("cluster_live", "release_command", "Release a held job to its place in the queue.", LIVE),
     "resize": _at("cluster_live", "resize_command", "Resize a running job.", LIVE),
     "queue": _at("cluster_live", "queue_command", "Waiting jobs in queue order, with reasons.", LIVE),
     "what-if": _at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,14 +54,23 @@ class LiveOptions:
 
     def open(self, cluster: PlantOptions | None = None, settings: Settings | None = None) -> Client | StateFile:
         """Who answers; a state file that does not exist yet is of the cluster in `cluster`."""
+        described = cluster is not None and cluster != PlantOptions()
         if self.state is not None:
             from ropewalk.serve.state_file import StateFile
 
-            plant = None if cluster is None else lambda: plant_of(cluster)
+            if self.service not in (None, os.environ.get("ROPEWALK_SERVICE")):
+                raise InputError("--service and --state both say whom to ask: give one of them")
+            plant = (lambda: plant_of(cluster)) if cluster is not None and described else None
             return StateFile(self.state, plant, settings)
         from ropewalk.serve.client import client_of
 
-        return client_of(self.service, token_file=self.token_file)
+        whom = client_of(self.service, token_file=self.token_file)
+        if described or (settings is not None and settings != type(settings)()):
+            raise InputError(
+                f"options of the cluster, --policy and --queue are for a new --state FILE, and {whom.where} has a "
+                "cluster: leave them out (`ropewalk cluster policy` changes its policy)"
+            )
+        return whom
 
 
 def asked(whom: Client | StateFile, method: str, path: str, body: dict[str, Any] | None = None, **more: Any) -> Reply:

@@ -129,8 +129,9 @@ def print_parts(answer: Document, word: str) -> None:
 
 def print_policy(settings: Document) -> None:
     chosen = settings.get("settings", settings)
-    words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in chosen.items())
-    console().print(words, style="bold", soft_wrap=True)
+    words = [f"{name} {chosen[name]}" for name in ("policy", "queue", "backfill")]
+    words += ["links are kept until their rules are gone"] if chosen["keep_links"] else []
+    console().print(", ".join(words), style="bold", soft_wrap=True)
     if settings.get("guarantee"):
         console().print(plain(settings["guarantee"]), soft_wrap=True)
 
@@ -138,13 +139,22 @@ def print_policy(settings: Document) -> None:
 def print_event(event: Document) -> None:
     """An event in one line."""
     at = datetime.fromtimestamp(event["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
-    about = {
-        name: value
-        for name, value in event.items()
-        if name not in ("seq", "at", "kind", "job") and value not in ("", None)
-    }
-    facts = " ".join(f"{name}={plain(_in_line(value))}" for name, value in about.items())
-    console().print(f"{event['seq']} {at} {event['kind']} {event['job'] or ''} {facts}".rstrip(), soft_wrap=True)
+    about = {name: value for name, value in event.items() if name not in ("seq", "at", "kind", "job")}
+    who = about.pop("actor", None)
+    about |= _changes(about.pop("before", None), about.pop("after", None)) | {"actor": who}
+    facts = [f"{name}={_in_line(value)}" for name, value in about.items() if value not in ("", None)]
+    console().print(*filter(None, [str(event["seq"]), at, event["kind"], event["job"], *facts]), soft_wrap=True)
+
+
+def _changes(before: Any, after: Any) -> dict[str, Any]:
+    """What has changed, of values or of whole documents.
+
+    >>> _changes({"queue": "fifo", "backfill": "none"}, {"queue": "fifo", "backfill": "easy"})
+    {'backfill': 'none->easy'}
+    """
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return {name: f"{before.get(name)}->{new}" for name, new in after.items() if before.get(name) != new}
+    return {name: value for name, value in (("before", before), ("after", after)) if value is not None}
 
 
 def _print_speed(job: Document) -> None:
@@ -164,7 +174,12 @@ def _step_told(speed: Document | None) -> str:
 
 
 def _in_line(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    """
+    >>> _in_line(["leaf:a", "leaf:b"]), _in_line("optics failed")
+    ('leaf:a,leaf:b', '"optics failed"')
+    """
+    text = plain(",".join(map(str, value)) if isinstance(value, list) else str(value))
+    return f'"{text}"' if " " in text else text
 
 
 def jobs_said(jobs: Document) -> str:
@@ -210,7 +225,8 @@ def _print_jobs(jobs: list[Document]) -> None:
 
 
 def _ago(at: float | None) -> str:
-    return "" if at is None else _duration(max(0.0, time.time() - at))
+    """How long ago something was, in whole seconds: jobs are watched by people."""
+    return "" if at is None else _duration(round(max(0.0, time.time() - at)))
 
 
 def _duration(seconds: float) -> str:

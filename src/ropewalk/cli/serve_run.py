@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import traceback
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk import units
 from ropewalk.cli.cluster_plant import PlantOptions, plant_of
 from ropewalk.cli.serve_beside import check_beside, schedulers
 from ropewalk.cli.serve_kubernetes_options import KubernetesOptions
@@ -23,6 +24,7 @@ from ropewalk.errors import InputError
 from ropewalk.extras import how_to_install
 
 if TYPE_CHECKING:
+    from ropewalk.serve.http.logs import LineLog
     from ropewalk.serve.http.server import Listening
     from ropewalk.serve.http.settings import HttpSettings
     from ropewalk.serve.store import Store
@@ -66,8 +68,8 @@ def serve(
             store = open_store(run.url(), upgrade=run.upgrade)
             leaving.callback(store.close)
             active = sum(one.revoked is None for one in tokens(store))
-            check_openness(listening, no_auth=settings.no_auth, tokens=active)
-            writer = opened(store, plant, run)
+            check_openness(listening, no_auth=settings.no_auth, tokens=active, socket_role=settings.socket_role)
+            writer = opened(store, plant, run, lambda problem: end_without_a_commit(problem, log))
             sockets = bound(listening)
             listening = replace(listening, port=sockets[0].getsockname()[1] if sockets else listening.port)
             writer.start()
@@ -84,7 +86,7 @@ def serve(
             app = make_application(service, hosts, handlers, shown.lifespan, **shared)
 
             def started() -> None:
-                _say_where(writer, store, listening, active, settings.no_auth)
+                _say_where(writer, store, listening, active, settings)
                 log.say("started", url=listening.url(), database=store.name, pid=os.getpid())
 
             server = server_of(app, listening, service.doors, log, lambda: close(service), started)
@@ -113,7 +115,7 @@ def _checked(
     if listening.secure and listening.key is not None:
         check_certificate(listening)
     if run.is_new():
-        check_openness(listening, no_auth=settings.no_auth, tokens=0)
+        check_openness(listening, no_auth=settings.no_auth, tokens=0, socket_role=settings.socket_role)
         if plant is None:
             raise no_cluster(run.url())
     return listening, settings, plant
@@ -127,9 +129,12 @@ def _favour_short_requests() -> None:
     gc.set_threshold(*COLLECT)
 
 
-def opened(store: Store, plant: Plant | None, run: ServeRunOptions) -> Writer:
+def opened(
+    store: Store, plant: Plant | None, run: ServeRunOptions, fatal: Callable[[BaseException], None] | None = None
+) -> Writer:
     """The writer of the store, which is about the plant that was described, or goes on with the one it has."""
     from ropewalk.serve.service import open_writer
+    from ropewalk.tenancy.plant_differences import differences
 
     saved = store.load()
     if saved is None and plant is None:
@@ -145,7 +150,22 @@ def opened(store: Store, plant: Plant | None, run: ServeRunOptions) -> Writer:
         if found:
             _replace(store, plant)
         plant = None
-    return open_writer(store, plant, run.settings(), retention=run.retention())
+    return open_writer(store, plant, run.settings(), fatal=fatal, retention=run.retention())
+
+
+def end_without_a_commit(problem: BaseException, log: LineLog) -> None:
+    """What is in memory is ahead of what is on disk: only a new process can go on."""
+    from ropewalk.serve.writer import EXIT_FAILED_COMMIT
+
+    fact = str(getattr(problem, "orig", None) or problem).partition("\n")[0]
+    log.say("commit-failed", "error", message=fact, exception="".join(traceback.format_exception(problem)))
+    log.flush()
+    typer.echo(
+        f"ropewalk serve: ended, the database cannot be written ({fact}): every acknowledged request is in it; "
+        "make room or bring it back, and start again",
+        err=True,
+    )
+    os._exit(EXIT_FAILED_COMMIT)
 
 
 def no_cluster(database: str) -> InputError:
@@ -171,44 +191,6 @@ def warm(writer: Writer) -> None:
             continue
 
 
-def differences(kept: Plant, given: Plant) -> list[str]:
-    """What differs between two clusters, in words; nothing where they are the same."""
-    from ropewalk.tenancy.plant_document import plant_document
-
-    if plant_document(kept) == plant_document(given):
-        return []
-    found = [
-        f"{about} {before} there, {after} here"
-        for about, before, after in zip(FACTS, _facts(kept), _facts(given), strict=True)
-        if before != after
-    ]
-    names = (("servers", "server_names"), ("leafs", "leaf_names"), ("spines", "spine_names"))
-    for about, field in names:
-        before, after = getattr(kept, field), getattr(given, field)
-        other = next((pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]), None)
-        if other is not None:
-            found.append(f"{about} have other names ({other[0]} there, {other[1]} here)")
-    return found or ["servers are on other leafs, or cables differ"]
-
-
-FACTS = (
-    "servers",
-    "GPUs per server",
-    "leafs",
-    "spines",
-    "leaf-spine cables",
-    "a NIC",
-    "a cable",
-    "intra-server bandwidth per GPU",
-)
-
-
-def _facts(plant: Plant) -> list[str]:
-    counts = (plant.servers, plant.gpus_per_server, plant.leafs, plant.spines, int(plant.cables.sum()))
-    speeds = (plant.nic_bandwidth, plant.link_bandwidth, plant.server_bandwidth)
-    return [*map(str, counts), *map(units.show_bandwidth, speeds)]
-
-
 def _replace(store: Store, plant: Plant) -> None:
     saved = store.load()
     assert saved is not None
@@ -230,7 +212,7 @@ def _apply_changes(writer: Writer, run: ServeRunOptions) -> None:
         writer.submit(ChangePolicy(**wanted), actor="command line").result()
 
 
-def _say_where(writer: Writer, store: Store, listening: Listening, tokens: int, no_auth: bool) -> None:
+def _say_where(writer: Writer, store: Store, listening: Listening, tokens: int, http: HttpSettings) -> None:
     """The first words: what is served, from where, to whom, and what to do next."""
     from ropewalk.cli.live_screen import jobs_said
     from ropewalk.serve import answers
@@ -243,9 +225,11 @@ def _say_where(writer: Writer, store: Store, listening: Listening, tokens: int, 
         f"{settings['queue']}; {jobs_said(jobs)}")  # fmt: skip
     say(f"database: {store.name}")
     say(f"listening: {url}" + (f" and unix:{listening.socket}" if listening.socket and listening.host else ""))
-    if no_auth:
+    if http.no_auth:
         say("no authentication (--no-auth): every local user may do everything")
-    else:
+    elif tokens or http.socket_role is None:
         say(f"{tokens} token{'s' * (tokens != 1)} active; send one as `Authorization: Bearer rw_…`")
+    if http.socket_role is not None:
+        say(f"over the socket no token is needed: who can open it has the role {http.socket_role}")
     say(f"try: ROPEWALK_SERVICE={url} ropewalk cluster status")
     sys.stdout.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -14,10 +13,13 @@ from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.serve_options import StoreOptions
 from ropewalk.errors import InputError
 
+HOMES = ("/home", "/root", "/run/user")
+"""What `ProtectHome=yes` hides: a unit that runs an installation in there may read it."""
 UNIT = """[Unit]
 Description=ropewalk serve: the controller of the cluster
 After=network-online.target
 Wants=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={command}
@@ -33,7 +35,7 @@ TimeoutStopSec=30
 LimitNOFILE=65536
 NoNewPrivileges=yes
 ProtectSystem=strict
-ProtectHome=yes
+ProtectHome={home}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectKernelTunables=yes
@@ -74,9 +76,24 @@ def systemd_unit_command(
     Example: `ropewalk serve systemd-unit --user ropewalk -- --socket /run/ropewalk/ropewalk.sock --socket-role submit`
     """
     binary = shutil.which("ropewalk") or str(Path(sys.executable).with_name("ropewalk"))
-    command = shlex.join([binary, "serve", "run", *(options or [])])
-    if "\n" in command or "%" in command:
-        raise InputError(
-            "options of a unit cannot have newlines or percent signs: put them into /etc/ropewalk/serve.env"
-        )
-    typer.echo(UNIT.format(command=command, user=user or getpass.getuser()), nl=False)
+    command = " ".join(map(_quoted, [binary, "serve", "run", *(options or [])]))
+    needs = (Path(binary).resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
+    at_home = any(path.is_relative_to(home) for path in needs for home in HOMES)
+    typer.echo(
+        UNIT.format(command=command, user=user or getpass.getuser(), home="read-only" if at_home else "yes"), nl=False
+    )
+
+
+def _quoted(word: str) -> str:
+    """A word of a command line as systemd reads it.
+
+    >>> _quoted("--port"), _quoted("ssh root@{device}"), _quoted("100%")
+    ('--port', '"ssh root@{device}"', '100%%')
+    """
+    if not word.isprintable():
+        raise InputError(f"options of a unit cannot have control characters, as in {word!r}: leave them out")
+    literal = word.replace("%", "%%").replace("$", "$$")
+    if word and not set(word) & set(" \\\"';"):
+        return literal
+    escaped = literal.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

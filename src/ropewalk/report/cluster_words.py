@@ -23,9 +23,9 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return quantity.seconds(seconds)
     value, unit = seconds / 86400, "d"
-    if seconds < 7200:
+    if round(seconds / 60) < 120:
         value, unit = seconds / 60, "min"
-    elif seconds < 48 * 3600:
+    elif round(seconds / 3600) < 48:
         value, unit = seconds / 3600, "h"
     return f"{value:.3g}\u00a0{unit}" if value < 1000 else f"{quantity.count(round(value))}\u00a0{unit}"
 

@@ -27,9 +27,10 @@ from ropewalk.serve.operation import OUTCOMES
 from ropewalk.serve.outcome import Event, Refused
 from ropewalk.serve.problems import problem_document, status_of
 from ropewalk.serve.settings import Settings
-from ropewalk.serve.state import Counters
+from ropewalk.serve.state import Counters, State
 from ropewalk.tenancy.parts import drained_of, part_names
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.plant_differences import differences
 from ropewalk.tenancy.plant_document import plant_document, plant_from_document
 from ropewalk.tenancy.saved_state import CONTROLLER, read_state_document, write_state
 
@@ -108,26 +109,47 @@ class StateFile:
         return outcome.answer
 
     def _history(self, asked: ReceivedRequest) -> dict[str, Any]:
-        asked.check_query(("after", "limit"))
+        asked.check_query(("after", "limit", "latest"))
         after, limit = asked.number("after") or 0, asked.limit()
         _, events = self._load()
         found = [event for event in events if event["seq"] > after]
+        if asked.flag("latest"):
+            return {"events": found[-limit:], "next": None}
         return {"events": found[:limit], "next": found[limit - 1]["seq"] if len(found) > limit else None}
 
     def _load(self) -> tuple[Controller, list[dict[str, Any]]]:
         if not is_there(self.path):
             if self._plant is None:
-                raise ClusterError(f"{self.where} does not exist: create it with `ropewalk cluster submit --state`")
+                raise ClusterError(
+                    f"{self.where} does not exist: create it with `ropewalk cluster submit --state`, which describes "
+                    "its cluster with --cluster FILE or --fabric leaf-spine:64x32x32"
+                )
             return Controller.empty(self._plant(), self._settings), []
         document = state_document(self.path)
         if ENTRY in document:
-            return _restored(document[ENTRY], self.where)
+            controller, events = _restored(document[ENTRY], self.where)
+            self._check_same(controller.state)
+            return controller, events
         if self._plant is None:
             raise ClusterError(
                 f"{self.where} does not contain its cluster: convert it with a first `ropewalk cluster submit` "
                 "with --fabric or --cluster"
             )
         return _taken_over(self._plant(), self._settings or Settings(), document), []
+
+    def _check_same(self, kept: State) -> None:
+        """Whoever describes a cluster or a policy where there is one already means the same."""
+        found = [] if self._plant is None else differences(kept.plant, self._plant())
+        if found:
+            raise ClusterError(
+                f"{self.where} holds another cluster than the one described: {'; '.join(found)}: leave the "
+                "description out to continue with it, or name another file"
+            )
+        if self._settings not in (None, Settings(), kept.settings):
+            raise ClusterError(
+                f"{self.where} has a policy and a queue already ({kept.settings.policy}, {kept.settings.queue}): "
+                "change them with `ropewalk cluster policy`"
+            )
 
     def _save(self, controller: Controller, events: list[dict[str, Any]]) -> None:
         state = controller.state

@@ -40,6 +40,11 @@ class EventBroadcast:
         self._closing = False
         self._told = False
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the latest event."""
+        return self._news.last_seq
+
     def start(self) -> None:
         """From now on news are handed on."""
         loop = asyncio.get_running_loop()

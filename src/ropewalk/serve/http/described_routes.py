@@ -26,6 +26,7 @@ class OwnRoute(NamedTuple):
 
 AFTER: Parameter = ("after", "query", ({"type": "integer"}, "The last event seen."))
 LIMIT: Parameter = ("limit", "query", None)
+LATEST: Parameter = ("latest", "query", None)
 LAST: Parameter = ("Last-Event-ID", "header", ({"type": "integer"}, "Sent by browsers when they reconnect."))
 JOB: Parameter = ("job", "path", ({"type": "string"}, "The id of a job."))
 EVENT = 'id: 42\nevent: job-started\ndata: {"seq": 42, "kind": "job-started", "job": "j17"}\n\n'
@@ -39,7 +40,7 @@ DESCRIBED_ROUTES = (
         "/v1/events", "get-events", "Events as they happen (server-sent events).", "events", "read", EVENT,
         (AFTER, LAST), "text/event-stream",
     ),
-    OwnRoute("/v1/history", "get-history", "Past events, in pages.", "events", "read", PAGE, (AFTER, LIMIT)),
+    OwnRoute("/v1/history", "get-history", "Past events, in pages.", "events", "read", PAGE, (AFTER, LIMIT, LATEST)),
     OwnRoute("/v1/jobs/{job}/rules", "get-jobs-job-rules", "Rules of a job on devices.", "jobs", "read", RULES, (JOB,)),
     OwnRoute(
         "/v1/reconcile", "post-reconcile", "Compare rules wanted and present now, and repair.", "plant", "operate",

@@ -44,6 +44,7 @@ QUERY: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"type": "string"}, "Only jobs of this name."),
     "limit": ({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "Entries per page."),
     "after": ({"type": "string"}, "Start after this job or event."),
+    "latest": ({"type": "boolean", "default": False}, "The latest events, as many as `limit` says."),
     "full": ({"type": "boolean", "default": False}, "With servers and reasons."),
 }
 

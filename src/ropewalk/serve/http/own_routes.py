@@ -36,14 +36,17 @@ async def events(request: Request[Any, Any, Any]) -> Stream:
 
 @get("/v1/history", opt=READS, name="get-history")
 async def history(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Past events, in pages."""
+    """Past events, in pages, or the latest of them."""
     service = service_of(request)
     asked = asked_of(request)
-    asked.check_query(("after", "limit"))
+    asked.check_query(("after", "limit", "latest"))
     after, limit = asked.number("after") or 0, asked.limit(most=service.settings.list_limit)
+    if asked.flag("latest"):
+        after = max(after, service.broadcast.last_seq - limit)
     found = await asyncio.to_thread(service.store.events, after, limit)
     rows = [event.as_document() for event in found]
-    return answered({"events": rows, "next": rows[-1]["seq"] if len(rows) == limit else None})
+    more = len(rows) == limit and not asked.flag("latest")
+    return answered({"events": rows, "next": rows[-1]["seq"] if more else None})
 
 
 @get("/v1/jobs/{job:str}/rules", opt=READS, name="get-jobs-job-rules")

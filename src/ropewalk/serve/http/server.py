@@ -74,7 +74,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_openness(listening: Listening, *, no_auth: bool, tokens: int) -> None:
+def check_openness(listening: Listening, *, no_auth: bool, tokens: int, socket_role: str | None = None) -> None:
     """Refuse to be open to others without tokens, or to send tokens in the clear."""
     if listening.host is None and listening.socket is None:
         raise InputError("the service has no address: give --host or --socket")
@@ -90,10 +90,12 @@ def check_openness(listening: Listening, *, no_auth: bool, tokens: int) -> None:
             f"--no-auth on {listening.host} would let anyone on the network end jobs: listen on 127.0.0.1, or leave "
             "it out and create tokens (ropewalk serve token add)"
         )
-    if not no_auth and not tokens:
+    by_socket_alone = listening.host is None and socket_role is not None
+    if not no_auth and not tokens and not by_socket_alone:
         raise InputError(
-            "there are no tokens, so every request would be refused: create one (ropewalk serve token add --role "
-            "operate --name me), or give --no-auth to let every local user do everything"
+            f"there are no tokens, so every request{' over TCP' * (socket_role is not None)} would be refused: create "
+            "one (ropewalk serve token add --role operate --name me), or give --no-auth to let every local user do "
+            "everything"
         )
     if not listening.is_local and not listening.secure:
         raise InputError(

@@ -21,6 +21,7 @@ from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.queue import Line
 from ropewalk.tenancy.shards.allocate import SHARD
 from ropewalk.tenancy.shards.plant import PanelPlant
+from ropewalk.words import listed
 
 KINDS: dict[type[Plant], str] = {OpticalPlant: "circuits", CoreOpticalPlant: "circuits", PanelPlant: "patch panels"}
 """What links become under a policy that changes the plant."""
@@ -84,9 +85,10 @@ def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
     panels = PanelPlant in (type(plant), type(state.occupancy.plant))
     crossing = [job.id for job in state.jobs.values() if (_leaves_server(job) if panels else _crosses_leafs(job))]
     if crossing:
-        what = next((said for kind, said in KINDS.items() if isinstance(plant, kind)), "cables")
+        over = next((said for kind, said in KINDS.items() if isinstance(plant, kind)), "cables")
+        who = f"{listed(crossing)} hold{'s' * (len(crossing) == 1)}"
         raise Refused(
-            "conflict", f"{len(crossing)} jobs hold links, which {wanted.policy} would have to route over {what}",
+            "conflict", f"{who} links, which {wanted.policy} would have to route over {over}",
             "wait until they have ended, or end them", {"jobs": crossing},
         )  # fmt: skip
     occupancy = Occupancy(plant)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ropewalk.errors import InputError
 from ropewalk.files import require_writable
-from ropewalk.serve.store.engine import engine_of, sqlite_file, url_of
+from ropewalk.serve.store.engine import PRIVATE, engine_of, sqlite_file, url_of
 
 
 def back_up(url: str, to: Path) -> int:
@@ -23,10 +23,11 @@ def back_up(url: str, to: Path) -> int:
         raise InputError(f"the database {source} does not exist: check --database")
     part = to.with_name(f".{to.name}.part")
     try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE))
         _copy(source, part)
         os.replace(part, to)
-    except sqlite3.Error as problem:
-        raise InputError(f"{source} cannot be copied ({problem}): check the path and the disk") from None
+    except (sqlite3.Error, OSError) as problem:
+        raise InputError(f"{source} cannot be copied to {to} ({problem}): check the path and the disk") from None
     finally:
         part.unlink(missing_ok=True)
     return to.stat().st_size

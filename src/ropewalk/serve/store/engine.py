@@ -17,6 +17,9 @@ BUSY_S = 30.0
 DURABLE = ("journal_mode=WAL", "synchronous=FULL")
 """How SQLite writes: readers do not wait, and a commit is on disk when it returns."""
 
+PRIVATE = 0o600
+"""Mode of a new file: names of jobs and people are in it, and hashes of tokens."""
+
 
 def engine_of(url: str) -> Engine:
     """The engine of a store named by a path (SQLite) or a URL."""

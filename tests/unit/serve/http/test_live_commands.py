@@ -92,6 +92,55 @@ def test_two_jobs_of_one_name_are_told_apart_by_id(by_file):
     assert (gone.code, "there is no waiting or running job" in gone.stderr) == (2, True)
 
 
+def test_a_job_is_held_and_released(by_file, by_service):
+    for run in (by_file, by_service):
+        assert run("submit", "a", "--gpus", 16).code == 0
+        assert run("submit", "b", "--gpus", 4).code == 3
+        assert run("hold", "b", "--note", "no data").code == 0
+        assert [one["name"] for one in run("queue", "--json").json["held"]] == ["b"]
+        assert "no data" in run("status", "b").stdout
+        assert run("release", "b").code == 0
+        assert run("queue", "--json").json["held"] == []
+
+
+def test_the_latest_events_are_shown(by_file, by_service):
+    for run in (by_file, by_service):
+        for name in "abc":
+            run("submit", name, "--gpus", 2)
+        numbers = [json.loads(line)["seq"] for line in run("events", "--limit", 2, "--json").stdout.splitlines()]
+        assert numbers == [5, 6], "of six"
+        run("policy", "--backfill", "easy")
+        changed = run("events", "--limit", 1).stdout
+        assert changed.split(" policy-changed ")[1].startswith("backfill=none->easy")
+
+
+def test_a_file_is_not_followed(by_file):
+    by_file("submit", "a", "--gpus", 2)
+    refused = by_file("events", "--follow")
+    assert (refused.code, "for a service" in refused.stderr) == (2, True)
+
+
+def test_a_state_file_is_of_the_cluster_that_is_described(ropewalk, tmp_path):
+    submit = ("cluster", "submit", "a", "--gpus", 2, "--state", tmp_path / "s.json")
+    silent = ropewalk(*submit)
+    assert (silent.code, "describes its cluster" in silent.stderr, (tmp_path / "s.json").exists()) == (2, True, False)
+    assert ropewalk(*submit, *SMALL).code == 0
+    assert ropewalk(*submit, *SMALL).code == 0
+    other = ropewalk(*submit, "--fabric", "leaf-spine:4x4x8", "--gpus-per-server", 2)
+    assert (other.code, "servers 8 there, 16 here" in other.stderr) == (2, True)
+    laas = ropewalk(*submit, "--policy", "laas")
+    assert (laas.code, "cluster policy" in laas.stderr) == (2, True)
+    assert len(ropewalk("cluster", "status", "--state", tmp_path / "s.json", "--json").json["live"]) == 2
+
+
+def test_a_service_is_not_described_and_not_asked_beside_a_file(by_service, served, tmp_path):
+    for more in (SMALL, ("--policy", "laas"), ("--queue", "edf")):
+        refused = by_service("submit", "a", "--gpus", 2, *more)
+        assert (refused.code, "leave them out" in refused.stderr) == (2, True), more
+    both = by_service("status", "--service", "http://127.0.0.1:1", "--state", tmp_path / "s.json")
+    assert (both.code, "one of them" in both.stderr) == (2, True)
+
+
 def test_a_job_that_starts_leaves_files_for_its_launcher(by_file, tmp_path):
     by_file("submit", "a", "--gpus", 4, "--files", tmp_path / "a")
     assert (tmp_path / "a" / "nodes.txt").read_text() == "server0\nserver1\n"

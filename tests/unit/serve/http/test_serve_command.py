@@ -1,14 +1,20 @@
 """`ropewalk serve` before it serves: what it refuses, tokens, backups, the unit for systemd."""
 
+import json
 import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from ropewalk.cli.serve_run import differences
 from ropewalk.errors import InputError
+from ropewalk.serve.client import Client, ServiceUnreachable
 from ropewalk.serve.http.server import Listening, bound, check_openness
 from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.plant_differences import differences
 
 SMALL = ("--fabric", "leaf-spine:4x4x4", "--gpus-per-server", "2")
 
@@ -118,6 +124,9 @@ def test_others_may_connect_only_with_tokens_and_tls(tmp_path):
         check_openness(Listening(), no_auth=True, tokens=2)
     check_openness(Listening("0.0.0.0", certificate=tmp_path, key=tmp_path), no_auth=False, tokens=1)
     check_openness(Listening(None, socket=tmp_path / "s"), no_auth=True, tokens=0)
+    check_openness(Listening(None, socket=tmp_path / "s"), no_auth=False, tokens=0, socket_role="submit")
+    with pytest.raises(InputError, match="every request over TCP would be refused"):
+        check_openness(Listening(socket=tmp_path / "s"), no_auth=False, tokens=0, socket_role="submit")
 
 
 def test_tokens_are_made_listed_and_revoked(ropewalk, database):
@@ -151,16 +160,66 @@ def test_a_backup_is_whole_and_never_written_over(ropewalk, database, tmp_path):
 def test_the_unit_for_systemd_starts_what_was_asked_for(ropewalk):
     unit = ropewalk("serve", "systemd-unit", "--user", "rope", "--", "--socket", "/run/ropewalk/a b.sock").stdout
     lines = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
-    assert lines["ExecStart"].endswith("serve run --socket '/run/ropewalk/a b.sock'")
+    assert lines["ExecStart"].endswith('serve run --socket "/run/ropewalk/a b.sock"')
     assert (lines["User"], lines["Restart"], lines["StateDirectory"]) == ("rope", "always", "ropewalk")
+    assert lines["StartLimitIntervalSec"] == "0", "however fast it ends, it is started again"
+    hidden = any(part.startswith(("/root", "/home")) for part in (sys.prefix, sys.base_prefix))
+    assert lines["ProtectHome"] == ("read-only" if hidden else "yes")
     assert ropewalk("serve", "systemd-unit", "--", "--socket", "a\nb").code == 2
 
 
-def test_where_the_extra_is_missing_it_says_how_to_get_it(ropewalk, database, monkeypatch):
-    import sys
+def test_options_of_a_unit_are_written_as_systemd_reads_them(ropewalk):
+    options = ("--driver-option", "reach=ssh '$USER'@{device}", "--note", '50% "of" C:\\')
+    unit = ropewalk("serve", "systemd-unit", "--user", "rope", "--", *options).stdout
+    assert """--driver-option "reach=ssh '$$USER'@{device}" --note "50%% \\"of\\" C:\\\\"\n""" in unit
 
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\x07" * 8192, "not a database"), (None, "malformed: restore a backup")]
+)
+def test_a_file_that_is_no_database_is_refused_in_a_sentence(ropewalk, database, content, said):
+    whole = database.read_bytes()
+    database.write_bytes(whole[: len(whole) // 3] if content is None else content)
+    for command in (("serve", "--no-auth"), ("serve", "token", "list")):
+        answer = ropewalk(*command, "--database", database)
+        assert (answer.code, said in answer.stderr, "Traceback" in answer.stderr) == (2, True, False), answer.stderr
+
+
+def test_databases_and_their_copies_are_for_their_owner_only(ropewalk, tmp_path):
+    database, copy = tmp_path / "serve.db", tmp_path / "copy.db"
+    assert ropewalk("serve", "token", "add", "--role", "read", "--name", "me", "--database", database).code == 0
+    assert ropewalk("serve", "backup", copy, "--database", database).code == 0
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (database, copy)] == [0o600, 0o600]
+
+
+def test_where_the_extra_is_missing_it_says_how_to_get_it(ropewalk, database, monkeypatch):
     monkeypatch.setitem(sys.modules, "litestar", None)
     for name in [name for name in sys.modules if name.startswith("ropewalk.serve.http")]:
         monkeypatch.delitem(sys.modules, name)
     answer = ropewalk("serve", "--database", database, "--no-auth")
     assert (answer.code, 'pip install "ropewalk[serve]"' in answer.stderr) == (2, True)
+
+
+def test_a_commit_that_fails_ends_the_service_with_a_sentence_and_a_line_of_the_log(database, tmp_path):
+    """Somebody else's epoch is in the database: the next commit is refused, as on a full disk."""
+    socket = tmp_path / "s"
+    options = ("--database", str(database), "--host", "none", "--socket", str(socket), "--socket-role", "operate")
+    command = [sys.executable, "-m", "ropewalk", "serve", *options]
+    service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert service.stdout is not None
+        assert any(line.startswith("try: ") for line in iter(service.stdout.readline, ""))
+        with closing(sqlite3.connect(database)) as other:
+            other.execute("UPDATE meta SET value = '99' WHERE key = 'epoch'")
+            other.commit()
+        with pytest.raises(ServiceUnreachable):
+            Client(f"unix:{socket}", sleep=lambda _: None).ask("POST", "/v1/jobs", {"name": "a", "gpus": 2})
+        said = service.communicate()[1].splitlines()
+    finally:
+        service.kill()
+        service.wait()
+    assert service.returncode == 70
+    assert said[-1].startswith("ropewalk serve: ended, the database cannot be written (another process has taken over")
+    lines = [json.loads(line) for line in said if line.startswith("{")]
+    assert [line["level"] for line in lines if line["event"] == "commit-failed"] == ["error"]
+    assert not [line for line in said if line.startswith("Traceback")]
