@@ -26,8 +26,8 @@ it: one product for queries, keys and values, compiled norms, gates and loss, FP
 gradients stay in bf16, where Megatron-Core adds them to float32."""
 HELD_APART = MEASURED.with_name("h200_parts.csv")
 """Updates, products in FP8 and attention by themselves, of the run that measured the unseen steps."""
-BLIND = ("unseen", "later")
-"""Sets that were predicted before they were measured, on two days."""
+BLIND = ("unseen", "later", "third")
+"""Sets that were predicted before they were measured, a day each."""
 SUSTAINED_ON = "h200@700W"
 PARTS = ("forward_s", "forward_backward_s", "step_s")
 UNPRICED = "forward_rowwise"

@@ -23,9 +23,6 @@ class SyncQuestion:
     logical: tuple[str, ...] = DEFAULT_LOGICAL
     physical: tuple[str, ...] = DEFAULT_PHYSICAL
     hosts: tuple[int, ...] = (64,)
-    axes: tuple[int, ...] | Literal["all"] | None = None
-    """k: families with axes get so many equal ones, n^k hosts; `all` is every k of which n is whole, None the usual
-    shape of each family."""
     sizes: tuple[int, ...] = (575_000_000,)
     bandwidths: tuple[float, ...] = (5e9,)
     start_up_s: float = 10e-6
@@ -42,6 +39,9 @@ class SyncQuestion:
     """Events that a packet-level run may take."""
     mixer: Mixer = FREE
     """Who adds up what the reducing rounds bring."""
+    axes: tuple[int, ...] | Literal["all"] | None = None
+    """k: families with axes get so many equal ones, n^k hosts; `all` is every k of which n is whole, None the usual
+    shape of each family."""
 
     @property
     def packet_levels(self) -> tuple[str, ...]:
