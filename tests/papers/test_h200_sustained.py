@@ -81,7 +81,7 @@ def test_both_passes_of_every_stack_are_met_within_six_percent_and_some_within_n
     """What was measured in FP8 narrows weights in its passes, where it is counted with the update; compiled experts are
     predicted 11.5 % too slow."""
     errors = [abs(step.error("forward_backward_s")) for step in under(steps, stack, precision)]
-    assert statistics.median(errors) < (0.03 if precision == "bf16" else 0.06)
+    assert statistics.median(errors) < (0.035 if precision == "bf16" else 0.06)
     assert max(errors) < {"fp8": 0.09, "compiled": 0.12}.get(precision if precision == "fp8" else stack, 0.06)
 
 
