@@ -4,10 +4,10 @@
 GPU was held to. `h200_sustained_steps.csv`: training steps after ten seconds (`recipes/gpu_steps.py`). The energies of
 a FLOP and of a byte come from the first file, masked attention from a profile of two-layer Llamas of the second one's
 sizes, what a tensor costs AdamW in a loop from updates of 400 and 580 tensors by themselves; nothing else was fitted to
-them. Steps of the sets `unseen`, `later` and `third` were predicted before they were measured. Between the two days attention
-with dropout got prices from kernels that were measured by themselves, and from the profile of compiled GPT-2 large,
-which is unseen no more. After the second day attention that PyTorch cannot fuse was priced by the kernels that
-torch.compile makes of it; compiled BERT-large had shown that it was missing.
+them. Steps of the sets `unseen`, `later` and `third` were predicted before they were measured. Between the first two
+days attention with dropout got prices from kernels that were measured by themselves, and from the profile of compiled
+GPT-2 large, which is unseen no more. After the second day attention that PyTorch cannot fuse was priced by the kernels
+that torch.compile makes of it; compiled BERT-large had shown that it was missing.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def test_what_was_predicted_for_the_third_day_is_what_is_predicted_now(steps: li
     """`h200_predicted_steps.csv` was written before the measurement."""
     keys = ("stack", "precision", "model", "batch", "sequence")
     before = {tuple(row[key] for key in keys): float(row["step_s"]) for row in rows("h200_predicted_steps.csv")}
-    measured = {tuple(row[key] for key in keys): row for row in rows("h200_sustained_steps.csv") if row["set"] == "third"}
-    assert measured.keys() <= before.keys()
+    measured = [tuple(row[key] for key in keys) for row in rows("h200_sustained_steps.csv") if row["set"] == "third"]
+    assert set(measured) <= before.keys()
     now = [step.predicted.step_s for step in steps if step.day == "third"]
     assert now == pytest.approx([before[key] for key in measured], rel=1e-3)
 
