@@ -101,6 +101,9 @@ class Trial:
             os.killpg(process.pid, signal.SIGKILL)
             text, _ = process.communicate()
             code = None
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return code, text, time.monotonic() - begun
 
 
@@ -133,6 +136,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=30, help="of each package")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=45, help="of tests for each mutant")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="then no more mutants are begun")
     parser.add_argument("--output", type=Path, default=Path("mutants.jsonl"))
     parser.add_argument("--again", action="store_true", help="run those that live again")
     parser.add_argument("--report", action="store_true", help="run nothing")
@@ -140,6 +144,7 @@ def main() -> None:
     rows = [json.loads(line) for line in asked.output.read_text().splitlines()] if asked.output.exists() else []
     known = {(row["file"], row["at"], row["was"], row["now"]): row for row in rows}
     if not asked.report:
+        ending = time.monotonic() + 60 * asked.minutes
         with tempfile.TemporaryDirectory(prefix="ropewalk-mutants-") as folder:
             trial = Trial(Path(folder), asked.seconds)
             of_packages = [drawn(trial.root, package, asked.mutants, asked.seed) for package in asked.packages]
@@ -148,6 +153,8 @@ def main() -> None:
                 key = (name, mutant.start, mutant.was, mutant.now)
                 if key in known and not (asked.again and known[key]["state"] in ALIVE):
                     continue
+                if time.monotonic() > ending:
+                    break
                 place = {"package": name.split("/")[2], "file": name, "line": mutant.line, "at": mutant.start}
                 about = {"kind": mutant.kind, "was": mutant.was, "now": mutant.now}
                 known[key] = place | about | trial.run(path, mutant)
