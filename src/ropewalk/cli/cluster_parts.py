@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 PARTS = typer.Argument(metavar="PART…", help="leaf:NAME, spine:NAME, server:NAME or link:LEAF-SPINE.")
 NOTE = typer.Option("", help="Reason, for the history.")
+HEALED = "dedicated links again"
+"""What jobs have that were degraded while parts were out of service."""
 
 
-def _of_parts(path: str, word: str, about: str) -> Callable[..., None]:
+def _of_parts(path: str, word: str, about: str, concerned: str = "jobs on them") -> Callable[..., None]:
     """A command that says something about parts."""
 
     def command(parts: list[str] = PARTS, note: str = NOTE, json: bool = JSON, *, live: LiveOptions) -> None:
@@ -30,7 +32,7 @@ def _of_parts(path: str, word: str, about: str) -> Callable[..., None]:
         if json:
             print_json(found)
         else:
-            live_screen.print_parts(found, word)
+            live_screen.print_parts(found, word, concerned)
 
     command.__doc__ = about
     command.__name__ = path.rpartition("/")[2]
@@ -42,12 +44,12 @@ drain_command = _of_parts(
     "Drain parts: they take no new jobs; running jobs continue.\n\n"
     "Example: `ropewalk cluster drain server:server7 link:leaf3-spine2 --note fan`",
 )  # fmt: skip
-restore_command = _of_parts("/v1/restore", "back in service", "Return drained parts to service.")
+restore_command = _of_parts("/v1/restore", "back in service", "Return drained parts to service.", HEALED)
 fail_command = _of_parts(
     "/v1/failures", "failed",
     "Mark parts as failed: jobs that lost links get others where possible; jobs that lost GPUs end or are requeued.",
 )  # fmt: skip
-repair_command = _of_parts("/v1/repairs", "repaired", "Mark failed parts as working again.")
+repair_command = _of_parts("/v1/repairs", "repaired", "Mark failed parts as working again.", HEALED)
 
 
 @with_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -12,19 +12,16 @@ from ropewalk import units
 from ropewalk.cli.cluster_speed import promised_step_s
 from ropewalk.errors import InputError
 
-if TYPE_CHECKING:
-    from ropewalk.serve.settings import Settings
-
 GPUS = typer.Option(..., min=1, help="Number of GPUs.")
 USER = typer.Option("", help="Owner of the job.")
 EXPECTED = typer.Option(None, help="Expected run time, such as 2h or 90min.")
 PRIORITY = typer.Option(0.0, help="Priority; higher runs first.")
 SERVERS = typer.Option(None, help="Run on exactly these servers (comma-separated).")
 POLICY = typer.Option(
-    "vclos", help="For a new state file: isolation policy ({policies}).", rich_help_panel="The service"
+    None, help="For a new state file: isolation policy ({policies}).  [default: vclos]", rich_help_panel="The service"
 )
 QUEUE = typer.Option(
-    "fifo", help="For a new state file: fifo, smallest, edf or shortest.", rich_help_panel="The service"
+    None, help="For a new state file: fifo, smallest, edf or shortest.  [default: fifo]", rich_help_panel="The service"
 )
 DEADLINE = typer.Option(None, help="Deadline, from now.")
 REQUEUE = typer.Option(False, "--requeue", help="Requeue at the head of the queue after a failure, instead of ending.")
@@ -44,13 +41,13 @@ class WantedOptions:
     expected: str | None
     priority: float
     servers: str | None
-    policy: str
-    queue: str
+    policy: str | None
+    queue: str | None
 
-    def settings(self) -> Settings:
-        from ropewalk.serve.settings import Settings
-
-        return Settings(policy=self.policy, queue=self.queue)
+    def settings(self) -> dict[str, str]:
+        """What was said about the cluster, by names of its settings."""
+        said = {"policy": self.policy, "queue": self.queue}
+        return {name: value for name, value in said.items() if value is not None}
 
     def body(self, name: str) -> dict[str, Any]:
         """The job as the service is told about it; what has its usual value is left out."""

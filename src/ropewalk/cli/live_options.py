@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
     from ropewalk.serve.client import Client, Reply
-    from ropewalk.serve.settings import Settings
     from ropewalk.serve.state_file import StateFile
 
 WHOM = "The service"
@@ -52,7 +52,9 @@ class LiveOptions:
 
         return is_controllers(self.state)
 
-    def open(self, cluster: PlantOptions | None = None, settings: Settings | None = None) -> Client | StateFile:
+    def open(
+        self, cluster: PlantOptions | None = None, settings: Mapping[str, str] | None = None
+    ) -> Client | StateFile:
         """Who answers; a state file that does not exist yet is of the cluster in `cluster`."""
         described = cluster is not None and cluster != PlantOptions()
         if self.state is not None:
@@ -61,11 +63,11 @@ class LiveOptions:
             if self.service not in (None, os.environ.get("ROPEWALK_SERVICE")):
                 raise InputError("--service and --state both say whom to ask: give one of them")
             plant = (lambda: plant_of(cluster)) if cluster is not None and described else None
-            return StateFile(self.state, plant, settings)
+            return StateFile(self.state, plant, settings or {})
         from ropewalk.serve.client import client_of
 
         whom = client_of(self.service, token_file=self.token_file)
-        if described or (settings is not None and settings != type(settings)()):
+        if described or settings:
             raise InputError(
                 f"options of the cluster, --policy and --queue are for a new --state FILE, and {whom.where} has a "
                 "cluster: leave them out (`ropewalk cluster policy` changes its policy)"

@@ -22,11 +22,12 @@ def print_job(job: Document) -> None:
     head = f"{plain(job['name'])} ({job['id']}, {job['gpus']} GPU{'s' * (job['gpus'] != 1)})"
     if job["state"] == "running":
         held = job["allocation"]
-        say(f"{head} runs: {held['stage']}, {held['guarantee']}", style="bold", soft_wrap=True)
+        say(f"{head} runs: {_network(held)}", style="bold", soft_wrap=True)
         say(f"servers: {some([plain(one['name']) for one in held['servers']])}", soft_wrap=True)
         say(f"leafs: {some(held['leafs'])}", soft_wrap=True)
         if held["spines"]:
             say(f"spines: {some(held['spines'])}; {held['links']} dedicated links", soft_wrap=True)
+        _print_degraded(job)
         _print_speed(job)
     elif job["state"] == "pending":
         say(f"{head} waits", style="bold", soft_wrap=True)
@@ -45,6 +46,8 @@ def print_reason(reason: Document) -> None:
         say(f"ahead in the queue: {some(details['ahead'])}", soft_wrap=True)
     if details.get("also"):
         say(f"and alone: {plain(details['also']['message'])}", soft_wrap=True)
+    if details.get("out_of_service"):
+        say(f"out of service: {some(details['out_of_service'])}", soft_wrap=True)
     if details.get("blocking_spines"):
         say(f"blocking spines: {some(details['blocking_spines'])}", soft_wrap=True)
     if reason.get("earliest_start_s") is not None:
@@ -58,7 +61,7 @@ def print_what_if(answer: Document) -> None:
     say = console().print
     if answer["would_start"]:
         now = answer["now"]
-        say(f"it would start now: {now['stage']}, {now['guarantee']}", style="bold")
+        say(f"it would start now: {_network(now)}", style="bold")
         say(f"leafs: {some(now['leafs'])}", soft_wrap=True)
         return
     say("it would wait", style="bold")
@@ -78,7 +81,8 @@ def print_explained(answer: Document) -> None:
             say(f"blocked by: {some(answer['in_the_way'])}", soft_wrap=True)
     elif answer["state"] == "running":
         held = answer["allocation"]
-        say(f"{head} runs on {some(held['leafs'])}: {held['stage']}, {held['guarantee']}", style="bold", soft_wrap=True)
+        say(f"{head} runs on {some(held['leafs'])}: {_network(held)}", style="bold", soft_wrap=True)
+        _print_degraded(answer)
         _print_speed(answer)
     else:
         say(f"{head} is over: {answer['outcome']}", style="bold", soft_wrap=True)
@@ -115,8 +119,8 @@ def print_queue(queue: Document) -> None:
         say(f"held: {plain(job['name'])} ({job['id']}, {job['gpus']} GPUs)", soft_wrap=True)
 
 
-def print_parts(answer: Document, word: str) -> None:
-    """What was done to parts, and to whom."""
+def print_parts(answer: Document, word: str, concerned: str) -> None:
+    """What was done to parts, and which jobs that concerns."""
     say = console().print
     say(f"{word}: {some(answer['parts'])}", style="bold", soft_wrap=True)
     became = answer.get("became", {})
@@ -124,7 +128,7 @@ def print_parts(answer: Document, word: str) -> None:
         say(f"{job}: {plain(what)}", soft_wrap=True)
     others = [job for job in answer["affected"] if job not in became]
     if others:
-        say(f"jobs on them: {some(others)}", soft_wrap=True)
+        say(f"{concerned}: {some(others)}", soft_wrap=True)
 
 
 def print_policy(settings: Document) -> None:
@@ -155,6 +159,24 @@ def _changes(before: Any, after: Any) -> dict[str, Any]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return {name: f"{before.get(name)}->{new}" for name, new in after.items() if before.get(name) != new}
     return {name: value for name, value in (("before", before), ("after", after)) if value is not None}
+
+
+def _network(held: Document) -> str:
+    """How ranks reach each other, and what that promises.
+
+    >>> _network({"stage": "clos", "guarantee": "contention-free"}), _network({"stage": "shared", "guarantee": "none"})
+    ('clos, contention-free', 'shared, no guarantee')
+    """
+    return f"{held['stage']}, {'no guarantee' if held['guarantee'] == 'none' else held['guarantee']}"
+
+
+def _print_degraded(job: Document) -> None:
+    if job.get("degraded"):
+        console().print(
+            "degraded: it has lost links, and no others were free; it gets dedicated links when parts are repaired or "
+            "other jobs end",
+            soft_wrap=True,
+        )
 
 
 def _print_speed(job: Document) -> None:
@@ -210,11 +232,8 @@ def _print_jobs(jobs: list[Document]) -> None:
         table.add_column(name, justify="right" if name == "gpus" else "left", no_wrap=True)
     for job in jobs:
         held = job["allocation"]
-        where = (
-            ""
-            if held is None or job["state"] != "running"
-            else f"{some(held['leafs'])}: {held['stage']}, {held['guarantee']}"
-        )
+        where = "" if held is None or job["state"] != "running" else f"{some(held['leafs'])}: {_network(held)}"
+        where += ", degraded" if job["degraded"] else ""
         since = job["started_at"] if job["state"] == "running" else job["submitted_at"]
         state = "held" if job["held"] and job["state"] == "pending" else job["state"]
         step = [_step_told(job.get("speed"))] if told else []

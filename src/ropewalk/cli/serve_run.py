@@ -231,5 +231,9 @@ def _say_where(writer: Writer, store: Store, listening: Listening, tokens: int, 
         say(f"{tokens} token{'s' * (tokens != 1)} active; send one as `Authorization: Bearer rw_…`")
     if http.socket_role is not None:
         say(f"over the socket no token is needed: who can open it has the role {http.socket_role}")
-    say(f"try: ROPEWALK_SERVICE={url} ropewalk cluster status")
+    if listening.is_everywhere:
+        url = replace(listening, host="NAME").url()
+        say(f"try: ROPEWALK_SERVICE={url} ropewalk cluster status (NAME: of this machine, as in its certificate)")
+    else:
+        say(f"try: ROPEWALK_SERVICE={url} ropewalk cluster status")
     sys.stdout.flush()

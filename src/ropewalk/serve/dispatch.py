@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ropewalk.serve.healing import MOST_TRIED, heal
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.outcome import Refused
 from ropewalk.serve.state import State
@@ -15,8 +16,10 @@ from ropewalk.tenancy.pinned import gpus_of_servers, pinned
 
 
 def dispatch(turn: Turn) -> None:
-    """Start everybody whom the order of the queue and the policy allow."""
+    """Start everybody whom the order of the queue and the policy allow, after jobs that have lost links."""
     state = turn.state
+    if turn.freed and state.degraded:
+        heal(turn, MOST_TRIED)
     while (found := look_at_head(state)) is not None:
         turn.start(state.jobs[found.job], found)
     passing = state.settings.passing

@@ -54,6 +54,12 @@ def lacking(state: State, job: ServedJob, lack: Waiting) -> dict[str, Any]:
     details: dict[str, Any] = {"free_gpus": occupancy.free, "asked_gpus": job.gpus, "ahead": []}
     if lack.reason is Reason.GPU_SHORTAGE:
         details["missing_gpus"] = job.gpus - occupancy.free
+        out = state.drained | state.failed
+        if out.servers or out.leafs:
+            usual = REMEDIES["gpu-shortage"].replace(", or", ",")
+            return _reason("gpu-shortage", lack.explanation, details) | {
+                "remedy": f"{usual}, or return servers to service"
+            }
     if lack.blocking_spines:
         details["blocking_spines"] = [plant.spine_names[spine] for spine in lack.blocking_spines]
     if lack.tier is not None:

@@ -42,6 +42,7 @@ CODES = {
     "version-conflict": "the job has changed since the version that the request names",
     "idempotency-conflict": "the key was used for another request",
     "too-many-requests": "it was asked for a moment ago; details say when to ask again",
+    "queue-full": "as many jobs of this owner wait as may",
     "internal": "internal error of the service; nothing has changed",
 }
 """Every code of a refusal, and when it is given."""

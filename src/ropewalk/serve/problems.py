@@ -22,6 +22,7 @@ STATUS_OF_CODE = {
     "impossible": 422,
     "invalid": 422,
     "too-many-requests": 429,
+    "queue-full": 429,
     "head-too-large": 431,
     "internal": 500,
     "not-ready": 503,

@@ -59,6 +59,7 @@ def explained(state: State, asked: ReceivedRequest) -> dict[str, Any]:
     document = projection.explanation(state, found.id)
     if where is not None:
         document["allocation"] = answers.allocation_document(plant, where)
+        document["degraded"] = found.degraded
     document["speed"] = speed_document(found)
     return document
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappush
@@ -43,6 +43,10 @@ class State:
     """Every live job, by id, in the order of their numbers."""
     ended: OrderedDict[str, ServedJob] = field(default_factory=OrderedDict)
     """Some of those that are over, the latest last."""
+    waiting_of: Counter[str] = field(default_factory=Counter)
+    """How many jobs of each owner wait or are held."""
+    degraded: set[str] = field(default_factory=set)
+    """Running jobs that have lost links."""
     line: Line = field(init=False)
     drained: Drained = field(default_factory=Drained)
     failed: Drained = field(default_factory=Drained)
@@ -84,6 +88,13 @@ class State:
 
     def keep(self, job: ServedJob) -> None:
         """Remember this version of a job, and forget the oldest of too many ended ones."""
+        before = self.jobs.get(job.id)
+        waited = before is not None and before.state == "pending"
+        self.waiting_of[job.owner] += (job.state == "pending") - waited
+        if job.degraded and job.state == "running":
+            self.degraded.add(job.id)
+        else:
+            self.degraded.discard(job.id)
         if job.live:
             self.jobs[job.id] = job
             return
@@ -123,6 +134,8 @@ class State:
     def fork(self) -> State:
         """The same state, free to change on its own: for questions that begin with what if."""
         other = replace(self, occupancy=self.occupancy.copy(), jobs=dict(self.jobs), ended=OrderedDict(self.ended))
+        other.waiting_of = self.waiting_of.copy()
+        other.degraded = set(self.degraded)
         other.expiries = list(self.expiries)
         other.possible = self.possible
         other.line = self.line.copy()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any
 
 from ropewalk.errors import ClusterError, InputError
@@ -46,7 +46,7 @@ class StateFile:
         self,
         path: Path,
         plant: Callable[[], Plant] | None = None,
-        settings: Settings | None = None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.path, self._plant, self._settings, self._clock = path, plant, settings, clock
@@ -124,7 +124,7 @@ class StateFile:
                     f"{self.where} does not exist: create it with `ropewalk cluster submit --state`, which describes "
                     "its cluster with --cluster FILE or --fabric leaf-spine:64x32x32"
                 )
-            return Controller.empty(self._plant(), self._settings), []
+            return Controller.empty(self._plant(), Settings(**self._settings)), []
         document = state_document(self.path)
         if ENTRY in document:
             controller, events = _restored(document[ENTRY], self.where)
@@ -135,7 +135,7 @@ class StateFile:
                 f"{self.where} does not contain its cluster: convert it with a first `ropewalk cluster submit` "
                 "with --fabric or --cluster"
             )
-        return _taken_over(self._plant(), self._settings or Settings(), document), []
+        return _taken_over(self._plant(), Settings(**self._settings), document, self._clock()), []
 
     def _check_same(self, kept: State) -> None:
         """Whoever describes a cluster or a policy where there is one already means the same."""
@@ -145,7 +145,7 @@ class StateFile:
                 f"{self.where} holds another cluster than the one described: {'; '.join(found)}: leave the "
                 "description out to continue with it, or name another file"
             )
-        if self._settings not in (None, Settings(), kept.settings):
+        if any(getattr(kept.settings, name) != said for name, said in self._settings.items()):
             raise ClusterError(
                 f"{self.where} has a policy and a queue already ({kept.settings.policy}, {kept.settings.queue}): "
                 "change them with `ropewalk cluster policy`"
@@ -242,8 +242,8 @@ def _is_stray_flag(value: Any, name: str) -> bool:
     return isinstance(value, bool) and _FIELDS[name] is not bool
 
 
-def _taken_over(plant: Plant, settings: Settings, document: dict[str, Any]) -> Controller:
-    """Jobs of a snapshot that knows no controller become running jobs of one."""
+def _taken_over(plant: Plant, settings: Settings, document: dict[str, Any], at: float) -> Controller:
+    """Jobs of a snapshot that knows no controller become running jobs of one; when they began is not in it."""
     from ropewalk.tenancy.occupancy import Occupancy
 
     now = Occupancy.from_document(settings.rule.plant(plant), document)
@@ -251,7 +251,7 @@ def _taken_over(plant: Plant, settings: Settings, document: dict[str, Any]) -> C
     for number, held in enumerate(now.jobs.values(), 1):
         name, mine = held.job, replace(held, job=f"j{number}")
         jobs.append(
-            ServedJob(number, name, held.size, 0.0, state="running", started_at=0.0, generation=1, allocation=mine)
+            ServedJob(number, name, held.size, at, state="running", started_at=at, generation=1, allocation=mine)
         )
     return Controller.from_documents(plant, settings, jobs, drained=now.drained)
 

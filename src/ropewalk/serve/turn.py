@@ -27,6 +27,8 @@ class Turn:
     events: list[Event] = field(default_factory=list)
     parts: bool = False
     settings: bool = False
+    freed: bool = False
+    """Links were let go of, which degraded jobs may need."""
 
     def put(self, job: ServedJob, **changes: Any) -> ServedJob:
         """A job with these changes; its version goes up once in a turn."""
@@ -78,6 +80,7 @@ class Turn:
             state.occupancy.keep_links(f"{job.id}/{job.generation}", left)
             releasing = (*releasing, (job.generation, left))
         state.changes += 1
+        self.freed = True
         return self.put(
             job, gpus=found.size, allocation=found, generation=job.generation + 1, releasing=releasing, **changes
         )
@@ -90,6 +93,7 @@ class Turn:
         keeps = state.settings.keep_links and bool(held.links or held.core_links)
         state.occupancy.release(job.id, links_as=f"{job.id}/{job.generation}" if keeps else None)
         state.changes += 1
+        self.freed = True
         return (*job.releasing, (job.generation, held)) if keeps else job.releasing
 
     def outcome(self, answer: dict[str, Any]) -> Outcome:

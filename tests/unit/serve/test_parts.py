@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from serve_cluster import Cluster
 
 from ropewalk.serve import operation as asked
@@ -78,6 +79,52 @@ def test_without_another_spine_a_job_shares_its_own_links_and_heals_with_the_rep
         32,
         False,
     )
+
+
+def test_a_degraded_job_heals_when_drained_links_come_back() -> None:
+    cluster = Cluster()
+    job = cluster.submit(32)
+    cluster.do(asked.Drain(("link:leaf1-spine5",)))
+    cluster.do(asked.Fail(("spine:spine3",)))
+    still = cluster.do(asked.Repair(("spine:spine3",))).answer
+    assert (still["affected"], cluster.state.job(job).degraded) == ([], True)
+    back = cluster.do(asked.Restore(("link:leaf1-spine5",)))
+    assert back.answer["affected"] == [job]
+    assert [event.kind for event in back.events] == ["parts-restored", "job-rerouted"]
+    assert not cluster.state.job(job).degraded
+
+
+@pytest.mark.parametrize("keep_links", [False, True])
+def test_a_degraded_job_heals_when_another_lets_go_of_links(keep_links: bool) -> None:
+    """Each has all spines between two pairs of leafs; what one job has left is what the other may get."""
+    cluster = Cluster(keep_links=keep_links)
+    hurt, other = (cluster.submit(8, servers=servers) for servers in (("server0", "server2"), ("server1", "server3")))
+    cluster.do(asked.Fail(("link:leaf0-spine0",)))
+    assert cluster.state.job(hurt).degraded
+    ended = cluster.do(asked.End(other))
+    if keep_links:
+        assert cluster.state.job(hurt).degraded, "links of the other are still on devices"
+        ended = cluster.do(asked.RulesGone(other))
+    assert ended.events[-1].kind == "job-rerouted"
+    healed = cluster.state.job(hurt)
+    assert healed.allocation is not None
+    assert (healed.degraded, healed.allocation.guarantee) == (False, "contention-free")
+
+
+def test_of_many_degraded_jobs_some_are_tried_at_a_time_and_all_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr("ropewalk.serve.dispatch.MOST_TRIED", 1)
+    monkeypatch.setattr("ropewalk.serve.healing._heal", lambda _, job: tried.append(job.id))
+    cluster = Cluster()
+    pairs = (("server0", "server2"), ("server1", "server3"))
+    hurt = [cluster.submit(8, servers=servers) for servers in pairs]
+    cluster.do(asked.Fail(("link:leaf0-spine0", "link:leaf0-spine4")))
+    assert cluster.state.degraded == set(hurt)
+    for _ in range(2):
+        before = len(tried)
+        cluster.do(asked.End(cluster.submit(8, servers=("server4", "server6"))))
+        assert len(tried) == before + 1
+    assert set(tried[-2:]) == set(hurt)
 
 
 def test_without_another_spine_a_job_that_may_be_queued_again_is() -> None:

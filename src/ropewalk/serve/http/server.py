@@ -50,6 +50,11 @@ class Listening:
         return self.host is None or is_loopback(self.host)
 
     @property
+    def is_everywhere(self) -> bool:
+        """Is the address that of no interface, at which nobody connects?"""
+        return self.host in ("0.0.0.0", "::")
+
+    @property
     def secure(self) -> bool:
         return self.certificate is not None
 

@@ -13,10 +13,18 @@ from ropewalk.serve.outcome import Refused
 from ropewalk.serve.state import opens_links
 from ropewalk.serve.turn import Turn
 
+MOST_WAITING = 10_000
+"""Jobs of one owner that wait at a time: nobody fills the memory of the controller with them."""
+
 
 def submit(turn: Turn, asked: Submit) -> dict[str, Any]:
-    """A job joins the queue; one that can never start is refused."""
+    """A job joins the queue; one that can never start is refused, and so is one of too many that wait."""
     state = turn.state
+    if state.waiting_of[turn.actor] >= MOST_WAITING:
+        raise Refused(
+            "queue-full", f"{MOST_WAITING} jobs of {turn.actor or 'this file'} wait already",
+            "submit more when some have started, or cancel those that are not needed", {"waiting": MOST_WAITING},
+        )  # fmt: skip
     job = ServedJob(
         number=state.next_job,
         name=asked.name,
@@ -90,7 +98,7 @@ def hold(turn: Turn, asked: Hold) -> dict[str, Any]:
     if not job.held:
         state.dequeue(job.number)
         held = turn.put(job, held=True, note=asked.note)
-        turn.tell("job-held", held)
+        turn.tell("job-held", held, note=asked.note)
         dispatch(turn)
     return answers.job_answer(state, state.job(job.id))
 
@@ -157,6 +165,7 @@ def rules_gone(turn: Turn, asked: RulesGone) -> dict[str, Any]:
         for number in gone:
             state.occupancy.free_links(f"{job.id}/{number}")
         state.changes += 1
+        turn.freed = True
         left = tuple(one for one in job.releasing if one[0] not in gone)
         turn.tell("links-released", turn.put(job, releasing=left), generations=gone)
         dispatch(turn)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ropewalk.errors import InputError
 from ropewalk.serve.dispatch import dispatch
+from ropewalk.serve.healing import heal, other_links
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.operation import Drain, Fail, Repair, Restore
 from ropewalk.serve.outcome import Refused
@@ -18,7 +19,7 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.failure import loses_gpus, loses_links
 from ropewalk.tenancy.parts import drained_of, part_names
-from ropewalk.tenancy.pinned import on_what_is_left, over_shared_links, pinned
+from ropewalk.tenancy.pinned import on_what_is_left, over_shared_links
 from ropewalk.tenancy.plant import Plant
 
 
@@ -36,15 +37,14 @@ def drain(turn: Turn, asked: Drain) -> dict[str, Any]:
 
 
 def restore(turn: Turn, asked: Restore) -> dict[str, Any]:
-    """Drained parts take jobs again; a part that has also failed stays out of service."""
+    """Drained parts take jobs again, and jobs that had lost links get some; what has also failed stays out."""
     parts = _named(turn, asked.parts)
     state = turn.state
     back = parts.common(state.drained)
     if back:
         state.drained -= back
         _tell_parts(turn, "parts-restored", back, asked.note)
-        dispatch(turn)
-    return _answer(turn, parts, [])
+    return _answer(turn, parts, _healed(turn) if back else [])
 
 
 def fail(turn: Turn, asked: Fail) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def fail(turn: Turn, asked: Fail) -> dict[str, Any]:
                 became[job.id] = what
         state.keep_out()
         dispatch(turn)
+        became |= {job: "rerouted" for job, what in became.items() if what == "degraded" and job not in state.degraded}
     return _answer(turn, parts, list(became)) | {"became": became}
 
 
@@ -72,13 +73,18 @@ def repair(turn: Turn, asked: Repair) -> dict[str, Any]:
     parts = _named(turn, asked.parts)
     state = turn.state
     back = parts.common(state.failed)
-    healed: list[str] = []
     if back:
         state.failed -= back
         _tell_parts(turn, "parts-repaired", back, asked.note)
-        healed = [job.id for job in _running(turn) if job.degraded and _heal(turn, job)]
-        dispatch(turn)
-    return _answer(turn, parts, healed)
+    return _answer(turn, parts, _healed(turn) if back else [])
+
+
+def _healed(turn: Turn) -> list[str]:
+    """Parts have come back: who has dedicated links again; then whoever may start does."""
+    before = sorted(turn.state.degraded, key=lambda job: turn.state.jobs[job].number)
+    heal(turn)
+    dispatch(turn)
+    return [job for job in before if job not in turn.state.degraded]
 
 
 def _named(turn: Turn, names: Sequence[str]) -> Drained:
@@ -127,7 +133,7 @@ def _survive(turn: Turn, job: ServedJob, lost: Drained) -> str | None:
         return _reroute_shared(turn, job, held) if lost.touches(plant, held) else None
     if not loses_links(lost, plant, held):
         return None
-    found = _other_links(turn, job, held)
+    found = other_links(turn, job, held)
     if found is not None:
         turn.tell("job-rerouted", turn.move(job, found, degraded=False))
         return "rerouted"
@@ -158,27 +164,3 @@ def _reroute_shared(turn: Turn, job: ServedJob, held: Allocation) -> str | None:
         return None
     turn.tell("job-rerouted", turn.move(job, found))
     return "rerouted"
-
-
-def _other_links(turn: Turn, job: ServedJob, held: Allocation) -> Allocation | None:
-    """Links for the same GPUs, while the job holds none; what it holds stays as it was."""
-    state = turn.state
-    state.occupancy.release(job.id)
-    try:
-        found = pinned(state.settings.rule, state.occupancy, job.id, held.gpus, held)
-    finally:
-        state.occupancy.place(held, on_drained=True)
-    return found if isinstance(found, Allocation) and found.stage != "shared" else None
-
-
-def _heal(turn: Turn, job: ServedJob) -> bool:
-    held = job.allocation
-    assert held is not None
-    if turn.state.settings.rule.shares:
-        return False
-    found = _other_links(turn, job, held)
-    if found is None:
-        return False
-    turn.tell("job-rerouted", turn.move(job, found, degraded=False))
-    turn.state.keep_out()
-    return True

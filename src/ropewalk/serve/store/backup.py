@@ -23,7 +23,8 @@ def back_up(url: str, to: Path) -> int:
         raise InputError(f"the database {source} does not exist: check --database")
     part = to.with_name(f".{to.name}.part")
     try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE))
+        part.unlink(missing_ok=True)  # of a backup that was killed, with whatever mode
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
         _copy(source, part)
         os.replace(part, to)
     except (sqlite3.Error, OSError) as problem:

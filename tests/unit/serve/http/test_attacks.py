@@ -435,6 +435,19 @@ def standing_clock(monkeypatch):
     monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: 0.0, perf_counter=time.perf_counter))
 
 
+def test_nobody_fills_the_queue(served, monkeypatch):
+    monkeypatch.setattr("ropewalk.serve.steps.lifecycle.MOST_WAITING", 2)
+    all_of_it = JOB | {"gpus": 16}
+    assert [served.ask("POST", "/v1/jobs", all_of_it).status for _ in range(3)] == [201, 202, 202]
+    before = served.ask("GET", "/v1/status").json
+    full = served.ask("POST", "/v1/jobs", all_of_it)
+    assert (full.status, full.code, full.json["error"]["details"]) == (429, "queue-full", {"waiting": 2})
+    assert served.ask("GET", "/v1/status").json == before
+    assert served.ask("POST", "/v1/jobs", all_of_it, role="submit").status == 202, "others still may"
+    served.ask("POST", "/v1/jobs/j3/cancel")
+    assert served.ask("POST", "/v1/jobs", all_of_it).status == 202
+
+
 @pytest.mark.usefixtures("standing_clock")
 def test_who_asks_too_often_is_told_when_to_come_back(serving):
     with serving(settings=HttpSettings(rate=0.5)) as served:

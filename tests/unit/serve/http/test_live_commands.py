@@ -114,6 +114,30 @@ def test_the_latest_events_are_shown(by_file, by_service):
         assert changed.split(" policy-changed ")[1].startswith("backfill=none->easy")
 
 
+def test_a_degraded_job_is_called_so_until_it_has_links_again(by_file, by_service):
+    for run in (by_file, by_service):
+        run("submit", "whole", "--gpus", 16)
+        assert "j1: degraded" in run("fail", "spine:spine1").stdout
+        for command in (("status", "whole"), ("explain", "whole")):
+            said = run(*command).stdout
+            assert "clos, no guarantee" in said
+            assert "degraded: it has lost links" in said
+        assert "clos, no guarantee, degraded" in run("status").stdout
+        assert "dedicated links again: j1" in run("repair", "spine:spine1").stdout
+        assert "degraded" not in run("status", "whole").stdout
+
+
+def test_parts_that_a_job_lacks_are_named(by_file, by_service):
+    for run in (by_file, by_service):
+        run("submit", "first", "--gpus", 16)
+        assert run("submit", "whole", "--gpus", 16).code == 3
+        run("drain", "server:server0")
+        run("end", "first")
+        said = run("explain", "whole").stdout
+        assert "out of service: server:server0" in said
+        assert "return servers to service" in said
+
+
 def test_a_file_is_not_followed(by_file):
     by_file("submit", "a", "--gpus", 2)
     refused = by_file("events", "--follow")
@@ -130,11 +154,15 @@ def test_a_state_file_is_of_the_cluster_that_is_described(ropewalk, tmp_path):
     assert (other.code, "servers 8 there, 16 here" in other.stderr) == (2, True)
     laas = ropewalk(*submit, "--policy", "laas")
     assert (laas.code, "cluster policy" in laas.stderr) == (2, True)
+    assert ropewalk("cluster", "policy", "laas", "--state", tmp_path / "s.json").code == 0
+    usual = ropewalk(*submit, "--policy", "vclos")
+    assert (usual.code, "cluster policy" in usual.stderr) == (2, True), "the usual one is no exception"
+    assert ropewalk("cluster", "what-if", "--gpus", 2, "--policy", "laas", "--state", tmp_path / "s.json").code == 0
     assert len(ropewalk("cluster", "status", "--state", tmp_path / "s.json", "--json").json["live"]) == 2
 
 
 def test_a_service_is_not_described_and_not_asked_beside_a_file(by_service, served, tmp_path):
-    for more in (SMALL, ("--policy", "laas"), ("--queue", "edf")):
+    for more in (SMALL, ("--policy", "laas"), ("--policy", "vclos"), ("--queue", "edf")):
         refused = by_service("submit", "a", "--gpus", 2, *more)
         assert (refused.code, "leave them out" in refused.stderr) == (2, True), more
     both = by_service("status", "--service", "http://127.0.0.1:1", "--state", tmp_path / "s.json")
@@ -164,6 +192,7 @@ def test_a_snapshot_of_allocate_is_taken_over(ropewalk, tmp_path):
     assert ropewalk("cluster", "submit", "new", "--gpus", 4, "--state", state, *SMALL).code == 0
     status = ropewalk("cluster", "status", "--state", state, "--json").json
     assert [(one["name"], one["gpus"]) for one in status["live"]] == [("old", 8), ("new", 4)]
+    assert all(one["started_at"] > 1.5e9 for one in status["live"]), "it is known from now on, not since 1970"
     assert ropewalk("cluster", "end", "old", "--state", state).code == 0
 
 
