@@ -44,6 +44,9 @@ def policies_table(found: Comparison, gpu_hour: float) -> Table:
     )  # fmt: skip
     table = _table("policy", heads)
     for policy in found.policies:
+        if found.starts_none(policy.name):
+            table.add_row(policy.name, *("–" for _ in heads))
+            continue
         of = {name: found.spread(policy.name, name) for name in found.seeds[0].policies[policy.name]}
         lost = of["lost_to_the_network_gpu_h"].mean + of["lost_to_fragmentation_gpu_h"].mean
         table.add_row(

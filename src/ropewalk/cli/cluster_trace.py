@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 TRACE, LINE = "The jobs", "The queue"
 JOBS = typer.Argument(
-    metavar="JOBS", help="jobs.csv, or a trace of Helios, Philly (raw, Muri, Gavel), PAI, Acme or Tiresias."
+    metavar="JOBS", help="jobs.csv, or a trace of Helios, Philly (raw, Muri, Gavel), PAI, Acme, ITP or Tiresias."
 )
 TRACE_FORMAT = typer.Option(
-    None, help="Format: jobs, helios, acme, philly, philly-muri, philly-gavel, pai or tiresias.  [default: detected]",
+    None, help="Format: jobs, helios, acme, philly, philly-muri, philly-gavel, pai, tiresias, itp, elasticflow or "
+        "gen-parallel.  [default: detected]",
     rich_help_panel=TRACE,
 )  # fmt: skip
 FIRST = typer.Option(None, min=1, help="Only the first N jobs, in order of arrival.", rich_help_panel=TRACE)

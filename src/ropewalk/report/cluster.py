@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +80,11 @@ def cluster_page(found: Comparison, gpu_hour: float = GPU_HOUR) -> str:
 
 def lead(found: Comparison) -> str:
     """The most telling numbers in a sentence or two."""
-    parts = [f"{duration(found.spread(one.name, 'mean_jct_s').mean)} under {one.name}" for one in found.policies]
+    parts = [
+        f"{duration(found.spread(one.name, 'mean_jct_s').mean)} under {one.name}"
+        for one in found.policies
+        if not found.starts_none(one.name)
+    ]
     plant = found.first.plant
     where = f"{quantity.count(plant.gpus)} GPUs under {quantity.count(plant.leafs)} leafs"
     more = " ".join(one for one in (against_common(found), not_ranked(found)) if one)
@@ -106,6 +111,9 @@ def policy_rows(found: Comparison, gpu_hour: float) -> list[PolicyRow]:
     """Every policy with its numbers, means over all seeds."""
     rows = []
     for policy in found.policies:
+        if found.starts_none(policy.name):
+            rows.append(PolicyRow(policy, tuple(("–", math.inf) for _ in HEADS), best=False))
+            continue
 
         def of(measure: str, name: str = policy.name) -> Spread:
             return found.spread(name, measure)

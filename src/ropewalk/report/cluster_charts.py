@@ -36,11 +36,8 @@ def means_chart(study: ClusterStudy) -> Chart:
     """Mean running and waiting time under every policy; together they are the completion time."""
     rows = list(range(len(study.policies)))
     runs = study.timelines
-    least = min(run.mean_jct_s for run in runs)
-    texts = [
-        duration(run.mean_jct_s) + ("" if run.mean_jct_s == least else f" · {quantity.times(run.mean_jct_s / least)}")
-        for run in runs
-    ]
+    least = min((run.mean_jct_s for run in runs if run.jobs), default=0.0)
+    texts = [_mean_said(run, least) for run in runs]
     figure: Figure = {
         "data": [
             _bars("running", rows, [run.mean_jrt_s for run in runs], RUNNING),
@@ -67,6 +64,14 @@ def means_chart(study: ClusterStudy) -> Chart:
         caption="Isolation trades waiting time for run time: jobs run faster but may queue longer. Near saturation, "
         "queueing amplifies every extra second of run time.",
     )
+
+
+def _mean_said(run: Timeline, least: float) -> str:
+    """Beside a bar: how long, and how many times the least of all."""
+    if not run.jobs:
+        return "no job can start"
+    again = "" if run.mean_jct_s == least else f" · {quantity.times(run.mean_jct_s / least)}"
+    return duration(run.mean_jct_s) + again
 
 
 def distribution_chart(study: ClusterStudy) -> Chart:

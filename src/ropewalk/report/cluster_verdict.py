@@ -21,6 +21,8 @@ LEAST = 5e-5
 def headline(found: Comparison) -> str:
     """The best policy that anybody can have, the one behind it, and whether the difference is more than the spread."""
     verdict, jobs = found.verdict, len(found.first.timelines[0].jobs)
+    if found.starts_none(verdict.best):
+        return f"No job can ever start under {_some([policy.name for policy in found.policies])}"
     if verdict.runner_up is None or verdict.gain is None:
         mean = found.spread(verdict.best, "mean_jct_s")
         return f"{quantity.count(jobs)} jobs complete in {duration(mean.mean)} on average under {verdict.best}"

@@ -113,6 +113,11 @@ class Comparison:
         """Are the means of two policies over equally many jobs of every seed?"""
         return self.spread(policy, REFUSED).values == self.spread(other, REFUSED).values
 
+    def starts_none(self, policy: str) -> bool:
+        """Can no job of any seed ever start under a policy? Then its times and slowdowns mean nothing."""
+        run = self.first.timeline(policy)
+        return not run.jobs and min(self.spread(policy, REFUSED).values) >= len(run.refused) > 0
+
     def network_part(self, policy: str) -> Spread | None:
         """By which part jobs complete later than if no link had held anybody up, placed alike."""
         return self._later(lambda one: (one.policies[policy]["mean_jct_s"], one.on_ideal.get(policy)))

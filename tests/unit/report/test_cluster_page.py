@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropewalk.report.cluster import cluster_page, waiting_rows
+from ropewalk.report.cluster import cluster_page, lead, policy_rows, waiting_rows
 from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, policy_colours, sampled
 from ropewalk.report.cluster_map import Rectangle, rectangles, window
 from ropewalk.report.cluster_verdict import against_common, group_rows, headline
@@ -52,6 +52,22 @@ def test_every_way_is_in_the_table_the_bars_and_the_curves(found, read_page):
         assert all(trace["y"][-1] == 1.0 for trace in figure["data"])
     for policy in found.policies:
         assert policy.about in page.text
+
+
+def test_policies_under_which_no_job_can_start_have_dashes_and_no_times(read_page):
+    """10 GPUs have no equal split over leafs of 4 in servers of 2: only shared links start them."""
+    policies = policies_named(("vclos",), None, compare=True)
+    asked = ClusterQuestion(SMALL, [Job("ten", 10, 0.0, 20, CHATTY)], policies, Conditions(), trace="tiny.csv")
+    found = of_one(answer(asked))
+    assert found.starts_none("vclos")
+    assert not found.starts_none("ecmp")
+    page = read_page(cluster_page(found))
+    waiting = page.figures("means")[0]["data"][1]
+    assert waiting["text"][[policy.name for policy in found.policies].index("vclos")] == "no job can start"
+    assert {cell for row in policy_rows(found, 2.0) if row.policy.name == "vclos" for cell, _ in row.cells} == {"–"}
+    assert "under vclos" not in lead(found).split(".")[0]
+    alone = answer(replace(asked, policies=[POLICIES["vclos"], POLICIES["vclos-all-divisors"]]))
+    assert headline(of_one(alone)) == "No job can ever start under vclos and vclos-all-divisors"
 
 
 def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):

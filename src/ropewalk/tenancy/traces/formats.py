@@ -42,6 +42,13 @@ FORMATS: dict[str, TraceFormat] = {
     "philly-gavel": TraceFormat(simulator_traces.gavel, about="Philly as prepared for Gavel, tab-separated"),
     "pai": TraceFormat(pai.pai, pai.JOBS, about="pai_job_table.csv of PAI 2020, its task table beside it"),
     "tiresias": TraceFormat(simulator_traces.tiresias, simulator_traces.TIRESIAS, about="jobs of Tiresias' simulator"),
+    "itp": TraceFormat(logs.itp, logs.ITP, about="a cluster of Microsoft's ITP, as released with ElasticFlow"),
+    "elasticflow": TraceFormat(
+        simulator_traces.elasticflow, simulator_traces.ELASTICFLOW, about="ITP as prepared for ElasticFlow"
+    ),
+    "gen-parallel": TraceFormat(
+        logs.gen_parallel, logs.GEN_PARALLEL, about="15,000 jobs of Helios or Philly as cut for Gen-Parallel-Workloads"
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Traces that schedulers' authors prepared for their simulators: Muri and Tiresias (CSV), Gavel (tab-separated)."""
+"""Traces that schedulers' authors prepared for their simulators: Muri, Tiresias, ElasticFlow, Gavel (with tabs)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ropewalk.tenancy.traces.job import TraceJob
+from ropewalk.tenancy.traces.logs import told
 from ropewalk.tenancy.traces.sheet import Mistakes, SheetRow, rows, text_lines
 from ropewalk.tenancy.traces.trace import Skip
 
@@ -15,6 +16,10 @@ TIRESIAS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "dur
 MURI = (
     *("job_id", "num_gpu", "submit_time", "iterations", "model_name", "batch_size", "duration", "interval"),
     *("iteration_time", "resource_time_0", "resource_time_1", "resource_time_2", "priority"),
+)
+ELASTICFLOW = (
+    *("job_id", "submission_time", "num_iteration", "model_name"),
+    *("deadline", "batch_size", "num_gpu", "duration"),
 )
 GAVEL_FIELDS = ("job type", "command", "steps flag", "needs data dir", "steps", "arrival", "GPUs")
 GAVEL_PLACES = {name: place for place, name in enumerate(GAVEL_FIELDS)}
@@ -42,6 +47,19 @@ def muri(path: Path, skip: Skip) -> Iterator[TraceJob]:
         share = _network_share(row)
         for job in _simulated(row, skip, 1000):
             yield replace(job, communication_share=share)
+    mistakes.raise_if_any()
+
+
+def elasticflow(path: Path, skip: Skip) -> Iterator[TraceJob]:
+    """Jobs of ITP as ElasticFlow's authors prepared them: sizes and durations logged, models and deadlines drawn."""
+    mistakes = Mistakes(path)
+    for row in rows(path, mistakes, ELASTICFLOW):
+        columns = ("job_id", "num_gpu", "submission_time", "duration")
+        for job in told(row, skip, row.number("submission_time"), columns):
+            yield replace(
+                job, iterations=row.whole("num_iteration", least=1), model=row.text("model_name"),
+                batch=row.whole("batch_size", least=1), deadline_s=row.number("deadline"),
+            )  # fmt: skip
     mistakes.raise_if_any()
 
 

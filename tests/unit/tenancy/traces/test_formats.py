@@ -27,6 +27,19 @@ TIRESIAS = """job_id,num_gpu,submit_time,iterations,model_name,duration,interval
 0,1,0,606,vgg19,164,30
 1,8,30,133,vgg11,147,23
 """
+ITP = """job_id,submission_time,duration,num_gpu
+6b2d,16566,3890,4
+7c3e,16570,0,8
+8d4f,16000,100,16
+"""
+ELASTICFLOW = """job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,duration
+6b2d,16566,40285,bert,21347,64,4,3890
+"""
+GEN_PARALLEL = """u_id,user,gpu_num,cpu_num,node_num,interval,run_time,wall_time,new_status
+0,1,8,1,1,0,84,0,Pass
+1,1,0,1,1,94,87,0,Pass
+2,2,16,1,2,151,83,90,Failed
+"""
 GAVEL = (
     "ResNet-50 (batch size 64)\tpython3 main.py -b 64 %s/data\t--num_minibatches\t1\t900\t0.000000\t4\n"
     "CycleGAN\tpython3 gan.py\t--n_steps\t1\t30\t12.500000\t1\n"
@@ -111,6 +124,31 @@ def test_tiresias_counts_in_seconds(tmp_path):
     trace = _trace(tmp_path, TIRESIAS)
     assert trace.format == "tiresias"
     assert trace.jobs[1] == TraceJob("1", 8, 30.0, 147.0, 133, "vgg11")
+
+
+def test_itp_says_sizes_times_and_nothing_else(tmp_path):
+    trace = _trace(tmp_path, ITP)
+    assert trace.format == "itp"
+    assert trace.jobs == (TraceJob("8d4f", 16, 0.0, 100.0), TraceJob("6b2d", 4, 566.0, 3890.0))
+    assert trace.skipped == (("never ran", 1),)
+
+
+def test_elasticflow_has_deadlines_on_the_clock_of_arrivals(tmp_path):
+    trace = _trace(tmp_path, ELASTICFLOW)
+    assert trace.format == "elasticflow"
+    assert trace.jobs == (TraceJob("6b2d", 4, 0.0, 3890.0, 40285, "bert", 64, deadline_s=4781.0),)
+
+
+def test_gen_parallel_counts_the_intervals_of_jobs_that_are_left_out(tmp_path):
+    trace = _trace(tmp_path, GEN_PARALLEL)
+    assert trace.format == "gen-parallel"
+    assert trace.jobs == (
+        TraceJob("0", 8, 0.0, 84.0, user="1", state="Pass"),
+        TraceJob("2", 16, 245.0, 83.0, user="2", state="Failed"),
+    )
+    assert trace.skipped == (("requested no GPU", 1),)
+    with pytest.raises(ClusterError, match=r"line 3: interval is empty"):
+        _trace(tmp_path, GEN_PARALLEL.replace(",94,", ",,"))
 
 
 def test_gavel_has_models_and_steps_but_no_durations(tmp_path):
