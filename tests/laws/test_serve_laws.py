@@ -29,10 +29,10 @@ def _plant(number: int) -> Plant:
     return plant(shape, gpus_per_server=size)
 
 
-def _runs(policy: str, where: Plant) -> bool:
+def _runs(policy: str, where: Plant, *, keep_links: bool = False) -> bool:
     """Does a controller take this policy for such a cluster?"""
     try:
-        Settings(policy).check(where)
+        Settings(policy, keep_links=keep_links).check(where)
     except ClusterError:
         return False
     return True
@@ -48,7 +48,7 @@ def _runs(policy: str, where: Plant) -> bool:
 def test_no_operation_breaks_an_invariant_or_has_two_outcomes(
     seed: int, policy: str, shape: int, keep_links: bool
 ) -> None:
-    assume(_runs(policy, _plant(shape)))
+    assume(_runs(policy, _plant(shape), keep_links=keep_links))
     walk = Walk(_plant(shape), Settings(policy, keep_links=keep_links), seed, restart_every=10)
     for _ in range(60):
         walk.step()
@@ -68,6 +68,18 @@ def test_a_long_walk_meets_every_operation(policy: str) -> None:
     assert {"Submit", "Adopt", "End", "Cancel", "Resize", "Hold", "Release", "Requeue", "Bind", "Expire"} <= seen
     assert {"Drain", "Restore", "Fail", "Repair", "RulesGone", "ChangePolicy"} <= seen
     assert walk.counts["event job-started"] > 50
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), shape=st.sampled_from((("fat-tree:8", 2), ("fat-tree:4", 1), ("fat-tree:8,4,2", 2))))
+def test_circuits_above_the_spines_of_three_tiers_survive_whatever_is_asked(seed: int, shape: tuple[str, int]) -> None:
+    """Jobs over pods are submitted, resized, adopted, rerouted when switches or cores fail, and never share a fibre."""
+    name, size = shape
+    where = plant(name, gpus_per_server=size)
+    walk = Walk(where, Settings("ocs-vclos"), seed, policies=("vclos", "ocs-vclos"), restart_every=10)
+    for _ in range(80):
+        walk.step()
+    walk.finish()
 
 
 @settings(max_examples=20)

@@ -7,8 +7,10 @@ from ropewalk.serve.dispatch import place_of
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.state import State
 from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.invariants import check_circuits
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pods import check_core_circuits
 
 
 def check(state: State) -> None:
@@ -24,6 +26,8 @@ def check(state: State) -> None:
     state.occupancy.check()
     if isinstance(state.occupancy.plant, OpticalPlant):
         check_circuits(state.occupancy)
+    if isinstance(state.occupancy.plant, CoreOpticalPlant):
+        check_core_circuits(state.occupancy)
 
 
 def _check_job(state: State, job: ServedJob, findings: Findings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,6 +11,7 @@ from ropewalk import units
 from ropewalk.errors import InputError
 
 if TYPE_CHECKING:
+    from ropewalk.serve.controller import Controller
     from ropewalk.serve.rules.service import RuleService, Say
     from ropewalk.serve.writer import Writer
 
@@ -74,6 +75,8 @@ def rules_for(options: RuleOptions, writer: Writer, say: Say) -> RuleService | N
 
     With one, links of ended jobs stay taken until their rules are gone; without one nobody could say when that is.
     """
+    if options.driver:
+        writer.read(_check_that_rules_are_written).result()
     service = _service(options, writer, say) if options.driver else None
     keeps = writer.read(lambda controller: controller.state.settings.keep_links).result()
     if keeps != bool(options.driver):
@@ -81,6 +84,11 @@ def rules_for(options: RuleOptions, writer: Writer, say: Say) -> RuleService | N
 
         writer.submit(ChangePolicy(keep_links=bool(options.driver)), actor="command line").result()
     return service
+
+
+def _check_that_rules_are_written(controller: Controller) -> None:
+    """Refuse drivers for a policy whose rules nobody writes."""
+    replace(controller.state.settings, keep_links=True).check(controller.state.plant)
 
 
 def _service(options: RuleOptions, writer: Writer, say: Say) -> RuleService:

@@ -46,9 +46,12 @@ class Settings:
         refusal = POLICIES.refusal(self.policy, (), plant)
         if refusal is not None:
             raise ClusterError(refusal)
-        if self.rule.optical and plant.cores:
+        if self.rule.inside_pods:
+            raise ClusterError(f"policy {self.policy} is replayed, not run live: use vclos or ocs-vclos")
+        if self.rule.optical and plant.cores and self.keep_links:
             raise ClusterError(
-                f"policy {self.policy} is replayed on three tiers, not run live: use vclos, or a cluster of two tiers"
+                f"rules of {self.policy} are not written on three tiers, so nobody could say when links are free: run "
+                "it without --driver, or use vclos"
             )
 
     @property

@@ -78,9 +78,12 @@ def loses_links(parts: Drained, plant: Plant, allocation: Allocation) -> bool:
         if _loses_fibres(parts, plant, allocation):
             return True
         ends = []
+    above = [*allocation.core_links]
+    if allocation.stage == "ocs-core":  # its core links end in optical switches, and its circuits in cores behind them
+        above += zip(allocation.spine_of_gpu, allocation.core_of_gpu, strict=True)
     return any(
         link in down.links or link[0] in down.below or link[1] in down.above
-        for held, down in ((ends, parts.above_leafs), (allocation.core_links, parts.above_spines))
+        for held, down in ((ends, parts.above_leafs), (above, parts.above_spines))
         for link in held
     )
 

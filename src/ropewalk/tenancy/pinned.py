@@ -15,13 +15,16 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import OWN_LEAF, Allocation, Guarantee, Reason, Stage, Waiting
 from ropewalk.tenancy.by_place import way_up
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.clos import exact_network, laid_over, quick_network
+from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.fibres import free_fibres
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pods import circuits_between, free_core_fibres
 from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.optical.straight import joined_pair
 from ropewalk.tenancy.plant import Plant
@@ -187,6 +190,8 @@ def _over_a_tree(state: Occupancy, job: str, gpus: tuple[int, ...], units: list[
     if sum(a != b for a, b in pairwise(pods.tolist())) != len(set(pods.tolist())) - 1:
         raise ClusterError(f"the GPUs of job {job} return to a pod: list them pod by pod")
     rows = np.array(list(shares), np.int64).reshape(len(set(pods.tolist())), -1)
+    if isinstance(plant, CoreOpticalPlant):
+        return _over_core_circuits(state, job, gpus, rows)
     found = tree_over(state, job, rows, np.array(gpus, np.int64))
     if found is not None:
         return found
@@ -196,6 +201,22 @@ def _over_a_tree(state: Occupancy, job: str, gpus: tuple[int, ...], units: list[
         f"{kind}s {names} have too few spines and cores free in common for {len(gpus)} GPUs",
         never=tree_over(Occupancy(plant), job, rows, np.array(gpus, np.int64)) is None,
         nearest_leafs=plant.leafs_of(shares),
+    )
+
+
+def _over_core_circuits(state: Occupancy, job: str, gpus: tuple[int, ...], rows: Ints) -> Allocation | Waiting:
+    """Over several pods whose spines are joined by circuits: as many leafs in each, [pod, leaf]."""
+    chosen = np.array(gpus, np.int64)
+    found = circuits_between(state, free_core_fibres(state), job, rows, chosen)
+    if isinstance(found, Allocation):
+        return found
+    empty = Occupancy(state.plant)
+    fact = f"no circuits connect the spines of {len(rows)} pods for {len(gpus)} GPUs on these servers"
+    return Waiting(
+        Reason.NETWORK_FRAGMENTATION,
+        fact + (", as far as was searched" if found else ""),
+        never=circuits_between(empty, free_core_fibres(empty), job, rows, chosen) is None,
+        nearest_leafs=tuple(rows.ravel().tolist()),
     )
 
 

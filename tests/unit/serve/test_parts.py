@@ -160,3 +160,30 @@ def test_a_job_on_circuits_that_loses_a_switch_gets_other_circuits_or_stops() ->
 def test_parts_that_do_not_exist_are_refused() -> None:
     assert Cluster().refused(asked.Drain(("server:nobody",))).code == "not-found"
     assert Cluster().refused(asked.Fail(("link:leaf0-spine99",))).code == "not-found"
+
+
+def test_a_job_over_pods_whose_core_dies_keeps_its_gpus_and_gets_other_circuits() -> None:
+    cluster = Cluster("ocs-vclos", "fat-tree:8")
+    job = cluster.submit(32)
+    before = cluster.state.job(job).allocation
+    assert before is not None
+    assert before.stage == "ocs-core"
+    plant = cluster.state.occupancy.plant
+    core = plant.core_names[before.core_of_gpu[0]]
+    assert core.startswith("core")
+    failed = cluster.do(asked.Fail((f"core:{core}",)))
+    after = cluster.state.job(job).allocation
+    assert after is not None
+    assert failed.answer["became"] == {job: "rerouted"}
+    assert after.gpus == before.gpus
+    assert core not in {plant.core_names[one] for one in after.core_of_gpu}
+    # Four leafs in each pod need all four switches: without one of them there is no way.
+    assert cluster.do(asked.Fail((f"core:{plant.core_names[0]}",))).answer["became"] == {job: "failed"}
+
+
+def test_rules_of_circuits_above_pods_are_not_written_so_their_links_cannot_be_kept() -> None:
+    cluster = Cluster("ocs-vclos", "fat-tree:8")
+    refusal = cluster.refused(asked.ChangePolicy(keep_links=True))
+    assert refusal.code == "invalid"
+    assert "rules of ocs-vclos are not written on three tiers" in str(refusal)
+    assert "is replayed, not run live" in str(cluster.refused(asked.ChangePolicy(policy="ocs-vclos-pods")))

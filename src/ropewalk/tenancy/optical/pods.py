@@ -113,27 +113,37 @@ def _with_circuits(state: Occupancy, job: str, gpus: int, shapes: Shapes) -> All
 def _over_pods(
     state: Occupancy, fibres: FreeFibres, job: str, pods: int, leafs: int, spines: int
 ) -> Allocation | ProgramUndecided | None:
-    """One shape: as with cables where that is free; else the leafs of the pods that fit best, with any spines.
-
-    Of these, spines with few free fibres are tried, then with many, then the integer program is asked.
-    """
+    """One shape: as with cables where that is free; else the leafs of the pods that fit best, with any spines."""
     home = over_home_circuits(state, behind_cores(state), fibres, pods, leafs, spines)
     if home is not None:
-        return _allocation(state, job, *home)
+        seats = seats_on(state, home[0].ravel(), np.full(home[0].size, spines))
+        return _allocation(state, job, *home, seats)
     chosen = leafs_of_pods(state, fibres, leafs, spines)
     if len(chosen) < pods:
         return None
     rows = np.array(sorted(chosen[:pods]), np.int64)
-    tried = list(_spines(state, fibres, rows, spines))
+    seats = seats_on(state, rows.ravel(), np.full(rows.size, spines))
+    return circuits_between(state, fibres, job, rows, seats)
+
+
+def circuits_between(
+    state: Occupancy, fibres: FreeFibres, job: str, rows: Ints, gpus: Ints
+) -> Allocation | ProgramUndecided | None:
+    """Circuits for GPUs that are chosen already, equally many on every leaf; `rows` are their leafs, [pod, leaf].
+
+    Spines with few free fibres are tried, then with many, then the integer program is asked.
+    """
+    leafs, width = rows.shape[1], len(gpus) // rows.size
+    tried = list(_spines(state, fibres, rows, width))
     for lanes in tried:
         laid = quick_lanes(fibres, lanes, leafs)
         if laid is not None:
-            return _allocation(state, job, rows, lanes, laid)
+            return _allocation(state, job, rows, lanes, laid, gpus)
     undecided = None
     for lanes in tried:
         decided = exact_lanes(fibres, lanes, leafs)
         if isinstance(decided, CoreLanes):
-            return _allocation(state, job, rows, lanes, decided)
+            return _allocation(state, job, rows, lanes, decided, gpus)
         undecided = undecided or decided
     return undecided
 
@@ -167,7 +177,10 @@ def _able(state: Occupancy, fibres: FreeFibres, cores: int) -> NDArray[np.uint64
 
 
 def _spines(state: Occupancy, fibres: FreeFibres, rows: Ints, spines: int) -> Iterator[Ints]:
-    """[lane, pod]: s spines that the leafs of every pod share; those with fewest free fibres, then with most."""
+    """[lane, pod]: s spines that the leafs of every pod share; those with fewest free fibres, then with most.
+
+    Nothing where a pod has fewer.
+    """
     tiers, leafs = state.plant.tiers, rows.shape[1]
     for sign in (1, -1):
         lanes = []
@@ -177,15 +190,15 @@ def _spines(state: Occupancy, fibres: FreeFibres, rows: Ints, spines: int) -> It
             shared = (state.cables_free[pod_rows, first:last] > 0).all(axis=0)
             able = first + np.flatnonzero(shared & (fibres.of_leaf[first:last] >= leafs))
             lanes.append(np.sort(able[np.argsort(sign * fibres.of_leaf[able], kind="stable")][:spines]))
-        yield np.stack(lanes, axis=1)
+        if min(map(len, lanes)) == spines:
+            yield np.stack(lanes, axis=1)
 
 
-def _allocation(state: Occupancy, job: str, rows: Ints, lanes: Ints, laid: CoreLanes) -> Allocation:
+def _allocation(state: Occupancy, job: str, rows: Ints, lanes: Ints, laid: CoreLanes, seats: Ints) -> Allocation:
     """Rank (pod, leaf, place) sends over the spine of its lane, and over the virtual core of its leaf in that lane."""
     plant = behind_cores(state)
     pods, leafs = rows.shape
     width = len(lanes)
-    seats = seats_on(state, rows.ravel(), np.full(rows.size, width))
     # [pod, leaf, lane]
     shape = pods, leafs, width
     leaf = np.broadcast_to(rows[:, :, None], shape).ravel()
