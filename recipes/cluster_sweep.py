@@ -199,7 +199,12 @@ def replayed(
 
 
 def run(
-    folder: Path, asked: Sequence[Point], traces: dict[str, Drawn], minutes: float, again: Sequence[str] = ()
+    folder: Path,
+    asked: Sequence[Point],
+    traces: dict[str, Drawn],
+    minutes: float,
+    again: Sequence[str] = (),
+    policies: Sequence[str] = SWEPT,
 ) -> None:
     """Everything that is not there yet, until it is all there or the CPU minutes are over.
 
@@ -216,7 +221,7 @@ def run(
                 print(f"{minutes:g} CPU minutes are over before {file.name}, point {number + 1} of {len(asked)}")
                 return
             progress(number, len(asked), f"{point.trace} on {point.cluster}, load {point.load:g}, seed {point.seed}")
-            found = replayed(point, traces[point.trace], again or SWEPT)
+            found = replayed(point, traces[point.trace], again or policies)
             took_s = found["cpu_s"]
             if again:
                 before = json.loads(file.read_text())
@@ -318,6 +323,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--again", default="", help="policies to replay anew, or to add, where points are there")
+    parser.add_argument("--policies", default=",".join(SWEPT), help="at points that are not there yet")
     parser.add_argument("--clusters", default=",".join(CLUSTERS))
     parser.add_argument("--loads", default=",".join(map(str, LOADS)))
     given = parser.parse_args(arguments)
@@ -337,7 +343,8 @@ def main(arguments: Sequence[str]) -> None:
     loads = [float(one) for one in given.loads.split(",")]
     seeds = [int(one) for one in given.seeds.split(",")]
     asked = list(points(list(traces), given.clusters.split(","), loads, seeds))
-    run(given.to, asked, traces, given.minutes, [one for one in given.again.split(",") if one])
+    again = [one for one in given.again.split(",") if one]
+    run(given.to, asked, traces, given.minutes, again, given.policies.split(","))
 
 
 if __name__ == "__main__":

@@ -34,10 +34,11 @@ def print_tables(found: Comparison, gpu_hour: float) -> None:
 def policies_table(found: Comparison, gpu_hour: float) -> Table:
     """Means over all seeds; the best that anybody can have is bold."""
     from ropewalk.report import quantity
+    from ropewalk.report.cluster import has_deadlines
     from ropewalk.report.cluster_verdict import lost_money, time_with_spread, with_spread
     from ropewalk.report.cluster_words import duration
 
-    dated = any(job.deadline_s is not None for job in found.first.timelines[0].jobs)
+    dated = has_deadlines(found)
     heads = (
         "jct", "p99 jct", "jrt", "jwt", "slowdown", "p99", "fair", "contended", "gpus", "scaling", "lost GPU-h",
         "lost $", "no spines", *(["missed"] if dated else []),

@@ -60,7 +60,7 @@ def cluster_page(found: Comparison, gpu_hour: float = GPU_HOUR) -> str:
         warnings=study.warnings,
         said=study.said,
         facts=_facts(found),
-        heads=HEADS,
+        heads=HEADS if has_deadlines(found) else HEADS[:-1],
         rows=policy_rows(found, gpu_hour),
         parts=parts_rows(found),
         schedule=schedule_rows(found),
@@ -76,6 +76,12 @@ def cluster_page(found: Comparison, gpu_hour: float = GPU_HOUR) -> str:
         duration=duration,
         notes=[*study.notes, *(f"{one}." for one in (*circuits_said(study), *patching_said(study))), *_reading(found)],
     )
+
+
+def has_deadlines(found: Comparison) -> bool:
+    """Has any job a deadline that it could miss?"""
+    run = found.first.timelines[0]
+    return any(job.deadline_s is not None for job in run.jobs)
 
 
 def lead(found: Comparison) -> str:

@@ -74,7 +74,9 @@ def against_common(found: Comparison) -> str | None:
     if COMMON in names and best != COMMON and not said and found.starts_as_many(best, COMMON):
         gain = found.gain(best, COMMON)
         change = "sooner" if gain.mean >= 0 else "later"
-        parts.append(f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}")
+        level = abs(gain.mean) < NEARLY and gain.half_width < NEARLY
+        told = f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}"
+        parts.append(f"as soon as under {COMMON}" if level else told)
     if IDEAL in names and best != IDEAL and found.starts_as_many(best, IDEAL):
         behind = found.gain(best, IDEAL)
         if abs(behind.mean) < NEARLY:

@@ -150,7 +150,7 @@ ISOLATING = ("laas", "ocs-vclos-all-divisors", "ocs-vclos-pods", "topoopt")
 def sharing(routing: Routing, placement: str = PACKED) -> Policy:
     """The policy of jobs that share links under a routing, with servers chosen by a placement."""
     named = routing.name if placement == PACKED else f"{routing.name}+{placement}"
-    about = routing.about if placement == PACKED else f"{routing.about}; servers by {placement}"
+    about = routing.about if placement == PACKED else f"{routing.about}; servers placed by {placement}"
     return Policy(
         named, PLACEMENTS.named(placement).make, about, routing.applies, routing.where, routing=routing.name,
         placement=placement, shares=True, freer_than=ISOLATING if routing.name == "ecmp" else (),
