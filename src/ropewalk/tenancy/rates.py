@@ -183,6 +183,8 @@ class SharedNetwork:
             np.stack([_moments(self.seed, member.number, self.snapshots) for member in members]),
             self._load,
             self.cables,
+            self.core_cables,
+            self.plant.tiers,
         )
         return self.routing.paces(company)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +50,6 @@ def _single_cables(
     return None
 
 
-def two_tiers(failures: Sequence[Any], plant: Plant) -> str | None:
-    """The refusal of a routing that knows one spine between two leafs."""
-    return f"chooses one spine for a flow, and {plant.name} has three tiers" if plant.cores else None
-
-
 @dataclass(frozen=True)
 class Routing(Choice[Choose]):
     """How flows find a path; `make` chooses it when a job starts."""
@@ -94,8 +88,8 @@ ROUTINGS = Choices(
                 colour=BROWN, paper="the balanced baseline of vClos (arXiv 2308.05692)",
                 held_to="all paths, one by one; " + MOMENTS),
         Routing("adaptive", over_leafs, "shared links, every flow on the least loaded path when its round begins",
-                two_tiers, "two tiers, rails", colour=STEEL, links=leaf_links, width=leaf_widths, paces=_adapting,
-                simulated=False, paper="adaptive routing of switches (DLB, NVIDIA AR)", held_to=ROUND_BY_ROUND),
+                colour=STEEL, links=leaf_links, width=leaf_widths, paces=_adapting, simulated=False,
+                paper="adaptive routing of switches (DLB, NVIDIA AR)", held_to=ROUND_BY_ROUND),
         Routing("spray", over_leafs, "shared links, packets sprayed over all paths", colour=SKY,
                 links=leaf_links, width=leaf_widths, simulated=False, paper="packet spraying (INFOCOM 2013)",
                 held_to="the sum of all cables of a leaf"),

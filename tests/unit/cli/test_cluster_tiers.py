@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from ropewalk.tenancy.routings import ROUTINGS
+
 TREE = ("--fabric", "fat-tree:8", "--gpus-per-server", 2)
 
 
@@ -129,21 +131,24 @@ def test_a_job_that_can_never_start_is_told_what_does(run, asked):
     assert run("allocate", *where, "--gpus", 120, "--isolate", "none").code == 0
 
 
-@pytest.mark.parametrize(
-    ("policy", "option"),
-    [(("--isolate", "laas"), "--isolate"), (("--isolate", "none", "--routing", "adaptive"), "--routing")],
-)
-def test_a_replay_that_no_policy_can_have_names_those_that_can(run, tmp_path, policy, option):
+def test_a_replay_that_no_policy_can_have_names_those_that_can(run, tmp_path):
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("name,gpus,arrival_s,duration_s,communication_share\na,4,0,100,0.3\n")
-    fabric = "rails:8x4x4" if option == "--isolate" else "fat-tree:8"
-    where = (jobs, "--fabric", fabric, "--gpus-per-server", 4, "--seeds", 1, "--no-compare", "--no-apart")
-    refused = run("replay", *where, *policy)
+    where = (jobs, "--fabric", "rails:8x4x4", "--gpus-per-server", 4, "--seeds", 1, "--no-compare", "--no-apart")
+    refused = run("replay", *where, "--isolate", "laas")
     assert refused.code == 2
-    assert refused.stderr.strip().endswith(f"({option})")
+    assert refused.stderr.strip().endswith("(--isolate)")
     for name in refused.stderr.rpartition("use one of ")[2].split(" (")[0].split(", "):
-        chosen = ("--isolate", name) if option == "--isolate" else ("--isolate", "none", "--routing", name)
-        assert run("replay", *where, *chosen).code == 0
+        assert run("replay", *where, "--isolate", name).code == 0
+
+
+def test_every_routing_knows_three_tiers(run, tmp_path):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,gpus,arrival_s,duration_s,communication_share\na,32,0,100,0.3\nb,32,0,100,0.3\n")
+    where = (jobs, "--fabric", "fat-tree:8", "--gpus-per-server", 4, "--seeds", 1, "--no-compare", "--no-apart")
+    told = run("replay", *where, "--isolate", "none", "--routing", ",".join(ROUTINGS), "--json").json
+    assert set(told["kinds"]) == set(ROUTINGS)
+    assert not [note for note in told["notes"] if "left out" in note]
 
 
 def test_the_headline_names_policies_that_are_as_fast_and_those_that_refuse_jobs(run, tmp_path):

@@ -216,7 +216,15 @@ def events(works: list[tuple[float, float]], starts: list[float], iterations: in
 def test_shifted_jobs_run_event_by_event_at_the_pace_that_is_promised(jobs: list[tuple[float, float]]) -> None:
     network = network_of([sending(*job) for job in jobs])
     footprints = [network.running(f"j{number}") for number in range(len(jobs))]
-    company = Company(footprints, np.ones(len(jobs), np.int64), np.zeros((len(jobs), 2, 1)), np.zeros(4), WHERE.cables)
+    company = Company(
+        footprints,
+        np.ones(len(jobs), np.int64),
+        np.zeros((len(jobs), 2, 1)),
+        np.zeros(4),
+        WHERE.cables,
+        WHERE.core_cables,
+        WHERE.tiers,
+    )
     step_s, _, found = shifts_of(company)
     starts = [found.shift[number] * step_s for number in range(len(jobs))]
     promised = [network.pace(f"j{number}").iteration_s for number in range(len(jobs))]

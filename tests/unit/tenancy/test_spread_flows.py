@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,9 +24,12 @@ def on(where: Plant, name: str, gpus: list[int]) -> Allocation:
     )
 
 
-def paces(where: Plant, routing: str, works: list[Iteration], places: list[list[int]]) -> list[float]:
+def paces(
+    where: Plant, routing: str, works: list[Iteration], places: list[list[int]], *, dead_cores: Sequence[int] = ()
+) -> list[float]:
     """Iterations of jobs beside each other over those on a quiet network."""
     network = SharedNetwork(where, routing, 0)
+    network.core_cables[:, list(dead_cores)] = 0
     for number, (work, gpus) in enumerate(zip(works, places, strict=True)):
         network.start(f"j{number}", number, network.footprint(work, on(where, f"j{number}", gpus)))
     network.settle()
@@ -42,6 +47,24 @@ BUSY = Iteration(0.0, (JobExchange("pipeline", 1e9, group=2, stride=8),))
 def test_enough_cables_hold_nobody_up(routing: str) -> None:
     where = plant("leaf-spine:2x8x8", gpus_per_server=1)
     assert paces(where, routing, [BUSY], [list(range(16))]) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("routing", ["spray", "adaptive"])
+def test_enough_cables_to_cores_hold_nobody_up_and_half_of_them_take_twice_as_long(routing: str) -> None:
+    """Every GPU of the first pod sends to its partner in the second: 16 flows over 16 or 8 cables of the pod."""
+    across = Iteration(0.0, (JobExchange("pipeline", 1e9, group=2, stride=16),))
+    full = plant("fat-tree:8,2", gpus_per_server=1)
+    assert paces(full, routing, [across], [list(range(32))]) == pytest.approx([1.0])
+    odd = range(1, full.cores, 2)
+    assert paces(full, routing, [across], [list(range(32))], dead_cores=odd) == pytest.approx([2.0])
+
+
+def test_inside_a_pod_adaptive_flows_stay_below_cores() -> None:
+    """Without any flow between pods a tree with cores is as fast as the leafs and spines of one of its pods."""
+    pod, tree = plant("leaf-spine:4x4x4", gpus_per_server=1), plant("fat-tree:8,2", gpus_per_server=1)
+    busy = Iteration(0.1, (JobExchange("all-to-all", 5e9),))
+    places = [[0, 1, 4, 5], [2, 3, 6, 7, 8, 9]]
+    assert paces(tree, "adaptive", [busy, busy], places) == pytest.approx(paces(pod, "adaptive", [busy, busy], places))
 
 
 @pytest.mark.parametrize("routing", ["spray", "adaptive"])
@@ -103,8 +126,11 @@ def test_adaptive_rounds_are_what_plain_counting_says(jobs: list[list[tuple[int,
     cables, room = np.ones((LEAFS, SPINES)), [np.zeros((LEAFS, SPINES)) for _ in range(2)]
     ones = np.ones(count)
     seen, met, probed = np.zeros((count, shots)), np.zeros((count, shots)), np.zeros((count, shots), np.int64)
+    one_pod = np.zeros(LEAFS, np.int64), np.array([0, SPINES]), np.zeros(SPINES, np.int64), np.zeros(SPINES, np.int64)
+    no_cores = [np.zeros((SPINES, 0)) for _ in range(3)]
     look_for_paths(
-        cables, *room, np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path,
+        cables, no_cores[0], *one_pod, *room, *no_cores[1:],
+        np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path,
         np.full(path.shape, 1 / SPINES), np.ones(len(path)), ones, ones, random.random((count, shots)) * 0.9,
         random.random((count, shots)) * 0.9, np.zeros(2 * LEAFS), seen, met, probed,
     )  # fmt: skip
@@ -122,3 +148,74 @@ def test_adaptive_rounds_are_what_plain_counting_says(jobs: list[list[tuple[int,
         again = _greedy(ways, int(start[job]), *others)
         fullest = max(max(others[0][a, s], others[1][b, s]) for (a, b), s in zip(ways, again, strict=True))
         assert (seen[job] == fullest).all()
+
+
+TREE = plant("fat-tree:4", gpus_per_server=1)
+between = st.lists(
+    st.tuples(st.integers(0, TREE.leafs - 1), st.integers(0, TREE.leafs - 1)).filter(lambda f: f[0] != f[1]), max_size=5
+)
+Links = dict[tuple[str, int, int], float]
+
+
+def _paths(a: int, b: int, first: int) -> list[list[tuple[str, int, int]]]:
+    """Plain Python: every path between two leafs of the tree, in the order in which ties are broken."""
+    tiers = TREE.tiers
+    here, there = int(tiers.pod_of_leaf[a]), int(tiers.pod_of_leaf[b])
+    found = []
+    for turn in range(2):
+        lane = (first + turn) % 2
+        spine, far = int(tiers.first_spine[here]) + lane, int(tiers.first_spine[there]) + lane
+        if here == there:
+            found.append([("up", a, spine), ("down", b, spine)])
+            continue
+        for step in range(2):
+            core = int(tiers.first_core[spine]) + (first // 2 + step) % 2
+            found.append([("up", a, spine), ("down", b, far), ("rise", spine, core), ("fall", far, core)])
+    return found
+
+
+def _least_loaded(ways: list[tuple[int, int]], first: int, load: Links) -> list[list[tuple[str, int, int]]]:
+    chosen = []
+    for number, (a, b) in enumerate(ways):
+        least = min(_paths(a, b, first + number), key=lambda path: _weight(path, load))
+        for link in least:
+            load[link] = load.get(link, 0.0) + 1
+        chosen.append(least)
+    return chosen
+
+
+def _weight(path: list[tuple[str, int, int]], load: Links) -> tuple[float, float]:
+    return max(load.get(link, 0.0) for link in path), sum(load.get(link, 0.0) for link in path)
+
+
+@settings(max_examples=80)
+@given(st.lists(between, min_size=2, max_size=4), st.integers(0, 2**32 - 1))
+def test_adaptive_rounds_over_cores_are_what_plain_counting_says(jobs: list[list[tuple[int, int]]], seed: int) -> None:
+    """All jobs communicate all the time; each in turn is looked at among the others."""
+    random, tiers = np.random.default_rng(seed), TREE.tiers
+    start = np.concatenate([[0], np.cumsum([len(ways) for ways in jobs])]).astype(np.int64)
+    count, shots = len(jobs), 2
+    path = np.full((int(start[-1]), 4), -1, np.int32)
+    for flow, (a, b) in enumerate(way for ways in jobs for way in ways):
+        path[flow, [0, 1 if tiers.pod_of_leaf[a] == tiers.pod_of_leaf[b] else 3]] = 2 * a, 2 * b + 1
+    cables, above, ones = TREE.cables.astype(float), TREE.core_cables.astype(float), np.ones(count)
+    room = [np.zeros(one.shape) for one in (cables, cables, above, above)]
+    seen, met, probed = np.zeros((count, shots)), np.zeros((count, shots)), np.zeros((count, shots), np.int64)
+    look_for_paths(
+        cables, above, tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core, *room,
+        np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path, np.full(path.shape, 1 / 2),
+        np.ones(len(path)), ones, ones, random.random((count, shots)) * 0.9, random.random((count, shots)) * 0.9,
+        np.zeros(1), seen, met, probed,
+    )  # fmt: skip
+    assert not any(one.any() for one in room)
+    load: Links = {}
+    taken = [_least_loaded(ways, int(start[job]), load) for job, ways in enumerate(jobs)]
+    for job, ways in enumerate(jobs):
+        if not ways:
+            assert (seen[job] == 1).all()
+            continue
+        others = dict(load)
+        for link in (link for chosen in taken[job] for link in chosen):
+            others[link] -= 1
+        again = _least_loaded(ways, int(start[job]), others)
+        assert (seen[job] == max(others[link] for chosen in again for link in chosen)).all()

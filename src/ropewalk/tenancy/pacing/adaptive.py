@@ -18,10 +18,11 @@ from ropewalk.tenancy.pacing.pace import Company, JobPace
 
 def round_by_round(company: Company) -> list[JobPace]:
     """The pace of jobs whose flows choose a path anew in every round."""
-    cables = company.cables.astype(np.float64)
-    up, down = np.zeros(cables.shape), np.zeros(cables.shape)
+    cables, core_cables, tiers = company.cables.astype(float), company.core_cables.astype(float), company.tiers
+    switches = tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core
+    room = [np.zeros(one.shape) for one in (cables, cables, core_cables, core_cables)]
 
     def look(*given: Any) -> None:
-        look_for_paths(cables, up, down, *given)
+        look_for_paths(cables, core_cables, *switches, *room, *given)
 
     return settled(company, look)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.tenancy.footprint import Footprint
+from ropewalk.tenancy.tiers import Tiers
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Company:
     """Room for one number for every link, all 0."""
     cables: NDArray[np.int32]
     """[leaf, spine]: cables that are alive."""
+    core_cables: NDArray[np.int32]
+    """[spine, core]: the same above spines."""
+    tiers: Tiers
 
 
 Pacing = Callable[[Company], list[JobPace]]
