@@ -30,17 +30,23 @@ def enumerate_space(space: Space, workload: Workload, gpus: int, batch: int) -> 
     """Every strategy of the space that the model, the GPUs and the batch allow, memory aside."""
     rows: list[Ints] = []
     blocks = sum(repeating(workload))
+    micro_batches = space.micro_batch or fixed_micro_batch(workload)
     for tensor, context, pipeline, expert, sequence, met in _degrees(space, workload, gpus):
         data = gpus // (tensor * context * pipeline)
         if batch % data:
             continue
-        for micro_batch in _divisors(space.micro_batch, batch // data):
+        for micro_batch in _divisors(micro_batches, batch // data):
             many = batch // data // micro_batch
             if many <= MOST_MICRO_BATCHES:
                 degrees = (data, tensor, pipeline, expert, context, sequence)
                 rows += _rows(space, workload, degrees, met, micro_batch, many, blocks)
     table = np.concatenate(rows) if rows else np.zeros((0, len(COLUMNS)), np.int64)
     return Candidates(space, table)
+
+
+def fixed_micro_batch(workload: Workload) -> Numbers:
+    """The only micro-batch of a model that was written down for one; nothing where any will do."""
+    return () if workload.resize is not None else (workload.batch,)
 
 
 ZERO_BESIDE = 1
@@ -159,7 +165,9 @@ def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: in
     if len(candidates):
         return
     near = [size for size in (math.gcd(batch, gpus), gpus) if size > 1]
+    fixed = fixed_micro_batch(workload)
+    why = f" into micro-batches of {fixed[0]}, for which it was written" if fixed else ""
     raise PlanError(
-        f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}: give a batch that is a multiple of "
-        f"{near[-1] if near else gpus}"
+        f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}{why}: give a batch that is a "
+        f"multiple of {(near[-1] if near else gpus) * (fixed[0] if fixed else 1)}"
     )

@@ -30,6 +30,7 @@ from ropewalk.sim.level import LevelUse
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.answer import StepAnswer
 from ropewalk.training.network import NetworkUse
+from ropewalk.workload.source import written_for
 
 MOST_SIMULATED = 4
 """Strategies that are simulated, best bound first."""
@@ -119,8 +120,8 @@ class QuickEstimate:
         }
 
 
-def usual(space: Space) -> Space:
-    """Of a space, what people usually run; what was asked for by name stays.
+def usual(space: Space, fixed: int | None = None) -> Space:
+    """Of a space, what people usually run; what was asked for by name stays, and so does a `fixed` micro-batch.
 
     >>> usual(Space(zero=(2,))).zero, usual(Space()).micro_batch
     ((2,), (1, 2, 4))
@@ -128,7 +129,7 @@ def usual(space: Space) -> Space:
     whole = Space()
     return replace(
         space,
-        micro_batch=space.micro_batch or (1, 2, 4),
+        micro_batch=space.micro_batch or ((1, 2, 4) if fixed is None else (fixed,)),
         zero=(1, 3) if space.zero == whole.zero else space.zero,
         recompute=("none", "full") if space.recompute == whole.recompute else space.recompute,
         schedules=("1f1b", "interleaved") if space.schedules == whole.schedules else space.schedules,
@@ -152,7 +153,7 @@ def estimate(
     (True, 2)
     """
     question.check()
-    few = replace(question, space=usual(question.space), most_simulated=MOST_SIMULATED)
+    few = replace(question, space=usual(question.space, written_for(question.model)), most_simulated=MOST_SIMULATED)
     study = Study(few, progress, known)
     if networks is not None:
         study.prices.sharing(networks.layouts(question.cluster, study.prices.use))
@@ -175,9 +176,10 @@ def estimate(
     )  # fmt: skip
     sample, pricer = study.workload, study.prices.pricer
     could = question.cluster.gpus * pricer.device.peak(pricer.precision) * first.seconds
+    micro_batches = question.batch / sample.batch
     return QuickEstimate(
-        few, sample.name, first, tuple(others), question.batch * sample.tokens / first.seconds,
-        question.batch * sample.flops / could, study.prices.room, len(study.possible), int(priced.fits.sum()),
+        few, sample.name, first, tuple(others), micro_batches * sample.tokens / first.seconds,
+        micro_batches * sample.flops / could, study.prices.room, len(study.possible), int(priced.fits.sum()),
         field, priced, study.prices,
     )  # fmt: skip
 

@@ -144,7 +144,7 @@ def _planned(
 
 
 def _tokens_per_step(base: PlannerQuestion) -> float:
-    return float(base.batch * open_workload(base.model, 1, base.sequence).sequence)
+    return float(base.batch * open_workload(base.model, None, base.sequence).sequence)
 
 
 def _result(one: OnNetwork, price: Price) -> NetworkResult:

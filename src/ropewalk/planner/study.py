@@ -99,7 +99,8 @@ class Study:
     def __post_init__(self) -> None:
         question = self.question
         self.say(0, None, "reading the model")
-        self.workload = open_workload(question.model, 1, question.sequence)
+        opened = open_workload(question.model, None, question.sequence)
+        self.workload = opened if opened.resize is None else opened.at_batch(1)
         prices = pricer(question.cluster.device, question.precision).sustained(self.workload)
         check_usual(question.space, self.workload, prices)
         gpu = gpu_in(prices.device.title) or prices.device.name

@@ -20,6 +20,7 @@ from ropewalk.strategy.strategy import SERVER
 from ropewalk.tenancy.plant import Plant
 from ropewalk.training import TrainingQuestion
 from ropewalk.training.network import DEFAULT, NetworkUse
+from ropewalk.workload.source import written_for
 
 SAMPLES_PER_GPU = 2
 """Of a step, where a job does not say; what `ropewalk plan` takes."""
@@ -114,9 +115,10 @@ def by_degrees(
     algorithm: str = DEFAULT,
 ) -> Decided:
     """The degrees that a job names, the rest of its GPUs as copies of the model with `batch` samples each."""
-    copies = max(1, gpus // ((degrees.get("tensor") or 1) * (degrees.get("pipeline") or 1)))
-    each = batch or degrees.get("pipeline") or 1  # a pipeline needs a sample for every stage to be worth its name
-    strategy = derive(gpus, degrees, batch=each * copies)
+    copies, fixed = max(1, gpus // ((degrees.get("tensor") or 1) * (degrees.get("pipeline") or 1))), written_for(model)
+    # A pipeline needs a micro-batch for every stage to be worth its name.
+    each = batch or (degrees.get("pipeline") or 1) * (fixed or 1)
+    strategy = derive(gpus, degrees, batch=each * copies, micro_batch=fixed)
     return Decided(model, strategy, device, precision=precision, algorithm=algorithm, by="its degrees")
 
 
@@ -125,7 +127,7 @@ def by_planner(
 ) -> Decided:
     """The best degrees that the planner finds; `batch` is samples of a step on each GPU."""
     servers = servers_of(gpus, plant, device)
-    each = SAMPLES_PER_GPU if batch is None else batch
+    each = (written_for(model) or SAMPLES_PER_GPU) if batch is None else batch
     try:
         strategy, usual = _planned(model, servers, each * gpus)
     except StrategyError as problem:

@@ -46,6 +46,18 @@ def is_file(text: str) -> bool:
     return bool(name and path.endswith(".py")) or Path(text).suffix.lower() in FILES
 
 
+def written_for(text: str) -> int | None:
+    """The only micro-batch of a file that cannot be resized; None for everything else.
+
+    >>> written_for("llama-7b") is None
+    True
+    """
+    if Path(text).suffix.lower() not in FILES:
+        return None
+    workload = open_workload(text)
+    return workload.batch if workload.resize is None else None
+
+
 def under_stack(text: str, stack: str | None) -> str:
     """A model of the zoo as a stack runs it, by the name that says so.
 

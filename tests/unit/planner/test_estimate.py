@@ -7,11 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from ropewalk.errors import PlanError, WorkloadError
 from ropewalk.hardware import read_cluster
 from ropewalk.planner.described import in_words
 from ropewalk.planner.estimate import Networks, estimate
 from ropewalk.planner.explain import named
 from ropewalk.planner.question import PlannerQuestion
+from ropewalk.planner.space import Space
+from ropewalk.workload.files import write_workload
+from ropewalk.workload.source import open_workload
 
 QUESTION = PlannerQuestion("gpt2", read_cluster("1x4"), batch=16, sequence=64)
 
@@ -89,3 +93,18 @@ def test_what_an_estimate_does_not_look_at_is_said_to_be_left_to_the_search(foun
 def test_candidates_are_ordered_by_time_behind_the_simulated_ones(found):
     field = found.field
     assert np.all(np.diff(field.seconds[~field.simulated]) >= 0)
+
+
+def test_a_file_written_for_one_micro_batch_is_planned_with_it_as_the_model_of_the_zoo_is(tmp_path):
+    file = tmp_path / "net.yaml"
+    write_workload(open_workload("vgg11", 8), file)
+    question = PlannerQuestion(str(file), read_cluster("1x4"), batch=64)
+    space = Space(micro_batch=(8,))
+    written, zoo = estimate(question), estimate(dataclasses.replace(question, model="vgg11", space=space))
+    assert set(written.priced.candidates.column("micro_batch").tolist()) == {8}
+    assert (written.best.strategy, written.best.seconds) == (zoo.best.strategy, pytest.approx(zoo.best.seconds))
+    assert written.mfu == pytest.approx(zoo.mfu)
+    with pytest.raises(PlanError, match=r"into micro-batches of 8, for which it was written: .* multiple of 32"):
+        estimate(dataclasses.replace(question, batch=20))
+    with pytest.raises(WorkloadError, match="fixed at micro-batches of 8"):
+        estimate(dataclasses.replace(question, space=Space(micro_batch=(4,))))

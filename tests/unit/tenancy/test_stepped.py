@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,8 @@ from ropewalk.tenancy.shared import gpus_only
 from ropewalk.tenancy.stepped import work_of_step
 from ropewalk.tenancy.work import Iteration, JobExchange
 from ropewalk.training import answer
+from ropewalk.workload.files import write_workload
+from ropewalk.workload.source import open_workload
 
 WHERE = plant("leaf-spine:4x8x8", gpus_per_server=4)
 
@@ -121,6 +125,17 @@ def test_the_planner_finds_a_split_that_fits_where_copies_would_not() -> None:
     assert what.strategy.tensor * what.strategy.pipeline * (what.strategy.zero + 1) > 1
     with pytest.raises(ClusterError, match="does not fit on 2 h200"):
         by_planner("llama3-70b", 2, WHERE, 1, "h200")
+
+
+def test_a_job_of_a_workload_file_takes_the_micro_batch_that_the_file_was_written_for(tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    write_workload(open_workload("vgg11", 8), file)
+    assert by_planner(str(file), 16, WHERE, None, "h200").strategy.micro_batch == 8
+    split = by_degrees(str(file), 16, {"pipeline": 2}, None, "h200").strategy
+    assert (split.micro_batch, split.micro_batches, split.data) == (8, 2, 8)
+    assert quiet_s(by_degrees(str(file), 4, {"tensor": 1}, None, "h200")) == pytest.approx(
+        quiet_s(by_degrees("vgg11", 4, {"tensor": 1}, 8, "h200"))
+    )
 
 
 def test_one_exchange_may_follow_another_after_some_computing() -> None:
