@@ -40,6 +40,18 @@ class Precision:
     expert_launches: int = 0
     """Kernels by which Transformer Engine narrows the rows of one expert, each by itself (`split_quantize`): one, or
     three where it finds the largest number and makes a scale of it first; 0: one kernel narrows those of all."""
+    weight_bytes: float | None = None
+    """Bytes of a narrow number of a weight whose blocks are squares: scaled alike along rows and columns, so it is sent
+    narrow; None: as all other operands."""
+    slower: float = 1.0
+    """Time and energy of its products against those at the same rate with one scale for a tensor."""
+    architecture: str = ""
+    """The only architecture whose libraries multiply so; empty: every device that has the rate."""
+
+    @property
+    def rate(self) -> str:
+        """The precision whose rate and energy of a FLOP its products have."""
+        return RATES.get(self.name, self.name)
 
     @property
     def is_narrow(self) -> bool:
@@ -62,15 +74,36 @@ PRECISIONS = {
     "fp32": Precision("fp32", 4, "fp32", otherwise="tf32"),
     "fp8": Precision("fp8", 2, "fp8", "bf16", _WEIGHTS, ("amax", "both"), 1.0, False, 16, 3),
     "fp8-delayed": Precision("fp8-delayed", 2, "fp8", "bf16", _WEIGHTS, ("both",), 1.0, expert_rows=16),
+    "fp8-block": Precision(
+        "fp8-block",
+        2,
+        "fp8",
+        "bf16",
+        _WEIGHTS,
+        ("block", "block"),
+        1 + 4 / 128,
+        True,
+        16,
+        1,
+        weight_bytes=1 + 4 / 128**2,
+        slower=1.22,
+        architecture="Hopper",
+    ),
     "mxfp8": Precision("mxfp8", 2, "fp8", "bf16", _WEIGHTS, ("block", "block"), 1 + 1 / 32, True, 32, 1),
     "nvfp4": Precision("nvfp4", 2, "fp8", "bf16", _WEIGHTS, ("amax", "block", "block"), 1 / 2 + 1 / 16, True, 128, 1),
 }
-"""How a step may be computed. The last four keep weights and activations in bf16 and multiply in fewer bits, as
+"""How a step may be computed. The last five keep weights and activations in bf16 and multiply in fewer bits, as
 Transformer Engine does: with one scale for a tensor, found as it is made or remembered from the step before, or with
-one for each small block."""
+one for each small block.
+
+`fp8-block` is DeepSeek-V3's: a float32 scale for every 128 numbers of a row, for every 128 x 128 numbers of a weight.
+Hopper adds up its products 128 numbers at a time outside of the tensor cores; Transformer Engine runs it on Blackwell
+as `mxfp8`. 1.22: median of 693 products of 1 to 10 TFLOP on an H200, 1.24 on an H100, what makes operands narrow taken
+out (AIConfigurator, systems/data/*/gemm, TensorRT-LLM 1.3). Experts are padded to 16 rows (Megatron-Core,
+`fp8_utils.py`)."""
 
 
-RATES = {"fp8-delayed": "fp8"}
+RATES = {"fp8-delayed": "fp8", "fp8-block": "fp8"}
 """Precisions whose products run at the rate of another."""
 
 
@@ -148,8 +181,9 @@ class Device:
         if not precision.is_narrow:
             return Numbers(precision.element_bytes)
         narrow = precision.narrow_bytes
-        copies = narrow if self._reads_either_way(precision) else 2 * narrow
-        sent = None if precision.blocks else narrow
+        weight = precision.weight_bytes or narrow
+        copies = weight if self._reads_either_way(precision) else 2 * weight
+        sent = None if precision.blocks and precision.weight_bytes is None else weight
         return Numbers(precision.element_bytes, narrow, copies, sent, precision.expert_rows)
 
     def narrowing(self, precision: Precision) -> tuple[str, ...]:
@@ -177,11 +211,13 @@ class Device:
         return None if each is None else self.peak_flops["fp16"] / each
 
     def peak(self, precision: Precision) -> float:
-        rate = RATES.get(precision.name, precision.name)
-        if rate not in self.peak_flops:
-            known = ", ".join(name for name in PRECISIONS if RATES.get(name, name) in self.peak_flops)
+        if not self._multiplies(precision):
+            known = ", ".join(name for name, other in PRECISIONS.items() if self._multiplies(other))
             raise DeviceError(f"{unlimited(self.name)} has no {precision.name} rate: use one of {known}")
-        return self.peak_flops[rate]
+        return self.peak_flops[precision.rate]
+
+    def _multiplies(self, precision: Precision) -> bool:
+        return precision.rate in self.peak_flops and precision.architecture in ("", self.architecture)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -220,7 +256,7 @@ def _device(name: str, record: dict[str, Any]) -> Device:
 
 def _power(record: dict[str, float]) -> Power:
     own = {name: record.pop(name) for name in ("limit", "idle", "byte")}
-    return Power(**own, flop=record)
+    return Power(**own, kept=bool(record.pop("kept", False)), flop=record)
 
 
 DEVICES = _devices()

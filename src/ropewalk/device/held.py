@@ -15,7 +15,7 @@ def held_to(name: str, power: str | None = None) -> str:
     """A device held to a power limit: to that of its data sheet unless given; `none` is full clock.
 
     A table of measurements holds at the clock it was made at. Where nobody measured what work costs a device in energy,
-    it runs at full clock, and says so.
+    it runs at full clock, and says so. Rates that were measured under the limit hold without it being said.
 
     >>> held_to("h100"), held_to("h100", "500W"), held_to("h100", "none"), held_to("h100@650W")
     ('h100@700W', 'h100@500W', 'h100@none', 'h100@650W')
@@ -53,8 +53,9 @@ def _as_sold(name: str) -> str:
 
 
 def _has_limit(name: str) -> bool:
-    """Is this the bare name of a device whose energies are known?"""
-    return name.lower() in DEVICES and device(name).power is not None
+    """Is this the bare name of a device whose energies are known, and whose rates are those of its full clock?"""
+    power = device(name).power if name.lower() in DEVICES else None
+    return power is not None and not power.kept
 
 
 def is_table(name: str) -> bool:

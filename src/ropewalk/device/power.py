@@ -33,6 +33,8 @@ class Power:
     """Joules of a FLOP of products, by precision; of attention under its own name."""
     byte: float
     """Joules of a byte that kernels limited by memory move."""
+    kept: bool = False
+    """Are the device's rates those that it keeps under its limit? Then full clock is the clock it has there."""
 
     def joules(self, kernel: Kernel, multiplied: str, element_bytes: float) -> float:
         """Energy of a kernel at full clock, beyond what the idle device draws."""

@@ -176,8 +176,10 @@ class Pricer:
             return ""
         if self.device.held_to is not None:
             return f"at {clock:.0%} of the full clock under {self.device.held_to:g} W"
-        unknown = f" (energy model of {self.device.name} not known)" if self.device.power is None else ""
-        return f"at full clock{unknown}"
+        power = self.device.power
+        if power is None:
+            return f"at full clock (energy model of {self.device.name} not known)"
+        return f"at the clock of its limit, {power.limit:g} W" if power.kept else "at full clock"
 
     def _clock_of(self, workload: Workload) -> float:
         """Part of the full clock that the device keeps while it trains a model for long."""
@@ -192,7 +194,7 @@ class Pricer:
             times = alike[id(operators)]
             for kernel in self._in_both_passes(self._padded(operators)):
                 numbers = self._numbers_of(kernel)
-                joules += times * power.joules(kernel, numbers.name, numbers.element_bytes)
+                joules += times * numbers.slower * power.joules(kernel, numbers.rate, numbers.element_bytes)
                 if kernel.kind in PRODUCTS:
                     clocked_s += times * (self.alone(kernel) - self._apart(kernel))
             whole_s += times * (self.forward_work(operators) + self.backward_work(operators)).gpu_s

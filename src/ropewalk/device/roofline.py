@@ -91,7 +91,7 @@ def _recurrent(kernel: Kernel, device: Device, precision: Precision) -> float:
 
 
 def _tiled(count: int, rows: int, columns: int, inner: int, device: Device, precision: Precision) -> float:
-    rate = device.peak(precision) * device.achievable
+    rate = device.peak(precision) * device.achievable / precision.slower
     memory = device.memory_bandwidth * device.streaming
     best = float("inf")
     for cuts in SPLITS:

@@ -31,6 +31,7 @@ PRECISIONS = {
     "tf32": (),
     "fp8": ("--bf16", "--fp8-format hybrid", "--fp8-recipe tensorwise"),
     "fp8-delayed": ("--bf16", "--fp8-format hybrid", "--fp8-recipe delayed"),
+    "fp8-block": ("--bf16", "--fp8-format e4m3", "--fp8-recipe blockwise"),
     "mxfp8": ("--bf16", "--fp8-format e4m3", "--fp8-recipe mxfp8"),
     "nvfp4": ("--bf16", "--fp4-format e2m1", "--fp4-recipe nvfp4"),
 }

@@ -35,7 +35,7 @@ Rule = Callable[[StrategyFacts], Iterator[str]]
 """What of a strategy a framework cannot do, each finding with what it can; none where it runs all of it."""
 
 PRECISIONS = {
-    "megatron": ("bf16", "fp16", "tf32", "fp32", "fp8", "fp8-delayed", "mxfp8", "nvfp4"),
+    "megatron": ("bf16", "fp16", "tf32", "fp32", "fp8", "fp8-delayed", "fp8-block", "mxfp8", "nvfp4"),
     "torchtitan": ("bf16", "tf32", "fp32"),
     "deepspeed": ("bf16", "fp16", "tf32", "fp32"),
     "pytorch": ("bf16", "tf32", "fp32"),

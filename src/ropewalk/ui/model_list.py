@@ -31,7 +31,7 @@ def options_of_planner() -> dict[str, Any]:
         "devices": [{"name": name, "about": one.about} for name, one in DEVICES.items()],
         "stacks": [{"name": name, "about": one.about} for name, one in STACKS.items()],
         "networks": list(NETWORKS),
-        "precisions": ["bf16", "fp8", "fp8-delayed", "mxfp8", "nvfp4", "fp16", "tf32", "fp32"],
+        "precisions": ["bf16", "fp8", "fp8-delayed", "fp8-block", "mxfp8", "nvfp4", "fp16", "tf32", "fp32"],
         "servers": list(SERVERS),
         "nic_gbps": list(NIC_GBPS),
     }

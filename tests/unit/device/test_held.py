@@ -19,9 +19,18 @@ def test_a_limit_is_put_behind_the_name_of_the_device() -> None:
 
 def test_a_device_is_held_to_its_published_limit_unless_told_otherwise() -> None:
     held = {name: device(held_to(name)).held_to for name in DEVICES}
-    assert held == {name: None if one.make.power is None else one.make.power.limit for name, one in DEVICES.items()}
-    assert held["h100"] == 700
-    assert held["a100"] is None
+    limits = {name: one.make.power for name, one in DEVICES.items()}
+    assert held == {name: None if power is None or power.kept else power.limit for name, power in limits.items()}
+    assert (held["h100"], held["mi300x"]) == (700, 750)
+    assert held["v100"] is None
+
+
+def test_rates_that_were_measured_under_the_limit_are_those_of_the_limit() -> None:
+    assert held_to("a100") == "a100"
+    sold, said, lower = (pricer(name).sustained(GPT) for name in ("a100", "a100@400W", "a100@150W"))
+    passes = [prices.forward_work(GPT.layers[1].operators).gpu_s for prices in (sold, said, lower)]
+    assert passes[0] == passes[1] < passes[2]
+    assert sold.source.endswith("at the clock of its limit, 400 W, eager stack")
 
 
 def test_what_says_its_clock_keeps_it() -> None:
@@ -38,7 +47,7 @@ def test_no_limit_is_full_clock_and_says_so() -> None:
 
 
 def test_a_device_without_energies_says_that_its_clock_is_not_known() -> None:
-    assert "at full clock (energy model of a100 not known)" in pricer("a100").sustained(GPT).source
+    assert "at full clock (energy model of mi250 not known)" in pricer("mi250").sustained(GPT).source
 
 
 @pytest.mark.parametrize(
@@ -51,5 +60,5 @@ def test_a_second_limit_and_one_of_measurements_are_refused(device: str, why: st
 
 def test_a_limit_of_a_device_without_energies_is_refused_with_a_remedy_that_works() -> None:
     with pytest.raises(DeviceError, match=r"use one of h200, .* or no power limit \(leave --power out\)"):
-        held_to("a100", "300W")
-    assert device(held_to("a100")).held_to is None
+        held_to("mi250", "300W")
+    assert device(held_to("mi250")).held_to is None

@@ -55,6 +55,34 @@ def test_remembered_scales_save_the_search_for_the_largest_number() -> None:
     assert seconds("fp8-delayed", WIDE) < seconds("fp8", WIDE)
 
 
+@pytest.mark.parametrize("power", ["none", "400W"])
+def test_remembered_scales_save_it_under_a_power_limit_too(power: str) -> None:
+    times = [
+        pricer(f"h100@{power}", precision).sustained(LLAMA).backward(LLAMA.layers[1].operators)
+        for precision in ("fp8-delayed", "fp8", "bf16")
+    ]
+    assert times == sorted(times)
+
+
+def test_products_with_scales_of_blocks_take_longer_on_hopper_than_with_one_scale() -> None:
+    product = k.matmul("weight_grad", 8192, 8192, 8192)
+    block, plain = (pricer("h200", name).kernel(product) for name in ("fp8-block", "fp8"))
+    assert block / plain == pytest.approx(1.22, rel=0.01)
+    assert pricer("h200", "fp8-block").kernel(product) < pricer("h200", "bf16").kernel(product)
+
+
+def test_products_with_scales_of_blocks_draw_as_much_power_as_those_with_one_scale() -> None:
+    """What they take longer, tensor cores and the cores that add up their sums are as busy: the clock is the same."""
+    clocks = [pricer("h200@400W", precision).sustained(LLAMA).clock for precision in ("fp8-block", "fp8")]
+    assert clocks[0] == pytest.approx(clocks[1], rel=0.03)
+
+
+def test_a_rate_without_its_architecture_is_not_enough_for_scales_of_blocks() -> None:
+    for gpu, others in (("b200", "fp8, fp8-delayed, mxfp8, nvfp4"), ("mi300x", "fp8, fp8-delayed"), ("a100", "bf16")):
+        with pytest.raises(DeviceError, match=f"{gpu} has no fp8-block rate: use one of .*{others}"):
+            pricer(gpu, "fp8-block")
+
+
 def test_fewer_bits_are_faster_on_blackwell() -> None:
     times = [seconds(precision, WIDE, "gb200") for precision in ("bf16", "mxfp8", "nvfp4")]
     assert times == sorted(times, reverse=True)
@@ -108,12 +136,13 @@ def test_limits_that_no_device_can_be_held_to_are_refused() -> None:
     ):
         device("h200@100W")
     with pytest.raises(DeviceError, match=r"the energy model of .* is not known: use one of h200"):
-        device("a100@300W")
+        device("v100@300W")
 
 
 def test_limits_are_those_of_the_data_sheets() -> None:
-    limits = {name: device(name).power for name in ("h100", "h200", "b200", "b300", "gb200", "gb300")}
-    assert [power.limit for power in limits.values() if power] == [700, 700, 1000, 1100, 1200, 1400]
+    names = ("a100", "h100", "h200", "b200", "b300", "gb200", "gb300", "mi300x")
+    limits = {name: device(name).power for name in names}
+    assert [power.limit for power in limits.values() if power] == [400, 700, 700, 1000, 1100, 1200, 1400, 750]
 
 
 def test_without_a_limit_devices_run_at_full_clock_and_the_source_says_when_they_do_not() -> None:
@@ -146,7 +175,7 @@ def test_short_heads_gain_less_from_blackwell_than_long_ones() -> None:
     assert gain(64) == pytest.approx(gain(128) / 1.33, rel=0.1)
 
 
-@pytest.mark.parametrize(("precision", "launches"), [("fp8", 3), ("fp8-delayed", 0), ("mxfp8", 1)])
+@pytest.mark.parametrize(("precision", "launches"), [("fp8", 3), ("fp8-delayed", 0), ("fp8-block", 1), ("mxfp8", 1)])
 def test_rows_of_experts_are_narrowed_expert_by_expert(precision: str, launches: int) -> None:
     gpu = "h200" if precision != "mxfp8" else "gb200"
     prices = pricer(gpu, precision)

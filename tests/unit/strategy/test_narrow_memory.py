@@ -44,7 +44,9 @@ INPUTS = HIDDEN + HIDDEN + FFN
 """Elements of a token that products alone read again: the results of two norms, and what the gate makes."""
 
 
-@pytest.mark.parametrize(("precision", "narrow"), [("fp8", 1.0), ("mxfp8", 33 / 32), ("nvfp4", 9 / 16)])
+@pytest.mark.parametrize(
+    ("precision", "narrow"), [("fp8", 1.0), ("fp8-block", 33 / 32), ("mxfp8", 33 / 32), ("nvfp4", 9 / 16)]
+)
 def test_inputs_of_linear_layers_are_kept_narrow_and_that_of_the_projection_besides(
     precision: str, narrow: float
 ) -> None:
@@ -64,6 +66,7 @@ def test_under_sequence_parallelism_a_rank_keeps_its_part_of_what_was_gathered()
     [
         ("fp8", "h100", 2.0),  # Hopper multiplies rows with rows alone
         ("fp8-delayed", "h100", 2.0),
+        ("fp8-block", "h100", 2 * (1 + 4 / 128**2)),  # a scale for 128 x 128 numbers
         ("fp8", "b200", 1.0),
         ("mxfp8", "b200", 2 * 33 / 32),  # a scale for 32 numbers, along rows and along columns
         ("nvfp4", "b200", 2 * 9 / 16),
@@ -104,12 +107,14 @@ def test_weights_may_have_narrow_copies_alone() -> None:
     assert held("bf16", "h100", strategy=Strategy(narrow_weights=True)).weights == held("bf16", "h100").weights
 
 
-@pytest.mark.parametrize(("precision", "sent"), [("fp8", 1.0), ("mxfp8", 2.0)])
-def test_updated_weights_that_are_narrow_alone_are_gathered_in_8_bits_where_a_tensor_has_one_scale(
-    precision: str, sent: float
+@pytest.mark.parametrize(
+    ("gpu", "precision", "sent"), [("b200", "fp8", 1.0), ("b200", "mxfp8", 2.0), ("h100", "fp8-block", 1 + 4 / 128**2)]
+)
+def test_updated_weights_that_are_narrow_alone_are_gathered_in_8_bits_where_rows_and_columns_have_one_scale(
+    gpu: str, precision: str, sent: float
 ) -> None:
     plan = Strategy(data=2, zero=1, narrow_weights=True)
-    step = lower(model(), plan, Placement(plan), pricer("b200", precision))
+    step = lower(model(), plan, Placement(plan), pricer(gpu, precision))
     gathered = step.amount[(step.act == Act.ALL_GATHER)].sum()
     assert gathered == pytest.approx(2 * model().parameters() - (2 - sent) * 2 * PRODUCTS)
 

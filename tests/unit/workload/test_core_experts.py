@@ -83,7 +83,7 @@ def test_operands_are_narrowed_expert_by_expert():
     assert narrow == pytest.approx(3 * wide)
 
 
-MULTIPLES = {"bf16": 1, "fp8": 16, "fp8-delayed": 16, "mxfp8": 32, "nvfp4": 128}
+MULTIPLES = {"bf16": 1, "fp8": 16, "fp8-delayed": 16, "fp8-block": 16, "mxfp8": 32, "nvfp4": 128}
 
 
 @pytest.mark.parametrize("precision", MULTIPLES)
