@@ -37,14 +37,14 @@ def inflated(packed: Iterator[bytes], subject: str, error: type[InputError], mos
             if member.eof:
                 rest, member, begun = member.unused_data, zlib.decompressobj(31), False
     if begun:
-        raise error(f"{subject} is truncated gzip data: copy the file again, or unpack it")
+        raise error(f"{subject} is truncated gzip data: copy the file again")
 
 
 def _next(member: zlib._Decompress, packed: bytes, subject: str, error: type[InputError]) -> bytes:
     try:
         return member.decompress(packed, PIECE)
     except zlib.error:
-        raise error(f"{subject} is damaged gzip data: copy the file again, or unpack it") from None
+        raise error(f"{subject} is damaged gzip data: copy the file again") from None
 
 
 def _check(made: int, taken: int, subject: str, error: type[InputError], most: int) -> None:

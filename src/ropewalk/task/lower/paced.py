@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ropewalk.device.work import Work
 from ropewalk.strategy.prices import Inside, KeptPrices
@@ -108,15 +109,18 @@ def slowest(share: Share, work: Work) -> Work:
 
 
 def away_s(moves: Iterable[Move], split: Split, inside: Inside | None) -> float:
-    """Seconds in which a GPU computes nothing because its tokens travel, about: start-ups are left out."""
+    """Seconds in which a GPU computes nothing because its tokens travel, about: start-ups are left out.
+
+    Of an exchange that runs beside shared experts only what they do not hide counts.
+    """
     if inside is None:
         return 0.0
-    tensor = 1 if split.folded else split.tensor
-    return sum(
-        sent_s(move.amount, split.expert, tensor, inside)
-        for move in moves
-        if move.scope is Scope.EXPERT and move.act is Act.ALL_TO_ALL and not move.beside
-    )
+    tensor, away = 1 if split.folded else split.tensor, 0.0
+    for move, behind in pairwise([*moves, None]):
+        if move is not None and move.scope is Scope.EXPERT and move.act is Act.ALL_TO_ALL:
+            computed_s = behind.amount if move.beside and behind is not None and behind.act is Act.COMPUTE else 0.0
+            away += max(0.0, sent_s(move.amount, split.expert, tensor, inside) - computed_s)
+    return away
 
 
 def waits_for_counts(operators: Iterable[Operator]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from ropewalk.task.lower.paced import (
     together,
     waits_for_counts,
 )
+from ropewalk.task.step import Act
 from ropewalk.workload.exchange import Exchange
 from ropewalk.workload.operator import Operator
 from ropewalk.workload.zoo import build
@@ -111,6 +113,30 @@ def test_a_layer_is_away_while_its_tokens_travel() -> None:
     slots, hidden = 512 * 8, 2048
     assert away(data=8, expert=8)[0] == pytest.approx(2 * slots * hidden * 2 * 7 / 8 / 400e9)
     assert away(tensor=2) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("bytes_s", [1e9, 400e9])
+def test_of_an_exchange_beside_shared_experts_a_gpu_waits_for_what_they_do_not_hide(bytes_s: float) -> None:
+    listed = KeptPrices(pricer("h100", "bf16"), Inside(8, bytes_s, 0.0, across_bytes_s=bytes_s))
+    share_of = {
+        meanwhile: shares_of(
+            build("deepseek-v2-lite:layers=2,stack=megatron", 1, 4096),
+            Strategy(data=8, expert=8, shared_overlap=meanwhile),
+        )[2]
+        for meanwhile in (False, True)
+    }
+    strategy, prices = Strategy(data=8, expert=8), Pace(listed)
+    for walk in (forward_moves, backward_moves):
+        apart, beside = (
+            away_s(walk(share, strategy, prices), share.split, listed.inside) for share in share_of.values()
+        )
+        computed_s = sum(
+            behind.amount
+            for move, behind in pairwise(walk(share_of[True], strategy, prices))
+            if move.beside and behind.act is Act.COMPUTE
+        )
+        assert computed_s > 0
+        assert beside == pytest.approx(apart - computed_s) if bytes_s == 1e9 else beside < apart
 
 
 @pytest.mark.parametrize(("ranks", "factor"), [(1, 1.0), (2, SLOWEST_OF_TWO), (8, SLOWEST_OF_MORE)])
