@@ -128,7 +128,7 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
     measured = seconds / (1 + np.array([run.error for run in alike]))
     outer = 0.1 if len(alike) >= MANY else 0.0
     low, high = (float(one) for one in np.quantile(measured, [outer, 1 - outer]))
-    part = "8 of 10" if outer else "all"
+    part = "80 %" if outer else "all"
     on = "1 GPU" if most == 1 else f"{most} GPUs" if fewest == most else f"{fewest} to {most} GPUs"
     why = f"{part} of {len(alike)} checked comparable runs, on {on}"
     further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""

@@ -35,7 +35,7 @@ def test_of_many_runs_the_outermost_are_left_out(errors):
     errors(*[0.0] * 18, 1.0, -0.5)
     found = expected(1.0, HERE, 8)
     assert (found.low_s, found.high_s) == (1.0, 1.0)
-    assert found.why.startswith("8 of 10 of 20 checked comparable runs")
+    assert found.why.startswith("80 % of 20 checked comparable runs")
 
 
 def test_too_few_runs_give_no_interval(errors):
