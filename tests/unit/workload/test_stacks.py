@@ -209,3 +209,28 @@ def test_gradients_are_added_up_in_the_numbers_that_are_sent():
     weights = workload.layers[1].parameters()
     assert written[0] == written[1]
     assert written[1] - written[2] == pytest.approx(4 * weights, rel=0.01)
+
+
+NOT_RUN = {
+    "compiled": ("mpt-125m", "xlnet-24", "megatron-22b", "vit-b-16", "gnmt-8"),
+    "megatron": ("xlnet-24", "gpt-j-6b", "falcon-7b", "vit-b-16", "gnmt-8"),
+    "fsdp": ("xlnet-24", "megatron-22b", "gpt-j-6b", "vit-b-16"),
+    "fsdp2": ("xlnet-24", "megatron-22b", "palm-8b", "vit-b-16"),
+}
+RUN = (
+    "gpt2:layers=2",
+    "bert-base:layers=2",
+    "mixtral-8x7b:layers=2",
+    "mamba2-2.7b:pattern=MM",
+    "llava-1.5-7b:layers=2",
+)
+
+
+@pytest.mark.parametrize("stack", NOT_RUN)
+def test_a_stack_runs_the_models_that_its_line_says(stack: str) -> None:
+    for name in RUN:
+        assert build(f"{name},stack={stack}", 1).stack == stack
+    for name in NOT_RUN[stack]:
+        with pytest.raises(WorkloadError, match=f"stack={stack} does not run it: give eager"):
+            build(f"{name}:stack={stack}", 1)
+    assert "transformers on text" in STACKS[stack].where

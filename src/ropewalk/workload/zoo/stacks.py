@@ -58,13 +58,15 @@ class Stack:
     """Part of the time that transformers' code takes between its calls."""
 
 
+FSDP = "transformers on text, but not XLNet, megatron-*, parallel blocks"
+
 STACKS = Choices(
     "stack",
     (
         Choice("eager", Stack(), "PyTorch as the model's own code calls it"),
         Choice(
             "compiled", Stack(fused=True, masked=True, pads_products=True, counts_channels=True, interpreted=0.25),
-            "the same code under torch.compile",
+            "the same code under torch.compile", where="transformers on text, but not MPT, XLNet, megatron-*",
         ),
         Choice(
             "megatron",
@@ -73,18 +75,18 @@ STACKS = Choices(
                 counts_channels=True, collectives="nccl", gradient_bytes=4.0, bucket_gradients=40e6,
                 bucket_per_rank=1e6, interpreted=0.25
             ),
-            "Megatron-Core with Transformer Engine",
+            "Megatron-Core with Transformer Engine", where="transformers on text, but not XLNet, parallel blocks",
         ),
         Choice(
             "fsdp", Stack(copies_flat=True, divides_flat=True, counts_channels=True),
-            "the model's own code, weights shared out by PyTorch's first FSDP, as in 2023",
+            "the model's own code, weights shared out by PyTorch's first FSDP, as in 2023", where=FSDP,
         ),
         Choice(
             "fsdp2",
             Stack(
                 fused=True, own_code=True, copies_flat=True, counts_channels=True, collectives="nccl", interpreted=0.25
             ),
-            "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2",
+            "torchtitan: blocks under torch.compile, weights shared out by PyTorch's FSDP2", where=FSDP,
         ),
     ),
     error=WorkloadError,
