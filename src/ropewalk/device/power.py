@@ -37,7 +37,10 @@ class Power:
     """Are the device's rates those that it keeps under its limit? Then full clock is the clock it has there."""
 
     def joules(self, kernel: Kernel, multiplied: str, element_bytes: float) -> float:
-        """Energy of a kernel at full clock, beyond what the idle device draws."""
+        """Energy of a kernel at full clock, beyond what the idle device draws.
+
+        A FLOP of a precision whose energy was not measured, as float32 outside of tensor cores, counts as one of bf16.
+        """
         if kernel.kind == "attention":
             return self.flop["attention"] * kernel.flops
         if kernel.kind in PRODUCTS:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from ropewalk.device.work import Work
 from ropewalk.strategy.prices import Inside, KeptPrices
@@ -115,12 +114,15 @@ def away_s(moves: Iterable[Move], split: Split, inside: Inside | None) -> float:
     """
     if inside is None:
         return 0.0
-    tensor, away = 1 if split.folded else split.tensor, 0.0
-    for move, behind in pairwise([*moves, None]):
-        if move is not None and move.scope is Scope.EXPERT and move.act is Act.ALL_TO_ALL:
-            computed_s = behind.amount if move.beside and behind is not None and behind.act is Act.COMPUTE else 0.0
-            away += max(0.0, sent_s(move.amount, split.expert, tensor, inside) - computed_s)
-    return away
+    tensor, away, pending = 1 if split.folded else split.tensor, 0.0, 0.0
+    for move in moves:
+        if pending:
+            away += max(0.0, pending - (move.amount if move.act is Act.COMPUTE else 0.0))
+            pending = 0.0
+        if move.scope is Scope.EXPERT and move.act is Act.ALL_TO_ALL:
+            seconds = sent_s(move.amount, split.expert, tensor, inside)
+            away, pending = (away, seconds) if move.beside else (away + seconds, 0.0)
+    return away + pending
 
 
 def waits_for_counts(operators: Iterable[Operator]) -> bool:
