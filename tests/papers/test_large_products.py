@@ -28,9 +28,9 @@ def sustained_tflops(name: str, numbers: str) -> float:
     ("name", "numbers", "tflops"),
     [
         ("h200", "bf16", 695), ("h200", "fp8", 1289),
-        ("gb200", "bf16", 1481), ("gb200", "fp8", 2807), ("gb200", "mxfp8", 2655),
+        ("gb200", "bf16", 1481), ("gb200", "fp8", 2807), ("gb200", "mxfp8", 2655), ("gb200", "nvfp4", 4270),
         ("b300", "bf16", 1468), ("b300", "fp8", 2782), ("b300", "mxfp8", 2658),
-        ("gb300", "bf16", 1801), ("gb300", "fp8", 3351), ("gb300", "mxfp8", 3117),
+        ("gb300", "bf16", 1801), ("gb300", "fp8", 3351), ("gb300", "mxfp8", 3117), ("gb300", "nvfp4", 5902),
     ],
 )  # fmt: skip
 def test_large_products_run_as_fast_as_published(name, numbers, tflops):
