@@ -20,6 +20,7 @@ from ropewalk.errors import LabError
 from ropewalk.fabric import Circulant, LeafSpine, Ring, Torus
 from ropewalk.fabric.files import read_fabric
 from ropewalk.lab import state as labs
+from ropewalk.lab.changes import require_whole
 from ropewalk.lab.collective import collective_work
 from ropewalk.lab.faults import DOWN, UP, Fault, cause
 from ropewalk.lab.forwarding import every_pair, hashed, pinned
@@ -258,8 +259,11 @@ def test_a_collective_runs_on_a_lab_that_is_up_and_stops_where_a_link_is_down(mo
         assert not measured(lab, state.routing, work, repeats=1).wrong
     cause("test", Fault("h0-h1", DOWN))
     monkeypatch.setattr("ropewalk.lab.measure._LEAST_LIMIT_S", 2.0)
-    with opened("test") as (state, lab), pytest.raises(LabError, match="a connection between hosts cannot be opened"):
-        measured(lab, state.routing, work, repeats=1)
+    with opened("test") as (state, lab):
+        with pytest.raises(LabError, match=r"h0-h1 is down in lab test.*--link h0-h1 --up"):
+            require_whole(state, lab.network, work)
+        with pytest.raises(LabError, match="a connection between hosts cannot be opened"):
+            measured(lab, state.routing, work, repeats=1)
 
 
 def test_a_job_goes_on_over_other_circuits_when_they_change(tmp_path):

@@ -192,6 +192,8 @@ def _show(found: LabAnswer | GlooAnswer, page: Path | None, *, json: bool) -> No
 
 def _on_lab(name: str, question: LabQuestion, what: LabRunOptions) -> LabAnswer:
     """A collective on a lab that is up."""
+    from ropewalk.lab import state as labs
+    from ropewalk.lab.changes import changed_links, require_whole
     from ropewalk.lab.collective import collective_work
     from ropewalk.lab.lifecycle import lent, opened, routes_in
     from ropewalk.lab.measure import measured
@@ -199,12 +201,13 @@ def _on_lab(name: str, question: LabQuestion, what: LabRunOptions) -> LabAnswer:
     with opened(name) as (state, lab), shown_progress() as progress:
         question = replace(question, groups=what.groups(lab.network.fabric))
         work = collective_work(lab.network, routes_in(state, lab.network), question)
+        require_whole(state, lab.network, work)
         with lent(name) if work.brings_routes else nullcontext():
-            rates = dict(state.slowed)
-            return measured(
+            found = measured(
                 lab, state.routing, work, what.repeats,
-                rates=rates, faults=what.faults(), levels=what.levels(), progress=progress,
+                rates=dict(state.slowed), faults=what.faults(), levels=what.levels(), progress=progress,
             )  # fmt: skip
+            return replace(found, changed=changed_links(lab.network, state, labs.read(name)))
 
 
 def _on_new_lab(request: LabRequest, work: LabWork, what: LabRunOptions) -> LabAnswer:

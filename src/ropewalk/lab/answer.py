@@ -77,6 +77,8 @@ class LabAnswer:
     """Segments that TCP sent again, in all runs."""
     gone: tuple[str, ...] = ()
     """Links that somebody rewired while it ran."""
+    changed: tuple[str, ...] = ()
+    """What another command did to links while it ran, in sentences."""
     faults: tuple[TimedFault, ...] = ()
     """What happened to links in every run."""
     taken: RoutesTaken | None = None
@@ -182,7 +184,8 @@ class LabAnswer:
         disturbed = len(self.runs) - len(self.trusted)
         if disturbed:
             reason = next(why for run in self.runs if (why := run.machine.disturbed()) is not None)
-            void = "and are left out" if self.trusted else "so no run can be trusted: repeat it on an idle machine"
+            left_out = f"which {'is' if disturbed == 1 else 'are'} left out"
+            void = left_out if self.trusted else "so no run can be trusted: repeat it on an idle machine"
             said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
         said.append(_PRIORITIES[self.typical.machine.priority])
         rate = self.messages / self.predicted_s
@@ -196,6 +199,10 @@ class LabAnswer:
         if self.gone:
             said.append(
                 f"circuits changed during the run: {', '.join(self.gone)} are gone; the prediction is for those before"
+            )
+        if self.changed:
+            said.append(
+                f"changed by another command during the run: {', '.join(self.changed)}; the prediction is for before"
             )
         said += [f"in every run {fault.said()}" for fault in self.faults]
         if self.typical.stalls:
@@ -254,6 +261,7 @@ class LabAnswer:
             "dropped_packets": self.dropped,
             "retransmitted_segments": self.retransmitted,
             "faults": [fault.said() for fault in self.faults],
+            "changed": list(self.changed),
             "stalls": [
                 {"task": task, "since_s": since, "until_s": until} for task, since, until in self.typical.stalls
             ],

@@ -42,7 +42,7 @@ def collective_work(network: LabNetwork, routes: Routes | None, question: LabQue
     )
     groups = [[network.fabric.node_names[host] for host in members] for members in question.groups]
     details = {"collective": question.collective, "act": question.act.key, "size_bytes": size, "groups": groups}
-    many = f" in {len(groups)} groups" if groups else ""
+    many = f" in {len(groups)} group{'s' if len(groups) > 1 else ''}" if groups else ""
     what = f"{question.collective} {question.act.words} of {show_size(size)}{many}"
     return LabWork(what, details, job, taken, bool(schedules), 1 / network.scale)
 

@@ -88,8 +88,9 @@ class LabNetwork:
                 float(value) / self.scale for value in (min(self.fabric.bandwidth), max(self.fabric.bandwidth))
             )
             if 8 * slowest < SLOWEST_BITS or 8 * fastest > FASTEST_BITS:
+                speeds = " to ".join(dict.fromkeys((show_bandwidth(slowest), show_bandwidth(fastest))))
                 findings.add(
-                    f"its links would run at {show_bandwidth(slowest)} to {show_bandwidth(fastest)}: choose --scale so "
+                    f"its links would run at {speeds}: choose --scale so "
                     f"that all are between {show_bandwidth(SLOWEST_BITS / 8)} and {show_bandwidth(FASTEST_BITS / 8)}"
                 )
         findings.raise_if_any()

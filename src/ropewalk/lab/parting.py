@@ -127,6 +127,8 @@ def _reasons(answer: LabAnswer, link: int, began_s: float, behind_s: float) -> I
     if (why := answer.typical.machine.disturbed()) is not None:
         yield f"the machine disturbed the run: {why}"
     yield from _of_faults(answer)
+    if answer.changed:
+        yield "another command changed links during the run"
     if behind_s < 0:
         bucket = burst_bytes(round(8 * float(answer.wire_speed[link])), fair=answer.fair)
         if bucket / answer.wire_speed[link] > -behind_s / 2:

@@ -61,14 +61,14 @@ def scaled(
     network = LabNetwork(fabric, 1.0 if scale is None else scale, settings or LabSettings())
     network.check()
     exact = exact_scale(asked.injected_bits, asked.exact_bits)
-    return network, require_carried(network, f"use --scale {exact:g}, or leave it out")
+    return network, require_carried(network, f"use --scale 1:{exact:g}, or leave it out")
 
 
 def require_carried(network: LabNetwork, remedy: str) -> Capacity:
     """What the machine carries; networks that are too fast for it are refused."""
     capacity = capacity_for(network.injected_bits)
     if capacity.error is None:
-        raise LabError(f"lab of {network.fabric.name} at a scale of {network.scale:g}: {capacity.said()}: {remedy}")
+        raise LabError(f"lab of {network.fabric.name} at scale 1:{network.scale:g}: {capacity.said()}: {remedy}")
     return capacity
 
 

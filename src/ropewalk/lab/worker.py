@@ -112,7 +112,8 @@ def _connected(job: str, holder: int) -> Any:
     try:
         ranks = Ranks(pickle.loads(base64.b64decode(job)), holder)
     except OSError as problem:
-        _say({"error": f"a connection between hosts cannot be opened ({problem.strerror or problem})"})
+        remedy = "is a link down? See `ropewalk lab status --name NAME`"
+        _say({"error": f"a connection between hosts cannot be opened ({problem.strerror or problem}): {remedy}"})
         return None
     _say({"connected": len(ranks.job.connections)})
     return ranks

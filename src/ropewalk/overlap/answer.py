@@ -109,7 +109,7 @@ class OverlapAnswer:
         exposed = "all of it is hidden" if hidden else f"{self.exposed_s * 1e3:.4g} ms of it is not hidden"
         return (
             f"compute takes {self.tensors.compute_s * 1e3:.4g} ms and {self._busiest} {self.network_s * 1e3:.4g} ms; "
-            f"{exposed}; the step is {from_bound:.2%} above the lower bound: "
+            f"{exposed}; the step is {100 * from_bound:.2f} % above the lower bound: "
             f"{self.bound_in_words()}"
         )
 

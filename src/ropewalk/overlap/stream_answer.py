@@ -71,13 +71,13 @@ def stream_sentence(plan: StreamPlan) -> str:
     """What streaming is worth here, and what forbids more."""
     other = PUBLISHED[plan.best_published].label
     if plan.gain > AS_FAST:
-        against = f"{plan.gain:.1%} faster than {other}, the best published scheme"
+        against = f"{100 * plan.gain:.1f} % faster than {other}, the best published scheme"
     elif plan.gain < -AS_FAST:
-        against = f"{-plan.gain:.1%} slower than {other}: use that"
+        against = f"{-100 * plan.gain:.1f} % slower than {other}: use that"
     else:
         against = f"as fast as {other}: nothing to gain"
     above = plan.run.step_s / plan.bounds.step_s - 1
-    return f"streamed, a step is {against}, and {above:.1%} above the lower bound: {plan.bounds.in_words()}"
+    return f"streamed, a step is {against}, and {100 * above:.1f} % above the lower bound: {plan.bounds.in_words()}"
 
 
 def streams_as_json(plan: StreamPlan) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_speeds_that_the_machine_carries_are_kept_and_others_scaled(monkeypatch)
     network, capacity = scaled(Ring(16).build())
     assert network.scale == 10_000
     assert capacity.error == 0.01
-    with pytest.raises(LabError, match="use --scale 10000"):
+    with pytest.raises(LabError, match="use --scale 1:10000"):
         scaled(Ring(16).build(), scale=10)
 
 

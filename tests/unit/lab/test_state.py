@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ropewalk.cli import app
+from ropewalk.cli.lab_options import scale_named
 from ropewalk.errors import LabError
 from ropewalk.fabric import Ring
 from ropewalk.lab import state as labs
@@ -110,7 +111,7 @@ def test_a_network_that_is_too_fast_for_the_machine_is_refused_with_a_remedy_tha
         require_carried(LabNetwork(Ring(4).build()), "slower links")
     with pytest.raises(LabError, match="use --scale") as problem:
         scaled(Ring(4).build(), 1.0)
-    remedy = float(str(problem.value).partition("--scale ")[2].partition(",")[0])
+    remedy = scale_named(str(problem.value).partition("--scale ")[2].partition(",")[0])
     network, capacity = scaled(Ring(4).build(), remedy)
     assert network.scale == remedy
     assert capacity.error is not None
