@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
 from ropewalk.lab.parting import Parting, parting
+from ropewalk.lab.predict import below_packets
 from ropewalk.lab.process import LabRun
 from ropewalk.lab.result import FlowTimes, LabPrediction, LinkCurves, Span
 from ropewalk.lab.taken import RoutesTaken
@@ -23,6 +24,8 @@ from ropewalk.units import show_seconds
 MOST_STALLS = 5
 MOST_MESSAGES = 40_000
 """Messages per second up to which ranks are not the bottleneck: half of what benchmarks/lab_messages.py measures."""
+MOST_BELOW_PACKETS = 0.05
+"""The part of all bytes in transfers smaller than a packet from which on their headers matter."""
 _PRIORITIES = {
     "real-time": "ranks had real-time priority, ahead of other processes",
     "nice": "ranks had a better nice value than other processes",
@@ -194,6 +197,11 @@ class LabAnswer:
                 f"{rate:.0f} messages per second are more than the {MOST_MESSAGES} that ranks keep up with: give a "
                 "larger --size or --scale, or a smaller --shrink"
             )
+        if (small := below_packets(self.predicted.graph)) > MOST_BELOW_PACKETS:
+            said.append(
+                f"{100 * small:.0f} % of the bytes are in transfers smaller than a packet, whose headers weigh more "
+                "than predicted: give a larger --size, or a smaller --shrink"
+            )
         if self.dropped:
             said.append(f"{self.dropped} packets were dropped: TCP retransmitted them, which predictions do not model")
         if self.gone:
@@ -223,7 +231,7 @@ class LabAnswer:
             real = " and ".join(show_seconds(one * self.real_seconds) for one in (self.predicted_s, self.measured_s))
             said.append(f"at fabric bandwidth (1:{1 / self.real_seconds:g}): {real}")
         if "step_s" in self.details:
-            said.append(f"without packet headers the step is simulated at {show_seconds(self.details['step_s'])}")
+            said.append(self._step_said())
         if len(self.groups) > 1:
             times = ", ".join(
                 f"group {at} {show_seconds(expected)} and {show_seconds(seen)}"
@@ -234,6 +242,13 @@ class LabAnswer:
             error = self.measured_s / one.seconds - 1
             said.append(f"level {one.level} predicts {show_seconds(one.seconds)} ({100 * error:+.1f} %)")
         return said
+
+    def _step_said(self) -> str:
+        step = show_seconds(self.details["step_s"])
+        if self.details["steps"] == 1:
+            return f"without packet headers the step is simulated at {step}"
+        whole = f"the {self.details['steps']} steps are simulated at {show_seconds(self.details['steps_s'])}"
+        return f"without packet headers {whole}, and one between others at {step}"
 
     def _stalls_said(self) -> str:
         graph, names = self.predicted.graph, self.fabric.node_names

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.errors import LabError
-from ropewalk.lab.network import LabNetwork
+from ropewalk.lab.network import LabNetwork, LabSettings
 from ropewalk.lab.queues import burst_bytes
 from ropewalk.lab.result import POINTS, LabPrediction, LinkCurves, curves_of
 from ropewalk.lab.timed import TimedFault, changes_of
@@ -92,6 +92,19 @@ def payload_share(network: LabNetwork) -> float:
     True
     """
     return (network.settings.mtu - HEADERS) / (network.settings.mtu + FRAME)
+
+
+def below_packets(graph: TaskGraph, payload: int = LabSettings().mtu - HEADERS) -> float:
+    """The part of all bytes that is in transfers which do not fill one packet.
+
+    >>> from ropewalk.task import Sketch
+    >>> sketch = Sketch()
+    >>> _ = [sketch.transfer(0, 1, size) for size in (1000.0, 3000.0)]
+    >>> below_packets(sketch.graph())
+    0.25
+    """
+    sizes = graph.amount[graph.kind == TaskKind.TRANSFER]
+    return float(sizes[sizes < payload].sum() / sizes.sum()) if sizes.any() else 0.0
 
 
 def kernel_tcp(network: LabNetwork) -> PacketSettings:

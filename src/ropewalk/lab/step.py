@@ -17,6 +17,7 @@ from ropewalk.lab.capacity import exact_scale
 from ropewalk.lab.job import LabWork, job_of_graph
 from ropewalk.lab.network import LabNetwork
 from ropewalk.plans import Plan
+from ropewalk.sim.step import Window
 from ropewalk.sim.trace import Trace
 from ropewalk.task import TaskGraph, TaskKind
 from ropewalk.training import answer
@@ -31,13 +32,17 @@ LONGEST_S = 20.0
 
 def step_work(network: LabNetwork, plan: Plan, shrink: float | None = None) -> LabWork:
     """The step of a plan between the hosts of a lab, on the routes that the plan has decided."""
-    return work_of_step(network, plan.model.name, answer(question_of(plan)).run.trace, shrink)
+    found = answer(question_of(plan))
+    return work_of_step(network, plan.model.name, found.run.trace, shrink, found.window)
 
 
-def work_of_step(network: LabNetwork, model: str, trace: Trace, shrink: float | None = None) -> LabWork:
+def work_of_step(
+    network: LabNetwork, model: str, trace: Trace, shrink: float | None = None, window: Window | None = None
+) -> LabWork:
     """A step that was simulated, between the hosts of a lab and on the same routes.
 
-    Without a `shrink`, that of 1, 2, 5, 10, … which makes a run short enough to be repeated.
+    Without a `shrink`, that of 1, 2, 5, 10, … which makes a run short enough to be repeated. With a `window` it is
+    several steps in a row, where communication goes on across their borders.
     """
     fabric, graph = trace.routes.fabric, trace.graph
     if fingerprint(fabric) != fingerprint(network.fabric):
@@ -49,9 +54,11 @@ def work_of_step(network: LabNetwork, model: str, trace: Trace, shrink: float | 
     if shrink is None:
         shrink = exact_scale(trace.makespan * network.scale, LONGEST_S)
     job = job_of_graph(in_lab(trace, network.scale, shrink), trace.routes, lanes_of(trace), network.settings.congestion)
-    details = {"model": model, "shrink": shrink, "step_s": trace.makespan}
+    steps, step_s = (1, trace.makespan) if window is None else (window.steps, window.end_s - window.begin_s)
+    details = {"model": model, "shrink": shrink, "steps": steps, "step_s": step_s, "steps_s": trace.makespan}
     part = "" if shrink == 1 else f", divided by {shrink:g},"
-    return LabWork(f"step of {model}{part}", details, job, trace.routes, True, shrink / network.scale)
+    what = "step" if steps == 1 else f"{steps} steps in a row"
+    return LabWork(f"{what} of {model}{part}", details, job, trace.routes, True, shrink / network.scale)
 
 
 def in_lab(trace: Trace, scale: float, shrink: float) -> TaskGraph:

@@ -15,7 +15,7 @@ from ropewalk.errors import LabError
 from ropewalk.fabric import IdealSwitch, LeafSpine, Ring, Torus
 from ropewalk.lab.answer import LabAnswer
 from ropewalk.lab.collective import collective_work
-from ropewalk.lab.forwarding import path_numbers, pinned
+from ropewalk.lab.forwarding import every_pair, path_numbers, pinned
 from ropewalk.lab.hash_paths import _answers
 from ropewalk.lab.job import job_of_graph
 from ropewalk.lab.machine import MachineUse
@@ -26,11 +26,12 @@ from ropewalk.lab.rank_state import ChunkMemory, brought
 from ropewalk.lab.ranks import RankLoop, Stuck
 from ropewalk.lab.request import or_shortest, routes_by_name
 from ropewalk.lab.result import LabPrediction, curves_of
-from ropewalk.lab.step import in_lab, lanes_of
+from ropewalk.lab.step import in_lab, lanes_of, work_of_step
 from ropewalk.lab.worker import STOP
 from ropewalk.report.lab import lab_page
 from ropewalk.routing import shortest
 from ropewalk.sim import simulate
+from ropewalk.sim.step import Window
 from ropewalk.task import Sketch, TaskKind
 
 
@@ -301,3 +302,44 @@ def test_rows_that_a_collective_brings_are_further_paths_of_their_pair():
     assert tables.paths == 2
     assert tables.nodes[0].main[host_address(1, 0)] != tables.nodes[0].main[host_address(1, 1)]
     assert host_address(3) in tables.nodes[2].main
+
+
+def a_step():
+    fabric = Ring(4, 2.5e6).build()
+    routes = shortest(fabric, *every_pair(fabric))
+    sketch = Sketch()
+    for _ in range(4):
+        sketch.transfer(0, 1, 1e6)
+    return LabNetwork(fabric), simulate(sketch.graph(), routes)
+
+
+def test_a_step_is_one_step_and_steps_in_a_row_are_counted():
+    network, trace = a_step()
+    one = work_of_step(network, "net", trace, 10.0)
+    assert one.what == "step of net, divided by 10,"
+    assert one.details == {
+        "model": "net",
+        "shrink": 10.0,
+        "steps": 1,
+        "step_s": trace.makespan,
+        "steps_s": trace.makespan,
+    }
+    row = work_of_step(network, "net", trace, 1.0, Window(0.5, 0.75, 4))
+    assert row.what == "4 steps in a row of net"
+    assert (row.details["steps"], row.details["step_s"], row.details["steps_s"]) == (4, 0.25, trace.makespan)
+
+
+def test_the_answer_has_the_time_of_one_step_beside_that_of_all():
+    one = replace(an_answer([1.0]), details={"steps": 1, "step_s": 1.5, "steps_s": 1.5})
+    assert "without packet headers the step is simulated at 1.5 s" in one.notes()
+    row = replace(an_answer([1.0]), details={"steps": 4, "step_s": 0.5, "steps_s": 2.25})
+    assert "without packet headers the 4 steps are simulated at 2.25 s, and one between others at 500 ms" in row.notes()
+
+
+def test_transfers_that_do_not_fill_a_packet_are_said():
+    _, trace = a_step()
+    whole = replace(an_answer([1.0]), predicted=trace)
+    assert not any("smaller than a packet" in note for note in whole.notes())
+    graph = replace(trace.graph, amount=np.array([1e4, 500.0, 500.0, 500.0]))
+    some = replace(an_answer([1.0]), predicted=replace(trace, graph=graph))
+    assert any(note.startswith("13 % of the bytes are in transfers smaller than a packet") for note in some.notes())

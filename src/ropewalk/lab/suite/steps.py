@@ -47,7 +47,7 @@ class StepSetup:
         # Several steps in a row share twice the time: of them one is compared.
         lasting = self.longer * seconds * (1 if found.window is None else 2)
         shrink = max(1.0, trace.makespan * self.scale / lasting)
-        work = work_of_step(network, found.workload.name, trace, shrink)
+        work = work_of_step(network, found.workload.name, trace, shrink, found.window)
         amount = found.strategy.global_batch * self.scale / shrink
         return Ready(network, OWN_PATHS, trace.routes, work, amount, _read(trace, found.window))
 
