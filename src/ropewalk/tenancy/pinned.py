@@ -183,7 +183,7 @@ def _over_a_tree(state: Occupancy, job: str, gpus: tuple[int, ...], units: list[
     shares = Counter(units)
     pods = plant.tiers.pod_of_leaf[np.array(list(shares)) * plant.rails]
     kind = "leaf" if plant.rails == 1 else "unit"
-    whole = all(share % plant.gpus_per_server == 0 for share in shares.values()) or plant.rails == 1
+    whole = plant.rails == 1 or _in_whole_servers(gpus, plant.gpus_per_server)
     if len(set(shares.values())) > 1 or len(set(Counter(pods.tolist()).values())) > 1 or not whole:
         fact = f"over pods and rails every {kind} gives as many GPUs, in whole servers, and every pod as many {kind}s"
         return Waiting(Reason.NETWORK_FRAGMENTATION, f"{fact}, but these servers do not", never=True)
@@ -217,6 +217,14 @@ def _over_core_circuits(state: Occupancy, job: str, gpus: tuple[int, ...], rows:
         fact + (", as far as was searched" if found else ""),
         never=circuits_between(empty, free_core_fibres(empty), job, rows, chosen) is None,
         nearest_leafs=tuple(rows.ravel().tolist()),
+    )
+
+
+def _in_whole_servers(gpus: tuple[int, ...], size: int) -> bool:
+    """Does every server give all its GPUs, one after the other, so that ranks go through the rails in turn?"""
+    firsts = gpus[::size]
+    return len(gpus) == len(firsts) * size and gpus == tuple(
+        first // size * size + place for first in firsts for place in range(size)
     )
 
 

@@ -188,3 +188,15 @@ def test_an_adopted_job_displaces_those_that_were_given_its_servers() -> None:
     assert [event.kind for event in job.events] == ["job-requeued", "job-adopted"]
     assert cluster.state.job(given).again
     assert cluster.state_of(given) == "pending"
+
+
+def test_on_rails_links_are_for_whole_servers() -> None:
+    """Half of each of two servers of a unit are as many GPUs as one whole server, but on half of its rails."""
+    cluster = Cluster(fabric="rails:8x4x4")
+    servers = ("server0", "server1", "server4", "server5")
+    refusal = cluster.refused(asked.Submit("halves", 8, servers=servers))
+    assert (refusal.code, "in whole servers" in refusal.message) == ("impossible", True)
+    adopted = cluster.do(asked.Adopt("halves", servers, 8)).answer
+    assert (adopted["managed"], adopted["allocation"]["stage"]) == (False, "shared")
+    whole = cluster.do(asked.Submit("whole", 8, servers=("server2", "server6"))).answer
+    assert whole["state"] == "pending", "the halves send over all spines of these leafs"

@@ -65,3 +65,16 @@ def test_settings_that_do_not_exist_are_refused() -> None:
     assert refusal.code == "invalid"
     assert "use one of" in refusal.message
     assert Cluster().refused(asked.ChangePolicy(queue="loudest")).code == "invalid"
+
+
+def test_on_rails_racks_behind_panels_are_other_leafs_so_nothing_may_run() -> None:
+    cluster = Cluster("topoopt", "rails:8x4x4")
+    inside = cluster.submit(4)
+    refusal = cluster.refused(asked.ChangePolicy("vclos"))
+    assert (refusal.code, refusal.details["jobs"]) == ("conflict", [inside])
+    cluster.do(asked.End(inside))
+    cluster.do(asked.Drain(("leaf:unit1",)))
+    assert "leafs or links are out of service" in cluster.refused(asked.ChangePolicy("vclos")).message
+    cluster.do(asked.Restore(("leaf:unit1",)))
+    cluster.do(asked.ChangePolicy("vclos"))
+    assert len(cluster.do(asked.Submit("rails", 4)).answer["allocation"]["leafs"]) == 4

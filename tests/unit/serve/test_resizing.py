@@ -85,3 +85,16 @@ def test_other_policies_resize_as_well(policy: str) -> None:
     job = cluster.submit(8)
     assert cluster.do(asked.Resize(job, 16)).answer["kept_gpus"] == 8
     assert cluster.do(asked.Resize(job, 8)).answer["kept_gpus"] == 8
+
+
+def test_on_rails_a_job_that_grows_goes_through_the_rails_in_turn() -> None:
+    """It had the last two GPUs of a server; with all of it, ranks go from the first."""
+    cluster = Cluster("vclos-all-divisors", "rails:8x4x4")
+    first, grows = cluster.submit(2), cluster.submit(2)
+    cluster.do(asked.End(first))
+    answer = cluster.do(asked.Resize(grows, 16)).answer
+    plant = cluster.state.occupancy.plant
+    held = cluster.state.job(grows).allocation
+    assert held is not None
+    assert answer["state"] == "running"
+    assert list(held.leaf_of_gpu) == plant.leaf_of_gpu[list(held.gpus)].tolist()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ropewalk.errors import ClusterError
 from ropewalk.serve.dispatch import dispatch, why_never
 from ropewalk.serve.job import ServedJob
@@ -82,6 +84,8 @@ def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
     plant = wanted.rule.plant(state.plant)
     if type(plant) is type(state.occupancy.plant):
         return state.occupancy
+    if not np.array_equal(plant.leaf_of_gpu, state.occupancy.plant.leaf_of_gpu):
+        _check_empty(state, wanted.policy)
     panels = PanelPlant in (type(plant), type(state.occupancy.plant))
     crossing = [job.id for job in state.jobs.values() if (_leaves_server(job) if panels else _crosses_leafs(job))]
     if crossing:
@@ -96,6 +100,18 @@ def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
         occupancy.place(held)
     _check_parts(plant, state.drained | state.failed, wanted.policy)
     return occupancy
+
+
+def _check_empty(state: State, policy: str) -> None:
+    """Patch panels join racks, and on rails a rack has several leafs: what is said by leafs would mean others."""
+    running = [job.id for job in state.jobs.values() if job.state == "running" or job.releasing]
+    out = state.drained | state.failed
+    if running or out.leafs or out.links:
+        what = f"{listed(running)} run{'s' * (len(running) == 1)}" if running else "leafs or links are out of service"
+        raise Refused(
+            "conflict", f"{what}, and leafs are others under {policy}",
+            "wait until jobs have ended, and return leafs and links to service", {"jobs": running},
+        )  # fmt: skip
 
 
 def _crosses_leafs(job: ServedJob) -> bool:
