@@ -14,7 +14,8 @@ def regrown(state: Occupancy, held: Allocation, gpus: int, *, equal: bool) -> It
     """Choices of so many GPUs with as many as possible of a job's own, on a state in which the job holds nothing.
 
     `equal`: over several leafs only equal numbers of GPUs in whole servers, as isolation asks for them. GPUs are in
-    rank order: leaf by leaf, on every leaf those that the job had before the new ones.
+    rank order: leaf by leaf, on every leaf those that the job had before the new ones; on rails unit by unit, in every
+    server from rail to rail.
     """
     own: dict[int, list[int]] = {}
     for gpu, leaf in zip(held.gpus, held.leaf_of_gpu, strict=True):
@@ -91,13 +92,13 @@ def _grown(state: Occupancy, leaf: int, kept: list[int], share: int) -> list[int
             free = state.free_in_server[server] and int(state.free_gpus[server]) >> place & 1
             if len(chosen) < share and free and gpu not in kept:
                 chosen.append(gpu)
-    return _by_server(chosen, size)
+    return _by_server(chosen, size, in_turn=state.plant.rails > 1)
 
 
-def _by_server(gpus: list[int], size: int) -> list[int]:
-    """Server by server, in the order in which servers come first."""
+def _by_server(gpus: list[int], size: int, *, in_turn: bool) -> list[int]:
+    """Server by server, in the order in which servers come first; each `in_turn`, from rail to rail."""
     order = {server: place for place, server in enumerate(dict.fromkeys(gpu // size for gpu in gpus))}
-    return sorted(gpus, key=lambda gpu: order[gpu // size])
+    return sorted(gpus, key=lambda gpu: (order[gpu // size], gpu if in_turn else 0))
 
 
 def _beside(state: Occupancy, own: list[int], count: int, share: int) -> list[int] | None:
