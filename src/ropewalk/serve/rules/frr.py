@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -28,6 +29,7 @@ from ropewalk.serve.rules.reach import Reach
 from ropewalk.serve.rules.rule import Body, Foreign, Keep, Rule, Send
 from ropewalk.tenancy.plant import Plant
 
+SETTLES_S, PAUSE_S = 1.0, 0.05
 HEAD = "! rules of running jobs; job and generation are in the names of nexthop groups"
 
 
@@ -80,7 +82,7 @@ class FrrLeafs:
         others = [line for line in state.groups.get(name, ()) if line != f"nexthop {rule.body.next_hop}"]
         lines = [*(f"no {line}" for line in others), f"nexthop {rule.body.next_hop}"]
         yield from block(f"nexthop-group {name}", lines)
-        yield from _sequence(state, self._number(rule.body), send_lines(rule))
+        yield from _sequence(state, self.number(rule.body), send_lines(rule))
         yield from (
             f"no nexthop-group {group}"
             for group in state.groups
@@ -102,7 +104,10 @@ class FrrLeafs:
             if name in state.groups:
                 yield f"no nexthop-group {name}"
 
-    def _number(self, body: Send) -> int:
+    def number(self, body: Body) -> int:
+        """The place of a rule in the map."""
+        if not isinstance(body, Send):
+            return KEEP_SEQUENCE
         gpu = self.addresses.gpu_at[IPv4Address(body.source)]
         return FIRST_SEQUENCE + int(self.plant.place_on_leaf[gpu])
 
@@ -132,13 +137,29 @@ class FrrDriver:
     def apply(self, device: str, rules: Sequence[Rule]) -> None:
         state = self._state(device)
         self._tell(device, [line for rule in rules for line in self.leafs.setting(state, device, rule)])
+        for again in (True, False):
+            state = self._settled(device, {self.leafs.number(rule.body) for rule in rules})
+            if not state.lost or not again:
+                return
+            self._tell(device, [line for rule in rules for line in self.leafs.setting(state, device, rule)])
 
     def remove(self, device: str, rules: Sequence[Rule]) -> None:
         state = self._state(device)
         self._tell(device, [line for rule in rules for line in self.leafs.removing(state, device, rule)])
 
+    def _settled(self, device: str, numbers: set[int]) -> FrrState:
+        """What is there when the kernel has these places of the map: FRR tells it a moment after it has answered."""
+        until = time.monotonic() + SETTLES_S
+        while True:
+            state = self._state(device)
+            unseen = not state.installed and not state.lost
+            if unseen or numbers <= state.installed or time.monotonic() > until:
+                return state
+            time.sleep(PAUSE_S)
+
     def _state(self, device: str) -> FrrState:
-        return state_in(self.reach.run(device, f"{self.vtysh} -c 'show running-config'\n"))
+        shown = f"-c 'show running-config' -c 'show pbr map {MAP} detail'"
+        return state_in(self.reach.run(device, f"{self.vtysh} {shown}\n"))
 
     def _tell(self, device: str, lines: Sequence[str]) -> None:
         said = self.reach.run(device, f"{self.vtysh} -f /dev/stdin <<'END' 2>&1\n" + "\n".join(lines) + "\nEND\n")
@@ -148,8 +169,8 @@ class FrrDriver:
 
 
 def _sequence(state: FrrState, number: int, lines: Sequence[str]) -> Iterator[str]:
-    """One place of the map; what somebody else put there is taken away first."""
+    """One place of the map; what somebody else put there, or what was lost there, is taken away first."""
     kinds = {line.split()[1] for line in lines}
-    if any(line.split()[1] not in kinds for line in state.sequences.get(number, ())):
+    if number in state.lost or any(line.split()[1] not in kinds for line in state.sequences.get(number, ())):
         yield f"no {sequence(number)}"
     yield from block(sequence(number), lines)

@@ -12,6 +12,9 @@
      pbr-policy ROPEWALK
 
 (`set vrf unchanged`, which reads better, leaves the kernel without a rule in FRR 8.4.)
+
+A configuration is not yet a rule: now and then pbrd 8.4 finds a place of the map valid and does not install it when its
+nexthop group changes. `show pbr map … detail` says so, and taking the place away and setting it again helps.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from ropewalk.serve.rules.rule import Foreign, Keep, Rule, Send
 MAP = "ROPEWALK"
 KEEP_SEQUENCE, FIRST_SEQUENCE, LAST_SEQUENCE = 1, 10, 700
 _GROUP = re.compile(r"ropewalk-(?P<job>[A-Za-z0-9_]+)-g(?P<generation>\d+)-(?P<source>\d+\.\d+\.\d+\.\d+)", re.ASCII)
+_INSTALLED = re.compile(r"^ *Seq: (\d+) rule: \d+\s+Installed: (\d+)\(\d+\) Reason: (.*?) *$", re.ASCII | re.MULTILINE)
+"""A bit for each interface, a number, and what pbrd thinks of this place."""
 _SEQUENCE = re.compile(rf"pbr-map {MAP} seq (\d+)", re.ASCII)
 
 
@@ -37,6 +42,10 @@ class FrrState:
     sequences: dict[int, frozenset[str]]
     bound: frozenset[str]
     """Interfaces with our policy."""
+    installed: frozenset[int] = frozenset()
+    """Places of the map that the kernel has, for all these interfaces."""
+    lost: frozenset[int] = frozenset()
+    """Those that are valid and that it does not have."""
 
 
 def group_name(rule: Rule) -> str:
@@ -46,7 +55,7 @@ def group_name(rule: Rule) -> str:
 
 def state_in(text: str) -> FrrState:
     """Our blocks of a configuration, whoever wrote it."""
-    groups, sequences, bound = {}, {}, set()
+    groups, sequences, bound = {}, {}, set[str]()
     for head, lines in _blocks(text):
         kind, _, name = head.partition(" ")
         if kind == "nexthop-group" and name.startswith("ropewalk-"):
@@ -55,16 +64,25 @@ def state_in(text: str) -> FrrState:
             sequences[int(found[1])] = frozenset(lines)
         elif kind == "interface" and f"pbr-policy {MAP}" in lines:
             bound.add(name)
-    return FrrState(groups, sequences, frozenset(bound))
+    held = {int(one[1]): (int(one[2]).bit_count() >= len(bound), one[3]) for one in _INSTALLED.finditer(text)}
+    return FrrState(
+        groups, sequences, frozenset(bound),
+        installed=frozenset(number for number, (whole, _) in held.items() if whole),
+        lost=frozenset(number for number, (whole, reason) in held.items() if not whole and reason == "Valid"),
+    )  # fmt: skip
 
 
 def rules_in(state: FrrState, device: str, ports: Sequence[str]) -> Iterator[Rule]:
-    """Rules that are complete; what has our mark and is not understood is `Foreign`, with the line that removes it."""
+    """Rules that are complete; what has our mark and is not understood is `Foreign`, with the line that removes it.
+
+    A rule that FRR has lost on its way to the kernel is none.
+    """
     used = set()
     for number, lines in sorted(state.sequences.items()):
         rule = _read(state, device, number, lines, ports)
         if rule is not None:
-            yield rule
+            if number not in state.lost:
+                yield rule
             used.add(group_name(rule) if isinstance(rule.body, Send) else "")
     for name in sorted(state.groups.keys() - used):
         yield Rule.on(device, Foreign(f"no nexthop-group {name}"))

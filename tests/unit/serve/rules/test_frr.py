@@ -129,3 +129,47 @@ def test_a_move_sets_the_new_group_before_the_old_one_goes():
 def test_what_frr_refuses_is_an_error():
     with pytest.raises(DriverError, match="FRR refused 'line 3: % Unknown command"):
         FrrDriver(LEAFS, Vtysh(RUNNING, "line 3: % Unknown command: pbr-map")).apply("leaf0", RULES)
+
+
+SHOWN = """  pbr-map ROPEWALK valid: yes
+    Seq: 1 rule: 300
+        Installed: 15(33) Reason: Valid
+        DST IP Match: 10.0.0.0/29
+        VRF Lookup: default
+    Seq: 10 rule: 309
+        Installed: {}(31) Reason: {}
+        SRC IP Match: 10.0.0.1/32
+        Nexthop-Group: ropewalk-j5-g2-10.0.0.1
+          Installed: 1(1) Tableid: 10001
+"""
+
+
+@pytest.mark.parametrize(
+    ("bits", "reason", "there"),
+    [(15, "Valid", RULES[:2]), (0, "Valid", RULES[:1]), (7, "Valid", RULES[:1]), (0, "Invalid NH-group", RULES[:2])],
+)
+def test_a_valid_rule_that_the_kernel_does_not_have_on_all_ports_is_missing(bits, reason, there):
+    """Without a next hop that is alive there is nothing to install, and nothing to repair."""
+    assert _read(RUNNING + SHOWN.format(bits, reason)) == there
+
+
+class Forgetful(Vtysh):
+    """FRR that takes a rule for valid and does not install it until its place is taken away first."""
+
+    def run(self, device, script):
+        said = super().run(device, script)
+        if "show running-config" not in script:
+            return said
+        reset = any("no pbr-map ROPEWALK seq 10\n" in told for told in self.told)
+        return said + SHOWN.format(15 if reset else 0, "Valid")
+
+
+def test_a_rule_that_frr_loses_on_its_way_to_the_kernel_is_set_anew(monkeypatch):
+    monkeypatch.setattr("ropewalk.serve.rules.frr.SETTLES_S", 0.0)
+    device = Forgetful(RUNNING)
+    driver = FrrDriver(LEAFS, device)
+    assert driver.present("leaf0").rules == (RULES[0],)
+    driver.apply("leaf0", [RULES[1]])
+    assert driver.present("leaf0").rules == tuple(RULES[:2])
+    again = driver.leafs.setting(state_in(RUNNING + SHOWN.format(15, "Valid")), "leaf0", RULES[1])
+    assert "no pbr-map ROPEWALK seq 10" not in list(again), "what is installed is never touched"
