@@ -44,6 +44,16 @@ def anywhere(*_: object, **__: object) -> str | None:
     return None
 
 
+def nearest(name: str, names: Sequence[str]) -> str:
+    """A question that names what a mistyped name comes close to; empty where nothing does.
+
+    >>> nearest("fifoo", ["fifo", "edf"]), nearest("x", ["fifo"])
+    ('did you mean fifo? ', '')
+    """
+    near = get_close_matches(name.lower().replace("_", "-"), names, n=2)
+    return f"did you mean {' or '.join(near)}? " if near else ""
+
+
 @dataclass(frozen=True)
 class Choice(Generic[T]):
     """One thing that people can choose by name. Kinds that need to say more about theirs derive from it."""
@@ -133,8 +143,7 @@ class Choices(Mapping[str, C]):
 
     def hint(self, name: str, *, also: Sequence[str] = ()) -> str:
         """A question that names what a mistyped name comes close to; empty where nothing does."""
-        near = get_close_matches(name.lower().replace("_", "-"), (*also, *self), n=2)
-        return f"did you mean {' or '.join(near)}? " if near else ""
+        return nearest(name, (*also, *self))
 
     def names_for(self, *asked: object, **more: object) -> tuple[str, ...]:
         """Names of the choices that apply to what is asked, in the order of the table."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ropewalk.choices import nearest
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
@@ -93,7 +94,9 @@ BACKFILLS: dict[str, Backfill | None] = {"none": None, "easy": easy, "conservati
 
 def backfill_named(name: str) -> Backfill | None:
     if name not in BACKFILLS:
-        raise ClusterError(f"there is no backfill {name!r}: choose one of {', '.join(BACKFILLS)}")
+        raise ClusterError(
+            f"there is no backfill {name!r}: {nearest(name, list(BACKFILLS))}choose one of {', '.join(BACKFILLS)}"
+        )
     return BACKFILLS[name]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ropewalk.choices import Choice, Choices
+from ropewalk.choices import Choice, Choices, nearest
 from ropewalk.codesign.sharing import PANEL_PORTS, PATCH_S
 from ropewalk.errors import ClusterError
 from ropewalk.palette import BLUE, GREEN, LIME, MAROON, NAVY, OLIVE, ORCHID, TEAL
@@ -232,7 +232,8 @@ ocs-vclos, ocs-vclos-all-divisors, ocs-vclos-pods, topoopt, topoopt-one-panel, n
             f"{name} is a routing of jobs that share links: use --isolate {SHARED}, and --routing {name} in replays"
         )
     if name not in isolations():
-        raise ClusterError(f"there is no isolation {name!r}: use one of {', '.join((*isolations(), SHARED))}")
+        known = (*isolations(), SHARED)
+        raise ClusterError(f"there is no isolation {name!r}: {nearest(name, known)}use one of {', '.join(known)}")
     return POLICIES[name].make
 
 

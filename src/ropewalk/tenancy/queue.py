@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ropewalk.choices import nearest
 from ropewalk.errors import ClusterError
 
 
@@ -62,7 +63,9 @@ ORDERS: dict[str, Order] = {"fifo": fifo, "smallest": smallest, "edf": earliest_
 
 def order_named(name: str) -> Order:
     if name not in ORDERS:
-        raise ClusterError(f"there is no queue {name!r}: choose one of {', '.join(ORDERS)}")
+        raise ClusterError(
+            f"there is no queue {name!r}: {nearest(name, list(ORDERS))}choose one of {', '.join(ORDERS)}"
+        )
     return ORDERS[name]
 
 

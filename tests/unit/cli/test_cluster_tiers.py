@@ -167,3 +167,16 @@ def test_the_headline_names_policies_that_are_as_fast_and_those_that_refuse_jobs
     assert found["policies"]["vclos"]["later_than_packed_on_ideal"]["both"] is None
     quiet = run("replay", jobs, "--fabric", "leaf-spine:4x8x8", "--gpus-per-server", 8, "--no-apart", "--seeds", 2)
     assert "Jobs take as long under source as under vclos and ocs-vclos, and no policy is faster" in quiet.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "typed", "meant"),
+    [("--isolate", "vclso", "vclos"), ("--queue", "fifoo", "fifo"), ("--backfill-rule", "esay", "easy"),
+     ("--routing", "ecpm", "ecmp"), ("--placement", "pakced", "packed")],
+)  # fmt: skip
+def test_mistyped_policies_and_queues_name_what_was_meant(run, tmp_path, option, typed, meant):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,gpus,arrival_s,duration_s,communication_share\na,4,0,100,0.3\n")
+    refused = run("replay", jobs, "--fabric", "leaf-spine:2x4x4", "--backfill", option, typed)
+    assert refused.code == 2
+    assert f"{typed!r}: did you mean {meant}?" in refused.stderr
