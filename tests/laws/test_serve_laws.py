@@ -70,13 +70,14 @@ def test_a_long_walk_meets_every_operation(policy: str) -> None:
     assert walk.counts["event job-started"] > 50
 
 
-@settings(max_examples=15)
+@pytest.mark.parametrize("policy", ["ocs-vclos", "ocs-vclos-pods"])
+@settings(max_examples=12)
 @given(seed=st.integers(0, 2**32), shape=st.sampled_from((("fat-tree:8", 2), ("fat-tree:4", 1), ("fat-tree:8,4,2", 2))))
-def test_circuits_above_the_spines_of_three_tiers_survive_whatever_is_asked(seed: int, shape: tuple[str, int]) -> None:
+def test_circuits_of_three_tiers_survive_whatever_is_asked(policy: str, seed: int, shape: tuple[str, int]) -> None:
     """Jobs over pods are submitted, resized, adopted, rerouted when switches or cores fail, and never share a fibre."""
     name, size = shape
     where = plant(name, gpus_per_server=size)
-    walk = Walk(where, Settings("ocs-vclos"), seed, policies=("vclos", "ocs-vclos"), restart_every=10)
+    walk = Walk(where, Settings(policy), seed, policies=("vclos", "ocs-vclos", "ocs-vclos-pods"), restart_every=10)
     for _ in range(80):
         walk.step()
     walk.finish()

@@ -10,6 +10,8 @@ from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.invariants import check_circuits
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_invariants import check_pod_circuits
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.pods import check_core_circuits
 
 
@@ -28,6 +30,8 @@ def check(state: State) -> None:
         check_circuits(state.occupancy)
     if isinstance(state.occupancy.plant, CoreOpticalPlant):
         check_core_circuits(state.occupancy)
+    if isinstance(state.occupancy.plant, PodOpticalPlant):
+        check_pod_circuits(state.occupancy)
 
 
 def _check_job(state: State, job: ServedJob, findings: Findings) -> None:

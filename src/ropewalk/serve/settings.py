@@ -46,8 +46,6 @@ class Settings:
         refusal = POLICIES.refusal(self.policy, (), plant)
         if refusal is not None:
             raise ClusterError(refusal)
-        if self.rule.inside_pods:
-            raise ClusterError(f"policy {self.policy} is replayed, not run live: use vclos or ocs-vclos")
         if self.rule.optical and plant.cores and self.keep_links:
             raise ClusterError(
                 f"rules of {self.policy} are not written on three tiers, so nobody could say when links are free: run "

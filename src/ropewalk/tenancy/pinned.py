@@ -23,7 +23,9 @@ from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.optical.clos import exact_network, laid_over, quick_network
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
 from ropewalk.tenancy.optical.fibres import free_fibres
+from ropewalk.tenancy.optical.inside import circuits_in_a_pod, circuits_on
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.optical.pods import circuits_between, free_core_fibres
 from ropewalk.tenancy.optical.programs import ProgramUndecided
 from ropewalk.tenancy.optical.straight import joined_pair
@@ -99,6 +101,8 @@ def pinned(
         return _over_circuits(state, job, tuple(gpus), leaf_of_gpu)
     if plant.rails > 1 or len(set(plant.tiers.pod_of_leaf[list(leafs)].tolist())) > 1:
         return _over_a_tree(state, job, tuple(gpus), units)
+    if isinstance(plant, PodOpticalPlant):
+        return _inside_a_pod(state, job, tuple(gpus), leaf_of_gpu)
     return _over_cables(state, job, tuple(gpus), leaf_of_gpu, leafs, before)
 
 
@@ -190,8 +194,8 @@ def _over_a_tree(state: Occupancy, job: str, gpus: tuple[int, ...], units: list[
     if sum(a != b for a, b in pairwise(pods.tolist())) != len(set(pods.tolist())) - 1:
         raise ClusterError(f"the GPUs of job {job} return to a pod: list them pod by pod")
     rows = np.array(list(shares), np.int64).reshape(len(set(pods.tolist())), -1)
-    if isinstance(plant, CoreOpticalPlant):
-        return _over_core_circuits(state, job, gpus, rows)
+    if isinstance(plant, CoreOpticalPlant | PodOpticalPlant):
+        return _over_pods(state, job, gpus, rows)
     found = tree_over(state, job, rows, np.array(gpus, np.int64))
     if found is not None:
         return found
@@ -204,18 +208,22 @@ def _over_a_tree(state: Occupancy, job: str, gpus: tuple[int, ...], units: list[
     )
 
 
-def _over_core_circuits(state: Occupancy, job: str, gpus: tuple[int, ...], rows: Ints) -> Allocation | Waiting:
-    """Over several pods whose spines are joined by circuits: as many leafs in each, [pod, leaf]."""
-    chosen = np.array(gpus, np.int64)
-    found = circuits_between(state, free_core_fibres(state), job, rows, chosen)
+def _over_pods(state: Occupancy, job: str, gpus: tuple[int, ...], rows: Ints) -> Allocation | Waiting:
+    """Over several pods, [pod, leaf], with optical switches in them or between them."""
+
+    def found_on(state: Occupancy) -> Allocation | ProgramUndecided | None:
+        if isinstance(state.plant, PodOpticalPlant):
+            return circuits_on(state, job, gpus, rows)
+        return circuits_between(state, free_core_fibres(state), job, rows, np.array(gpus, np.int64))
+
+    found = found_on(state)
     if isinstance(found, Allocation):
         return found
-    empty = Occupancy(state.plant)
     fact = f"no circuits connect the spines of {len(rows)} pods for {len(gpus)} GPUs on these servers"
     return Waiting(
         Reason.NETWORK_FRAGMENTATION,
         fact + (", as far as was searched" if found else ""),
-        never=circuits_between(empty, free_core_fibres(empty), job, rows, chosen) is None,
+        never=found_on(Occupancy(state.plant)) is None,
         nearest_leafs=tuple(rows.ravel().tolist()),
     )
 
@@ -226,6 +234,17 @@ def _in_whole_servers(gpus: tuple[int, ...], size: int) -> bool:
     return len(gpus) == len(firsts) * size and gpus == tuple(
         first // size * size + place for first in firsts for place in range(size)
     )
+
+
+def _inside_a_pod(
+    state: Occupancy, job: str, gpus: tuple[int, ...], leaf_of_gpu: tuple[int, ...]
+) -> Allocation | Waiting:
+    """In one pod whose leafs and spines meet in optical switches."""
+    found = circuits_in_a_pod(state, job, gpus, leaf_of_gpu)
+    if isinstance(found, Allocation):
+        return found
+    fact = f"no circuits inside the pod connect {len(gpus)} GPUs on these servers"
+    return Waiting(Reason.NETWORK_FRAGMENTATION, fact + (", as far as was searched" if found else ""))
 
 
 def _over_cables(

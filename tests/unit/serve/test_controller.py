@@ -200,3 +200,7 @@ def test_on_rails_links_are_for_whole_servers() -> None:
     assert (adopted["managed"], adopted["allocation"]["stage"]) == (False, "shared")
     whole = cluster.do(asked.Submit("whole", 8, servers=("server2", "server6"))).answer
     assert whole["state"] == "pending", "the halves send over all spines of these leafs"
+    cluster.do(asked.End(str(adopted["id"])))
+    got = cluster.state.job(str(whole["id"])).allocation
+    assert got is not None
+    assert (got.stage, got.guarantee) == ("clos", "contention-free")

@@ -186,4 +186,24 @@ def test_rules_of_circuits_above_pods_are_not_written_so_their_links_cannot_be_k
     refusal = cluster.refused(asked.ChangePolicy(keep_links=True))
     assert refusal.code == "invalid"
     assert "rules of ocs-vclos are not written on three tiers" in str(refusal)
-    assert "is replayed, not run live" in str(cluster.refused(asked.ChangePolicy(policy="ocs-vclos-pods")))
+
+
+def test_a_job_over_pods_keeps_its_gpus_when_a_spine_with_circuits_inside_its_pod_dies() -> None:
+    cluster = Cluster("ocs-vclos-pods", "fat-tree:8")
+    job = cluster.submit(8, servers=("server0", "server4"))
+    before = cluster.state.job(job).allocation
+    assert before is not None
+    assert (before.stage, len(before.leafs), len(before.core_links)) == ("ocs-pods", 2, 8)
+    plant = cluster.state.occupancy.plant
+    spine = plant.spine_names[before.spines[0]]
+    # Four lanes in each pod are all that there are: without one, leafs are two virtual ones of two GPUs each.
+    assert cluster.do(asked.Fail((f"spine:{spine}",))).answer["became"] == {job: "rerouted"}
+    after = cluster.state.job(job).allocation
+    assert after is not None
+    assert after.gpus == before.gpus
+    assert len(set(after.spine_of_gpu)) == 4
+    assert spine not in {plant.spine_names[one] for one in after.spines}
+    inside = cluster.submit(8, servers=("server8", "server9"))
+    held = cluster.state.job(inside).allocation
+    assert held is not None
+    assert held.stage == "ocs"

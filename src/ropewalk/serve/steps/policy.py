@@ -17,15 +17,14 @@ from ropewalk.serve.state import State, opens_links
 from ropewalk.serve.turn import Turn
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
-from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.plant import Plant
+from ropewalk.tenancy.policies import OPTICAL_PLANTS
 from ropewalk.tenancy.queue import Line
 from ropewalk.tenancy.shards.allocate import SHARD
 from ropewalk.tenancy.shards.plant import PanelPlant
 from ropewalk.words import listed
 
-KINDS: dict[type[Plant], str] = {OpticalPlant: "circuits", CoreOpticalPlant: "circuits", PanelPlant: "patch panels"}
+KINDS: dict[type[Plant], str] = {**dict.fromkeys(OPTICAL_PLANTS, "circuits"), PanelPlant: "patch panels"}
 """What links become under a policy that changes the plant."""
 
 

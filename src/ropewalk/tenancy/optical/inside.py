@@ -8,17 +8,22 @@ new one only gets fibres and cables that are free. Two leafs always meet in a sp
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 
+from ropewalk.arrays import Ints
 from ropewalk.tenancy.allocation import Allocation, Reason, Stage, Waiting
 from ropewalk.tenancy.occupancy import Occupancy
 from ropewalk.tenancy.one_leaf import first_stages, servers_needed, under_one_leaf
 from ropewalk.tenancy.optical.allocate import with_circuits
+from ropewalk.tenancy.optical.clos import exact_network, laid_over, quick_network
 from ropewalk.tenancy.optical.fibres import FreeFibres
-from ropewalk.tenancy.optical.pod_choice import PodChoice, choices
+from ropewalk.tenancy.optical.pod_choice import PodChoice, choice_of, choices
 from ropewalk.tenancy.optical.pod_fibres import free_pod_fibres, inside_pods, of_pod, with_home_cables
 from ropewalk.tenancy.optical.pod_lanes import PodLanes, exact_pod_lanes, quick_pod_lanes
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
@@ -104,17 +109,22 @@ def _in_a_pod(
 ) -> Allocation | ProgramUndecided | None:
     """As OCS-vClos with two tiers, in the numbers of the pod, and back."""
     plant = inside_pods(state)
-    leaf, spine = int(plant.tiers.first_leaf[pod]), int(plant.tiers.first_spine[pod])
-    first, last = plant.first_server[[leaf, int(plant.tiers.first_leaf[pod + 1])]].tolist()
+    first, last = plant.first_server[plant.tiers.first_leaf[pod : pod + 2]].tolist()
     idle = np.where(state.free_in_server[first:last] > 0, state.free_gpus[first:last], 0)
     found = with_circuits(
         Occupancy.of_free(plant.pods[pod], idle), of_pod(plant, fibres, pod), job, gpus, False, straight=False
     )
     if not isinstance(found, Allocation):
         return found
+    gpus = tuple(gpu + first * plant.gpus_per_server for gpu in found.gpus)
+    return replace(_in_the_plant(plant, pod, found), gpus=gpus)
+
+
+def _in_the_plant(plant: PodOpticalPlant, pod: int, found: Allocation) -> Allocation:
+    """Leafs and spines that were numbered in a pod, in the numbers of the plant."""
+    leaf, spine = int(plant.tiers.first_leaf[pod]), int(plant.tiers.first_spine[pod])
     return replace(
         found,
-        gpus=tuple(gpu + first * plant.gpus_per_server for gpu in found.gpus),
         leafs=tuple(one + leaf for one in found.leafs),
         spines=tuple(one + spine for one in found.spines),
         links=tuple((below + leaf, above + spine) for below, above in found.links),
@@ -133,44 +143,98 @@ def _over_pods(
     for one in chosen:
         laid = quick_pod_lanes(one.parts, one.candidates, lanes)
         if laid is not None:
-            return _allocation(state, job, one, laid, leafs)
+            return _allocation(state, one, laid, _on_idle_servers(state, job, one, lanes))
     for one in chosen:
         decided = exact_pod_lanes(one.parts, one.candidates, lanes)
         if isinstance(decided, PodLanes):
-            return _allocation(state, job, one, decided, leafs)
+            return _allocation(state, one, decided, _on_idle_servers(state, job, one, lanes))
         undecided = undecided or decided
     return undecided
 
 
-def _allocation(state: Occupancy, job: str, chosen: PodChoice, laid: PodLanes, leafs: int) -> Allocation:
+@dataclass(frozen=True)
+class _Seated:
+    """A job on its GPUs: leafs of every pod of a choice, in the order in which ranks visit them."""
+
+    job: str
+    gpus: tuple[int, ...]
+    leafs: tuple[tuple[int, ...], ...]
+
+
+def _on_idle_servers(state: Occupancy, job: str, chosen: PodChoice, lanes: int) -> _Seated:
+    tiers, size = state.plant.tiers, state.plant.gpus_per_server
+    gpus: list[int] = []
+    rows = []
+    for pod, part in zip(chosen.pods, chosen.parts, strict=True):
+        first, used = int(tiers.first_leaf[pod]), np.flatnonzero(part.leafs).tolist()
+        rows.append(tuple(first + leaf for leaf in used))
+        for leaf in used:
+            servers = state.idle_servers_of(first + leaf)[: int(part.leafs[leaf]) * lanes // size].tolist()
+            gpus += [server * size + place for server in servers for place in range(size)]
+    return _Seated(job, tuple(gpus), tuple(rows))
+
+
+def circuits_on(state: Occupancy, job: str, gpus: Sequence[int], rows: Ints) -> Allocation | ProgramUndecided | None:
+    """Circuits and cores for GPUs that are chosen already, equally many on every leaf; `rows` are leafs, [pod, leaf].
+
+    A leaf is one virtual one if there are as many lanes as it has GPUs of the job, else several.
+    """
+    plant, share = inside_pods(state), len(gpus) // rows.size
+    seated, undecided = _Seated(job, tuple(gpus), tuple(tuple(row) for row in rows.tolist())), None
+    fibres = free_pod_fibres(state)
+    for each in (one for one in range(1, share + 1) if share % one == 0 and share // one <= plant.tiers.lanes):
+        chosen = choice_of(state, fibres, rows, each)
+        laid = quick_pod_lanes(chosen.parts, chosen.candidates, share // each)
+        decided = laid or exact_pod_lanes(chosen.parts, chosen.candidates, share // each)
+        if isinstance(decided, PodLanes):
+            return _allocation(state, chosen, decided, seated)
+        undecided = undecided or decided
+    return undecided
+
+
+def circuits_in_a_pod(
+    state: Occupancy, job: str, gpus: Sequence[int], leaf_of_gpu: Sequence[int]
+) -> Allocation | ProgramUndecided | None:
+    """The same for GPUs of one pod: virtual leafs as wide as divides what every leaf gives."""
+    plant, shares = inside_pods(state), Counter(leaf_of_gpu)
+    pod, width = int(plant.tiers.pod_of_leaf[leaf_of_gpu[0]]), gcd(*shares.values())
+    fibres, first = of_pod(plant, free_pod_fibres(state), pod), int(plant.tiers.first_leaf[pod])
+    leafs = np.zeros(len(fibres.leaf), np.int64)
+    for leaf, share in shares.items():
+        leafs[leaf - first] = share // width
+    decided = quick_network(fibres, leafs, width) or exact_network(fibres, leafs, width)
+    if decided is None or isinstance(decided, ProgramUndecided):
+        return decided
+    rows = [leaf - first for leaf in shares for _ in range(int(leafs[leaf - first]))]
+    return replace(_in_the_plant(plant, pod, laid_over(job, tuple(gpus), rows, decided)), gpus=tuple(gpus))
+
+
+def _allocation(state: Occupancy, chosen: PodChoice, laid: PodLanes, seated: _Seated) -> Allocation:
     """Rank (pod, virtual leaf, lane) sends over the spine of its lane and the core of its virtual leaf there."""
     from ropewalk.tenancy.vclos import _clos_kernel as kernel
 
-    tiers, size = state.plant.tiers, state.plant.gpus_per_server
+    tiers, leafs = state.plant.tiers, int(chosen.parts[0].leafs.sum())
     lanes, pods = len(laid.lanes), chosen.pods
     spines = np.stack([int(tiers.first_spine[pod]) + laid.lanes for pod in pods])
     above = state.core_links
     cores = kernel.emptied_cores(spines, above.words, above.ports_above, tiers.first_core, tiers.end_core, leafs)
-    gpus: list[int] = []
     rows: list[int] = []
     switches: list[int] = []
-    for pod, part, own in zip(pods, chosen.parts, laid.switches, strict=True):
+    for pod, used, part, own in zip(pods, seated.leafs, chosen.parts, laid.switches, strict=True):
         first = int(tiers.first_leaf[pod])
         left = {ends: iter(some) for ends, some in own.items()}
-        for leaf in np.flatnonzero(part.leafs).tolist():
-            servers = state.idle_servers_of(first + leaf)[: int(part.leafs[leaf]) * lanes // size].tolist()
-            gpus += [server * size + place for server in servers for place in range(size)]
-            for _ in range(int(part.leafs[leaf])):
-                rows.append(first + leaf)
-                switches += [next(left[leaf, lane]) for lane in laid.lanes.tolist()]
+        for leaf in used:
+            for _ in range(int(part.leafs[leaf - first])):
+                rows.append(leaf)
+                switches += [next(left[leaf - first, lane]) for lane in laid.lanes.tolist()]
     leaf_of_gpu = np.repeat(rows, lanes)
     # [pod, virtual leaf, lane]
     spine_of_gpu = np.broadcast_to(spines[:, None, :], (len(pods), leafs, lanes)).ravel()
     core_of_gpu = np.broadcast_to(cores.T[None], (len(pods), leafs, lanes)).ravel()
     cable = state.core_links.first_free(np.ascontiguousarray(spine_of_gpu), np.ascontiguousarray(core_of_gpu))
     return Allocation(
-        job=job,
-        gpus=tuple(gpus),
+        job=seated.job,
+        gpus=seated.gpus,
         stage=OVER_PODS,
         leafs=tuple(dict.fromkeys(rows)),
         spines=tuple(spines.ravel().tolist()),

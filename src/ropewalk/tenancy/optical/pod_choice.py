@@ -23,7 +23,7 @@ from ropewalk.tenancy.optical.programs import NODE_LIMIT, ProgramUndecided
 
 @dataclass(frozen=True, eq=False)
 class PodChoice:
-    """Pods in the order of their numbers, the leafs in each, and the lanes that all of them could use."""
+    """Pods in the order in which ranks visit them, the leafs in each, and the lanes that all of them could use."""
 
     pods: tuple[int, ...]
     parts: tuple[LeafPart, ...]
@@ -56,7 +56,7 @@ def choices(
         if isinstance(chosen, ProgramUndecided):
             found.append(chosen)
         elif chosen is not None:
-            found.append(_choice([order[number] for number in chosen], leafs))
+            found.append(_choice(sorted((order[number] for number in chosen), key=lambda one: one.pod), leafs))
     return found
 
 
@@ -100,18 +100,32 @@ def _able(state: Occupancy, fibres: FreeFibres, leafs: int, lanes: int, *, empti
         own, idle = of_pod(plant, fibres, pod), state.idle_servers[slice(*tiers.first_leaf[pod : pod + 2].tolist())]
         room = np.minimum(idle // servers, own.of_leaf // lanes)
         cover = cheapest_cover(room, int(idle.max()) + 1 - idle if emptiest else idle, leafs)
-        if cover is None:
-            continue
-        spines = len(own.spine)
-        able, cores = np.zeros(tiers.lanes, bool), np.zeros((tiers.lanes, state.core_links.words.shape[1]), np.uint64)
-        able[:spines] = spine_room(own, cover) > 0
-        cores[:spines] = state.core_links.words[slice(*tiers.first_spine[pod : pod + 2].tolist())]
-        found.append(_Able(pod, LeafPart(own, cover), int(idle[cover > 0].sum()), able, cores))
+        if cover is not None:
+            found.append(_able_with(state, own, pod, cover, int(idle[cover > 0].sum())))
     return found
 
 
+def _able_with(state: Occupancy, own: FreeFibres, pod: int, cover: Ints, idle: int) -> _Able:
+    """A pod whose leafs take so many virtual ones each."""
+    tiers, spines = state.plant.tiers, len(own.spine)
+    able, cores = np.zeros(tiers.lanes, bool), np.zeros((tiers.lanes, state.core_links.words.shape[1]), np.uint64)
+    able[:spines] = spine_room(own, cover) > 0
+    cores[:spines] = state.core_links.words[slice(*tiers.first_spine[pod : pod + 2].tolist())]
+    return _Able(pod, LeafPart(own, cover), idle, able, cores)
+
+
+def choice_of(state: Occupancy, fibres: FreeFibres, rows: Ints, each: int) -> PodChoice:
+    """Leafs that are chosen already, [pod, leaf], each as so many virtual ones; pods in this order."""
+    plant, tiers, able = inside_pods(state), state.plant.tiers, []
+    for row in rows:
+        pod = int(tiers.pod_of_leaf[row[0]])
+        cover = np.zeros(int(tiers.first_leaf[pod + 1] - tiers.first_leaf[pod]), np.int64)
+        cover[row - tiers.first_leaf[pod]] = each
+        able.append(_able_with(state, of_pod(plant, fibres, pod), pod, cover, 0))
+    return _choice(able, rows.shape[1] * each)
+
+
 def _choice(chosen: list[_Able], leafs: int) -> PodChoice:
-    chosen = sorted(chosen, key=lambda one: one.pod)
     parts = tuple(one.part for one in chosen)
     cores = np.bitwise_count(np.bitwise_and.reduce([one.cores for one in chosen])).sum(axis=1)
     lanes = np.flatnonzero(np.logical_and.reduce([one.lanes for one in chosen]) & (cores >= leafs))
