@@ -116,8 +116,8 @@ def _in_a_pod(
     )
     if not isinstance(found, Allocation):
         return found
-    gpus = tuple(gpu + first * plant.gpus_per_server for gpu in found.gpus)
-    return replace(_in_the_plant(plant, pod, found), gpus=gpus)
+    seats = tuple(gpu + first * plant.gpus_per_server for gpu in found.gpus)
+    return replace(_in_the_plant(plant, pod, found), gpus=seats)
 
 
 def _in_the_plant(plant: PodOpticalPlant, pod: int, found: Allocation) -> Allocation:

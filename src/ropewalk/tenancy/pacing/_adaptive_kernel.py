@@ -18,7 +18,8 @@ from ropewalk.tenancy.pacing._sharing_kernel import _last_of, _phase_at
 def _end_of(path: NDArray[np.int32], flow: int) -> int:
     """The leaf that a flow goes to."""
     last = path.shape[1] - 1
-    return path[flow, last] // 2 if path[flow, last] >= 0 else path[flow, 1] // 2
+    link: int = path[flow, last] if path[flow, last] >= 0 else path[flow, 1]
+    return link // 2
 
 
 @kernel
