@@ -84,7 +84,8 @@ def against_common(found: Comparison) -> str | None:
         else:
             change = "later" if behind.mean < 0 else "sooner"
             parts.append(f"{percent(behind, absolute=True)} {change} than on an ideal network{_chance(behind)}")
-    return f"Under {best}, jobs complete {', '.join(parts)}." if parts else None
+    compared = ", ".join(parts).replace(f"under {COMMON}, as soon as on", f"under {COMMON} and on")
+    return f"Under {best}, jobs complete {compared}." if parts else None
 
 
 def _chance(spread: Spread) -> str:
